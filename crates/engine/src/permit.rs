@@ -450,7 +450,7 @@ impl Guard {
 
 /// How a path is guarded: by the strictest of its parts. The names are those that commands are fenced by.
 fn guard(path: &str) -> Option<Guard> {
-    let secret = || parts(path).any(|part| names::is_secret(&part)).then_some(Guard::Secret);
+    let secret = || names::has_secret(path).then_some(Guard::Secret);
     control_file(path).map(Guard::Control).or_else(secret)
 }
 
@@ -468,7 +468,8 @@ pub(crate) fn secret_in(look: &Look) -> Option<&str> {
         Look::List { .. } | Look::Glob { .. } | Look::Fetch { .. } => return None,
     };
     // The folder's own settings may be read: keys are not kept there.
-    parts(named).any(|part| part != ".trimtab" && names::is_secret(&part)).then_some(named.as_str())
+    let others: Vec<String> = parts(named).filter(|part| part != ".trimtab").collect();
+    names::has_secret(&others.join("/")).then_some(named.as_str())
 }
 
 /// A path without detours in its spelling, relative to the folder, as rules name it.

@@ -24,6 +24,7 @@ mod gallery;
 mod hands;
 mod history;
 mod hub;
+mod instructions;
 mod links;
 mod lists;
 mod memory;

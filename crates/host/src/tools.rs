@@ -12,8 +12,8 @@ use trimtab_engine::terminal::{Readable, readable};
 use trimtab_engine::{Change, Input, Ran, Way};
 use trimtab_vocab::event::{AbsentFile, CommandFact, LoadedFile, ToolStatus};
 use trimtab_vocab::{
-    CallId, ChangePart, CommandPlan, Event, Fault, FilePlan, FileWrite, InstructionFile, Look, MadePicture, OnConflict,
-    Overtime, RefKey, RequestId, Retry, Seen, SessionId, Watch, names,
+    CallId, ChangePart, CommandPlan, Event, Fault, FilePlan, FileWrite, Look, MadePicture, OnConflict, Overtime,
+    RefKey, RequestId, Retry, Seen, SessionId, Watch, names,
 };
 use trimtab_world::models::DrawOrder;
 use trimtab_world::store::{NewInput, StoreError};
@@ -23,7 +23,7 @@ use crate::actor::Trouble;
 use crate::client::Deps;
 
 use crate::effects::{Reporter, find_room, written};
-use crate::hands::{Contents, Ended, FileNow, Told};
+use crate::hands::{Contents, Ended, Told};
 use crate::hub::News;
 use crate::prepare::{narrow, prepare};
 use crate::snapshot::{self, Before};
@@ -396,12 +396,8 @@ pub(crate) async fn load(
     for name in named {
         // Nobody misses these, and nobody is told their names.
         let is_usual = names::INSTRUCTIONS.contains(&name.as_str());
-        match hands.read(&folder, &name).await {
-            // A link may lead to what is never sent by itself.
-            Ok(FileNow { content: Some((bytes, state)), real, .. }) if !names::has_secret(&real) => {
-                let text = String::from_utf8_lossy(&bytes).into_owned();
-                instruction_files.push(InstructionFile { path: name, hash: state.hash, text });
-            }
+        match crate::instructions::read(&**hands, &folder, &name).await {
+            Some(file) => instruction_files.push(file),
             _ if is_usual => {}
             _ => missing.push(name),
         }

@@ -343,6 +343,7 @@ fn an_untrusted_folder_is_neither_read_nor_told_of_before_the_person_says_so() {
         <@ read_file {"path":"a.txt"}
         ! trust
         ?~ alpha
+        ?^ Speak like a pirate.
         < Seen.
         > again
         ?^ Speak like a pirate.
@@ -350,10 +351,11 @@ fn an_untrusted_folder_is_neither_read_nor_told_of_before_the_person_says_so() {
         "#
     ), &["checkpoint.opened", "checkpoint.resolved", "rule.added", "context.loaded", "tool.finished"]), @r#"
     r1 checkpoint.opened {"checkpoint":"r1-k1","kind":"permission","title":"Do you trust the files in PROJECT? They will be read and sent to the model.","choices":[{"id":"trust","label":"Yes, I trust this folder","number":1},{"id":"no","label":"No, answer without it","number":2}],"about":"trust","class":"trust_folder","rule":{"verdict":"allow","tool":"trust","pattern":"*"}}
+    r1 rule.added {"rule":{"verdict":"allow","tool":"instructions","pattern":"AGENTS.md@15250f163352a3706c9577fdfd61b82f"}}
     r1 checkpoint.resolved {"checkpoint":"r1-k1","choice":"trust","by":"user"}
     r1 rule.added {"rule":{"verdict":"allow","tool":"trust","pattern":"*"}}
+    r1 context.loaded {"instructions":"Speak like a pirate.\n"}
     r1 tool.finished {"call":"c1t1","status":"ok","preview":"1\talpha"}
-    r2 context.loaded {"instructions":"Speak like a pirate.\n"}
     --- AGENTS.md
     Speak like a pirate.
     --- a.txt

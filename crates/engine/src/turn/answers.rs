@@ -348,11 +348,10 @@ pub(crate) fn answered(step: &mut Step<'_>, id: &CheckpointId, choice: String, t
     // Whoever has said more wants more than what is there.
     let goes_on = step.session.unfinished(&request).is_some_and(|active| !active.untold.is_empty());
     let (accepts, planned) = (accepts && !goes_on, planned || (leaves && goes_on));
-    if let Some(rule) = rule {
-        if checkpoint.about == About::Instructions {
-            instructions::accepted(step, &request, &rule);
-        }
-        step.say(Some(&request), RuleFact::Added { rule });
+    match rule {
+        Some(rule) if checkpoint.about == About::Instructions => instructions::replace(step, &request, Some(rule)),
+        Some(rule) => step.say(Some(&request), RuleFact::Added { rule }),
+        None => {}
     }
     if let Some(rule) = checkpoint.rule.filter(|_| suggests) {
         suggest(step, &request, &rule);
@@ -459,8 +458,21 @@ fn go_on_with(step: &mut Step<'_>, call: Option<&CallId>) {
     if matches!(active.phase, Phase::Stopping { .. }) {
         return;
     }
-    let (request, had_stopped) =
-        (active.request.id.clone(), matches!(active.phase, Phase::Waiting { .. } | Phase::Admitting));
+    let had_stopped = matches!(active.phase, Phase::Waiting { .. } | Phase::Admitting);
+    if had_stopped && active.is_uninstructed && active.batch.is_some() {
+        return instructions::load(step);
+    }
+    resume(step, had_stopped, call);
+}
+
+/// The instructions of a folder that was trusted in the middle of a request are read: its tools go on.
+pub(super) fn instructed(step: &mut Step<'_>) {
+    resume(step, true, None);
+}
+
+fn resume(step: &mut Step<'_>, had_stopped: bool, call: Option<&CallId>) {
+    let Some(active) = step.session.active() else { return };
+    let request = active.request.id.clone();
     if had_stopped {
         step.say(Some(&request), RequestFact::Resumed { wish: false });
     }

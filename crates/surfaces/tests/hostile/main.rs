@@ -13,5 +13,6 @@ mod loss;
 mod page;
 mod planted;
 mod repositories;
+mod secrets;
 mod shown;
 mod trail;

@@ -189,7 +189,7 @@ impl Protected {
         }
         let mut made: BTreeSet<PathBuf> = self.missing.iter().filter(|path| is_made(path)).cloned().collect();
         if let Some(known) = &self.known {
-            let scan = usable(scanned, &self.folder).unwrap_or_else(|| scan(&self.folder, Wanted::All));
+            let scan = usable(scanned, &self.folder).unwrap_or_else(|| scan(&self.folder, Wanted::Control));
             made.extend(made_of(&scan).difference(known).filter(|path| is_made(path)).cloned());
             aftermath.touched.extend(scan.cut.map(|why| format!("perhaps others ({why})")));
         }

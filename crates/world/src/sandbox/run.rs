@@ -302,7 +302,7 @@ async fn attempt(
                     Some(Report::Started { pid, fences }) => (started, outcome.fences) = (Some(pid), Some(fences)),
                     Some(Report::Overdue) => tell(Told::Overdue),
                     Some(Report::Rescan) => {
-                        let found = scanned(order.folder.clone(), Some(Wanted::All), setup).await;
+                        let found = scanned(order.folder.clone(), Some(Wanted::Control), setup).await;
                         if let Some(control) = &mut control {
                             let _ = send(control, &HostMessage::Scanned(found)).await;
                         }

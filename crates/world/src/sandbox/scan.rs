@@ -1,15 +1,17 @@
 //! What in a folder has to be guarded while a command runs: control files, by the shared table and by structure,
 //! repositories, and files that usually hold secrets. The walk is bounded, and says so where it had to stop.
 
+use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::fs;
 use std::io::ErrorKind;
+use std::os::unix::fs::{DirEntryExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use rustix::fs::FileType;
 use serde::{Deserialize, Serialize};
-use trimtab_vocab::names::is_secret;
+use trimtab_vocab::names::is_secret_in;
 use trimtab_vocab::{ControlFile, control_entry};
 
 use super::listings::{ListingCache, Listings, Noted};
@@ -44,6 +46,9 @@ pub(super) struct Scan {
     /// Links with the name of a control file or of `.git`, and links to files in control folders.
     pub(super) links: Vec<PathBuf>,
     pub(super) secrets: Vec<PathBuf>,
+    /// Device and inode of those that have further names.
+    #[serde(skip)]
+    linked: HashSet<(u64, u64)>,
     /// Why it is not all.
     pub(super) cut: Option<String>,
 }
@@ -53,6 +58,8 @@ pub(super) struct Scan {
 pub(super) enum Wanted {
     /// Secrets and repositories: all that matters to who cannot write.
     Secrets,
+    /// Control files and repositories: all that matters to who may read secrets.
+    Control,
     All,
 }
 
@@ -61,8 +68,10 @@ struct Ahead {
     above: Vec<String>,
     /// It lies in a control folder, where only secrets are looked for.
     in_control: bool,
-    /// Tools fill and empty it. Only what lies directly in it is looked at.
+    /// Tools fill and empty it. Further down, only secrets are looked for.
     is_shallow: bool,
+    /// It lies further down in such a folder.
+    is_deep: bool,
     /// It is the same, if it says so itself.
     may_be_shallow: bool,
 }
@@ -77,8 +86,14 @@ pub(super) fn scan_again(folder: &Path, wanted: Wanted, cache: &ListingCache) ->
     let mut listings = Listings::open(cache, folder);
     let mut scan = Scan::default();
     let top = folder.to_owned();
-    let mut ahead =
-        vec![Ahead { folder: top, above: Vec::new(), in_control: false, is_shallow: false, may_be_shallow: false }];
+    let mut ahead = vec![Ahead {
+        folder: top,
+        above: Vec::new(),
+        in_control: false,
+        is_shallow: false,
+        is_deep: false,
+        may_be_shallow: false,
+    }];
     let (start, mut entries) = (Instant::now(), 0);
     while let Some(mut next) = ahead.pop() {
         let listing = match listings.list(&next.folder, MOST_ENTRIES, |name, kind| note(&next.above, name, kind)) {
@@ -103,11 +118,11 @@ pub(super) fn scan_again(folder: &Path, wanted: Wanted, cache: &ListingCache) ->
         }
         let has = |name: &str| inside.iter().any(|entry| entry.name == name);
         // With `commondir`, objects and refs are elsewhere.
-        if !next.in_control && has("HEAD") && ((has("objects") && has("refs")) || has("commondir")) {
+        if !next.in_control && !next.is_deep && has("HEAD") && ((has("objects") && has("refs")) || has("commondir")) {
             scan.repositories.push(next.folder);
             continue;
         }
-        let is_environment = has(ENVIRONMENT);
+        let is_environment = !next.is_deep && has(ENVIRONMENT);
         next.is_shallow |= next.may_be_shallow && (is_environment || has(CACHE));
         if is_environment {
             let is_programs = |entry: &&Noted| entry.kind.is_dir() && (entry.name == "bin" || entry.name == "Scripts");
@@ -119,13 +134,17 @@ pub(super) fn scan_again(folder: &Path, wanted: Wanted, cache: &ListingCache) ->
         }
     }
     listings.keep(folder.to_owned());
+    if !scan.linked.is_empty() {
+        scan.find_further_names(folder);
+    }
     scan
 }
 
 /// Notes an entry if a scan, of whatever kind, makes anything of it.
 fn note(above: &[String], entry: &OsStr, kind: FileType) -> Option<Noted> {
     let name = entry.to_string_lossy();
-    let (is_secret, control) = (is_secret(&name), control_entry(above, &name));
+    let is_secret = is_secret_in(above.last().map_or("", String::as_str), &name);
+    let control = control_entry(above, &name);
     let matters = !kind.is_file() || is_secret || control.is_some() || TELLING.contains(&&*name);
     matters.then(|| Noted { name: entry.to_owned(), kind, is_secret, control })
 }
@@ -133,7 +152,6 @@ fn note(above: &[String], entry: &OsStr, kind: FileType) -> Option<Noted> {
 /// Why a folder that cannot be listed matters, if it does. What somebody else has shut, the command cannot enter
 /// either; what its own user has shut, it can open again.
 fn why_unlisted(top: &Path, folder: &Path, error: &std::io::Error) -> Option<String> {
-    use std::os::unix::fs::MetadataExt as _;
     if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) {
         return None;
     }
@@ -146,13 +164,20 @@ fn why_unlisted(top: &Path, folder: &Path, error: &std::io::Error) -> Option<Str
 impl Scan {
     fn look(&mut self, at: &Ahead, entry: &Noted, wanted: Wanted, ahead: &mut Vec<Ahead>) {
         let (name, kind, is_secret) = (entry.name.to_string_lossy(), entry.kind, entry.is_secret);
-        let counts = !at.in_control && (wanted == Wanted::All || is_secret || is_git(&name));
+        let counts = !at.in_control && !at.is_deep && (wanted != Wanted::Secrets || is_secret || is_git(&name));
         let control = entry.control.filter(|_| counts);
         let path = || at.folder.join(&entry.name);
         if is_secret && control != Some(ControlFile::Own) && holds_secret(&path(), &name, kind, &at.above) {
             // What is covered cannot be written either, but what is new is to be found afterwards.
             self.control.extend(control.map(|kind| (path(), kind)));
             self.secrets.push(path());
+            // Package managers link all files of packages to a store, so those say nothing.
+            if let Some(found) = path().symlink_metadata().ok().filter(|_| !at.is_shallow && !at.is_deep)
+                && found.is_file()
+                && found.nlink() > 1
+            {
+                self.linked.insert((found.dev(), found.ino()));
+            }
             return;
         }
         match control {
@@ -161,21 +186,55 @@ impl Scan {
             Some(_) if kind.is_symlink() => return self.links.push(path()),
             Some(control) => self.control.push((path(), control)),
             // The folder is obeyed with what its links lead to.
-            None if at.in_control && wanted == Wanted::All && kind.is_symlink() && path().is_file() => {
+            None if at.in_control
+                && !at.is_deep
+                && wanted != Wanted::Secrets
+                && kind.is_symlink()
+                && path().is_file() =>
+            {
                 return self.links.push(path());
             }
             None => {}
         }
-        if !kind.is_dir() || at.is_shallow {
+        let is_deep = at.is_shallow || at.is_deep;
+        if !kind.is_dir() || is_deep && (wanted == Wanted::Control || is_git(&name)) {
             return;
         }
         ahead.push(Ahead {
             folder: path(),
             above: at.above.iter().cloned().chain([name.to_lowercase()]).collect(),
             in_control: at.in_control || control.is_some(),
-            is_shallow: rebuildable::is_built(&name),
-            may_be_shallow: rebuildable::may_be_built(&name),
+            is_shallow: !is_deep && rebuildable::is_built(&name),
+            is_deep,
+            may_be_shallow: !is_deep && rebuildable::may_be_built(&name),
         });
+    }
+
+    /// Looks for other names of secrets that have several (hard links), wherever they are in the folder.
+    fn find_further_names(&mut self, folder: &Path) {
+        let (start, mut entries) = (Instant::now(), 0);
+        let mut ahead = vec![folder.to_owned()];
+        while let Some(next) = ahead.pop() {
+            for entry in fs::read_dir(&next).into_iter().flatten().flatten() {
+                entries += 1;
+                let path = || entry.path();
+                let is_one = |found: &fs::Metadata| self.linked.contains(&(found.dev(), found.ino()));
+                match entry.file_type() {
+                    Ok(kind) if kind.is_dir() => ahead.push(path()),
+                    Ok(kind) if kind.is_file() && self.linked.iter().any(|(_, inode)| *inode == entry.ino()) => {
+                        let is_new =
+                            entry.metadata().is_ok_and(|found| is_one(&found)) && !self.secrets.contains(&path());
+                        self.secrets.extend(is_new.then(path));
+                    }
+                    _ => {}
+                }
+            }
+            if entries > MOST_ENTRIES || start.elapsed() > LONGEST {
+                let why = "to find all names of a secret file with hard links takes too long in this folder";
+                self.cut.get_or_insert_with(|| why.to_owned());
+                return;
+            }
+        }
     }
 }
 
@@ -195,7 +254,8 @@ fn holds_secret(path: &Path, name: &str, kind: FileType, above: &[String]) -> bo
         "npmrc" | "yarnrc" => says(&["_auth", "_password", "token"]),
         "yml" if name == ".yarnrc.yml" => says(&["authtoken", "authident", "password"]),
         "pem" => !is_fixture() && says(&["private key"]),
-        "key" | "p12" | "pfx" | "jks" | "keystore" => !is_fixture(),
+        "key" | "p8" | "p12" | "pfx" | "ppk" | "jks" | "keystore" | "tfstate" | "tfvars" => !is_fixture(),
+        "env" if name != ".env" => !is_fixture(),
         _ => true,
     }
 }
@@ -366,12 +426,32 @@ mod tests {
         assert!(scan.control.iter().any(|(path, _)| path.ends_with("ops/a/AGENTS.md")));
     }
 
-    #[test]
-    fn what_tools_make_is_not_searched() {
-        let folder = folder(&["target/CACHEDIR.TAG", "target/a/.env", "node_modules/a/.env", "build/a/.env", ".env"]);
-        let mut found = scan(folder.path(), Wanted::Secrets).secrets;
+    fn below(folder: &Path, mut found: Vec<PathBuf>) -> Vec<String> {
         found.sort();
-        assert_eq!(found, [folder.path().join(".env"), folder.path().join("build/a/.env")]);
+        found.iter().map(|path| path.strip_prefix(folder).unwrap().display().to_string()).collect()
+    }
+
+    #[test]
+    fn in_what_tools_make_only_secrets_are_searched_for() {
+        let secrets = [".env", ".next/standalone/.env", "build/a/.env", "node_modules/a/b/.env", "target/a/prod.env"];
+        let others =
+            ["target/CACHEDIR.TAG", "node_modules/a/AGENTS.md", "node_modules/a/.git/HEAD", "target/a/.env.example"];
+        let folder = folder(&[&secrets[..], &others[..]].concat());
+        let all = scan(folder.path(), Wanted::All);
+        assert_eq!(below(folder.path(), all.secrets), secrets);
+        assert!(all.control.is_empty() && all.repositories.is_empty(), "{:?}", all.control);
+        assert_eq!(below(folder.path(), scan(folder.path(), Wanted::Secrets).secrets), secrets);
+        assert_eq!(below(folder.path(), scan(folder.path(), Wanted::Control).secrets), [".env", "build/a/.env"]);
+    }
+
+    #[test]
+    fn a_second_name_never_shows_a_secret() {
+        let folder = folder(&["a/.env", "b/plain.txt"]);
+        for name in ["b/notes.txt", "b/.gitkeep"] {
+            fs::hard_link(folder.path().join("a/.env"), folder.path().join(name)).unwrap();
+        }
+        let found = scan(folder.path(), Wanted::Secrets).secrets;
+        assert_eq!(below(folder.path(), found), ["a/.env", "b/.gitkeep", "b/notes.txt"]);
     }
 
     #[test]

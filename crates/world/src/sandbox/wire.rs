@@ -82,7 +82,8 @@ impl Order {
     pub(super) fn wanted(&self) -> Option<Wanted> {
         match (self.writes_folder() || self.sandbox == Sandbox::Off, self.automatic) {
             _ if self.probe => None,
-            (true, _) => Some(Wanted::All),
+            (true, Some(_)) => Some(Wanted::All),
+            (true, None) => Some(Wanted::Control),
             (false, Some(_)) => Some(Wanted::Secrets),
             (false, None) => None,
         }

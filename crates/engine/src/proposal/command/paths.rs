@@ -1,6 +1,6 @@
 //! Where a path leads, as far as its text tells. Links are not followed: the sandbox answers for those.
 
-use trimtab_vocab::names::{decides_what_runs, is_secret};
+use trimtab_vocab::names::{SECRET_NAMES, SECRET_PATTERNS, decides_what_runs, has_secret, is_secret};
 
 use super::word::shown;
 
@@ -46,46 +46,13 @@ pub(super) fn readable(path: &str, folder: &str) -> Result<(), String> {
     names_no_secret(path)
 }
 
-/// Names by which a glob that begins with letters is told to aim at secrets.
-const SAMPLES: &[&str] = &[
-    ".env",
-    ".env.local",
-    ".envrc",
-    ".netrc",
-    ".npmrc",
-    ".yarnrc",
-    ".pypirc",
-    ".pgpass",
-    ".my.cnf",
-    ".git-credentials",
-    ".dockercfg",
-    ".ssh",
-    ".gnupg",
-    ".aws",
-    ".azure",
-    ".kube",
-    ".htpasswd",
-    ".vault-token",
-    ".bash_history",
-    ".zsh_history",
-    "id_rsa",
-    "id_dsa",
-    "id_ecdsa",
-    "id_ed25519",
-    "secrets.toml",
-    "secrets.json",
-    "secrets.yaml",
-    "secrets.yml",
-    "credentials",
-    "credentials.json",
-    "credentials.toml",
-];
-
 /// Whether no part of a text, path or glob, is the name of a file that usually holds secrets; the reason if one is.
 pub(super) fn names_no_secret(text: &str) -> Result<(), String> {
     let pieces = text.split(['/', ':', ',', '=', '!', ' ', '\n', '\t', '{', '}']);
     match pieces.filter(|piece| !piece.is_empty()).find(|piece| aims_at_secret(piece)) {
         Some(name) => Err(format!("`{}` usually holds secrets", shown(name))),
+        // Some names mean this only in one folder.
+        None if has_secret(text) => Err(format!("`{}` usually holds secrets", shown(text))),
         None => Ok(()),
     }
 }
@@ -97,7 +64,15 @@ fn aims_at_secret(piece: &str) -> bool {
     }
     // A glob that begins with a wildcard is a general one (`*.json`), unless its end alone says it (`*.pem`).
     let filled = |by: &str| is_secret(&piece.replace(wild, by));
-    filled("") || filled("x") || (!piece.starts_with(wild) && SAMPLES.iter().any(|name| could_be(piece, name)))
+    filled("") || filled("x") || (!piece.starts_with(wild) && samples().any(|name| could_be(piece, name)))
+}
+
+/// Names by which a glob that begins with letters is told to aim at secrets: those that begin like little else.
+fn samples() -> impl Iterator<Item = &'static str> {
+    let is_telling = |name: &&str| [".", "id_", "credentials", "secrets"].iter().any(|start| name.starts_with(start));
+    let patterns = SECRET_PATTERNS.iter().map(|pattern| pattern.trim_end_matches('*'));
+    // The folder's own settings may be read.
+    SECRET_NAMES.iter().copied().chain(patterns).filter(is_telling).filter(|name| *name != ".trimtab")
 }
 
 /// Whether a glob could stand for a name. A `[…]` counts as any text, so that this errs to yes.

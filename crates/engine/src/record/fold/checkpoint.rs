@@ -100,7 +100,10 @@ impl Session {
                     };
                 }
             }
-            About::Trust => active.trust = Some(choice == answers::TRUST),
+            About::Trust => {
+                active.trust = Some(choice == answers::TRUST);
+                active.is_uninstructed = choice == answers::TRUST && active.batch.is_some();
+            }
             About::TrustBroad if choice == answers::TRUST => active.warned = true,
             About::TrustBroad => active.trust = Some(false),
             About::Instructions if choice == answers::SKIP => {

@@ -151,11 +151,12 @@ fn arrange(order: &Order) -> Result<Space, (String, Errno)> {
         open.beneath.push(devices::SHARED_MEMORY.into());
     }
     open.single.extend(emptied.iter().flatten().cloned());
-    let visible: Vec<&PathBuf> = order.hidden.iter().filter(|path| !hide(path, order)).collect();
+    let nothing = nothing(order);
+    let visible: Vec<&PathBuf> = order.hidden.iter().filter(|path| !hide(path, order, &nothing)).collect();
     if order.automatic.is_some() {
         // Best effort: only root can read them anyway.
         for path in SYSTEM_SECRETS {
-            hide(Path::new(path), order);
+            hide(Path::new(path), order, &nothing);
         }
     }
     // Who cannot write is kept from reading secrets only.
@@ -166,7 +167,7 @@ fn arrange(order: &Order) -> Result<Space, (String, Errno)> {
     for mark in &order.marks {
         let done = match mark {
             Mark::Pinned(path) | Mark::ReadOnly(path) => mount_bind_recursive(path, path).map_err(said),
-            Mark::Absent(path) => cover(path).map_err(said),
+            Mark::Absent(path) => cover(path, &nothing).map_err(said),
         };
         match (done, mark) {
             (Ok(()), Mark::Pinned(_)) => {}
@@ -188,15 +189,25 @@ fn arrange(order: &Order) -> Result<Space, (String, Errno)> {
 }
 
 /// Covers a secret with nothing. Whether it is out of sight then.
-fn hide(path: &Path, order: &Order) -> bool {
+fn hide(path: &Path, order: &Order, nothing: &Path) -> bool {
     let Some(path) = real(path) else { return true };
     if order.folder.starts_with(&path) || order.temp.as_ref().is_some_and(|temp| temp.starts_with(&path)) {
         return false;
     }
-    cover(&path).is_ok()
+    cover(&path, nothing).is_ok()
 }
 
-fn cover(path: &Path) -> Result<(), Errno> {
+/// The empty file that covers others. It is a plain one, because git fails at a device among the files that it tracks.
+fn nothing(order: &Order) -> PathBuf {
+    use std::os::unix::fs::OpenOptionsExt as _;
+    let made = order.temp.as_ref().map(|temp| temp.join(".empty")).filter(|file| {
+        let opened = OpenOptions::new().write(true).create_new(true).mode(0o444).open(file);
+        opened.is_ok_and(|file| file.metadata().is_ok_and(|meta| meta.len() == 0))
+    });
+    made.unwrap_or_else(|| "/dev/null".into())
+}
+
+fn cover(path: &Path, nothing: &Path) -> Result<(), Errno> {
     match path.symlink_metadata().is_ok_and(|meta| meta.is_dir()) {
         true => {
             let flags = HARMLESS | MountFlags::NOEXEC | MountFlags::RDONLY;
@@ -204,10 +215,10 @@ fn cover(path: &Path) -> Result<(), Errno> {
         }
         // A link is not followed: what it leads to is covered where it is, or is no file of the folder.
         false if path.is_symlink() => match path.canonicalize() {
-            Ok(real) => mount_bind("/dev/null", real),
+            Ok(real) => mount_bind(nothing, real),
             Err(_) => Ok(()),
         },
-        false => mount_bind("/dev/null", path),
+        false => mount_bind(nothing, path),
     }
 }
 

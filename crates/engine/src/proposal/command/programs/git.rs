@@ -18,11 +18,12 @@ const fn row(
 /// Options before the subcommand that change nothing but the show. They are left out before rules are matched.
 pub(in super::super) const SHOW_ONLY: &[&str] = &["--no-pager", "-P", "--no-optional-locks", "--literal-pathspecs"];
 
-/// Flags of `diff` and `log`, which share most of them. Not `--ext-diff`, `--textconv`, `--output` and `--no-index`.
+/// Flags of `diff` and `log`, which share most of them. Not `--ext-diff`, `--textconv`, `--output` and `--no-index`, and not
+/// `--text` and `--binary`, which show what the fence keeps git from showing: files that usually hold secrets.
 const DIFF: &str = "patch no-patch unified=+ raw patch-with-raw indent-heuristic minimal patience histogram diff-algorithm= \
     anchored= stat? compact-summary numstat shortstat dirstat? summary patch-with-stat name-only name-status \
     color? no-color color-moved? color-words? word-diff? word-diff-regex=/ no-renames find-renames? \
-    find-copies? full-index binary abbrev? diff-filter= pickaxe-all pickaxe-regex relative? no-relative text \
+    find-copies? full-index abbrev? diff-filter= pickaxe-all pickaxe-regex relative? no-relative \
     ignore-cr-at-eol ignore-space-at-eol ignore-space-change ignore-all-space ignore-blank-lines \
     inter-hunk-context=+ function-context exit-code quiet no-ext-diff no-textconv src-prefix= \
     dst-prefix= no-prefix cached staged merge-base check stat-width=+ stat-count=+ base ours theirs cc no-merges \
@@ -32,7 +33,7 @@ const DIFF: &str = "patch no-patch unified=+ raw patch-with-raw indent-heuristic
     abbrev-commit no-abbrev-commit date= relative-date parents children left-right cherry-pick cherry-mark \
     simplify-by-decoration full-history walk-reflogs boundary source log-size show-pulls reflog count no-walk? \
     notes? no-notes min-parents=+ max-parents=+ no-expand-tabs";
-const DIFF_SHORT: &str = "#puU+sM?C?B?l+S/G/O@RabwWzn+iEFPgqcmtX?";
+const DIFF_SHORT: &str = "#puU+sM?C?B?l+S/G/O@RbwWzn+iEFPgqcmtX?";
 
 pub(super) const ROWS: &[Program] = &[
     row(
@@ -44,7 +45,7 @@ pub(super) const ROWS: &[Program] = &[
         None,
     ),
     row(&["diff"], DIFF_SHORT, DIFF, Operands::Revisions, Some(no_signature)),
-    row(&["log", "show"], "#puU+sM?C?B?l+S/G/O@RabwWzn+iEFPgqcmtX?L:", DIFF, Operands::Revisions, Some(no_signature)),
+    row(&["log", "show"], "#puU+sM?C?B?l+S/G/O@RbwWzn+iEFPgqcmtX?L:", DIFF, Operands::Revisions, Some(no_signature)),
     row(
         &["branch"],
         "avrqi",
@@ -141,16 +142,16 @@ pub(super) const ROWS: &[Program] = &[
         None,
     ),
     Program {
-        // Not `-O`, which opens a pager of its own choice.
+        // Not `-O`, which opens a pager of its own choice, and not `-a`: see above.
         names: &["git"],
         subs: &["grep"],
         flags: Flags {
             style: Style::Alone,
-            short: "aiIwvhHEGPFnlLcoqpWe/f@A+B+C+m+#",
+            short: "iIwvhHEGPFnlLcoqpWe/f@A+B+C+m+#",
             long: "cached untracked ignore-case word-regexp invert-match line-number column files-with-matches \
                 name-only count color? no-color break heading show-function function-context and or not \
                 all-match quiet extended-regexp perl-regexp fixed-strings only-matching max-depth=+ context=+ \
-                after-context=+ before-context=+ no-textconv text",
+                after-context=+ before-context=+ no-textconv",
         },
         operands: Operands::Search,
         check: None,
