@@ -298,7 +298,8 @@ fn printed(command: &[&str]) -> String {
 
 /// The source of a manual page, its dashes spelled as they are shown; empty if it is not installed.
 fn manual(page: &str) -> String {
-    let section = |section: char| format!("/usr/share/man/man{section}/{page}.{section}.gz");
+    let pages = std::env::var("TRIMTAB_MANUALS").unwrap_or_else(|_| "/usr/share/man".to_owned());
+    let section = |section: char| format!("{pages}/man{section}/{page}.{section}.gz");
     let found = ['1', '8'].map(section).into_iter().find(|path| Path::new(path).exists());
     let text = found.map(|path| printed(&["gzip", "-dc", &path])).unwrap_or_default();
     ["\\fB", "\\fI", "\\fR", "\\fP", "\\f1", "\\f2", "\\f3", "\\&"]

@@ -352,7 +352,12 @@ pub(crate) fn answered(step: &mut Step<'_>, id: &CheckpointId, choice: String, t
         if checkpoint.about == About::Instructions {
             instructions::accepted(step, &request, &rule);
         }
+        let settings = step.session.unfinished(&request).map(|active| &active.request.settings);
+        let unanswered = settings.and_then(|settings| crate::permit::unanswered_by(&rule, settings));
         step.say(Some(&request), RuleFact::Added { rule });
+        if let Some(text) = unanswered {
+            step.say(Some(&request), BannerFact { level: Level::Warning, text });
+        }
     }
     if let Some(rule) = checkpoint.rule.filter(|_| suggests) {
         suggest(step, &request, &rule);
