@@ -44,10 +44,7 @@ pub(crate) fn details(event: &Event) -> Vec<String> {
         lines.push(format!("Only some of them: trimtab answer {checkpoint} allow --only PATH:HUNK"));
     }
     if body.contains_key("fingerprint") && text("about") == Some("tool") {
-        lines.push(
-            "Run another command instead: `allow --text \"COMMAND\"`, or `e COMMAND` at a prompt. It is checked again."
-                .to_owned(),
-        );
+        lines.push("Edit it: `allow --text \"COMMAND\"`, or `e COMMAND` at a prompt. It is checked again.".to_owned());
     }
     lines.extend(of_flow(body));
     lines
