@@ -361,5 +361,5 @@ pub fn hashes(file: &Path) -> Vec<String> {
     let programs = ["md5sum", "sha1sum", "sha224sum", "sha256sum", "sha384sum", "sha512sum", "b2sum"];
     let name = file.to_string_lossy();
     let first = |program: &&str| printed(&[program, &name]).split_whitespace().next().map(str::to_owned);
-    programs.iter().filter_map(|program| first(&program)).filter(|hash| hash.len() >= 32).collect()
+    programs.iter().filter_map(first).filter(|hash| hash.len() >= 32).collect()
 }
