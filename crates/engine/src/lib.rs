@@ -36,7 +36,7 @@ pub mod turn;
 
 pub use input::{Compared, Input, Interrupted, Narrowed, NoEffect, Partial, Prepared, Ran, Walked};
 pub use output::{Change, Effect, Leg, Output, Way};
-pub use permit::{by_hand, command_policy, command_prefixes, hidden_by_links, is_broad, trusts};
+pub use permit::{CommandRuling, by_hand, check_command, hidden_by_links, is_broad, trusts, unanswered_by};
 pub use record::{Active, Assist, AssistStand, ChangeSet, Checkpoint, Flow, Phase, Session, Stand};
 pub use step::{fork, give_up, step};
 pub use turn::choosing::objection as objection_to_part;

@@ -1,13 +1,17 @@
 //! May this be done? One place answers, from the person's rules, settings and mode. It alone vouches
 //! for approvals.
 
+mod commands;
 mod deeds;
+
+pub(crate) use commands::command_policy;
+pub use commands::{CommandRuling, check_command, unanswered_by};
 
 use trimtab_vocab::event::RouteDecision;
 use trimtab_vocab::names;
 use trimtab_vocab::{
-    Applying, Approval, ApprovalClass, Approved, CallId, CommandClass, CommandPlan, CommandRun, ControlFile, FilePlan,
-    FileSet, FileWrite, Look, Machine, PersonDecision, Rule, RuleVerdict, RunSettings, Sandbox, control_file,
+    Applying, Approval, ApprovalClass, Approved, CallId, CommandPlan, CommandRun, ControlFile, FilePlan, FileSet,
+    FileWrite, Look, Machine, PersonDecision, Rule, RuleVerdict, Sandbox, control_file,
 };
 
 use crate::Change;
@@ -70,6 +74,11 @@ impl Permit {
     /// Whether a question was answered, by whomever.
     pub(crate) fn is_answer(&self) -> bool {
         self.by == Approval::Answer
+    }
+
+    /// Whether a standing rule of the person says yes.
+    pub(crate) fn is_rule(&self) -> bool {
+        matches!(self.by, Approval::Rule { .. })
     }
 
     /// The plan for a set of files that may be written.
@@ -206,8 +215,10 @@ pub(crate) fn judge(session: &Session, active: &Active, errand: &Errand, prospec
             reason: "This is plan mode: nothing is changed or run. Say what you would do.".into(),
         };
     }
-    // A command is more than its text: `cargo test *` must not allow `cargo test; rm x`. What such a
-    // rule says of commands, the policy works out; rules about other things are about plain subjects.
+    if let Errand::Run { command, outside: None, .. } = errand {
+        return command_case(session, active).judge(command).into_ruling(command, folder);
+    }
+    // A command is more than its text: `cargo test *` must not allow `cargo test; rm x`.
     let by_text =
         |rule: &&Rule| !(matches!(errand, Errand::Run { .. }) && rule.pattern.ends_with('*') && rule.pattern != "*");
     let is_edit = matches!(errand, Errand::Change(Change::Edit(_)));
@@ -254,9 +265,7 @@ pub(crate) fn judge(session: &Session, active: &Active, errand: &Errand, prospec
     let yes = |(tool, subject): &(&'static str, &str)| ruled(RuleVerdict::Allow, tool, subject);
     let missing = needs.iter().find(|need| yes(need).is_none());
     if let Some(rule) = objects(RuleVerdict::Deny) {
-        return Ruling::Refuse {
-            reason: format!("The user has forbidden this once and for all ({rule}). Do not try it again."),
-        };
+        return Ruling::Refuse { reason: forbidden(&rule.to_string()) };
     }
     let verdict = match errand {
         Errand::Run { command, .. } => Some(command::judge(command, &policy(session, active))),
@@ -286,49 +295,34 @@ pub(crate) fn judge(session: &Session, active: &Active, errand: &Errand, prospec
         if let Some(rule) = needs.first().filter(|_| missing.is_none()).and_then(yes) {
             return Ruling::Go(by_rule(rule, class));
         }
-        if let Errand::Run { command, .. } = errand
-            && !deletes
-            && tool != OUTSIDE
-            && let Some(rule) = allowed_by_prefix(session, active, command)
-        {
-            return Ruling::Go(Permit::standing(Approval::Rule { rule }));
-        }
         let by_setting = match errand {
             _ if class.needs_person() => false,
             Errand::Change(_) if class == ApprovalClass::Delete && settings.confirm_deletes => false,
             Errand::Change(_) => settings.apply_files == Applying::Auto,
-            Errand::Run { .. } => verdict.as_ref().is_some_and(|verdict| runs_automatically(active, verdict)),
             _ => false,
         };
         if by_setting {
             return Ruling::Go(Permit::standing(Approval::Setting));
         }
     }
-    match (errand, verdict) {
-        (Errand::Fetch { host, .. }, _) => {
+    match errand {
+        Errand::Fetch { host, .. } => {
             let remark = remark(host).map(|place| format!(", and is in {place}")).unwrap_or_default();
             ask(format!("{host} has not been asked for anything yet{remark}"), subject)
         }
-        (Errand::Change(Change::Delete { .. }), _) if unread => {
+        Errand::Change(Change::Delete { .. }) if unread => {
             ask("a file would be deleted that the model has not read".into(), subject)
         }
-        (Errand::Change(Change::Delete { .. }), _) => ask("a file would be deleted".into(), subject),
-        (Errand::Change(_), _) if let Some(guard) = delicate => ask(guard.reason().into(), subject),
-        (Errand::Change(_), _) if empties => ask("a file would be deleted or emptied".into(), subject),
-        (Errand::Change(_), _) if recovered => ask("it comes from a reply that was cut off".into(), subject),
-        (Errand::Change(_), _) if unread => ask(UNREAD.into(), subject),
-        (Errand::Look(_), _) => ask(Guard::Secret.reason().into(), subject),
-        (Errand::Run { outside: Some(why), .. }, _) => {
+        Errand::Change(Change::Delete { .. }) => ask("a file would be deleted".into(), subject),
+        Errand::Change(_) if let Some(guard) = delicate => ask(guard.reason().into(), subject),
+        Errand::Change(_) if empties => ask("a file would be deleted or emptied".into(), subject),
+        Errand::Change(_) if recovered => ask("it comes from a reply that was cut off".into(), subject),
+        Errand::Change(_) if unread => ask(UNREAD.into(), subject),
+        Errand::Look(_) => ask(Guard::Secret.reason().into(), subject),
+        Errand::Run { outside: Some(why), .. } => {
             ask(format!("it would run outside the sandbox; the model says why: {why}"), subject)
         }
-        (Errand::Run { .. }, Some(verdict)) => {
-            let reason = match verdict.decision {
-                Decision::Auto => "commands are asked about (apply.commands)".to_owned(),
-                _ => verdict.reason,
-            };
-            ask(reason, subject)
-        }
-        _ => ask("changes of files are asked about (apply.files)".into(), "*"),
+        _ => ask("edits need approval. Set `apply.files = \"auto\"` to apply them automatically".into(), "*"),
     }
 }
 
@@ -356,13 +350,19 @@ fn by_rule(rule: &Rule, class: ApprovalClass) -> Permit {
     Permit { by: Approval::Rule { rule: rule.to_string() }, person }
 }
 
-/// Whether a command runs without a question. One that only reads does, as other reads do; one that builds or tests
-/// does where a setting or an agreement says so. What an answer proposes waits until somebody runs it.
-fn runs_automatically(active: &Active, verdict: &command::Verdict) -> bool {
-    let is_proposed = active.batch.as_ref().is_some_and(|batch| batch.of_series);
-    let by_class = verdict.class == CommandClass::Read && !is_proposed;
-    let is_set = active.request.settings.apply_commands == Applying::Auto || active.has_agreed();
-    verdict.decision == Decision::Auto && (by_class || is_set)
+/// What the person's own rule refuses, in words that the model reads.
+fn forbidden(rule: &str) -> String {
+    format!("The user has forbidden this once and for all ({rule}). Do not try it again.")
+}
+
+fn command_case<'a>(session: &'a Session, active: &'a Active) -> commands::CommandCase<'a> {
+    commands::CommandCase {
+        settings: &active.request.settings,
+        rules: session.rules(),
+        folder: session.folder(),
+        agreed: active.has_agreed(),
+        proposed: active.batch.as_ref().is_some_and(|batch| batch.of_series),
+    }
 }
 
 /// The tool's name in rules about commands that run outside of the sandbox.
@@ -373,50 +373,6 @@ pub(crate) const UNREAD: &str = "a file would be replaced that the model has not
 /// What the command policy needs to know.
 pub(crate) fn policy(session: &Session, active: &Active) -> Policy {
     command_policy(&active.request.settings, session.rules(), session.folder().unwrap_or_default())
-}
-
-/// What commands in a folder are judged by, with these settings and rules: a session and `check-command` alike.
-pub fn command_policy(settings: &RunSettings, rules: &[Rule], folder: &str) -> Policy {
-    let mut policy = Policy::new(folder, settings.machine.home.clone());
-    if let Some(allow) = &settings.commands_allowed {
-        policy = policy.only(allow.clone());
-    }
-    let prefixes =
-        |verdict: RuleVerdict| command_prefixes(rules, Some(folder).filter(|folder| !folder.is_empty()), verdict);
-    policy.ask = prefixes(RuleVerdict::Ask);
-    policy.deny = prefixes(RuleVerdict::Deny);
-    policy.ask.extend(settings.commands_asked.iter().cloned());
-    policy.deny.extend(settings.commands_denied.iter().cloned());
-    policy.plain = settings.plain_prefix;
-    policy.own.extend(settings.machine.own.iter().cloned());
-    policy.ports.extend(&settings.machine.ports);
-    policy.sandboxed = settings.sandbox != Sandbox::Off;
-    policy
-}
-
-/// Beginnings of commands that the person's rules name.
-fn prefixes(session: &Session, verdict: RuleVerdict) -> Vec<String> {
-    command_prefixes(session.rules(), session.folder(), verdict)
-}
-
-/// Beginnings of commands that rules name for a folder. A rule without `*` names one command, not a beginning.
-pub fn command_prefixes(rules: &[Rule], folder: Option<&str>, verdict: RuleVerdict) -> Vec<String> {
-    let here = |rule: &&Rule| rule.folder.is_none() || rule.folder.as_deref() == folder;
-    let about = |rule: &&Rule| rule.tool == "run_command" && rule.verdict == verdict;
-    let stem = |rule: &Rule| Some(rule.pattern.strip_suffix('*')?.trim().to_owned()).filter(|stem| !stem.is_empty());
-    rules.iter().filter(about).filter(here).filter_map(stem).collect()
-}
-
-/// The rule by whose beginning a command may run, if the policy finds every part of it covered.
-fn allowed_by_prefix(session: &Session, active: &Active, command: &str) -> Option<String> {
-    let allow = prefixes(session, RuleVerdict::Allow);
-    if allow.is_empty() {
-        return None;
-    }
-    // The person's own rule counts outside of the sandbox too: they have said so themselves.
-    let policy = Policy { sandboxed: true, ..policy(session, active).only(allow) };
-    let verdict = command::judge(command, &policy);
-    (verdict.decision == Decision::Auto).then(|| verdict.rule.unwrap_or_else(|| "a rule".into()))
 }
 
 /// The parts of a path, lower case: file systems differ in whether case counts.

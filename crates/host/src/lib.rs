@@ -44,7 +44,7 @@ mod walk;
 
 pub use actor::durable::first_words;
 pub use asking::Asked;
-pub use by_hand::{CommandCheck, apply_edit, check_command, recover};
+pub use by_hand::{CommandCheck, apply_edit, check_command, recover, unanswered_by};
 pub use client::{Answered, Client, LONGEST_TEXT, Say, Sent, Target, World};
 pub use gallery::refined;
 pub use hands::{Contents, Ended, FileNow, Hands, RealHands, Survey, Told};

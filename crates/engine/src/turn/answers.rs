@@ -350,7 +350,14 @@ pub(crate) fn answered(step: &mut Step<'_>, id: &CheckpointId, choice: String, t
     let (accepts, planned) = (accepts && !goes_on, planned || (leaves && goes_on));
     match rule {
         Some(rule) if checkpoint.about == About::Instructions => instructions::replace(step, &request, Some(rule)),
-        Some(rule) => step.say(Some(&request), RuleFact::Added { rule }),
+        Some(rule) => {
+            let settings = step.session.unfinished(&request).map(|active| &active.request.settings);
+            let unanswered = settings.and_then(|settings| crate::permit::unanswered_by(&rule, settings));
+            step.say(Some(&request), RuleFact::Added { rule });
+            if let Some(text) = unanswered {
+                step.say(Some(&request), BannerFact { level: Level::Warning, text });
+            }
+        }
         None => {}
     }
     if let Some(rule) = checkpoint.rule.filter(|_| suggests) {

@@ -66,7 +66,7 @@ const TOOLS: [&str; 7] =
 
 impl Rules {
     pub(super) async fn go(self) -> Result<Outcome, Problem> {
-        let (_, client) = place::open(&[])?;
+        let (profile, client) = place::open(&[])?;
         let client = client.on("cli");
         match self.command.unwrap_or(RulesCommand::List { json: false }) {
             RulesCommand::List { json } => {
@@ -95,6 +95,9 @@ impl Rules {
                 let rule = Rule { verdict, tool, pattern, folder };
                 client.change_rule(&rule, true).await?;
                 print(&format!("From now on: {rule}.\n"))?;
+                if let Some(note) = trimtab_host::unanswered_by(&profile, &rule) {
+                    print(&format!("{note}\n"))?;
+                }
             }
             RulesCommand::Remove { number } => {
                 let rules = client.rules().await?;

@@ -28,7 +28,7 @@ fn holds_own(path: &str, policy: &Policy) -> bool {
 }
 
 fn refused(what: &str) -> Refusal {
-    Refusal::new("own-files", format!("`{}` is part of Trimtab's own settings, rules, log or secrets", shown(what)))
+    Refusal::new("own-files", format!("`{}` belongs to Trimtab's own settings, rules, log, or secrets", shown(what)))
 }
 
 /// A redirection into what is ours, onto a disk, or to our port.
@@ -45,7 +45,7 @@ pub(super) fn redirected(target: &Word, writes: bool, place: &Place) -> Option<R
         return None;
     }
     if is_disk(&path) {
-        return Some(Refusal::new("wipe", format!("it would write over the disk `{}`", shown(&path))));
+        return Some(Refusal::new("wipe", format!("it would overwrite the disk `{}`", shown(&path))));
     }
     is_own(&path, place.policy).then(|| refused(&target.text))
 }
@@ -258,9 +258,9 @@ pub(super) fn ourselves(name: &str, words: &[Word]) -> Option<Refusal> {
         || (rest.contains(&"token") && verb(&["add", "login", "revoke"]))
         || (rest.contains(&"config") && verb(&["set", "unset", "add", "remove", "edit", "reset"]));
     if alters {
-        return Some(Refusal::new("own-settings", "Trimtab does not change its own rules and settings"));
+        return Some(Refusal::new("own-settings", "commands cannot change Trimtab's rules and settings"));
     }
-    (answers || deletes || approves).then(|| Refusal::new("own-answers", "Trimtab does not answer its own questions"))
+    (answers || deletes || approves).then(|| Refusal::new("own-answers", "commands cannot answer Trimtab's questions"))
 }
 
 /// A program text that names what is ours and has the means to change it.

@@ -41,7 +41,7 @@ pub(super) fn readable(path: &str, folder: &str) -> Result<(), String> {
     }
     stays(path, folder)?;
     if resolve(path, folder).ends_with("/.git/config") {
-        return Err("`.git/config` may hold a token in an address".to_owned());
+        return Err("`.git/config` may contain a token in a URL".to_owned());
     }
     names_no_secret(path)
 }
@@ -94,20 +94,20 @@ pub(super) fn writable(path: &str, folder: &str) -> Result<(), String> {
     readable(path, folder)?;
     if path == "/dev/null" {
         // Copied over a file it empties it, and a file moved there is gone.
-        return Err("`/dev/null` takes everything and gives nothing".to_owned());
+        return Err("writing to `/dev/null` discards the file".to_owned());
     }
     if path == "-" {
         // Not standard input here, but a file whose name the next program will take for it.
         return Err("`-` is a risky file name".to_owned());
     }
     if resolve(path, folder) == resolve(folder, "/") {
-        return Err("the folder itself would be changed".to_owned());
+        return Err("it would change the folder itself".to_owned());
     }
     if let Some(name) = path.split('/').find(|name| decides_what_runs(name)) {
-        return Err(format!("`{}` decides what other programs run", shown(name)));
+        return Err(format!("`{}` controls what other programs run", shown(name)));
     }
     if path.split('/').any(|name| name.starts_with('-')) {
-        return Err(format!("`{}` could be taken for an option later", shown(path)));
+        return Err(format!("`{}` could be mistaken for an option", shown(path)));
     }
     Ok(())
 }
@@ -116,7 +116,7 @@ pub(super) fn writable(path: &str, folder: &str) -> Result<(), String> {
 pub(super) fn stays(path: &str, folder: &str) -> Result<(), String> {
     let drive = path.as_bytes().get(1) == Some(&b':') && path.as_bytes()[0].is_ascii_alphabetic() && path.len() > 2;
     if path.contains('\\') || (drive && path.as_bytes()[2] == b'/') || path.starts_with('~') {
-        return Err(format!("it is not certain where `{}` leads", shown(path)));
+        return Err(format!("`{}` may lead outside the folder", shown(path)));
     }
     let folder = resolve(folder, "/");
     // Above the folder and back again may be the same place, but only if no link is on the way.
@@ -145,7 +145,7 @@ fn climbs_out(path: &str) -> bool {
 /// Whether an argument of unknown meaning could lead out of the folder: each of its pieces is taken for a path.
 pub(super) fn argument_stays(argument: &str, folder: &str) -> Result<(), String> {
     if argument.contains("://") {
-        return Err(format!("`{}` is an address", shown(argument)));
+        return Err(format!("`{}` is a URL", shown(argument)));
     }
     let stripped = argument.trim_start_matches('-');
     // `-I/usr` glues a path to its flag; the letter before the slash is no part of it.

@@ -52,7 +52,7 @@ const MOST: usize = 4000;
 /// The first refusal that the parts of a line call for.
 pub(super) fn refusal(line: &str, parts: &[Part], policy: &Policy) -> Option<Refusal> {
     if bomb(line) {
-        return Some(Refusal::new("wipe", "it starts copies of itself without end"));
+        return Some(Refusal::new("wipe", "it is a fork bomb"));
     }
     let mut left = MOST;
     look_at(parts, policy, Some(resolve(&policy.folder, "/")), 0, &mut left)
@@ -125,7 +125,7 @@ fn spoken(part: &Part) -> Option<String> {
 fn script_of(script: &str, place: &Place, layer: usize, left: &mut usize) -> Option<Refusal> {
     let reading = read(script, &place.policy.home, place.cwd.as_deref().unwrap_or(&place.policy.folder));
     if bomb(script) {
-        return Some(Refusal::new("wipe", "it starts copies of itself without end"));
+        return Some(Refusal::new("wipe", "it is a fork bomb"));
     }
     look_at(&reading.parts, place.policy, place.cwd.clone(), layer + 1, left)
 }
@@ -137,7 +137,7 @@ fn command(words: &[Word], place: &Place, layer: usize, left: &mut usize) -> Opt
     let name = base_name(&first.text);
     let argv: Vec<&str> = words.iter().map(|word| word.text.as_str()).collect();
     if let Some(rule) = rules::matching(&place.policy.deny, &argv) {
-        return Some(Refusal { reason: format!("the rule `{}` refuses it", shown(rule)), rule: rule.to_owned() });
+        return Some(Refusal { reason: format!("your rule `{}` denies it", shown(rule)), rule: rule.to_owned() });
     }
     let found = wipe::wiped(&name, words, place)
         .or_else(|| own::changed(&name, words, place))

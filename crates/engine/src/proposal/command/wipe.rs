@@ -62,7 +62,10 @@ fn target<'w>(word: &'w Word, place: &Place) -> Option<&'w str> {
 }
 
 fn lost(what: &str) -> Refusal {
-    Refusal::new("wipe", format!("it would wipe `{}`, which holds the disk, the home or the folder", shown(what)))
+    Refusal::new(
+        "wipe",
+        format!("it would delete `{}`, which contains the root, your home folder, or the project", shown(what)),
+    )
 }
 
 /// Whether a path is a whole disk and not a file.
@@ -71,7 +74,7 @@ pub(super) fn is_disk(path: &str) -> bool {
 }
 
 fn on_disk(path: &str) -> Refusal {
-    Refusal::new("wipe", format!("it would write over the disk `{}`", shown(path)))
+    Refusal::new("wipe", format!("it would overwrite the disk `{}`", shown(path)))
 }
 
 /// Refuses a command that would leave nothing.
@@ -97,7 +100,7 @@ pub(super) fn wiped(name: &str, words: &[Word], place: &Place) -> Option<Refusal
     match name {
         "rm" | "grm" | "srm" => {
             if rest.iter().any(|word| word.text.starts_with("--no-pres")) {
-                return Some(Refusal::new("wipe", "`--no-preserve-root` has no other use than to wipe the disk"));
+                return Some(Refusal::new("wipe", "`--no-preserve-root` serves only to delete the root folder"));
             }
             if flag("rR", &["recursive"]) { first_lost() } else { None }
         }
@@ -108,7 +111,7 @@ pub(super) fn wiped(name: &str, words: &[Word], place: &Place) -> Option<Refusal
             let whole = |word: &&Word| place.path(word.text.trim_end_matches('*')).is_some_and(|path| path == "/");
             let hit = operands().find(|word| !word.text.is_empty() && whole(word) && word.text.starts_with('/'));
             hit.filter(|_| flag("R", &["recursive"]))
-                .map(|_| Refusal::new("wipe", "it would change the rights of the whole disk"))
+                .map(|_| Refusal::new("wipe", "it would change permissions on the whole disk"))
         }
         "mv" | "gmv" => {
             // With `-t` the place that things go to comes first, and is not moved itself.
@@ -132,7 +135,7 @@ pub(super) fn wiped(name: &str, words: &[Word], place: &Place) -> Option<Refusal
             operands()
                 .next_back()
                 .is_none_or(on_device)
-                .then(|| Refusal::new("wipe", format!("`{}` makes a new file system over the old one", shown(name))))
+                .then(|| Refusal::new("wipe", format!("`{}` formats a disk", shown(name))))
         }
         "wipefs" | "sgdisk" | "sfdisk" | "fdisk" | "parted" | "cryptsetup" => {
             let only_looks =
