@@ -290,8 +290,10 @@ pub fn is_installed(program: &str) -> bool {
 }
 
 fn printed(command: &[&str]) -> String {
+    // Some programs write settings into the home when they are asked for help.
+    let Ok(home) = tempfile::tempdir() else { return String::new() };
     let mut help = Command::new("timeout");
-    help.arg("10").args(command).stdin(Stdio::null()).env("LC_ALL", "C").env("PAGER", "cat").env("HOME", "/nowhere");
+    help.arg("10").args(command).stdin(Stdio::null()).env("LC_ALL", "C").env("PAGER", "cat").env("HOME", home.path());
     let done = help.output().map(|done| [done.stdout, done.stderr].concat()).unwrap_or_default();
     String::from_utf8_lossy(&done).into_owned()
 }
