@@ -1,6 +1,8 @@
 //! The public contract only grows: the HTTP description and the events of 0.1, kept in `contract/`, are compared with
 //! those of today. References are followed, so schemas may be renamed; routes, fields and values may not.
 
+#![allow(clippy::unwrap_used, reason = "a test may fail there")]
+
 use std::collections::BTreeSet;
 
 use serde_json::Value;

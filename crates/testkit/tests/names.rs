@@ -1,5 +1,7 @@
 //! Type names identify: a name is declared once in the shipping crates, so that a search for it ends at one place.
 
+#![allow(clippy::unwrap_used, reason = "a test may fail there")]
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
