@@ -32,7 +32,7 @@ impl Config {
         };
         if let Ok(folder) = place::folder(None)
             && std::path::Path::new(&folder).join(".trimtab/config.toml").exists()
-            && (profile.trusts(&folder) || place::open(&[])?.1.trusts(&folder).await?)
+            && (profile.trusts(&folder) || place::open(&[])?.1.permissions().trusts(&folder).await?)
         {
             profile = profile.in_project(&folder)?;
         }

@@ -70,7 +70,7 @@ impl RulesArgs {
         let client = client.on("cli");
         match self.command.unwrap_or(RulesCommand::List { json: false }) {
             RulesCommand::List { json } => {
-                let rules = client.rules().await?;
+                let rules = client.permissions().rules().await?;
                 for (number, rule) in rules.iter().enumerate() {
                     match json {
                         true => print_json(rule)?,
@@ -93,16 +93,16 @@ impl RulesArgs {
                     RuleKind::Deny => RuleVerdict::Deny,
                 };
                 let rule = Rule { verdict, tool, pattern, folder };
-                client.change_rule(&rule, true).await?;
+                client.permissions().change_rule(&rule, true).await?;
                 print(&format!("From now on: {rule}.\n"))?;
             }
             RulesCommand::Remove { number } => {
-                let rules = client.rules().await?;
+                let rules = client.permissions().rules().await?;
                 let Some(rule) = number.checked_sub(1).and_then(|at| rules.get(at)) else {
                     return Err(Problem::new(ProblemKind::NotFound, format!("There is no rule number {number}."))
                         .hint("`trimtab rules` lists them."));
                 };
-                client.change_rule(rule, false).await?;
+                client.permissions().change_rule(rule, false).await?;
                 print(&format!("No longer: {rule}.\n"))?;
             }
         }
@@ -133,22 +133,22 @@ impl TrustArgs {
         let folder = place::folder(self.folder.as_deref())?;
         let (_, client) = place::open(&[])?;
         let client = client.on("cli");
-        let is_broad = client.is_broad(&folder);
+        let is_broad = client.permissions().is_broad(&folder);
         let confirmed = self.confirm.map(|path| place::folder(Some(&path))).transpose()?;
         if is_broad && !self.remove && confirmed.as_ref() != Some(&folder) {
             let problem = Problem::new(ProblemKind::Usage, format!("{folder} is not trusted: {BROAD}."));
             return Err(problem.hint(broad_hint(&folder)));
         }
         let rule = if is_broad { Rule::trust_broad(folder.clone()) } else { Rule::trust(folder.clone()) };
-        client.change_rule(&rule, !self.remove).await?;
+        client.permissions().change_rule(&rule, !self.remove).await?;
         if self.remove {
             // What was accepted together with it is asked about again, should it be trusted again.
             let with_it = |rule: &&Rule| {
                 matches!(rule.tool.as_str(), Rule::TRUST | Rule::INSTRUCTIONS)
                     && rule.folder.as_deref() == Some(folder.as_str())
             };
-            for rule in client.rules().await?.iter().filter(with_it) {
-                client.change_rule(rule, false).await?;
+            for rule in client.permissions().rules().await?.iter().filter(with_it) {
+                client.permissions().change_rule(rule, false).await?;
             }
         }
         // A name with line ends must not say something on a line of its own.
