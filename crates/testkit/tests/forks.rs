@@ -11,7 +11,7 @@ use trimtab_vocab::event::{BannerFact, Level, SessionFact};
 use trimtab_vocab::{Event, Problem, ProblemKind, SessionId, Time};
 use trimtab_world::clock::SystemClock;
 use trimtab_world::models::{Model, ModelRegistry};
-use trimtab_world::store::{SessionRow, Store};
+use trimtab_world::store::{SessionRow, SessionStore};
 
 const KINDS: [&str; 9] = [
     "session.opened",

@@ -46,7 +46,7 @@ fn talk(world: &World) -> Say {
 #[tokio::test]
 async fn a_long_log_is_read_page_by_page() {
     let folder = tempfile::tempdir().expect("a folder");
-    let store = Arc::new(SqliteStore::open(folder.path(), Arc::new(SystemClock)).expect("opens"));
+    let store: Arc<dyn Store> = Arc::new(SqliteStore::open(folder.path(), Arc::new(SystemClock)).expect("opens"));
     let session: SessionId = "s1".parse().expect("an id");
     let now = Time::from_millis(0);
     let row = SessionRow {
