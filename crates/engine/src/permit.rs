@@ -2,6 +2,7 @@
 //! for approvals.
 
 mod deeds;
+mod explain;
 
 use trimtab_vocab::event::RouteDecision;
 use trimtab_vocab::sensitive_paths;
@@ -9,6 +10,8 @@ use trimtab_vocab::{
     Applying, Approval, ApprovalClass, Approved, CallId, CommandClass, CommandPlan, CommandRun, ControlFile, FilePlan,
     FileSet, FileWrite, Machine, PersonDecision, ReadOp, Rule, RuleVerdict, RunSettings, Sandbox, control_file,
 };
+
+pub use explain::explain;
 
 use crate::ProposedChange;
 use crate::proposal::command::{self, CommandDecision, Policy};
@@ -382,8 +385,8 @@ pub(crate) fn policy(session: &Session, active: &RunningRequest) -> Policy {
     command_policy(&active.request.settings, session.rules(), session.folder().unwrap_or_default())
 }
 
-/// What commands in a folder are judged by, with these settings and rules: a session and `check-command` alike.
-pub fn command_policy(settings: &RunSettings, rules: &[Rule], folder: &str) -> Policy {
+/// What commands in a folder are judged by, with these settings and rules.
+fn command_policy(settings: &RunSettings, rules: &[Rule], folder: &str) -> Policy {
     let mut policy = Policy::new(folder, settings.machine.home.clone());
     if let Some(allow) = &settings.commands_allowed {
         policy = policy.only(allow.clone());
@@ -407,7 +410,7 @@ fn prefixes(session: &Session, verdict: RuleVerdict) -> Vec<String> {
 }
 
 /// Beginnings of commands that rules name for a folder. A rule without `*` names one command, not a beginning.
-pub fn command_prefixes(rules: &[Rule], folder: Option<&str>, verdict: RuleVerdict) -> Vec<String> {
+fn command_prefixes(rules: &[Rule], folder: Option<&str>, verdict: RuleVerdict) -> Vec<String> {
     let here = |rule: &&Rule| rule.folder.is_none() || rule.folder.as_deref() == folder;
     let about = |rule: &&Rule| rule.tool == "run_command" && rule.verdict == verdict;
     let stem = |rule: &Rule| Some(rule.pattern.strip_suffix('*')?.trim().to_owned()).filter(|stem| !stem.is_empty());
@@ -416,6 +419,10 @@ pub fn command_prefixes(rules: &[Rule], folder: Option<&str>, verdict: RuleVerdi
 
 /// The rule by whose beginning a command may run, if the policy finds every part of it covered.
 fn allowed_by_prefix(session: &Session, active: &RunningRequest, command: &str) -> Option<String> {
+    judged_by_prefix(session, active, command).map(|verdict| verdict.rule.unwrap_or_else(|| "a rule".into()))
+}
+
+fn judged_by_prefix(session: &Session, active: &RunningRequest, command: &str) -> Option<command::CommandVerdict> {
     let allow = prefixes(session, RuleVerdict::Allow);
     if allow.is_empty() {
         return None;
@@ -423,7 +430,7 @@ fn allowed_by_prefix(session: &Session, active: &RunningRequest, command: &str) 
     // The person's own rule counts outside of the sandbox too: they have said so themselves.
     let policy = Policy { sandboxed: true, ..policy(session, active).only(allow) };
     let verdict = command::judge(command, &policy);
-    (verdict.decision == CommandDecision::Auto).then(|| verdict.rule.unwrap_or_else(|| "a rule".into()))
+    Some(verdict).filter(|verdict| verdict.decision == CommandDecision::Auto)
 }
 
 /// The parts of a path, lower case: file systems differ in whether case counts.

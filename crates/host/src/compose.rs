@@ -181,7 +181,7 @@ impl Client {
         }
         let is_place = folder != NO_FOLDER;
         let by_settings = is_place && (trust || profile.trusts(folder));
-        let trusted = by_settings || (is_place && self.permissions().trusts(folder).await?);
+        let trusted = by_settings || (is_place && self.permissions().trusts(profile, folder).await?);
         let mut profile = profile.clone();
         if trusted {
             profile = profile.in_project(folder)?;

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use trimtab_engine::{Session, merge};
+use trimtab_engine::Session;
 use trimtab_vocab::event::{
     ByCommand, ChangeFact, ChangedFile, CommandFact, Conflict, Inherited, SessionFact, UsageFact,
 };
@@ -214,9 +214,4 @@ impl SessionChanges<'_> {
                 .hint("`trimtab doctor` looks for damage.")
         })
     }
-}
-
-/// Whether bytes are text.
-pub fn is_text(bytes: &[u8]) -> bool {
-    merge::is_text(bytes)
 }

@@ -16,6 +16,7 @@ mod assistant;
 mod audit;
 mod cache;
 mod client;
+pub mod compare;
 mod compose;
 pub mod config;
 mod effects;
@@ -51,7 +52,7 @@ pub use client::{Answered, Client, LONGEST_TEXT, SendTo, Sent, World};
 pub use compose::{BROAD, Manner, NO_FOLDER, PillMiss, RequestDraft, Say, WhenBusy, broad_hint};
 pub use gallery::refined;
 pub use handles::{Admin, ImageGallery, Memories, Permissions, Refs, Requests, SessionChanges, Sessions};
-pub use history::{History, RewindRefusal, Set, is_text};
+pub use history::{History, RewindRefusal, Set};
 pub use hub::{SessionWatch, said};
 pub use offline::{CommandCheck, apply_edit, check_command, recover};
 pub use pills::{KnownPill, PillSource, Pills, WrongPill, looks_like_a_pill};
@@ -61,14 +62,8 @@ pub use rewind_requests::Moved;
 pub use server_lock::{ServerLock, running as running_server};
 pub use stream_controller::StreamController;
 pub use tasks::{ApplyOperations, Imported, NotApplied, NotMoved, Skipped, TaskList, TaskMove, When, task_session};
-pub use trimtab_engine::merge::hunks;
-pub use trimtab_engine::proposal::compare;
-pub use trimtab_engine::proposal::edit::Edit;
-pub use trimtab_engine::tasks::{Moment, TaskHistory, TaskMap, TaskSet, clock, operations_in};
-pub use trimtab_world::store::{
-    AuditCheck, AuditEntry, AuditLine, FileSpace, JobRow, JobState, LocalFiles, SessionRow, TokenKind, TokenRow,
-};
-pub use trimtab_world::workspace::snapshot::Snapshot;
+pub use trimtab_engine::tasks::{TaskSet, clock, operations_in};
+pub use trimtab_world::store::{AuditLine, FileSpace, JobRow, JobState, LocalFiles, SessionRow, TokenKind};
 pub use trimtab_world::workspace::{branch, names};
 pub use workspace::{CommandUpdate, Contents, EndedCommand, FileNow, LocalWorkspace, Survey, Workspace};
 

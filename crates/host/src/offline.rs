@@ -4,35 +4,27 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::Serialize;
-use trimtab_engine::proposal::command::{self, CommandDecision, CommandVerdict};
-use trimtab_engine::proposal::compare::{self, LineStats};
+use trimtab_engine::proposal::command::{CommandDecision, CommandVerdict};
 use trimtab_engine::proposal::edit::Edit;
 use trimtab_vocab::event::ChangedFile;
-use trimtab_vocab::{ChangeSetId, CommandClass, FileSet, FileState, FileWrite, Rule, RuleVerdict};
+use trimtab_vocab::{ChangeSetId, CommandClass, FileSet, Rule, RuleVerdict};
 
 use crate::config::Profile;
-use crate::prepare::{BeforeAfter, edit_files, unfit};
+use crate::prepare::{compare_all, edit_files};
 use crate::workspace::{LocalWorkspace, Workspace};
 
-/// Applies one edit to a folder, exactly or not at all; a sentence when it cannot be. With `dry`, only
+/// Applies one edit, given as JSON, to a folder: exactly or not at all. A sentence when it cannot be. With `dry`, only
 /// says what it would do.
-pub async fn apply_edit(folder: &str, edit: &Edit, dry: bool) -> Result<Vec<ChangedFile>, String> {
+pub async fn apply_edit(folder: &str, json: &[u8], dry: bool) -> Result<Vec<ChangedFile>, String> {
+    // Some editors put a mark before everything they write.
+    let json = json.strip_prefix("\u{feff}".as_bytes()).unwrap_or(json);
+    let edit: Edit = serde_json::from_slice(json).map_err(|error| format!("This is not an edit: {error}."))?;
     let hands = LocalWorkspace::new(std::env::vars_os(), &[]);
-    let pairs = edit_files(&hands, folder, edit, &BTreeMap::new()).await.map_err(|unedited| unedited.reason)?;
-    if let Some(reason) = pairs.iter().find_map(|pair| unfit(&pair.path, pair.before.is_some())) {
-        return Err(reason);
-    }
+    let pairs = edit_files(&hands, folder, &edit, &BTreeMap::new()).await.map_err(|unedited| unedited.reason)?;
     let (mut contents, mut writes) = (BTreeMap::new(), Vec::new());
-    for BeforeAfter { path, before, after, mode } in pairs {
-        let before = before.map(|(bytes, _)| bytes);
-        let (_, LineStats { added, removed, modified }) = compare::patch(&path, before.as_deref(), after.as_deref());
-        let mut keep = |bytes: Vec<u8>| {
-            let hash = trimtab_world::store::hash(&bytes);
-            contents.insert(hash.clone(), bytes);
-            FileState { hash, mode }
-        };
-        let (before, after) = (before.map(&mut keep), after.map(&mut keep));
-        writes.push(FileWrite { path, before, after, added, removed, modified });
+    for file in compare_all(pairs)? {
+        contents.extend(file.contents);
+        writes.push(file.write);
     }
     let files: Vec<ChangedFile> = writes.iter().map(ChangedFile::from).collect();
     let state = writes.iter().find_map(|write| write.after.as_ref().or(write.before.as_ref()));
@@ -83,35 +75,18 @@ pub fn check_command(
     line: &str,
     allow: Option<Vec<String>>,
 ) -> CommandCheck {
-    let replaced = allow.is_some();
-    let mut policy = trimtab_engine::command_policy(&profile.command_settings(), rules, folder);
-    match allow {
-        Some(allow) => policy = policy.only(allow),
-        None => policy.allow.extend(trimtab_engine::command_prefixes(rules, Some(folder), RuleVerdict::Allow)),
+    let mut settings = profile.command_settings();
+    let mut rules = rules.to_vec();
+    if allow.is_some() {
+        settings.commands_allowed = allow;
+        rules.retain(|rule| rule.verdict != RuleVerdict::Allow);
     }
-    let mut verdict = command::judge(line, &policy);
-    if verdict.decision == CommandDecision::Auto
-        && let Some(reason) = crate::links::leads_out(line, folder)
-    {
-        verdict = CommandVerdict { decision: CommandDecision::Ask, reason, rule: None, ..verdict };
-    }
-    // Rules about this very command: a no counts over everything, a yes over a question.
-    let exact = |wanted: RuleVerdict| {
-        rules.iter().find(|rule| rule.verdict == wanted && rule.covers("run_command", line.trim(), Some(folder)))
-    };
-    let by = |decision, rule: &Rule| {
-        let reason = format!("your rule decides: {rule}");
-        CommandCheck::from(CommandVerdict { decision, reason, rule: Some(rule.to_string()), ..verdict.clone() })
-    };
-    if let Some(rule) = exact(RuleVerdict::Deny) {
-        return by(CommandDecision::Deny, rule);
-    }
-    // A rule does not cover what deletes, unless a setting says so.
-    let is_once = !profile.hands.remember_deletes && command::deletes(line);
-    let covers = |rule: &&Rule| !is_once && (!rule.pattern.ends_with('*') || rule.pattern == "*");
-    match exact(RuleVerdict::Allow).filter(covers) {
-        Some(rule) if verdict.decision == CommandDecision::Ask && !replaced && exact(RuleVerdict::Ask).is_none() => {
-            by(CommandDecision::Auto, rule)
+    let verdict = trimtab_engine::explain(&settings, &rules, folder, line);
+    // A rule about this very command was made for what it does, wherever a link leads.
+    let is_named = verdict.rule.as_deref().is_some_and(|rule| rule.contains(line.trim()));
+    match crate::links::leads_out(line, folder) {
+        Some(reason) if verdict.decision == CommandDecision::Auto && !is_named => {
+            CommandVerdict { decision: CommandDecision::Ask, reason, rule: None, ..verdict }.into()
         }
         _ => verdict.into(),
     }

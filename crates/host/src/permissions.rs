@@ -6,6 +6,7 @@ use trimtab_world::store::RuleChange;
 
 use crate::actor::{self, written_rule};
 use crate::client::store_problem;
+use crate::config::Profile;
 use crate::effects::written;
 use crate::handles::Permissions;
 
@@ -31,9 +32,20 @@ impl Permissions<'_> {
         self.0.store().change_rules(change).await.map_err(store_problem)
     }
 
-    /// Whether a rule trusts a folder.
-    pub async fn trusts(self, folder: &str) -> Result<bool, Problem> {
+    /// Whether the settings or a rule trust a folder.
+    pub async fn trusts(self, profile: &Profile, folder: &str) -> Result<bool, Problem> {
+        if profile.trusts(folder) {
+            return Ok(true);
+        }
         Ok(trimtab_engine::trusts(&self.rules().await?, folder, &self.0.deps().machine))
+    }
+
+    /// The settings in force in a folder: its own make them stricter, if it is trusted.
+    pub async fn profile_in(self, profile: Profile, folder: &str) -> Result<Profile, Problem> {
+        match self.trusts(&profile, folder).await? {
+            true => profile.in_project(folder),
+            false => Ok(profile),
+        }
     }
 
     /// Whether trusting this folder would trust more than a project.

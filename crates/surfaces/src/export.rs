@@ -8,7 +8,8 @@ use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
-use trimtab_host::{Client, SessionRow, Set, is_text};
+use trimtab_host::compare::is_text;
+use trimtab_host::{Client, SessionRow, Set};
 use trimtab_vocab::event::{AnswerFact, BugFact, RequestFact, SessionFact, Status};
 use trimtab_vocab::{Answer, Event, Fact, FileWrite, GeneratedImage, Problem, RequestId, SessionId, Time, Usage};
 

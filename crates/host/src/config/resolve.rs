@@ -449,7 +449,7 @@ impl Profile {
     }
 
     /// Whether a folder is trusted by the settings: it is named there, or lies in one that is.
-    pub fn trusts(&self, folder: &str) -> bool {
+    pub(crate) fn trusts(&self, folder: &str) -> bool {
         let home = &self.hands.machine.home;
         self.hands.trusted.iter().any(|trusted| {
             let trusted = match trusted.strip_prefix('~') {

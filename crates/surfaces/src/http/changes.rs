@@ -9,7 +9,8 @@ use axum::routing::{get, post};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use trimtab_host::{History, Set, compare, hunks};
+use trimtab_host::compare::{self, hunks};
+use trimtab_host::{History, Set};
 use trimtab_vocab::event::{ChangeFact, ChangedFile, Conflict, SessionFact};
 use trimtab_vocab::{ChangePart, ChangeSetId, Control, ExtensionId, OnConflict, ProposalId, SessionId, Time};
 

@@ -190,7 +190,7 @@ impl Executor {
                 let (profile, folder) = (self.profile(), self.folder.clone());
                 self.spawn(async move {
                     // Nothing of a folder is read before the person trusts it, the names of its files included.
-                    if !profile.trusts(&folder) && !client.permissions().trusts(&folder).await? {
+                    if !client.permissions().trusts(&profile, &folder).await? {
                         return Ok(None);
                     }
                     Ok(Some(Msg::Files(files(PathBuf::from(folder)).await)))

@@ -64,7 +64,7 @@ pub async fn run(mut profile: Profile, folder: String, wanted: StartOptions) -> 
     let theme = Theme::named(&profile.tui.theme, palette)?;
     let keys = KeyMap::with(&profile.tui.keys)?;
     // Nothing of a folder is read before the person trusts it.
-    let trusted = profile.trusts(&folder) || client.permissions().trusts(&folder).await?;
+    let trusted = client.permissions().trusts(&profile, &folder).await?;
     let pills = Pills::load(&profile, trusted.then_some(folder.as_str()));
     let pills = pills.list().map(|(name, pill)| (name, pill.definition.description.clone())).collect();
     let status = StatusLine {
