@@ -1,5 +1,7 @@
 //! Requests are composed in one place: no way to start work may leave out what the folder's own settings demand.
 
+#![allow(clippy::disallowed_methods, reason = "tests make their own files")]
+
 use std::collections::BTreeMap;
 use std::fs;
 
