@@ -5,7 +5,8 @@ use trimtab_vocab::{Problem, ProblemKind, Time};
 use trimtab_world::clock;
 use trimtab_world::store::{self, StoreError, TokenKind, TokenRow};
 
-use crate::client::{Client, store_problem};
+use crate::client::store_problem;
+use crate::handles::Admin;
 
 /// How long a link for logging in is good for.
 const LOGIN_MS: i64 = 15 * 60 * 1000;
@@ -33,18 +34,18 @@ fn later(now: Time, millis: i64) -> Option<Time> {
     Some(Time::from_millis(now.millis().saturating_add(millis)))
 }
 
-impl Client {
+impl Admin<'_> {
     /// Makes a token for a program. The secret is given once and kept nowhere.
-    pub async fn add_token(&self, name: &str) -> Result<String, Problem> {
+    pub async fn add_token(self, name: &str) -> Result<String, Problem> {
         let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_. ".contains(c);
         if name.is_empty() || name.len() > LONGEST_NAME || name.trim() != name || !name.chars().all(is_plain) {
             return Err(Problem::new(ProblemKind::Usage, "A token's name has 1 to 64 letters, digits, spaces or -_.")
                 .hint("For example: trimtab token add backup-script"));
         }
         self.tell_trail("token_added", json!({"token": name})).await?;
-        let (secret, created) = (fresh()?, self.clock().now());
+        let (secret, created) = (fresh()?, self.0.clock().now());
         let row = TokenRow { name: name.to_owned(), kind: TokenKind::Program, created, expires: None };
-        self.store().add_token(&hash_of(&secret), row).await.map_err(|error| match error {
+        self.0.store().add_token(&hash_of(&secret), row).await.map_err(|error| match error {
             StoreError::Taken => Problem::new(ProblemKind::Usage, format!("There is a token called {name} already."))
                 .hint("Choose another name, or revoke it first: trimtab token revoke NAME"),
             other => store_problem(other),
@@ -53,44 +54,44 @@ impl Client {
     }
 
     /// Makes a secret that one browser can log in with, once and soon.
-    pub async fn add_login(&self) -> Result<String, Problem> {
-        let (secret, created) = (fresh()?, self.clock().now());
+    pub async fn add_login(self) -> Result<String, Problem> {
+        let (secret, created) = (fresh()?, self.0.clock().now());
         let name = format!("login-{}", &hash_of(&secret)[..12]);
         let row = TokenRow { name, kind: TokenKind::Login, created, expires: later(created, LOGIN_MS) };
-        self.store().add_token(&hash_of(&secret), row).await.map_err(store_problem)?;
+        self.0.store().add_token(&hash_of(&secret), row).await.map_err(store_problem)?;
         Ok(secret)
     }
 
     /// Uses such a secret up: the secret of the browser's cookie, and how many seconds it is good for.
-    pub async fn log_in(&self, login: &str) -> Result<Option<(String, i64)>, Problem> {
-        let (secret, created) = (fresh()?, self.clock().now());
+    pub async fn log_in(self, login: &str) -> Result<Option<(String, i64)>, Problem> {
+        let (secret, created) = (fresh()?, self.0.clock().now());
         let name = format!("browser-{}", &hash_of(&secret)[..12]);
         let row = TokenRow { name, kind: TokenKind::Browser, created, expires: later(created, BROWSER_MS) };
-        let exchanged = self.store().exchange_token(&hash_of(login), &hash_of(&secret), row).await;
+        let exchanged = self.0.store().exchange_token(&hash_of(login), &hash_of(&secret), row).await;
         Ok(exchanged.map_err(store_problem)?.then_some((secret, BROWSER_MS / 1000)))
     }
 
     /// The token that this is the secret of, if it is one that lets in.
-    pub async fn find_token(&self, secret: &str) -> Result<Option<TokenRow>, Problem> {
+    pub async fn find_token(self, secret: &str) -> Result<Option<TokenRow>, Problem> {
         if !secret.starts_with(PREFIX) {
             return Ok(None);
         }
-        let row = self.store().token(&hash_of(secret)).await.map_err(store_problem)?;
-        let now = self.clock().now();
+        let row = self.0.store().token(&hash_of(secret)).await.map_err(store_problem)?;
+        let now = self.0.clock().now();
         Ok(row.filter(|row| row.kind != TokenKind::Login && row.holds(now)))
     }
 
     /// All tokens, without their secrets; those that have expired are left out.
-    pub async fn tokens(&self) -> Result<Vec<TokenRow>, Problem> {
-        let now = self.clock().now();
-        let rows = self.store().tokens().await.map_err(store_problem)?;
+    pub async fn tokens(self) -> Result<Vec<TokenRow>, Problem> {
+        let now = self.0.clock().now();
+        let rows = self.0.store().tokens().await.map_err(store_problem)?;
         Ok(rows.into_iter().filter(|row| row.holds(now)).collect())
     }
 
     /// Lets nobody in with this one any more.
-    pub async fn revoke_token(&self, name: &str) -> Result<(), Problem> {
+    pub async fn revoke_token(self, name: &str) -> Result<(), Problem> {
         self.tell_trail("token_revoked", json!({"token": name})).await?;
-        match self.store().revoke_token(name).await.map_err(store_problem)? {
+        match self.0.store().revoke_token(name).await.map_err(store_problem)? {
             true => Ok(()),
             false => Err(Problem::new(ProblemKind::NotFound, format!("There is no token called {name}."))
                 .hint("`trimtab token list` shows those there are.")),

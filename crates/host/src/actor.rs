@@ -103,15 +103,12 @@ async fn run_once(deps: &Arc<ActorContext>, session: &SessionId, wake: &Arc<Noti
             Claim::Held { by } => tracing::debug!(%session, by, "another process runs this session"),
         }
         // An input may have come between the last look and the release.
-        if deps.world.store.inbox(session).await?.is_empty() && !is_unfinished(deps, session).await? {
+        let store = &deps.world.store;
+        if store.inbox(session).await?.is_empty() && !store.has_open_request(session).await? {
             return Ok(());
         }
         tokio::time::sleep(LOOK_EVERY).await;
     }
-}
-
-async fn is_unfinished(deps: &ActorContext, session: &SessionId) -> Result<bool, StoreError> {
-    Ok(deps.world.store.jobs(false).await?.iter().any(|job| job.session == *session))
 }
 
 struct Actor {
@@ -263,6 +260,9 @@ impl Actor {
 
     /// Waits until there is something to take up.
     async fn wait(&mut self) -> Result<(), ActorError> {
+        let store = Arc::clone(&self.deps.world.store);
+        let changed = store.changed(self.version);
+        tokio::pin!(changed);
         loop {
             tokio::select! {
                 biased;
@@ -283,13 +283,13 @@ impl Actor {
                     return self.process(vec![(nudge, None)], Commit::default()).await;
                 }
                 () = self.reporter.wake.notified() => return Ok(()),
+                version = &mut changed => {
+                    self.version = Some(version?);
+                    return Ok(());
+                }
                 () = tokio::time::sleep(LOOK_EVERY) => {
                     if let Some(lists) = self.lists(false).await {
                         return self.process(vec![(Input::Listed { lists }, None)], Commit::default()).await;
-                    }
-                    let version = self.deps.world.store.version().await?;
-                    if self.version.replace(version) != Some(version) {
-                        return Ok(());
                     }
                 }
             }

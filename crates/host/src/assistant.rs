@@ -5,79 +5,36 @@ use std::sync::Arc;
 use trimtab_engine::Input;
 use trimtab_engine::assistant::{self, TaskSelection};
 use trimtab_engine::tasks::{self, Moment};
-use trimtab_vocab::{
-    Annotated, Ask, AutoMode, Control, Mode, Problem, Request, RequestId, RunSettings, SessionId, WhileRunning,
-};
-use trimtab_world::clock;
-use trimtab_world::store::{NewInput, NewJob, TaskBook};
+use trimtab_vocab::{Annotated, AutoMode, Control, Problem, RequestId, SessionId};
+use trimtab_world::store::TaskBook;
 
-use crate::actor::{self, ActorError};
-use crate::client::{ActorContext, Client, Sent, check_text, store_problem};
-use crate::effects::{ActorHandle, written};
+use crate::actor::ActorError;
+use crate::client::{ActorContext, store_problem};
+use crate::effects::ActorHandle;
+use crate::handles::Requests;
 use crate::tasks::{task_session, when};
 
 /// A session whose log is longer than this is left, and a new one begun: whoever runs it reads all of it first.
 const LONG: u64 = 600;
 
-/// A request about the tasks.
-#[derive(Debug, Clone)]
-pub struct TaskQuestion {
-    /// The words.
-    pub text: String,
-    /// The path they chose.
-    pub mode: Mode,
-    /// How it was put.
-    pub ask: Ask,
-    /// What is in force.
-    pub settings: RunSettings,
-}
-
-impl Client {
-    /// Asks something about the tasks. A request about them that still runs or waits is replaced: its result
-    /// would be stale. When this returns, it cannot be lost any more.
-    pub async fn ask(&self, asked: TaskQuestion) -> Result<Sent, Problem> {
-        let TaskQuestion { text, mode, ask, settings } = asked;
-        check_text(&text)?;
-        let world = &self.deps().world;
-        world.models.find(&settings.model)?;
-        let request = clock::request_id(self.clock());
-        let job = NewJob { request: request.clone(), text: actor::first_words(&text) };
-        let said = Request {
-            mode,
-            ask: Some(Box::new(ask)),
-            while_running: Some(WhileRunning::Replace),
-            ..Request::new(request.clone(), text, settings)
-        };
-        let payload = written(&Input::Said { request: Box::new(said) });
-        let input = NewInput { payload, job: Some(job), ..NewInput::default() };
-        let session = match self.asking_session().await? {
-            Some(session) => {
-                world.store.enqueue(&session, input).await.map_err(store_problem)?;
-                session
-            }
-            None => self.create(String::new(), Some(input)).await?,
-        };
-        self.resume(&session);
-        Ok(Sent { session, request })
-    }
-
+impl Requests<'_> {
     /// The session in which something was last asked about the tasks, unless it has grown long and nothing in it
     /// waits for an answer.
-    async fn asking_session(&self) -> Result<Option<SessionId>, Problem> {
+    pub(crate) async fn asking_session(self) -> Result<Option<SessionId>, Problem> {
         let Some(session) = self.latest_asking_session().await? else { return Ok(None) };
-        let is_long = !self.store().events(&session, LONG, 1).await.map_err(store_problem)?.is_empty();
+        let is_long = !self.0.store().events(&session, LONG, 1).await.map_err(store_problem)?.is_empty();
         let waits = self.checkpoints().await?.iter().any(|open| open.session == session);
         Ok((!is_long || waits).then_some(session))
     }
 
-    async fn latest_asking_session(&self) -> Result<Option<SessionId>, Problem> {
-        let rows = self.sessions(Some("")).await?;
+    async fn latest_asking_session(self) -> Result<Option<SessionId>, Problem> {
+        let rows = self.0.sessions().list(Some("")).await?;
         Ok(rows.into_iter().map(|row| row.id).find(|id| *id != task_session()))
     }
 
     /// Tells the assistant what a person made of the operations that it proposed last: how many they applied, 0 if
     /// they did not want them. That this fails must not fail what it tells of.
-    pub async fn decide_tasks(&self, applied: usize) {
+    pub async fn decide_tasks(self, applied: usize) {
         let applied = u32::try_from(applied).unwrap_or(u32::MAX);
         let told = async {
             match self.latest_asking_session().await? {

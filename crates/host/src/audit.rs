@@ -8,7 +8,8 @@ use trimtab_vocab::event::{
 use trimtab_vocab::{Event, Fact, MemoryFact, Problem, Rule, Sandbox};
 use trimtab_world::store::{AuditCheck, AuditEntry, AuditLine};
 
-use crate::client::{Client, store_problem};
+use crate::client::store_problem;
+use crate::handles::Admin;
 
 /// What the trail keeps of a fact: decisions, repairs, and whatever was done. It becomes durable together with
 /// the fact.
@@ -84,36 +85,36 @@ fn rule_action(rule: &Rule, added: bool) -> &'static str {
     }
 }
 
-impl Client {
+impl Admin<'_> {
     /// Tells the trail of something that no session records. Where that cannot be, it must not be done.
-    pub(crate) async fn tell_trail(&self, action: &str, mut fields: Value) -> Result<(), Problem> {
-        fields["surface"] = json!(self.surface);
-        self.store().add_audit(AuditEntry::new(action, fields)).await.map_err(store_problem)
+    pub(crate) async fn tell_trail(self, action: &str, mut fields: Value) -> Result<(), Problem> {
+        fields["surface"] = json!(self.0.surface);
+        self.0.store().add_audit(AuditEntry::new(action, fields)).await.map_err(store_problem)
     }
 
     /// Tells the trail that a person makes or removes a rule, before that is done.
-    pub(crate) async fn tell_rule(&self, rule: &Rule, added: bool) -> Result<(), Problem> {
+    pub(crate) async fn tell_rule(self, rule: &Rule, added: bool) -> Result<(), Problem> {
         self.tell_trail(rule_action(rule, added), json!({"rule": rule})).await
     }
 
     /// Tells the trail that a person runs a command of their own, outside of any request and of the sandbox. To be
     /// called before it is started; where it fails, it must not be.
-    pub async fn audit_shell(&self, folder: &str, command: &str) -> Result<(), Problem> {
+    pub async fn audit_shell(self, folder: &str, command: &str) -> Result<(), Problem> {
         self.tell_trail("shell_command", json!({"op": "command", "command": command, "cwd": folder, "sandbox": "off"}))
             .await
     }
 
     /// Lines of the trail after the `after`th.
-    pub async fn audit_lines(&self, after: u64, limit: u32) -> Result<Vec<AuditLine>, Problem> {
-        self.store().audit_lines(after, limit).await.map_err(store_problem)
+    pub async fn audit_lines(self, after: u64, limit: u32) -> Result<Vec<AuditLine>, Problem> {
+        self.0.store().audit_lines(after, limit).await.map_err(store_problem)
     }
 
     /// Follows the trail from its first line and says what does not fit.
-    pub async fn check_audit(&self) -> Result<AuditCheck, Problem> {
+    pub async fn check_audit(self) -> Result<AuditCheck, Problem> {
         const PAGE: u32 = 1000;
-        let mut check = AuditCheck::with(self.store().audit_key());
+        let mut check = AuditCheck::with(self.0.store().audit_key());
         // In this order: lines that are added meanwhile are among those that are read.
-        let written = self.store().audit_written().await.map_err(store_problem)?;
+        let written = self.0.store().audit_written().await.map_err(store_problem)?;
         loop {
             let page = self.audit_lines(check.lines, PAGE).await?;
             page.iter().for_each(|line| check.observe(line));
@@ -123,5 +124,10 @@ impl Client {
         }
         check.end(written.max(check.lines));
         Ok(check)
+    }
+
+    /// Looks for damage in the store; says what it finds.
+    pub async fn check(self) -> Result<Vec<String>, Problem> {
+        self.0.store().check().await.map_err(store_problem)
     }
 }

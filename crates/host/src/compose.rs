@@ -1,26 +1,43 @@
-//! What a surface needs to say something in a folder: the settings in force there.
+//! Composes requests: the only place where the words of a person meet the settings that are in force.
+//!
+//! A [`Say`] can be sent but not made outside of this file, because a hand-made one could leave out the stricter
+//! settings of a trusted folder.
 
-use trimtab_vocab::{Approve, Mode, Problem, ProblemKind, RunSettings, WhileRunning};
+use trimtab_vocab::{
+    Approve, ImageRef, Ingest, Mode, PictureWish, Pill, Problem, ProblemKind, RefKey, Request, RequestId, RunSettings,
+    WhileRunning,
+};
+use trimtab_world::store::hash;
 
-use crate::client::{Client, Say};
+use crate::client::{Client, World};
 use crate::config::Profile;
 use crate::pills::{Pills, looks_like_a_pill};
 
-/// Words and how they are meant, before the settings of a folder are known.
-#[derive(Debug, Clone, Default)]
+/// The words of a request and how it is made, before the settings of a folder are known.
+#[derive(Debug, Clone)]
 pub struct RequestDraft {
     /// The words.
     pub text: String,
-    /// The path they chose.
+    /// The path that the person chose.
     pub mode: Mode,
-    /// Pictures, each with its media type and its bytes in base64.
+    /// Images, each with its media type and its bytes in base64.
     pub images: Vec<(String, String)>,
-    /// Another model than the one of the settings.
-    pub model: Option<String>,
-    /// What it does to a request that runs; absent: as the settings say.
-    pub while_running: Option<WhileRunning>,
-    /// They are a message even where they begin like the name of a pill: nobody typed that beginning.
+    /// A wish of the gallery; the text is its prompt.
+    pub picture: Option<PictureWish>,
+    /// What it does to a request that runs in its session.
+    pub when_busy: WhenBusy,
+    /// The text is a message even if it begins like the name of a pill, because nobody typed that beginning.
     pub literal: bool,
+    /// How it is made.
+    pub manner: Manner,
+}
+
+impl RequestDraft {
+    /// Words, and nothing else.
+    pub fn new(text: impl Into<String>, manner: Manner) -> Self {
+        let (text, mode, images, when_busy) = (text.into(), Mode::Auto, Vec::new(), WhenBusy::AsConfigured);
+        Self { text, mode, images, picture: None, when_busy, literal: false, manner }
+    }
 }
 
 /// How a request is made, beside its words.
@@ -28,47 +45,145 @@ pub struct RequestDraft {
 pub struct Manner {
     /// Somebody is there to be asked.
     pub attended: bool,
-    /// What happens where somebody would be asked.
+    /// How approval prompts are handled.
     pub approve: Approve,
-    /// The folder is trusted for this request.
+    /// The folder is trusted for this request only.
     pub trust: bool,
     /// Another model than the one of the settings.
     pub model: Option<String>,
+    /// The words come from a pipe or another session: nothing in them is remembered as said by the person.
+    pub piped: bool,
 }
 
+impl Manner {
+    /// Somebody is there to be asked.
+    pub fn attended() -> Self {
+        Self { attended: true, ..Self::default() }
+    }
+}
+
+/// What a request does to one that runs in its session.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum WhenBusy {
+    /// As the settings say.
+    #[default]
+    AsConfigured,
+    /// This, whatever the settings say; nothing: it waits for its turn.
+    Exactly(Option<WhileRunning>),
+}
+
+/// A composed request: [`Client::compose`] makes it, [`Client::send`] takes it.
+#[derive(Debug, Clone)]
+pub struct Say {
+    text: String,
+    mode: Mode,
+    settings: RunSettings,
+    images: Vec<(String, String)>,
+    pill: Option<Pill>,
+    while_running: Option<WhileRunning>,
+    picture: Option<PictureWish>,
+    pill_miss: Option<PillMiss>,
+}
+
+/// Why words that begin like a pill call none.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PillMiss {
+    /// There is one with nearly this name.
+    Almost(String),
+    /// The folder is not trusted, so its pills are not read.
+    Untrusted,
+}
+
+impl Say {
+    /// The settings that were in force when it was composed.
+    pub fn settings(&self) -> &RunSettings {
+        &self.settings
+    }
+
+    /// Why it calls no pill, if it begins like one.
+    pub fn pill_miss(&self) -> Option<&PillMiss> {
+        self.pill_miss.as_ref()
+    }
+
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+
+    pub(crate) fn has_images(&self) -> bool {
+        !self.images.is_empty()
+    }
+
+    /// Two requests with the same fingerprint ask for the same.
+    pub(crate) fn fingerprint(&self) -> String {
+        let said = serde_json::json!([self.text, self.mode, self.images, self.picture]);
+        hash(said.to_string().as_bytes())
+    }
+
+    /// The request as a session takes it in, and what must be stored with it.
+    pub(crate) fn into_request(self, id: RequestId) -> (Request, Vec<(RefKey, String)>) {
+        let (mut images, mut keeps) = (Vec::new(), Vec::new());
+        for (number, (media_type, base64)) in self.images.into_iter().enumerate() {
+            let key = RefKey::image_of(&id, number);
+            images.push(ImageRef { key: key.clone(), media_type });
+            keeps.push((key, base64));
+        }
+        let request = Request {
+            images,
+            mode: self.mode,
+            pill: self.pill.map(Box::new),
+            while_running: self.while_running,
+            picture: self.picture.map(Box::new),
+            ..Request::new(id, self.text, self.settings)
+        };
+        (request, keeps)
+    }
+}
+
+/// The folder of the task assistant, which works in none.
+pub const NO_FOLDER: &str = "";
+
 /// The settings in force in a folder.
-pub struct Composed {
+struct FolderSettings {
     /// Those of the person, made stricter by those of the folder if it is trusted.
-    pub profile: Profile,
-    /// What a request is made with.
-    pub settings: RunSettings,
-    /// Whether the folder is trusted, so that its own settings and pills count.
-    pub reads: bool,
+    profile: Profile,
+    run: RunSettings,
+    /// The folder is trusted, so its own settings and pills count.
+    trusted: bool,
 }
 
 impl Client {
-    /// Whether a rule trusts a folder.
-    pub async fn trusts(&self, folder: &str) -> Result<bool, Problem> {
-        Ok(trimtab_engine::trusts(&self.rules().await?, folder, &self.deps().machine))
+    /// Composes a request for a folder or for [`NO_FOLDER`]. Every way to
+    /// start work goes through here, so that a trusted folder's stricter settings hold on all of them.
+    pub async fn compose(&self, profile: &Profile, folder: &str, draft: RequestDraft) -> Result<Say, Problem> {
+        let RequestDraft { text, mode, images, picture, when_busy, literal, manner } = draft;
+        let FolderSettings { profile, run, trusted } = self.settings_in(profile, folder, manner).await?;
+        let (mut pill, mut pill_miss) = (None, None);
+        if !literal && looks_like_a_pill(&text) {
+            let pills = Pills::load(&profile, trusted.then_some(folder));
+            pill = pills.called(&text)?;
+            if pill.is_none() {
+                let almost = pills.almost(&text).map(PillMiss::Almost);
+                pill_miss = almost.or_else(|| (!trusted).then_some(PillMiss::Untrusted));
+            }
+        }
+        let while_running = match when_busy {
+            WhenBusy::AsConfigured => Some(profile.while_running),
+            WhenBusy::Exactly(choice) => choice,
+        };
+        Ok(Say { text, mode, settings: run, images, pill, while_running, picture, pill_miss })
     }
 
-    /// Whether trusting this folder would trust more than a project.
-    pub fn is_broad(&self, folder: &str) -> bool {
-        trimtab_engine::is_broad(folder, &self.deps().machine)
-    }
-
-    /// The settings that a request in a folder is made with. Every way to start work goes through here, so that a
-    /// trusted folder's stricter settings hold on all of them.
-    pub async fn compose(&self, profile: &Profile, folder: &str, manner: Manner) -> Result<Composed, Problem> {
-        let Manner { attended, approve, trust, model } = manner;
-        if trust && self.is_broad(folder) {
+    async fn settings_in(&self, profile: &Profile, folder: &str, manner: Manner) -> Result<FolderSettings, Problem> {
+        let Manner { attended, approve, trust, model, piped } = manner;
+        if trust && self.permissions().is_broad(folder) {
             return Err(Problem::new(ProblemKind::Usage, format!("--trust cannot be used for {folder}: {BROAD}."))
                 .hint(broad_hint(folder)));
         }
-        let trusted = trust || profile.trusts(folder);
-        let reads = trusted || self.trusts(folder).await?;
+        let is_place = folder != NO_FOLDER;
+        let by_settings = is_place && (trust || profile.trusts(folder));
+        let trusted = by_settings || (is_place && self.permissions().trusts(profile, folder).await?);
         let mut profile = profile.clone();
-        if reads {
+        if trusted {
             profile = profile.in_project(folder)?;
         }
         if model.is_some() {
@@ -76,33 +191,29 @@ impl Client {
         } else if profile.model.is_none() {
             profile.model = crate::local_model(&profile).await;
         }
-        let mut settings = profile.run_settings()?;
-        settings.attended = attended;
-        settings.approve = approve;
-        settings.trusted = trusted;
-        // With `--trust`, what is there is accepted for this request.
-        settings.instructions_bound = !trust;
-        Ok(Composed { profile, settings, reads })
+        let mut run = profile.run_settings()?;
+        run.attended = attended;
+        run.approve = approve;
+        run.trusted = by_settings;
+        // With `--trust`, the instructions that are there are accepted for this request.
+        run.instructions_bound = !trust;
+        if piped {
+            run.memory.ingest = Ingest::Off;
+        }
+        Ok(FolderSettings { profile, run, trusted })
     }
+}
 
-    /// Words with the settings of the folder that they are said in. Somebody is there to be asked.
-    pub async fn prepare(&self, profile: &Profile, folder: &str, words: RequestDraft) -> Result<Say, Problem> {
-        let manner = Manner { attended: true, model: words.model, ..Manner::default() };
-        let Composed { profile, settings, reads } = self.compose(profile, folder, manner).await?;
-        let pill = match !words.literal && looks_like_a_pill(&words.text) {
-            true => Pills::load(&profile, reads.then_some(folder)).called(&words.text)?,
-            false => None,
+impl World {
+    /// A request with settings that no profile gives, for simulations. A surface cannot make a world, so it cannot
+    /// make such a request.
+    pub fn say(&self, draft: RequestDraft, pill: Option<Pill>, settings: RunSettings) -> Say {
+        let RequestDraft { text, mode, images, picture, when_busy, .. } = draft;
+        let while_running = match when_busy {
+            WhenBusy::AsConfigured => None,
+            WhenBusy::Exactly(choice) => choice,
         };
-        let while_running = Some(words.while_running.unwrap_or(profile.while_running));
-        Ok(Say {
-            text: words.text,
-            mode: words.mode,
-            settings,
-            images: words.images,
-            pill,
-            while_running,
-            picture: None,
-        })
+        Say { text, mode, settings, images, pill, while_running, picture, pill_miss: None }
     }
 }
 

@@ -13,8 +13,9 @@ use trimtab_vocab::{Event, Fact, Part, Problem, ProblemKind, RefKey, SessionId};
 use trimtab_world::clock;
 use trimtab_world::store::{NewInput, SeededSession, SessionRow, Store, StoreError};
 
-use crate::client::{Client, check_session, store_problem};
+use crate::client::{check_session, store_problem};
 use crate::effects::written;
+use crate::handles::Sessions;
 
 /// Facts that are read at once.
 const PAGE: u32 = 1000;
@@ -23,26 +24,26 @@ const LONGEST_TITLE: usize = 120;
 /// Whoever runs the session should have taken the name up by then.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-impl Client {
+impl Sessions<'_> {
     /// Makes a session that begins as this one was after its fact `at`, or as it is. What runs or waits there ends
     /// here, and what was changed until then can be seen here and moved there alone.
-    pub async fn fork(&self, session: &SessionId, at: Option<u64>) -> Result<SessionId, Problem> {
-        let id = clock::session_id(self.clock());
+    pub async fn fork(self, session: &SessionId, at: Option<u64>) -> Result<SessionId, Problem> {
+        let id = clock::session_id(self.0.clock());
         self.fork_as(session, at, id).await
     }
 
     /// The same, at most once for each `key`: whoever asks again gets the fork that the first asking made.
-    pub async fn fork_once(&self, session: &SessionId, at: Option<u64>, key: &str) -> Result<SessionId, Problem> {
+    pub async fn fork_once(self, session: &SessionId, at: Option<u64>, key: &str) -> Result<SessionId, Problem> {
         self.fork_as(session, at, clock::fork_named(session, key)).await
     }
 
-    async fn fork_as(&self, session: &SessionId, at: Option<u64>, id: SessionId) -> Result<SessionId, Problem> {
+    async fn fork_as(self, session: &SessionId, at: Option<u64>, id: SessionId) -> Result<SessionId, Problem> {
         check_session(session)?;
-        let row = self.session(session).await?;
-        if self.store().session(&id).await.map_err(store_problem)?.is_some() {
+        let row = self.get(session).await?;
+        if self.0.store().session(&id).await.map_err(store_problem)?.is_some() {
             return Ok(id);
         }
-        let mut events = taken(self.store(), session, at).await.map_err(store_problem)?;
+        let mut events = taken(self.0.store(), session, at).await.map_err(store_problem)?;
         let last = events.last().and_then(|event| event.seq).unwrap_or(0);
         if at.is_some_and(|at| at > last) || last == 0 {
             let message = match at {
@@ -53,7 +54,7 @@ impl Client {
                 .hint(format!("`trimtab sessions show {session} --numbers` shows where it can be forked.")));
         }
         let mut folded = Session::new(id.clone());
-        let names = self.store().ref_keys(session).await.map_err(store_problem)?;
+        let names = self.0.store().ref_keys(session).await.map_err(store_problem)?;
         let mut shares = Shares::new(names, session);
         for event in &mut events {
             event.session = id.clone();
@@ -65,7 +66,7 @@ impl Client {
         }
         let shares = shares.refs_for(&id);
         let title = folded.title().map_or(row.title, str::to_owned);
-        let now = self.clock().now();
+        let now = self.0.clock().now();
         let more = fork(&mut folded, session, last);
         events.extend((last + 1..).zip(more).map(|(seq, (request, fact))| Event {
             seq: Some(seq),
@@ -76,7 +77,7 @@ impl Client {
         }));
         let parent = Some(session.clone());
         let row = SessionRow { id: id.clone(), title, created: now, updated: now, parent, forked: Some(last), ..row };
-        match self.store().create_child(SeededSession { row, events, shares }).await {
+        match self.0.store().create_child(SeededSession { row, events, shares }).await {
             // Somebody else asked with the same key, and was quicker.
             Ok(()) | Err(StoreError::Taken) => Ok(id),
             Err(error) => Err(store_problem(error)),
@@ -84,16 +85,16 @@ impl Client {
     }
 
     /// Gives a session a name, which no other takes the place of by itself: the name as it is kept.
-    pub async fn rename(&self, session: &SessionId, title: &str) -> Result<String, Problem> {
+    pub async fn rename(self, session: &SessionId, title: &str) -> Result<String, Problem> {
         check_session(session)?;
-        self.session(session).await?;
+        self.get(session).await?;
         let title = cleaned(title)?;
-        let last = self.store().last_seq(session).await.map_err(store_problem)?;
+        let last = self.0.store().last_seq(session).await.map_err(store_problem)?;
         let payload = written(&Input::Renamed { title: title.clone() });
         let input = NewInput { payload, housekeeping: true, ..NewInput::default() };
-        self.store().enqueue(session, input).await.map_err(store_problem)?;
-        self.resume(session);
-        let mut watch = self.watch(session, last);
+        self.0.store().enqueue(session, input).await.map_err(store_problem)?;
+        self.0.resume(session);
+        let mut watch = self.0.watch(session, last);
         let named = async {
             loop {
                 if let Fact::Session(SessionFact::Titled { title: told, by: Some(_) }) = watch.next().await?.fact

@@ -5,9 +5,9 @@ use std::time::Duration;
 use trimtab_engine::Session;
 use trimtab_vocab::{Control, GeneratedImage, ImageId, PictureWish, Problem, ProblemKind, SessionId, WhileRunning};
 
-use crate::client::{Client, Say};
-use crate::compose::RequestDraft;
+use crate::compose::{Manner, RequestDraft, Say, WhenBusy};
 use crate::config::Profile;
+use crate::handles::ImageGallery;
 use crate::hub::LOOK_EVERY;
 
 /// Prompts above this many bytes are refused: no provider takes them.
@@ -17,16 +17,16 @@ const LONGEST_WAIT: Duration = Duration::from_secs(5);
 /// Pictures of one wish to save at most.
 const MOST_SAVED: usize = 1_000;
 
-impl Client {
+impl ImageGallery<'_> {
     /// The gallery of a session, in the order of its places.
-    pub async fn gallery(&self, session: &SessionId) -> Result<Vec<GeneratedImage>, Problem> {
-        self.session(session).await?;
-        Ok(self.folded(session).await?.gallery().cloned().collect())
+    pub async fn list(self, session: &SessionId) -> Result<Vec<GeneratedImage>, Problem> {
+        self.0.sessions().get(session).await?;
+        Ok(self.0.sessions().folded(session).await?.gallery().cloned().collect())
     }
 
     /// A picture of it.
-    pub async fn picture(&self, session: &SessionId, image: &ImageId) -> Result<GeneratedImage, Problem> {
-        let found = self.gallery(session).await?.into_iter().find(|picture| picture.id == *image);
+    pub async fn get(self, session: &SessionId, image: &ImageId) -> Result<GeneratedImage, Problem> {
+        let found = self.list(session).await?.into_iter().find(|picture| picture.id == *image);
         found.ok_or_else(|| {
             Problem::new(ProblemKind::NotFound, format!("There is no picture {image} in this session."))
                 .hint("`trimtab images list` shows those that there are.")
@@ -34,18 +34,13 @@ impl Client {
     }
 
     /// Chooses pictures, or chooses them no longer.
-    pub async fn select_pictures(
-        &self,
-        session: &SessionId,
-        images: Vec<ImageId>,
-        selected: bool,
-    ) -> Result<(), Problem> {
-        self.control(session, None, Control::SelectImages { images: images.clone(), selected }).await?;
+    pub async fn select(self, session: &SessionId, images: Vec<ImageId>, selected: bool) -> Result<(), Problem> {
+        self.0.requests().control(session, None, Control::SelectImages { images: images.clone(), selected }).await?;
         // Whoever runs the session takes the wish up at once; a person should find it fulfilled.
         let deadline = tokio::time::Instant::now() + LONGEST_WAIT;
         let (mut folded, mut last) = (Session::new(session.clone()), 0);
         loop {
-            last = self.fold_on(session, &mut folded, last).await?;
+            last = self.0.sessions().fold_on(session, &mut folded, last).await?;
             let is_so = |picture: &GeneratedImage| picture.selected == selected || !images.contains(&picture.id);
             if folded.gallery().all(is_so) || tokio::time::Instant::now() >= deadline {
                 return Ok(());
@@ -56,12 +51,13 @@ impl Client {
 
     /// A wish of the gallery as a request, `words` being what pictures are made of, with the settings of the session's folder. It waits
     /// until the request before it has ended: what it wants is not for that one's model.
-    pub async fn picture_say(
-        &self,
+    pub async fn compose(
+        self,
         profile: &Profile,
         folder: &str,
         wish: PictureWish,
         words: &str,
+        manner: Manner,
     ) -> Result<Say, Problem> {
         let text = match &wish {
             PictureWish::Make { .. } => {
@@ -83,9 +79,9 @@ impl Client {
                 format!("Save {} of the generated images in {place}", images.len())
             }
         };
-        let words = RequestDraft { text, while_running: Some(WhileRunning::Queue), ..RequestDraft::default() };
-        let say = self.prepare(profile, folder, words).await?;
-        Ok(Say { picture: Some(wish), ..say })
+        let when_busy = WhenBusy::Exactly(Some(WhileRunning::Queue));
+        let draft = RequestDraft { picture: Some(wish), when_busy, literal: true, ..RequestDraft::new(text, manner) };
+        self.0.compose(profile, folder, draft).await
     }
 }
 

@@ -3,15 +3,16 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use trimtab_engine::{Session, merge};
+use trimtab_engine::Session;
 use trimtab_vocab::event::{
     ByCommand, ChangeFact, ChangedFile, CommandFact, Conflict, Inherited, SessionFact, UsageFact,
 };
-use trimtab_vocab::{ChangeSetId, Event, Fact, FileWrite, Problem, RefKey, SessionId, Time, Unobserved};
+use trimtab_vocab::{ChangeSetId, Event, Fact, FileWrite, Problem, ProblemKind, RefKey, SessionId, Time, Unobserved};
 
 use trimtab_world::store::{Store, StoreError};
 
-use crate::client::{Client, store_problem};
+use crate::client::store_problem;
+use crate::handles::SessionChanges;
 
 /// Facts that are read at once.
 const PAGE: u32 = 1000;
@@ -178,15 +179,15 @@ pub(crate) async fn read(store: &dyn Store, session: &SessionId) -> Result<Histo
     }
 }
 
-impl Client {
+impl SessionChanges<'_> {
     /// The change history of a session.
-    pub async fn history(&self, session: &SessionId) -> Result<History, Problem> {
-        read(self.store(), session).await.map_err(store_problem)
+    pub async fn history(self, session: &SessionId) -> Result<History, Problem> {
+        read(self.0.store(), session).await.map_err(store_problem)
     }
 
     /// Both contents of a file of a change set. One that is not there, or is not stored any more, is absent.
     pub async fn contents(
-        &self,
+        self,
         session: &SessionId,
         write: &FileWrite,
     ) -> Result<(Option<Vec<u8>>, Option<Vec<u8>>), Problem> {
@@ -195,7 +196,7 @@ impl Client {
             both.push(match state {
                 Some(state) => {
                     let key = RefKey::file_of(session, &state.hash);
-                    self.store().bytes(Some(session), &key).await.map_err(store_problem)?
+                    self.0.store().bytes(Some(session), &key).await.map_err(store_problem)?
                 }
                 None => None,
             });
@@ -203,9 +204,14 @@ impl Client {
         let after = both.pop().flatten();
         Ok((both.pop().flatten(), after))
     }
-}
 
-/// Whether bytes are text.
-pub fn is_text(bytes: &[u8]) -> bool {
-    merge::is_text(bytes)
+    /// The bytes of a file as a session has read or written it.
+    pub async fn file(self, session: &SessionId, hash: &str) -> Result<Vec<u8>, Problem> {
+        let key = RefKey::file_of(session, hash);
+        let found = self.0.store().bytes(Some(session), &key).await.map_err(store_problem)?;
+        found.ok_or_else(|| {
+            Problem::new(ProblemKind::NotFound, "A state of a changed file is not stored any more.")
+                .hint("`trimtab doctor` looks for damage.")
+        })
+    }
 }

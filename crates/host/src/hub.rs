@@ -18,13 +18,8 @@ use crate::client::store_problem;
 
 /// Facts that a watcher may be behind before it has to read the log.
 const QUEUE: usize = 1024;
-/// How often a watcher looks whether another process wrote something.
+/// How often to look again at what nobody reports.
 pub(crate) const LOOK_EVERY: Duration = Duration::from_millis(50);
-/// How often it looks once nothing was written for a while: a screen that somebody left open must cost next to
-/// nothing, and this is still quick enough for a person.
-const LOOK_SELDOM: Duration = Duration::from_millis(250);
-/// Looks in vain after which it looks less often.
-const IN_VAIN: u32 = 100;
 const PAGE: u32 = 500;
 
 #[derive(Debug, Clone)]
@@ -101,8 +96,6 @@ pub struct SessionWatch {
     seen: u64,
     backlog: VecDeque<Event>,
     version: Option<u64>,
-    /// Looks since something was written last.
-    looks: u32,
     /// Words that were said before this watch began and are in no log yet.
     so_far: Option<Event>,
 }
@@ -111,7 +104,7 @@ impl SessionWatch {
     pub(crate) fn new(hub: &Hub, store: Arc<dyn Store>, session: SessionId, after: u64) -> Self {
         // Subscribed before the log is first read: nothing falls between the two.
         let (live, so_far) = hub.subscribe(&session);
-        Self { session, store, live, seen: after, backlog: VecDeque::new(), version: None, looks: 0, so_far }
+        Self { session, store, live, seen: after, backlog: VecDeque::new(), version: None, so_far }
     }
 
     /// The next fact, recorded or live. Recorded ones come once each, in order, without gaps. May
@@ -120,7 +113,6 @@ impl SessionWatch {
         loop {
             if let Some(event) = self.backlog.pop_front() {
                 self.seen = event.seq.unwrap_or(self.seen);
-                self.looks = 0;
                 return Ok(event);
             }
             if self.version.is_none() {
@@ -130,7 +122,6 @@ impl SessionWatch {
             if let Some(event) = self.so_far.take() {
                 return Ok(event);
             }
-            let pause = if self.looks < IN_VAIN { LOOK_EVERY } else { LOOK_SELDOM };
             tokio::select! {
                 biased;
                 news = self.live.recv() => match news {
@@ -138,7 +129,6 @@ impl SessionWatch {
                         None => return Ok(Event::clone(&event)),
                         Some(seq) if seq == self.seen + 1 => {
                             self.seen = seq;
-                            self.looks = 0;
                             return Ok(Event::clone(&event));
                         }
                         Some(seq) if seq <= self.seen => {}
@@ -149,19 +139,16 @@ impl SessionWatch {
                     // The hub outlives its watchers; were it gone, the log would still be there.
                     Err(RecvError::Closed) => tokio::time::sleep(LOOK_EVERY).await,
                 },
-                () = tokio::time::sleep(pause) => {
-                    let version = self.store.version().await.map_err(store_problem)?;
-                    self.looks = self.looks.saturating_add(1);
-                    if self.version != Some(version) {
-                        self.version = None;
-                    }
+                changed = self.store.changed(self.version) => {
+                    changed.map_err(store_problem)?;
+                    self.version = None;
                 }
             }
         }
     }
 
     async fn read_log(&mut self) -> Result<(), Problem> {
-        let version = self.store.version().await.map_err(store_problem)?;
+        let version = self.store.changed(None).await.map_err(store_problem)?;
         let events = self.store.events(&self.session, self.seen, PAGE).await.map_err(store_problem)?;
         // A full page means that there may be more: look again once it is read.
         if events.len() < PAGE as usize {

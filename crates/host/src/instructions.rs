@@ -2,8 +2,8 @@
 
 use trimtab_vocab::{FileMark, InstructionFile, Problem, Rule, sensitive_paths};
 
-use crate::client::Client;
 use crate::config::Profile;
+use crate::handles::Permissions;
 use crate::workspace::{FileNow, Workspace};
 
 /// Reads one of them. A link may lead to what is never sent by itself.
@@ -27,12 +27,13 @@ pub(crate) async fn marks(hands: &dyn Workspace, folder: &str, paths: Vec<String
     marks
 }
 
-impl Client {
+impl Permissions<'_> {
     /// Trusts a folder, and accepts its instructions as they are now. Says which files those are.
-    pub async fn trust(&self, profile: &Profile, folder: &str) -> Result<Vec<String>, Problem> {
+    pub async fn trust(self, profile: &Profile, folder: &str) -> Result<Vec<String>, Problem> {
         // Settings of the folder that cannot be read are reported when they are used; they name no instructions here.
         let context = profile.clone().in_project(folder).unwrap_or_else(|_| profile.clone()).context;
-        let found = marks(&*self.deps().world.hands, folder, sensitive_paths::instruction_files(&context.files)).await;
+        let found =
+            marks(&*self.0.deps().world.hands, folder, sensitive_paths::instruction_files(&context.files)).await;
         let accepted = Rule::instructions(folder, found.iter().map(|file| (file.path.as_str(), file.hash.as_str())));
         let rules = self.rules().await?;
         let is_outdated = |rule: &&Rule| is_of(rule, folder) && Some(*rule) != accepted.as_ref();
@@ -49,7 +50,7 @@ impl Client {
     }
 
     /// Trusts a folder no longer. What was accepted together with it is asked about again, should it be trusted again.
-    pub async fn distrust(&self, folder: &str) -> Result<(), Problem> {
+    pub async fn distrust(self, folder: &str) -> Result<(), Problem> {
         let is_here = |rule: &&Rule| rule.tool == Rule::TRUST && rule.folder.as_deref() == Some(folder);
         for rule in self.rules().await?.iter().filter(|rule| is_here(rule) || is_of(rule, folder)) {
             self.change_rule(rule, false).await?;

@@ -5,18 +5,19 @@ use trimtab_vocab::{MemoryEntry, MemoryId, Problem, ProblemKind};
 use trimtab_world::clock;
 use trimtab_world::store::MemoryChange;
 
-use crate::client::{Client, store_problem};
+use crate::client::store_problem;
+use crate::handles::Memories;
 
 /// Entries that are looked at when a request begins, the latest ones.
 pub(crate) const LOOKED_AT: u32 = 1_000;
 /// Entries that are looked through at most.
 const LISTED: u32 = 100_000;
 
-impl Client {
+impl Memories<'_> {
     /// What is remembered, oldest first: what holds in a folder, if one is given, and has all these words.
-    pub async fn memories(&self, folder: Option<&str>, words: &str) -> Result<Vec<MemoryEntry>, Problem> {
+    pub async fn list(self, folder: Option<&str>, words: &str) -> Result<Vec<MemoryEntry>, Problem> {
         let wanted: Vec<String> = words.split_whitespace().map(str::to_lowercase).collect();
-        let mut entries = self.store().memories(folder, LISTED).await.map_err(store_problem)?;
+        let mut entries = self.0.store().memories(folder, LISTED).await.map_err(store_problem)?;
         entries.retain(|entry| {
             let text = entry.text.to_lowercase();
             wanted.iter().all(|word| text.contains(word))
@@ -25,10 +26,10 @@ impl Client {
     }
 
     /// Remembers something, in a folder or everywhere.
-    pub async fn remember(&self, text: &str, folder: Option<String>) -> Result<MemoryEntry, Problem> {
-        let made = self.clock().now();
+    pub async fn add(self, text: &str, folder: Option<String>) -> Result<MemoryEntry, Problem> {
+        let made = self.0.clock().now();
         let entry = MemoryEntry {
-            id: clock::memory_id(self.clock()),
+            id: clock::memory_id(self.0.clock()),
             text: checked(text)?,
             folder,
             session: None,
@@ -36,26 +37,26 @@ impl Client {
             made,
             edited: None,
         };
-        let kept = self.store().change_memory(MemoryChange::Add(entry.clone())).await.map_err(store_problem)?;
+        let kept = self.0.store().change_memory(MemoryChange::Add(entry.clone())).await.map_err(store_problem)?;
         Ok(kept.unwrap_or(entry))
     }
 
     /// Edits what is remembered: its words, where it holds, or both.
-    pub async fn edit_memory(
-        &self,
+    pub async fn edit(
+        self,
         id: &MemoryId,
         text: Option<&str>,
         folder: Option<Option<String>>,
     ) -> Result<MemoryEntry, Problem> {
-        let (id, text, at) = (id.clone(), text.map(checked).transpose()?, self.clock().now());
+        let (id, text, at) = (id.clone(), text.map(checked).transpose()?, self.0.clock().now());
         let missing = missing(&id);
         let change = MemoryChange::Edit { id, text, folder, at };
-        self.store().change_memory(change).await.map_err(store_problem)?.ok_or(missing)
+        self.0.store().change_memory(change).await.map_err(store_problem)?.ok_or(missing)
     }
 
     /// Forgets something; what it was.
-    pub async fn forget(&self, id: &MemoryId) -> Result<MemoryEntry, Problem> {
-        let gone = self.store().change_memory(MemoryChange::Delete(id.clone())).await.map_err(store_problem)?;
+    pub async fn forget(self, id: &MemoryId) -> Result<MemoryEntry, Problem> {
+        let gone = self.0.store().change_memory(MemoryChange::Delete(id.clone())).await.map_err(store_problem)?;
         gone.ok_or_else(|| missing(id))
     }
 }

@@ -5,34 +5,26 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use trimtab_engine::proposal::command::CommandDecision;
-use trimtab_engine::proposal::compare::{self, LineStats};
 use trimtab_engine::proposal::edit::Edit;
 use trimtab_vocab::event::ChangedFile;
-use trimtab_vocab::{ChangeSetId, CommandClass, FileSet, FileState, FileWrite, Rule, RuleVerdict};
+use trimtab_vocab::{ChangeSetId, CommandClass, FileSet, Rule, RuleVerdict};
 
 use crate::config::Profile;
-use crate::prepare::{BeforeAfter, edit_files, unfit};
+use crate::prepare::{compare_all, edit_files};
 use crate::workspace::{LocalWorkspace, Workspace};
 
-/// Applies one edit to a folder, exactly or not at all; a sentence when it cannot be. With `dry`, only
+/// Applies one edit, given as JSON, to a folder: exactly or not at all. A sentence when it cannot be. With `dry`, only
 /// says what it would do.
-pub async fn apply_edit(folder: &str, edit: &Edit, dry: bool) -> Result<Vec<ChangedFile>, String> {
+pub async fn apply_edit(folder: &str, json: &[u8], dry: bool) -> Result<Vec<ChangedFile>, String> {
+    // Some editors put a mark before everything they write.
+    let json = json.strip_prefix("\u{feff}".as_bytes()).unwrap_or(json);
+    let edit: Edit = serde_json::from_slice(json).map_err(|error| format!("This is not an edit: {error}."))?;
     let hands = LocalWorkspace::new(std::env::vars_os(), &[]);
-    let pairs = edit_files(&hands, folder, edit, &BTreeMap::new()).await.map_err(|unedited| unedited.reason)?;
-    if let Some(reason) = pairs.iter().find_map(|pair| unfit(&pair.path, pair.before.is_some())) {
-        return Err(reason);
-    }
+    let pairs = edit_files(&hands, folder, &edit, &BTreeMap::new()).await.map_err(|unedited| unedited.reason)?;
     let (mut contents, mut writes) = (BTreeMap::new(), Vec::new());
-    for BeforeAfter { path, before, after, mode } in pairs {
-        let before = before.map(|(bytes, _)| bytes);
-        let (_, LineStats { added, removed, modified }) = compare::patch(&path, before.as_deref(), after.as_deref());
-        let mut keep = |bytes: Vec<u8>| {
-            let hash = trimtab_world::store::hash(&bytes);
-            contents.insert(hash.clone(), bytes);
-            FileState { hash, mode }
-        };
-        let (before, after) = (before.map(&mut keep), after.map(&mut keep));
-        writes.push(FileWrite { path, before, after, added, removed, modified });
+    for file in compare_all(pairs)? {
+        contents.extend(file.contents);
+        writes.push(file.write);
     }
     let files: Vec<ChangedFile> = writes.iter().map(ChangedFile::from).collect();
     let state = writes.iter().find_map(|write| write.after.as_ref().or(write.before.as_ref()));

@@ -36,46 +36,73 @@ pub(crate) async fn prepare(
             Err(reason) => return Ok(Prepared::Refused { reason }),
         },
     };
-    if let Some(reason) = pairs.iter().find_map(|pair| unfit(&pair.path, pair.before.is_some())) {
-        return Ok(Prepared::Refused { reason });
+    let files = match compare_all(pairs) {
+        Ok(files) => files,
+        Err(reason) => return Ok(Prepared::Refused { reason }),
+    };
+    let (mut writes, mut diffs, mut hunks, mut keeps) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    for file in files {
+        keeps.extend(file.contents.into_iter().map(|(hash, bytes)| (RefKey::file_of(session, &hash), bytes)));
+        hunks.push(file.hunks);
+        writes.push(file.write);
+        diffs.push(file.diff);
     }
-    let (mut writes, mut diffs, mut hunks) = (Vec::new(), Vec::new(), Vec::new());
-    for BeforeAfter { path, before, after, mode } in pairs {
-        let bytes = before.as_ref().map(|(bytes, _)| bytes.as_slice());
-        let all = merge::hunks(bytes.unwrap_or_default(), after.as_deref().unwrap_or_default()).len();
-        hunks.push(u32::try_from(all).unwrap_or(u32::MAX));
-        let (diff, LineStats { added, removed, modified }) = compare::patch(&path, bytes, after.as_deref());
-        let after = match after {
-            Some(bytes) => Some(keep(deps.world.store.as_ref(), session, bytes, mode).await?),
-            None => None,
-        };
-        let before = match before {
-            Some((bytes, state)) => Some(keep(deps.world.store.as_ref(), session, bytes, state.mode).await?),
-            None => None,
-        };
-        writes.push(FileWrite { path, before, after, added, removed, modified });
-        diffs.push(diff);
-    }
+    deps.world.store.keep_all(session, keeps).await?;
     let versions = hands.version_paths(folder, writes.iter().map(|write| write.path.clone()).collect()).await;
     Ok(Prepared::Ready { writes, diffs, hunks, versions })
 }
 
 /// A file before and after a change.
 pub(crate) struct BeforeAfter {
-    pub(crate) path: String,
-    pub(crate) before: Option<(Vec<u8>, FileState)>,
-    pub(crate) after: Option<Vec<u8>>,
+    path: String,
+    before: Option<(Vec<u8>, FileState)>,
+    after: Option<Vec<u8>>,
     /// The mode of the file afterwards.
-    pub(crate) mode: u32,
+    mode: u32,
+}
+
+/// A file before and after a change, with what lists and approvals show of it.
+pub(crate) struct ComparedFile {
+    pub(crate) write: FileWrite,
+    pub(crate) diff: String,
+    pub(crate) hunks: u32,
+    /// Both contents by their hashes.
+    pub(crate) contents: Vec<(String, Vec<u8>)>,
+}
+
+impl From<BeforeAfter> for ComparedFile {
+    fn from(BeforeAfter { path, before, after, mode }: BeforeAfter) -> Self {
+        let bytes = before.as_ref().map(|(bytes, _)| bytes.as_slice());
+        let all = merge::hunks(bytes.unwrap_or_default(), after.as_deref().unwrap_or_default()).len();
+        let hunks = u32::try_from(all).unwrap_or(u32::MAX);
+        let (diff, LineStats { added, removed, modified }) = compare::patch(&path, bytes, after.as_deref());
+        let mut contents = Vec::new();
+        let mut state = |bytes: Vec<u8>, mode: u32| {
+            let hash = trimtab_world::store::hash(&bytes);
+            contents.push((hash.clone(), bytes));
+            FileState { hash, mode }
+        };
+        let after = after.map(|bytes| state(bytes, mode));
+        let before = before.map(|(bytes, known)| state(bytes, known.mode));
+        Self { write: FileWrite { path, before, after, added, removed, modified }, diff, hunks, contents }
+    }
+}
+
+/// What a change does to each of its files, or why one of them is not made.
+pub(crate) fn compare_all(pairs: Vec<BeforeAfter>) -> Result<Vec<ComparedFile>, String> {
+    match pairs.iter().find_map(|pair| unfit(&pair.path, pair.before.is_some())) {
+        Some(reason) => Err(reason),
+        None => Ok(pairs.into_iter().map(ComparedFile::from).collect()),
+    }
 }
 
 /// Why an edit was not made.
 pub(crate) struct Unedited {
     /// The file that it is for.
-    pub(crate) path: String,
+    path: String,
     pub(crate) reason: String,
     /// The class of the reason, if the edit itself is it and not a file.
-    pub(crate) kind: Option<RefusalKind>,
+    kind: Option<RefusalKind>,
 }
 
 /// What an edit makes of its files: all of them, or none.
@@ -229,7 +256,7 @@ async fn save(
 ) -> Result<Prepared, StoreError> {
     let (hands, store) = (deps.world.hands.as_ref(), deps.world.store.as_ref());
     let place = place.trim().trim_end_matches('/');
-    let (mut writes, mut diffs, mut number) = (Vec::new(), Vec::new(), 0);
+    let (mut made, mut number): (Vec<ComparedFile>, u32) = (Vec::new(), 0);
     for (key, media_type) in pictures {
         // A fork shows the pictures of its parent, where they are stored.
         let Some(bytes) = store.bytes(None, key).await? else {
@@ -251,14 +278,19 @@ async fn save(
                 Err(reason) => return Ok(Prepared::Refused { reason }),
             }
         };
-        if let Some(reason) = unfit(&path, false) {
-            return Ok(Prepared::Refused { reason });
+        let new = BeforeAfter { path, before: None, after: Some(bytes), mode: NEW_FILE };
+        match compare_all(vec![new]) {
+            Ok(files) => made.extend(files),
+            Err(reason) => return Ok(Prepared::Refused { reason }),
         }
-        let (diff, LineStats { added, removed, modified }) = compare::patch(&path, None, Some(&bytes));
-        let after = Some(keep(store, session, bytes, NEW_FILE).await?);
-        writes.push(FileWrite { path, before: None, after, added, removed, modified });
-        diffs.push(diff);
     }
+    let (mut writes, mut diffs, mut keeps) = (Vec::new(), Vec::new(), Vec::new());
+    for file in made {
+        keeps.extend(file.contents.into_iter().map(|(hash, bytes)| (RefKey::file_of(session, &hash), bytes)));
+        writes.push(file.write);
+        diffs.push(file.diff);
+    }
+    store.keep_all(session, keeps).await?;
     // A picture is saved or left out, never a part of it.
     let hunks = vec![1; writes.len()];
     let versions = hands.version_paths(folder, writes.iter().map(|write| write.path.clone()).collect()).await;
@@ -287,7 +319,7 @@ async fn read(hands: &dyn Workspace, folder: &str, path: &str) -> Result<FileNow
 
 /// Why no file of this name is made: lists and terminals would show it as something else, or it would be
 /// taken for something of ours that a killed run has left. One that is there already may be changed.
-pub(crate) fn unfit(path: &str, is_there: bool) -> Option<String> {
+fn unfit(path: &str, is_there: bool) -> Option<String> {
     if is_there {
         return None;
     }

@@ -9,9 +9,10 @@ use trimtab_vocab::event::ChangeFact;
 use trimtab_vocab::{ChangeSetId, Fact, Problem, SessionId};
 use trimtab_world::store::{FileSpace, NewInput};
 
-use crate::client::{Client, store_problem};
+use crate::client::store_problem;
 use crate::config::Keeping;
 use crate::effects::written;
+use crate::handles::SessionChanges;
 use crate::history::History;
 
 const DAY: i64 = 24 * 60 * 60 * 1000;
@@ -29,14 +30,14 @@ pub struct Expired {
     pub reason: String,
 }
 
-impl Client {
+impl SessionChanges<'_> {
     /// What sessions hold of files, for undo.
-    pub async fn file_space(&self) -> Result<Vec<FileSpace>, Problem> {
-        self.store().file_space().await.map_err(store_problem)
+    pub async fn file_space(self) -> Result<Vec<FileSpace>, Problem> {
+        self.0.store().file_space().await.map_err(store_problem)
     }
 
     /// Lets old contents of files go, as the settings say. The newest change of all is kept in any case.
-    pub async fn expire(&self, keeping: Keeping) -> Result<Vec<Expired>, Problem> {
+    pub async fn expire(self, keeping: Keeping) -> Result<Vec<Expired>, Problem> {
         let space: HashMap<SessionId, FileSpace> =
             self.file_space().await?.into_iter().map(|space| (space.session.clone(), space)).collect();
         let most = u64::from(keeping.megabytes) << 20;
@@ -45,7 +46,7 @@ impl Client {
         let cutoff = crate::now().millis() - i64::from(keeping.days) * DAY;
         let is_old = |millis: i64| keeping.days > 0 && millis < cutoff;
         let mut expired = Vec::new();
-        let rows = self.sessions(None).await?;
+        let rows = self.0.sessions().list(None).await?;
         let newest = rows.first().map(|row| row.id.clone());
         for row in rows.into_iter().rev() {
             // A session that is younger than any change may be has none that is too old.
@@ -71,27 +72,27 @@ impl Client {
     }
 
     async fn ask_to_expire(
-        &self,
+        self,
         session: &SessionId,
         change_sets: Vec<ChangeSetId>,
         reason: String,
     ) -> Result<(), Problem> {
         let payload = written(&Input::Expire { change_sets, reason });
         let input = NewInput { payload, housekeeping: true, ..NewInput::default() };
-        self.store().enqueue(session, input).await.map_err(store_problem)?;
-        self.resume(session);
+        self.0.store().enqueue(session, input).await.map_err(store_problem)?;
+        self.0.resume(session);
         Ok(())
     }
 
     /// Has the session record that these are gone; how many it agreed to.
     async fn let_go(
-        &self,
+        self,
         session: &SessionId,
         last: u64,
         change_sets: Vec<ChangeSetId>,
         reason: String,
     ) -> Result<usize, Problem> {
-        let mut watch = self.watch(session, last);
+        let mut watch = self.0.watch(session, last);
         self.ask_to_expire(session, change_sets.clone(), reason).await?;
         let told = async {
             loop {

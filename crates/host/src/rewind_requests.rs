@@ -4,10 +4,13 @@
 
 use std::time::{Duration, Instant};
 
+use trimtab_engine::Input;
 use trimtab_vocab::event::{ChangeFact, Conflict, SessionFact};
 use trimtab_vocab::{Control, Fact, Problem, ProblemKind, SessionId};
 
-use crate::client::{Client, store_problem};
+use crate::client::store_problem;
+use crate::compose::NO_FOLDER;
+use crate::handles::{SessionChanges, Sessions};
 use crate::history::History;
 
 /// Whoever runs the session should have answered by then.
@@ -30,10 +33,26 @@ pub(crate) fn unanswered() -> Problem {
     Problem::new(ProblemKind::Busy, "The session does not answer.").hint("Another process runs it; see `trimtab jobs`.")
 }
 
-impl Client {
+impl SessionChanges<'_> {
+    /// Whether a wish to move the change history, or the end of a move, waits to be taken up. One that
+    /// stays was left by a process that was killed; [`crate::Client::resume`] sees to it.
+    async fn has_history_wish(self, session: &SessionId) -> Result<bool, Problem> {
+        let rows = self.0.store().inbox(session).await.map_err(store_problem)?;
+        Ok(rows.iter().any(|row| {
+            matches!(
+                serde_json::from_str(&row.payload),
+                Ok(Input::Restored { .. }
+                    | Input::Controlled {
+                        action: Control::Rewind { .. } | Control::Forward { .. } | Control::UndoPart { .. },
+                        ..
+                    })
+            )
+        }))
+    }
+
     /// The history at rest. A move that was cut off, or a wish for one that nobody has taken up, is seen to
     /// first, so that what is shown is how the files are; then this also says after which fact that was.
-    pub async fn settled_history(&self, session: &SessionId) -> Result<(History, Option<u64>), Problem> {
+    pub async fn settled_history(self, session: &SessionId) -> Result<(History, Option<u64>), Problem> {
         let until = Instant::now() + PATIENCE;
         let mut began = None;
         loop {
@@ -47,8 +66,8 @@ impl Client {
                 return Err(unanswered());
             }
             began.get_or_insert(history.last);
-            let mut watch = self.watch(session, history.last);
-            self.resume(session);
+            let mut watch = self.0.watch(session, history.last);
+            self.0.resume(session);
             if let Ok(fact) = tokio::time::timeout(LOOK_AGAIN, watch.next()).await {
                 fact?;
             }
@@ -57,8 +76,11 @@ impl Client {
 
     /// Finishes moves of the history that were cut off in a folder: whoever works there next must not find its files half
     /// moved. One that another process is at is waited for, but not for ever.
-    pub async fn finish_moves(&self, folder: &str) -> Result<(), Problem> {
-        for session in self.store().moving(folder).await.map_err(store_problem)? {
+    pub async fn finish_moves(self, folder: &str) -> Result<(), Problem> {
+        if folder == NO_FOLDER {
+            return Ok(());
+        }
+        for session in self.0.store().moving(folder).await.map_err(store_problem)? {
             match tokio::time::timeout(NOT_FOR_EVER, self.settled_history(&session)).await {
                 Ok(Ok(_)) => {}
                 Ok(Err(problem)) => tracing::warn!(%session, "its history cannot be looked at: {problem}"),
@@ -69,9 +91,9 @@ impl Client {
     }
 
     /// Moves the history, which is at rest after the fact `last`.
-    pub async fn move_history(&self, session: &SessionId, last: u64, wish: Control) -> Result<Moved, Problem> {
-        self.control(session, None, wish).await?;
-        let mut watch = self.watch(session, last);
+    pub async fn move_history(self, session: &SessionId, last: u64, wish: Control) -> Result<Moved, Problem> {
+        self.0.requests().control(session, None, wish).await?;
+        let mut watch = self.0.watch(session, last);
         let (mut moved, mut target) = (Moved::default(), None);
         let ends = async {
             loop {
@@ -98,15 +120,17 @@ impl Client {
         };
         tokio::time::timeout(PATIENCE, ends).await.unwrap_or_else(|_| Err(unanswered()))
     }
+}
 
+impl Sessions<'_> {
     /// Hands the session off, or extends it: the fact that says so, or why not.
-    pub async fn settle(&self, session: &SessionId, last: u64, wish: Control) -> Result<SessionFact, Problem> {
+    pub async fn settle(self, session: &SessionId, last: u64, wish: Control) -> Result<SessionFact, Problem> {
         // A wish that was left behind by a process that was killed is taken up, not doubled.
-        match self.has_wish(session, &wish).await? {
-            true => self.resume(session),
-            false => self.control(session, None, wish).await?,
+        match self.0.requests().has_wish(session, &wish).await? {
+            true => self.0.resume(session),
+            false => self.0.requests().control(session, None, wish).await?,
         }
-        let mut watch = self.watch(session, last);
+        let mut watch = self.0.watch(session, last);
         let told = async {
             loop {
                 if let Fact::Session(

@@ -199,7 +199,7 @@ impl TaskList {
         let (at, limits) = (self.moment(), self.settings.limits);
         let change_set = self.change_set();
         let work = move |book: TaskBook| {
-            let trial = try_out(&book, operations, at);
+            let trial = try_out(&book, operations.clone(), at);
             let validation = trial.validation();
             if !validation.errors.is_empty() {
                 return refused(&TaskReceipt::Invalid(validation));
@@ -209,6 +209,7 @@ impl TaskList {
             }
             let (applied, writes) = trial.applied(change_set.clone());
             let summary = applied.summary;
+            let change_set = change_set.clone();
             let fact = TasksFact::Applied { change_set, by, summary, writes: writes.clone(), undoes: None };
             let facts = if writes.is_empty() { Vec::new() } else { vec![fact] };
             let audit = applied.results.iter().map(audited).collect();
@@ -253,7 +254,7 @@ impl TaskList {
     pub async fn travel(&self, way: TaskMove, on_conflict: OnConflict) -> Result<Vec<TaskSet>, NotMoved> {
         let at = self.moment();
         let change_set = self.change_set();
-        let work = move |book: TaskBook| match moved(&book, &way, on_conflict, at, change_set) {
+        let work = move |book: TaskBook| match moved(&book, &way, on_conflict, at, change_set.clone()) {
             Ok((writes, facts, sets)) => {
                 let audit = facts.iter().map(audited_move).collect();
                 done(&book, writes, facts, audit, at, &TaskReceipt::Moved(sets))
@@ -277,7 +278,7 @@ impl TaskList {
         at: Moment,
         key: Option<TaskKey>,
         with_log: bool,
-        work: impl FnOnce(TaskBook) -> TaskWork + Send + 'static,
+        work: impl Fn(TaskBook) -> TaskWork + Send + Sync + 'static,
     ) -> Result<Option<TaskReceipt>, Problem> {
         let change = TaskChange { now: at.now, key, with_log, work: Box::new(work) };
         let (answer, events) = match self.deps.world.store.change_tasks(change).await.map_err(store_problem)? {

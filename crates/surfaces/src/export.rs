@@ -8,7 +8,8 @@ use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
-use trimtab_host::{Client, SessionRow, Set, is_text};
+use trimtab_host::compare::is_text;
+use trimtab_host::{Client, SessionRow, Set};
 use trimtab_vocab::event::{AnswerFact, BugFact, RequestFact, SessionFact, Status};
 use trimtab_vocab::{Answer, Event, Fact, FileWrite, GeneratedImage, Problem, RequestId, SessionId, Time, Usage};
 
@@ -62,7 +63,7 @@ async fn write(
     let mut extensions = Vec::new();
     let mut ends: BTreeMap<RequestId, RequestEnd> = BTreeMap::new();
     loop {
-        let page = client.events(&row.id, last).await?;
+        let page = client.sessions().events(&row.id, last).await?;
         if page.is_empty() {
             break;
         }
@@ -84,10 +85,10 @@ async fn write(
     }
     print(format!(r#"],"bugs":{},"extensions":{},"pairs":["#, json!(bugs), json!(extensions))).await?;
     // The log is read once more: all answers of a long session need not fit into memory.
-    let gallery = client.gallery(&row.id).await?;
+    let gallery = client.gallery().list(&row.id).await?;
     let (mut seen, mut comma) = (0, "");
     loop {
-        let page = client.events(&row.id, seen).await?;
+        let page = client.sessions().events(&row.id, seen).await?;
         let Some(end) = page.last().and_then(|event| event.seq) else { break };
         for (event, request) in page.iter().filter_map(|event| Some((event, event.request.as_ref()?))) {
             let end = ends.entry(request.clone()).or_default();
@@ -98,7 +99,7 @@ async fn write(
         }
         seen = end;
     }
-    let history = client.history(&row.id).await?;
+    let history = client.changes().history(&row.id).await?;
     print(r#"],"changeHistory":{"history":["#.to_owned()).await?;
     let mut named = i64::MIN;
     for (at, set) in history.sets.iter().enumerate() {
@@ -196,7 +197,7 @@ async fn file(
     folder: &str,
     write: &FileWrite,
 ) -> Result<(Value, [u64; 3]), Problem> {
-    let (before, after) = client.contents(session, write).await?;
+    let (before, after) = client.changes().contents(session, write).await?;
     let (old, new) = (before.as_deref().unwrap_or_default(), after.as_deref().unwrap_or_default());
     let texts = is_text(old) && is_text(new);
     let counts = [write.added, write.removed, write.modified];

@@ -11,9 +11,10 @@ use tokio::io::AsyncReadExt;
 use tokio::sync::mpsc;
 use trimtab_engine::Ran;
 use trimtab_host::{
-    CommandUpdate, Contents, EndedCommand, FileNow, LocalWorkspace, Snapshot, StreamController, Survey, Workspace,
+    CommandUpdate, Contents, EndedCommand, FileNow, LocalWorkspace, StreamController, Survey, Workspace,
 };
 use trimtab_vocab::{CommandPlan, FilePlan, Overtime, ReadOp, ReadResult};
+use trimtab_world::workspace::snapshot::Snapshot;
 
 /// Real files, plain commands.
 pub struct PlainHands(LocalWorkspace);

@@ -61,7 +61,7 @@ use async_trait::async_trait;
 use futures_util::stream::{self, StreamExt};
 use serde_json::Value;
 use tokio::sync::Notify;
-use trimtab_host::{Answered, Client, Pills, Say, SendTo, Sent, TaskQuestion, World, config};
+use trimtab_host::{Answered, Client, Manner, Pills, RequestDraft, SendTo, Sent, WhenBusy, World, config};
 use trimtab_vocab::event::{CheckpointFact, RequestFact, SessionFact};
 use trimtab_vocab::{
     Ask, AutoMode, ChangePart, Control, Event, Fact, Fault, Message, Mode, ModelFacts, OnConflict, Part, Problem,
@@ -407,6 +407,7 @@ struct Stage {
     models: ScriptedModels,
     moves: Vec<Move>,
     client: Client,
+    world: World,
     sent: Vec<Sent>,
     settings: RunSettings,
     mode: Mode,
@@ -437,7 +438,7 @@ impl Stage {
             std::fs::write(path, text).expect("a file");
         }
         let models = ScriptedModels { turns: Arc::new(Mutex::new(script.turns)), ..ScriptedModels::default() };
-        let client = start(home.path(), &models);
+        let (client, world) = start(home.path(), &models);
         let facts = ModelFacts { window: 200_000, max_output: 8_192, images: true, ..ModelFacts::default() };
         let auto_mode = AutoMode { timezone: "UTC".into(), ..AutoMode::default() };
         let settings =
@@ -449,6 +450,7 @@ impl Stage {
             models,
             moves,
             client,
+            world,
             sent,
             settings,
             mode: Mode::Auto,
@@ -477,7 +479,7 @@ impl Stage {
                 Move::Say(words) => self.say(words).await,
                 Move::Control(action) => {
                     let session = self.session();
-                    self.client.control(&session, None, action.clone()).await.expect("is passed on");
+                    self.client.requests().control(&session, None, action.clone()).await.expect("is passed on");
                     if matches!(action, Control::Pause | Control::Steer { .. } | Control::UndoSummary) {
                         self.settle().await;
                         continue;
@@ -507,7 +509,7 @@ impl Stage {
                 }
                 Move::Rename(title) => {
                     let session = self.session();
-                    self.client.rename(&session, &title).await.expect("a name");
+                    self.client.sessions().rename(&session, &title).await.expect("a name");
                     continue;
                 }
                 Move::Do(command) => {
@@ -520,7 +522,7 @@ impl Stage {
                 Move::Kill => {
                     // Nothing is said, nothing is saved: whatever ran is gone.
                     let session = self.session();
-                    self.client = start(self.home.path(), &self.models);
+                    (self.client, self.world) = start(self.home.path(), &self.models);
                     self.client.resume(&session);
                 }
             }
@@ -528,7 +530,7 @@ impl Stage {
                 Some(Move::Await(_)) => {}
                 // What waited for an answer before the kill still does.
                 Some(Move::Answer(..) | Move::Choose(_))
-                    if killed && !self.client.checkpoints().await.expect("the list").is_empty() => {}
+                    if killed && !self.client.requests().checkpoints().await.expect("the list").is_empty() => {}
                 Some(Move::Control(
                     Control::UndoSummary | Control::Handoff | Control::Extend | Control::Rewind { .. },
                 )) => self.wait_for_end().await,
@@ -561,32 +563,33 @@ impl Stage {
 
     /// Allows parts of what the newest open question is about.
     async fn choose(&mut self, parts: Vec<ChangePart>) {
-        let open = self.client.checkpoints().await.expect("the list");
+        let open = self.client.requests().checkpoints().await.expect("the list");
         let event = open.last().expect("something is asked");
         let Fact::Checkpoint(CheckpointFact::Opened { checkpoint, .. }) = &event.fact else { return };
-        let so_far = self.client.events(&event.session, self.seen).await.expect("the log");
+        let so_far = self.client.sessions().events(&event.session, self.seen).await.expect("the log");
         self.seen = so_far.last().and_then(|event| event.seq).unwrap_or(self.seen);
         self.awaited.clone_from(&event.request);
-        self.client.apply_parts(&event.session, checkpoint, parts, "user").await.expect("is a part");
+        self.client.requests().apply_parts(&event.session, checkpoint, parts, "user").await.expect("is a part");
     }
 
     async fn fork(&mut self, kind: Option<String>) {
         let session = self.session();
-        let log = self.client.events(&session, 0).await.expect("the log");
+        let log = self.client.sessions().events(&session, 0).await.expect("the log");
         let at = kind.map(|kind| log.iter().rfind(|event| event.fact.kind() == kind).expect("such a fact").seq);
-        let fork = self.client.fork(&session, at.flatten()).await.expect("a fork");
-        let facts = self.client.events(&fork, 0).await.expect("the log");
+        let fork = self.client.sessions().fork(&session, at.flatten()).await.expect("a fork");
+        let facts = self.client.sessions().events(&fork, 0).await.expect("the log");
         (self.seen, self.awaited) = (facts.len() as u64, None);
         self.sessions.push(fork);
-        let after = self.client.events(&session, 0).await.expect("the log");
+        let after = self.client.sessions().events(&session, 0).await.expect("the log");
         assert_eq!(after[..log.len()], log, "the parent is left as it was");
     }
 
     async fn say(&mut self, text: String) {
         let settings = self.settings.clone();
         if let Some(ask) = self.ask.clone() {
-            let sent =
-                self.client.ask(TaskQuestion { text, mode: self.mode, ask, settings }).await.expect("is taken in");
+            let draft = RequestDraft { mode: self.mode, ..RequestDraft::new(text, Manner::default()) };
+            let say = self.world.say(draft, None, settings);
+            let sent = self.client.send(SendTo::Assistant(Box::new(ask)), say).await.expect("is taken in");
             self.awaited = Some(sent.request.clone());
             if self.sessions.last() != Some(&sent.session) {
                 self.sessions.push(sent.session.clone());
@@ -603,18 +606,19 @@ impl Stage {
         let profile = config::load_from(&home, &[]).expect("settings");
         let pills = Pills::load(&profile, self.settings.trusted.then_some(project.as_str()));
         let pill = pills.called(&text).expect("a pill that can be run");
-        let (mode, while_running) = (self.mode, self.while_running);
-        let mut say = Say { mode, pill, while_running, ..Say::new(text, settings) };
+        let when_busy = WhenBusy::Exactly(self.while_running);
+        let mut draft = RequestDraft { mode: self.mode, when_busy, ..RequestDraft::new(text, Manner::default()) };
         if let Some(mut wish) = self.picture.take() {
             let gallery = match self.sessions.last() {
-                Some(session) => self.client.gallery(session).await.expect("a gallery"),
+                Some(session) => self.client.gallery().list(session).await.expect("a gallery"),
                 None => Vec::new(),
             };
             for (number, picture) in (1..).zip(&gallery) {
                 wish = wish.replace(&format!("\"${number}\""), &format!("\"{}\"", picture.id));
             }
-            say.picture = Some(serde_json::from_str(&wish).expect("a wish"));
+            draft.picture = Some(serde_json::from_str(&wish).expect("a wish"));
         }
+        let say = self.world.say(draft, pill, settings);
         let sent = self.client.send(target, say).await.expect("is taken in");
         self.awaited = Some(sent.request.clone());
         if self.sessions.is_empty() {
@@ -625,16 +629,16 @@ impl Stage {
 
     /// Answers the newest open question; whether it is a request of this session that goes on.
     async fn answer(&mut self, choice: String, text: Option<String>) -> bool {
-        let open = self.client.checkpoints().await.expect("the list");
+        let open = self.client.requests().checkpoints().await.expect("the list");
         let Some(event) = open.last() else { panic!("nothing is asked that could be answered with {choice}") };
         let Fact::Checkpoint(CheckpointFact::Opened { checkpoint, choices, .. }) = &event.fact else { return false };
         assert!(choices.iter().any(|known| known.id == choice), "{choice} is not one of {choices:?}");
         let answer = Answered { checkpoint: checkpoint.clone(), choice, text, by: "user".into() };
         // What was asked before is not waited for again.
-        let so_far = self.client.events(&event.session, self.seen).await.expect("the log");
+        let so_far = self.client.sessions().events(&event.session, self.seen).await.expect("the log");
         self.seen = so_far.last().and_then(|event| event.seq).unwrap_or(self.seen);
         self.awaited.clone_from(&event.request);
-        self.client.answer(&event.session, answer).await.expect("is passed on");
+        self.client.requests().answer(&event.session, answer).await.expect("is passed on");
         true
     }
 
@@ -708,7 +712,7 @@ impl Stage {
                     }
                     Fact::Request(RequestFact::Finished { .. }) => event.request == self.awaited,
                     Fact::Checkpoint(CheckpointFact::Opened { checkpoint, .. }) => {
-                        let open = self.client.checkpoints().await.expect("the list");
+                        let open = self.client.requests().checkpoints().await.expect("the list");
                         self.settings.attended
                             && open.iter().any(|open| matches!(&open.fact, Fact::Checkpoint(CheckpointFact::Opened { checkpoint: id, .. }) if id == checkpoint))
                     }
@@ -763,7 +767,7 @@ impl Stage {
             if number > 0 {
                 let _ = writeln!(text, "=== session s{}", number + 1);
             }
-            for event in self.client.events(session, 0).await.expect("the log") {
+            for event in self.client.sessions().events(session, 0).await.expect("the log") {
                 let _ = writeln!(text, "{}", self.line(&event));
             }
         }
@@ -833,11 +837,12 @@ pub fn only(log: &str, kinds: &[&str]) -> String {
     log.lines().filter(wanted).collect::<Vec<_>>().join("\n")
 }
 
-fn start(home: &Path, models: &ScriptedModels) -> Client {
+fn start(home: &Path, models: &ScriptedModels) -> (Client, World) {
     let clock: Arc<dyn Clock> = Arc::new(Frozen);
     let store = SqliteStore::open(&home.join("data"), Arc::clone(&clock)).expect("a store");
     let hands = Arc::new(PlainHands::default());
-    Client::with(World { store: Arc::new(store), models: Arc::new(models.clone()), clock, hands }, 10)
+    let world = World { store: Arc::new(store), models: Arc::new(models.clone()), clock, hands };
+    (Client::with(world.clone(), 10), world)
 }
 
 fn files(folder: &Path) -> String {

@@ -11,7 +11,7 @@ use trimtab_vocab::event::{BannerFact, Level, SessionFact};
 use trimtab_vocab::{Event, Problem, ProblemKind, SessionId, Time};
 use trimtab_world::clock::SystemClock;
 use trimtab_world::models::{Model, ModelRegistry};
-use trimtab_world::store::{SessionRow, Store};
+use trimtab_world::store::{SessionRow, SessionStore};
 
 const KINDS: [&str; 9] = [
     "session.opened",
@@ -213,13 +213,13 @@ async fn a_fork_that_is_killed_is_there_whole_or_not_at_all_and_once_for_a_key()
         let before = disk.state().events[&id].clone();
         let (client, store) = process(&disk, 2, Some(Death { at, after }));
         tokio::select! {
-            fork = client.fork_once(&id, Some(3), "key") => drop(fork.expect("made")),
+            fork = client.sessions().fork_once(&id, Some(3), "key") => drop(fork.expect("made")),
             () = store.died.notified() => {}
         }
         drop(client);
         made += usize::from(disk.state().sessions.len() == 2);
         let (client, _) = process(&disk, 3, None);
-        let fork = client.fork_once(&id, Some(3), "key").await.expect("made");
+        let fork = client.sessions().fork_once(&id, Some(3), "key").await.expect("made");
         let state = disk.state();
         assert_eq!((state.sessions.len(), &state.events[&id]), (2, &before), "killed at {at}, after {after}");
         let row = &state.sessions[&fork];
@@ -239,13 +239,17 @@ async fn a_place_that_is_not_there_and_a_name_that_is_none_are_refused() {
     let id = session(&disk).await;
     let (client, _) = process(&disk, 2, None);
     for at in [0, 5, u64::MAX] {
-        let problem = client.fork(&id, Some(at)).await.expect_err("there is no such place");
+        let problem = client.sessions().fork(&id, Some(at)).await.expect_err("there is no such place");
         assert_eq!(problem.kind, ProblemKind::Usage, "{at}: {problem:?}");
     }
     for name in ["", " \n\t ", "\u{7}", &"x".repeat(121)] {
-        assert_eq!(client.rename(&id, name).await.expect_err("no name").kind, ProblemKind::Usage, "{name:?}");
+        assert_eq!(
+            client.sessions().rename(&id, name).await.expect_err("no name").kind,
+            ProblemKind::Usage,
+            "{name:?}"
+        );
     }
     let gone: SessionId = "gone".parse().expect("an id");
-    assert_eq!(client.fork(&gone, None).await.expect_err("no session").kind, ProblemKind::NotFound);
+    assert_eq!(client.sessions().fork(&gone, None).await.expect_err("no session").kind, ProblemKind::NotFound);
     assert_eq!(disk.state().sessions.len(), 1);
 }

@@ -2,8 +2,10 @@
 
 #![allow(clippy::disallowed_methods, reason = "tests make their own files")]
 
+use std::collections::BTreeSet;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use serde_json::json;
 use trimtab_testkit::memory_store::Disk;
@@ -13,29 +15,29 @@ use trimtab_vocab::{
 };
 use trimtab_world::clock::SystemClock;
 use trimtab_world::store::{
-    Admission, Claim, Commit, JobState, Lease, MemoryChange, NewInput, NewJob, SeededSession, SessionQuery, SessionRow,
-    SqliteStore, Store, StoreError, TaskBook, TaskChange, TaskChanged, TaskKey, TaskWork, tasks_session,
+    Admission, Claim, Commit, JobState, Lease, Liveness, MemoryChange, NewInput, NewJob, SeededSession, SessionQuery,
+    SessionRow, SqliteStore, Store, StoreError, TaskBook, TaskChange, TaskChanged, TaskKey, TaskWork, tasks_session,
 };
 
 /// Something that processes share: each call of `process` is one more process on the same data.
 trait Ground {
-    fn process(&self) -> Box<dyn Store>;
+    fn process(&self) -> Arc<dyn Store>;
 }
 
 impl Ground for Disk {
-    fn process(&self) -> Box<dyn Store> {
-        Box::new(Disk::process(self, 0, None, 0))
+    fn process(&self) -> Arc<dyn Store> {
+        Arc::new(Disk::process(self, 0, None, 0))
     }
 }
 
 impl Ground for tempfile::TempDir {
-    fn process(&self) -> Box<dyn Store> {
-        Box::new(sqlite(self.path()))
+    fn process(&self) -> Arc<dyn Store> {
+        sqlite(self.path())
     }
 }
 
-fn sqlite(folder: &Path) -> SqliteStore {
-    SqliteStore::open(folder, Arc::new(SystemClock)).expect("opens")
+fn sqlite(folder: &Path) -> Arc<dyn Store> {
+    Arc::new(SqliteStore::open(folder, Arc::new(SystemClock)).expect("opens"))
 }
 
 fn grounds() -> [Box<dyn Ground>; 2] {
@@ -165,9 +167,9 @@ async fn a_session_has_one_owner_and_a_dead_owners_lease_is_void_at_once() {
     let folder = tempfile::tempdir().expect("a folder");
     let gone = sqlite(folder.path());
     gone.create_session(row("s1", "/a"), vec![]).await.expect("made");
-    owned(&gone, "s1").await;
+    owned(gone.as_ref(), "s1").await;
     drop(gone);
-    owned(&sqlite(folder.path()), "s1").await;
+    owned(sqlite(folder.path()).as_ref(), "s1").await;
 }
 
 #[tokio::test]
@@ -424,7 +426,7 @@ async fn a_changed_text_and_a_gap_in_a_log_are_found_by_the_check() {
     let store = sqlite(folder.path());
     let keeps = vec![("k".parse().expect("a key"), "words".to_owned())];
     store.create_session(row("s1", "/a"), vec![NewInput { keeps, ..input("1") }]).await.expect("made");
-    let lease = owned(&store, "s1").await;
+    let lease = owned(store.as_ref(), "s1").await;
     let events = (1..=3).map(|seq| event("s1", seq, "x")).collect();
     store.commit(&lease, Commit { events, ..Commit::default() }).await.expect("durable");
     assert!(store.check().await.expect("checked").is_empty());
@@ -525,7 +527,7 @@ async fn a_child_is_made_with_the_step_that_names_it_or_not_at_all() {
     let long_ago = SessionRow { created: Time::from_millis(0), ..row("s1", "/a") };
     store.create_session(long_ago, vec![]).await.expect("made");
     store.keep(&session("s1"), &key("s1"), b"old".to_vec()).await.expect("kept");
-    let lease = owned(&store, "s1").await;
+    let lease = owned(store.as_ref(), "s1").await;
     store.commit(&lease, Commit { children: child().into(), ..Commit::default() }).await.expect("durable");
     let listed = store.sessions(Some("/a")).await.expect("read");
     assert_eq!(
@@ -549,7 +551,11 @@ fn put(id: u64, title: &str) -> TaskWrite {
 }
 
 /// A change at some second; `work` sees the tasks.
-fn change(second: i64, key: Option<TaskKey>, work: impl FnOnce(TaskBook) -> TaskWork + Send + 'static) -> TaskChange {
+fn change(
+    second: i64,
+    key: Option<TaskKey>,
+    work: impl Fn(TaskBook) -> TaskWork + Send + Sync + 'static,
+) -> TaskChange {
     TaskChange { now: Time::from_millis(second * 1000), key, with_log: true, work: Box::new(work) }
 }
 
@@ -699,17 +705,17 @@ async fn what_came_to_a_server_or_was_run_by_one_is_known_as_such() {
         jobs.into_iter().filter(|job| job.served).map(|job| job.request.to_string()).collect()
     };
     assert_eq!(served().await, ["r2"]);
-    owned(&person, "s").await;
+    owned(person.as_ref(), "s").await;
     assert_eq!(served().await, ["r2"], "who takes over does not take it away");
-    owned(&server, "p").await;
+    owned(server.as_ref(), "p").await;
     assert_eq!(served().await, ["r2", "r1"]);
 }
 
 #[tokio::test]
 async fn tasks_changed_at_once_wait_for_each_other() {
     let ground = tempfile::tempdir().expect("a folder");
-    let stores: Vec<_> = (0..4).map(|_| Arc::new(sqlite(ground.path()))).collect();
-    let add = |store: Arc<SqliteStore>, name: Option<&str>| {
+    let stores: Vec<_> = (0..4).map(|_| sqlite(ground.path())).collect();
+    let add = |store: Arc<dyn Store>, name: Option<&str>| {
         let key = name.and_then(|name| key(name, "x"));
         tokio::spawn(async move {
             let work = |book: TaskBook| TaskWork {
@@ -778,4 +784,103 @@ async fn a_fork_shares_names_and_is_no_heir() {
     store.delete_session(&session("s2"), 1, NewInput::default()).await.expect("deleted");
     assert_eq!(store.bytes(None, &shared).await, Ok(None));
     assert_eq!(store.check().await, Ok(Vec::new()));
+}
+
+#[tokio::test]
+async fn what_another_process_writes_wakes_whoever_waits_for_it() {
+    let soon = Duration::from_millis(200);
+    for ground in grounds() {
+        let (one, two) = (ground.process(), ground.process());
+        one.create_session(row("s1", "/a"), vec![]).await.expect("made");
+        let since = two.changed(None).await.expect("answers at once");
+        two.enqueue(&session("s1"), input("own")).await.expect("taken");
+        assert!(tokio::time::timeout(soon, two.changed(Some(since))).await.is_err(), "its own writes are no news");
+        // What was written before somebody waits is news as well.
+        one.enqueue(&session("s1"), input("1")).await.expect("taken");
+        let next = two.changed(Some(since)).await.expect("news");
+        assert_ne!(next, since);
+        let (waits, writes) = tokio::join!(two.changed(Some(next)), async {
+            tokio::time::sleep(soon).await;
+            one.enqueue(&session("s1"), input("2")).await
+        });
+        writes.expect("taken");
+        assert_ne!(waits.expect("news"), next);
+    }
+}
+
+#[tokio::test]
+async fn many_who_wait_all_hear_of_one_change_and_those_who_give_up_miss_none() {
+    for ground in grounds() {
+        let (one, two) = (ground.process(), ground.process());
+        one.create_session(row("s1", "/a"), vec![]).await.expect("made");
+        let since = two.changed(None).await.expect("answers at once");
+        for _ in 0..20 {
+            let _ = tokio::time::timeout(Duration::from_millis(3), two.changed(Some(since))).await;
+        }
+        one.enqueue(&session("s1"), input("1")).await.expect("taken");
+        let all = tokio::join!(two.changed(Some(since)), two.changed(Some(since)), two.changed(Some(since)));
+        let all = [all.0, all.1, all.2].map(|version| version.expect("news"));
+        assert!(all.iter().all(|version| *version != since));
+    }
+}
+
+#[tokio::test]
+async fn whether_a_session_has_an_open_request_is_known_without_reading_those_of_others() {
+    for ground in grounds() {
+        let store = ground.process();
+        store.create_session(row("s1", "/a"), vec![job("r1")]).await.expect("made");
+        store.create_session(row("s2", "/a"), vec![input("x")]).await.expect("made");
+        assert!(store.has_open_request(&session("s1")).await.expect("read"));
+        assert!(!store.has_open_request(&session("s2")).await.expect("read"), "another session's request");
+        let lease = owned(store.as_ref(), "s1").await;
+        let finished = vec![(request("r1"), Status::Completed)];
+        store.commit(&lease, Commit { finished, ..Commit::default() }).await.expect("durable");
+        assert!(!store.has_open_request(&session("s1")).await.expect("read"));
+        let reopened = vec![request("r1")];
+        store.commit(&lease, Commit { reopened, ..Commit::default() }).await.expect("durable");
+        assert!(store.has_open_request(&session("s1")).await.expect("read"));
+    }
+}
+
+/// Owners that live as long as their heart beats, as a database of many machines would know them.
+struct Heartbeat {
+    name: &'static str,
+    beating: Arc<Mutex<BTreeSet<&'static str>>>,
+}
+
+impl Liveness for Heartbeat {
+    fn name(&self) -> &str {
+        self.name
+    }
+
+    fn is_alive(&self, owner: &str) -> bool {
+        self.beating.lock().expect("nobody panicked").contains(owner)
+    }
+
+    fn describe(&self, owner: &str) -> String {
+        format!("worker {owner}")
+    }
+}
+
+#[tokio::test]
+async fn a_lease_is_void_when_its_owners_heart_stops() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let beating = Arc::new(Mutex::new(BTreeSet::from(["a", "b"])));
+    let worker = |name: &'static str| {
+        let owner = Arc::new(Heartbeat { name, beating: Arc::clone(&beating) });
+        SqliteStore::open_as(folder.path(), Arc::new(SystemClock), owner).expect("opens")
+    };
+    let (a, b): (Arc<dyn Store>, Arc<dyn Store>) = (Arc::new(worker("a")), Arc::new(worker("b")));
+    a.create_session(row("s1", "/a"), vec![job("r1")]).await.expect("made");
+    let first = owned(a.as_ref(), "s1").await;
+    a.admit(&first, &request("r1"), 1).await.expect("answers");
+    assert_eq!(b.claim(&session("s1")).await, Ok(Claim::Held { by: "worker a".into() }));
+    assert_eq!(b.jobs(false).await.expect("read")[0].state, JobState::Running);
+    beating.lock().expect("nobody panicked").remove("a");
+    assert_eq!(b.jobs(false).await.expect("read")[0].state, JobState::Interrupted);
+    owned(b.as_ref(), "s1").await;
+    // Its heart beats again, but it is not the owner any more.
+    beating.lock().expect("nobody panicked").insert("a");
+    let late = Commit { events: vec![event("s1", 1, "late")], ..Commit::default() };
+    assert_eq!(a.commit(&first, late).await, Err(StoreError::LeaseLost));
 }

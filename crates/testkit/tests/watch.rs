@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::stream::{self, StreamExt};
-use trimtab_host::{Client, Say, SendTo, SessionWatch, World};
+use trimtab_host::{Client, Manner, RequestDraft, Say, SendTo, SessionWatch, World};
 use trimtab_testkit::hands::PlainHands;
 use trimtab_testkit::memory_store::Disk;
 use trimtab_vocab::event::{BannerFact, Level, ReplyFact, RequestFact};
@@ -38,10 +38,15 @@ fn world(store: Arc<dyn Store>) -> World {
     World { store, models: Arc::new(Talkative), clock: Arc::new(SystemClock), hands: Arc::new(PlainHands::default()) }
 }
 
+fn talk(world: &World) -> Say {
+    let settings = RunSettings { model: "any/model".into(), ..RunSettings::default() };
+    world.say(RequestDraft::new("talk", Manner::default()), None, settings)
+}
+
 #[tokio::test]
 async fn a_long_log_is_read_page_by_page() {
     let folder = tempfile::tempdir().expect("a folder");
-    let store = Arc::new(SqliteStore::open(folder.path(), Arc::new(SystemClock)).expect("opens"));
+    let store: Arc<dyn Store> = Arc::new(SqliteStore::open(folder.path(), Arc::new(SystemClock)).expect("opens"));
     let session: SessionId = "s1".parse().expect("an id");
     let now = Time::from_millis(0);
     let row = SessionRow {
@@ -74,9 +79,9 @@ async fn a_long_log_is_read_page_by_page() {
 #[tokio::test]
 async fn a_slow_watcher_loses_live_pieces_but_no_recorded_fact() {
     let disk = Disk::default();
-    let client = Client::with(world(Arc::new(disk.process(0, None, 0))), 10);
-    let settings = RunSettings { model: "any/model".into(), ..RunSettings::default() };
-    let say = Say::new("talk", settings);
+    let world = world(Arc::new(disk.process(0, None, 0)));
+    let say = talk(&world);
+    let client = Client::with(world, 10);
     let sent = client.send(SendTo::New { folder: "/a".into() }, say).await.expect("is taken in");
     let mut slow = client.watch(&sent.session, 0);
     let mut quick = client.watch(&sent.session, 0);
@@ -125,9 +130,9 @@ impl Model for Thoughtful {
 #[tokio::test]
 async fn whoever_comes_late_gets_the_words_that_are_in_no_log_yet() {
     let world = World { models: Arc::new(Thoughtful), ..world(Arc::new(Disk::default().process(0, None, 0))) };
+    let say = talk(&world);
     let client = Client::with(world, 10);
-    let settings = RunSettings { model: "any/model".into(), ..RunSettings::default() };
-    let sent = client.send(SendTo::New { folder: "/a".into() }, Say::new("talk", settings)).await.expect("is taken in");
+    let sent = client.send(SendTo::New { folder: "/a".into() }, say).await.expect("is taken in");
     let words = async |watch: &mut SessionWatch| {
         let mut said = String::new();
         while !said.ends_with("three") {

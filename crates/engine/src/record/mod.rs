@@ -300,7 +300,7 @@ pub enum Phase {
 }
 
 impl RunningRequest {
-    fn new(request: Request) -> Self {
+    pub(crate) fn new(request: Request) -> Self {
         let assist = Assist::for_request(&request);
         Self {
             request,

@@ -22,7 +22,7 @@ const ALLOWED: &str = "context.files, commands.ask, commands.deny, commands.sand
 
 impl Profile {
     /// The settings in force in a trusted folder.
-    pub fn in_project(mut self, folder: &str) -> Result<Self, Problem> {
+    pub(crate) fn in_project(mut self, folder: &str) -> Result<Self, Problem> {
         let file = Path::new(folder).join(".trimtab/config.toml");
         let Some(text) = read(&file)? else { return Ok(self) };
         let table: toml::Table = text.parse().map_err(|error: toml::de::Error| {

@@ -343,8 +343,13 @@ impl Profile {
         })
     }
 
-    /// What steers a request, or what to do when no model is set up.
-    pub fn run_settings(&self) -> Result<RunSettings, Problem> {
+    /// The model that requests call, or what to do when none is set up.
+    pub fn ready_model(&self) -> Result<String, Problem> {
+        self.run_settings().map(|settings| settings.model)
+    }
+
+    /// What steers a request, for [`crate::Client::compose`] alone: it knows nothing of the folder.
+    pub(crate) fn run_settings(&self) -> Result<RunSettings, Problem> {
         let Some(model) = self.model.clone() else {
             return Err(Problem::new(ProblemKind::NoKey, "No model is set up.").hint(format!(
                 "Set a key ({}), or start Ollama and name one of its models with --model ollama/NAME, or set `model = \
@@ -416,7 +421,7 @@ impl Profile {
     }
 
     /// What is known about a model, and how it is to work.
-    fn facts(&self, model: &str) -> ModelFacts {
+    pub fn facts(&self, model: &str) -> ModelFacts {
         let facts = self.catalog.facts(model);
         let tools = match text(&self.raw, "answer.protocol").as_str() {
             "native_tools" => true,
@@ -444,7 +449,7 @@ impl Profile {
     }
 
     /// Whether a folder is trusted by the settings: it is named there, or lies in one that is.
-    pub fn trusts(&self, folder: &str) -> bool {
+    pub(crate) fn trusts(&self, folder: &str) -> bool {
         let home = &self.hands.machine.home;
         self.hands.trusted.iter().any(|trusted| {
             let trusted = match trusted.strip_prefix('~') {

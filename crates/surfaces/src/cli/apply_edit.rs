@@ -5,7 +5,6 @@ use std::path::PathBuf;
 
 use clap::Args;
 use serde_json::json;
-use trimtab_host::Edit;
 use trimtab_vocab::event::Status;
 use trimtab_vocab::{Problem, ProblemKind};
 
@@ -33,14 +32,7 @@ pub(super) struct ApplyEdit {
 impl ApplyEdit {
     pub(super) async fn execute(self) -> Result<CliOutcome, Problem> {
         let folder = place::folder(self.dir.as_deref())?;
-        let text = read(&self.edit)?;
-        // Some editors put a mark before everything they write.
-        let text = text.strip_prefix("\u{feff}".as_bytes()).unwrap_or(&text);
-        let applied = match serde_json::from_slice::<Edit>(text) {
-            Ok(edit) => trimtab_host::apply_edit(&folder, &edit, self.dry_run).await,
-            Err(error) => Err(format!("This is not an edit: {error}.")),
-        };
-        match applied {
+        match trimtab_host::apply_edit(&folder, &read(&self.edit)?, self.dry_run).await {
             Ok(files) => {
                 print_json(&json!({"applied": true, "files": files}))?;
                 Ok(CliOutcome::Done)

@@ -5,10 +5,10 @@ use std::ffi::OsString;
 
 use clap::Args;
 use trimtab_host::config::{Flag, Profile};
-use trimtab_host::{ApplyOperations, Client, NotApplied, Sent, TaskList, TaskQuestion};
+use trimtab_host::{ApplyOperations, Client, Manner, NO_FOLDER, NotApplied, RequestDraft, SendTo, Sent, TaskList};
 use trimtab_vocab::event::{ProposalFact, ProposalKind, RequestFact, Status};
 use trimtab_vocab::{
-    Applied, Applying, Ask as HowAsked, Fact, Ingest, Operation, Previewed, Problem, ProblemKind, RequestId, SessionId,
+    Applied, Applying, Ask as HowAsked, Fact, Operation, Previewed, Problem, ProblemKind, RequestId, SessionId,
     TaskAuthor, TaskCounts, Via,
 };
 
@@ -65,7 +65,7 @@ impl AskArgs {
         if let Some(budget) = self.budget {
             flags.push(Flag { path: "limits.budget_usd", option: "--budget", value: budget.to_string() });
         }
-        let (mut profile, client) = place::open(&flags)?;
+        let (profile, client) = place::open(&flags)?;
         let tasks = client.tasks(&profile.tasks)?;
         if self.apply.is_some() || self.reject {
             return self.decide(&client, &tasks).await;
@@ -74,18 +74,13 @@ impl AskArgs {
         // What comes from a pipe nobody may have said of themselves.
         let typed = prompt != "-";
         let text = read_prompt(prompt)?;
-        if profile.model.is_none() {
-            profile.model = trimtab_host::local_model(&profile).await;
-        }
-        let mut settings = profile.run_settings()?;
         let asking = Attendance::from_approve(self.approve, self.json);
-        settings.attended = asking == Attendance::AtTheTerminal;
-        settings.approve = self.approve.into();
-        if !typed {
-            settings.memory.ingest = Ingest::Off;
-        }
+        let attended = asking == Attendance::AtTheTerminal;
+        let manner = Manner { attended, approve: self.approve.into(), piped: !typed, ..Manner::default() };
+        let draft = RequestDraft { mode: self.mode.into(), literal: true, ..RequestDraft::new(text, manner) };
+        let say = client.compose(&profile, NO_FOLDER, draft).await?;
         let ask = HowAsked { via: Via::Cli, ..HowAsked::default() };
-        let sent = client.ask(TaskQuestion { text, mode: self.mode.into(), ask, settings }).await?;
+        let sent = client.send(SendTo::Assistant(Box::new(ask)), say).await?;
         let outcome = follow(&client, &sent, 0, OutputForm::from_json_flag(self.json), asking).await?;
         offer(&client, &profile, &sent, ConfirmBy { approve: self.approve, json: self.json, asking }).await?;
         Ok(outcome)
@@ -98,7 +93,7 @@ impl AskArgs {
                 .hint("Ask for a change first, for example `trimtab ask \"Move everything today to tomorrow\"`."));
         };
         let Some(chosen) = self.apply else {
-            client.decide_tasks(0).await;
+            client.requests().decide_tasks(0).await;
             settle(client, &proposed).await?;
             note("Nothing was changed.");
             return Ok(CliOutcome::Done);
@@ -140,7 +135,7 @@ pub(super) async fn offer(client: &Client, profile: &Profile, sent: &Sent, how: 
     let tasks = client.tasks(&profile.tasks)?;
     let chosen = match how.asking {
         _ if how.approve == ApproveArg::Deny => {
-            client.decide_tasks(0).await;
+            client.requests().decide_tasks(0).await;
             return settle(client, &proposed).await;
         }
         _ if auto => without_deletes(&proposed.operations, how.json),
@@ -156,7 +151,7 @@ pub(super) async fn offer(client: &Client, profile: &Profile, sent: &Sent, how: 
     };
     if chosen.is_empty() {
         if !auto {
-            client.decide_tasks(0).await;
+            client.requests().decide_tasks(0).await;
             settle(client, &proposed).await?;
             note("Nothing was changed.");
         }
@@ -167,7 +162,7 @@ pub(super) async fn offer(client: &Client, profile: &Profile, sent: &Sent, how: 
             dry_run.warnings.iter().for_each(|warning| note(warning));
             let said = read_line("Type `yes` if that is meant: ").await;
             if said.as_deref().map(str::trim) != Some("yes") {
-                client.decide_tasks(0).await;
+                client.requests().decide_tasks(0).await;
                 settle(client, &proposed).await?;
                 note("Nothing was changed.");
                 return Ok(());
@@ -183,7 +178,7 @@ pub(super) async fn offer(client: &Client, profile: &Profile, sent: &Sent, how: 
 async fn proposed_by(client: &Client, sent: &Sent) -> Result<Option<PendingOperations>, Problem> {
     let (mut found, mut done, mut after) = (None, false, 0);
     loop {
-        let page = client.events(&sent.session, after).await?;
+        let page = client.sessions().events(&sent.session, after).await?;
         let Some(last) = page.last().and_then(|event| event.seq) else { break };
         after = last;
         for event in page.iter().filter(|event| event.request.as_ref() == Some(&sent.request)) {
@@ -204,7 +199,7 @@ async fn proposed_by(client: &Client, sent: &Sent) -> Result<Option<PendingOpera
 
 /// What was proposed last of all, if nobody has decided on it.
 async fn latest(client: &Client) -> Result<Option<PendingOperations>, Problem> {
-    let jobs = client.jobs(true).await?;
+    let jobs = client.requests().list(true).await?;
     for job in jobs.into_iter().filter(|job| job.folder.is_empty()).take(20) {
         let sent = Sent { session: job.session, request: job.request };
         if let Some(proposed) = proposed_by(client, &sent).await? {
@@ -294,7 +289,7 @@ async fn apply(
 
 /// Says what was applied, to the person and to the record.
 async fn told(client: &Client, proposed: &PendingOperations, applied: &Applied, json: bool) -> Result<(), Problem> {
-    client.decide_tasks(applied.results.iter().filter(|result| result.ok).count()).await;
+    client.requests().decide_tasks(applied.results.iter().filter(|result| result.ok).count()).await;
     settle(client, proposed).await?;
     if json {
         return print_json(applied);

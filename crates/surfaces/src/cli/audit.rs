@@ -36,7 +36,7 @@ impl AuditArgs {
     /// The trail is followed from its first line whatever is shown of it.
     pub(super) async fn execute(self) -> Result<CliOutcome, Problem> {
         let (_, client) = place::open(&[])?;
-        let check = client.check_audit().await?;
+        let check = client.admin().check_audit().await?;
         if self.export {
             each(&client, 0, |line| print_exact(&format!("{}\n", line.line))).await?;
         } else if self.json {
@@ -65,7 +65,7 @@ async fn each(
 ) -> Result<(), Problem> {
     let mut last = after;
     loop {
-        let page = client.audit_lines(last, PAGE).await?;
+        let page = client.admin().audit_lines(last, PAGE).await?;
         page.iter().try_for_each(&mut show)?;
         match page.last() {
             Some(line) => last = line.n,

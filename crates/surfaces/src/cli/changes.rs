@@ -34,10 +34,10 @@ pub(super) struct HistoryArgs {
 impl HistoryArgs {
     pub(super) async fn find(&self, client: &Client) -> Result<SessionId, Problem> {
         if let Some(session) = &self.session {
-            return Ok(client.session(session).await?.id);
+            return Ok(client.sessions().get(session).await?.id);
         }
         let folder = place::folder(self.dir.as_deref())?;
-        client.latest(&folder).await?.map(|row| row.id).ok_or_else(|| {
+        client.sessions().latest(&folder).await?.map(|row| row.id).ok_or_else(|| {
             Problem::new(ProblemKind::NotFound, "There is no session in this folder.")
                 .hint("`trimtab sessions list` shows all; name one with --session.")
         })
@@ -55,9 +55,9 @@ impl HistoryArgs {
             return Ok(());
         }
         let folder = place::folder(self.dir.as_deref())?;
-        let rows = client.sessions(Some(&folder)).await?;
+        let rows = client.sessions().list(Some(&folder)).await?;
         for row in rows.iter().filter(|row| row.id != *session).take(LOOKED_AT) {
-            let history = client.history(&row.id).await?;
+            let history = client.changes().history(&row.id).await?;
             if history.in_force > 0 && history.sets.iter().any(|set| set.lent.is_none() && !set.expired) {
                 let title = calm(&row.title);
                 note(&format!("Session {} did ({title}): trimtab changes --session {0}", row.id));
@@ -71,7 +71,7 @@ impl HistoryArgs {
 /// The history at rest. A move that was cut off, or a wish for one that nobody has taken up, is seen to
 /// first, so that what is shown is how the files are; the person is told.
 pub(super) async fn at_rest(client: &Client, session: &SessionId) -> Result<History, Problem> {
-    let (history, began) = client.settled_history(session).await?;
+    let (history, began) = client.changes().settled_history(session).await?;
     if let Some(began) = began {
         let (all, now) = (history.sets.len(), history.in_force);
         let refused = history.refused.as_ref().filter(|refused| refused.at > began);
@@ -86,7 +86,7 @@ pub(super) async fn at_rest(client: &Client, session: &SessionId) -> Result<Hist
 
 /// Lets old contents of files go, as the settings say, and tells. That it fails is no failure of what was done.
 pub(super) async fn tidy(client: &Client, keeping: Keeping) {
-    match client.expire(keeping).await {
+    match client.changes().expire(keeping).await {
         Ok(expired) => {
             for Expired { session, changes, reason } in expired {
                 let what = if changes == 1 { "1 change" } else { &format!("{changes} changes") };

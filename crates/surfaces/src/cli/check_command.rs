@@ -29,11 +29,9 @@ pub(super) struct CheckCommand {
 impl CheckCommand {
     pub(super) async fn execute(self) -> Result<CliOutcome, Problem> {
         let folder = place::folder(self.dir.as_deref())?;
-        let (mut profile, client) = place::open(&[])?;
-        if profile.trusts(&folder) || client.trusts(&folder).await? {
-            profile = profile.in_project(&folder)?;
-        }
-        let rules = client.rules().await?;
+        let (profile, client) = place::open(&[])?;
+        let profile = client.permissions().profile_in(profile, &folder).await?;
+        let rules = client.permissions().rules().await?;
         let line = match self.command.as_slice() {
             [line] => line.clone(),
             words => words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" "),

@@ -26,7 +26,7 @@ pub(super) struct Checkpoints {
 impl Checkpoints {
     pub(super) async fn execute(self) -> Result<CliOutcome, Problem> {
         let (_, client) = place::open(&[])?;
-        let open = client.checkpoints().await?;
+        let open = client.requests().checkpoints().await?;
         let now = trimtab_host::now();
         for event in &open {
             if self.json {
@@ -131,7 +131,7 @@ impl AnswerArgs {
         }
         let parts = named_parts(&self.only)?;
         if !parts.is_empty() {
-            client.check_parts(&event.session, checkpoint, &parts).await?;
+            client.requests().check_parts(&event.session, checkpoint, &parts).await?;
         }
         let sent = Sent { session: event.session.clone(), request: request.clone() };
         let after = last_seq(&client, &sent).await?;
@@ -144,12 +144,12 @@ impl AnswerArgs {
             max_steps: None,
             trusted: None,
         };
-        client.control(&sent.session, Some(sent.request.clone()), action).await?;
+        client.requests().control(&sent.session, Some(sent.request.clone()), action).await?;
         if parts.is_empty() {
             let answer = Answered { checkpoint: checkpoint.clone(), choice: self.choice, text, by: "user".into() };
-            client.answer(&sent.session, answer).await?;
+            client.requests().answer(&sent.session, answer).await?;
         } else {
-            client.apply_parts(&sent.session, checkpoint, parts, "user").await?;
+            client.requests().apply_parts(&sent.session, checkpoint, parts, "user").await?;
         }
         let outcome = follow(&client, &sent, after, OutputForm::from_json_flag(self.json), asking).await?;
         ask::offer(&client, &profile, &sent, ConfirmBy { approve: self.approve, json: self.json, asking }).await?;
@@ -177,7 +177,7 @@ fn read_edits(file: &Path, choice: &str) -> Result<String, Problem> {
 
 async fn find(client: &Client, wanted: &CheckpointId) -> Result<Event, Problem> {
     let is_wanted = |event: &Event| matches!(&event.fact, Fact::Checkpoint(CheckpointFact::Opened { checkpoint, .. }) if checkpoint == wanted);
-    client.checkpoints().await?.into_iter().find(is_wanted).ok_or_else(|| {
+    client.requests().checkpoints().await?.into_iter().find(is_wanted).ok_or_else(|| {
         Problem::new(ProblemKind::NotFound, format!("Nothing called {wanted} waits for an answer."))
             .hint("It may have been answered elsewhere; `trimtab checkpoints` lists what is open.")
     })
@@ -187,8 +187,8 @@ async fn find(client: &Client, wanted: &CheckpointId) -> Result<Event, Problem> 
 async fn find_only(client: &Client) -> Result<Event, Problem> {
     let folder = place::folder(None)?;
     let mut open = Vec::new();
-    for event in client.checkpoints().await? {
-        if client.session(&event.session).await?.folder == folder {
+    for event in client.requests().checkpoints().await? {
+        if client.sessions().get(&event.session).await?.folder == folder {
             open.push(event);
         }
     }
@@ -207,7 +207,7 @@ async fn find_only(client: &Client) -> Result<Event, Problem> {
 pub(super) async fn last_seq(client: &Client, sent: &Sent) -> Result<u64, Problem> {
     let mut last = 0;
     loop {
-        match client.events(&sent.session, last).await?.last() {
+        match client.sessions().events(&sent.session, last).await?.last() {
             Some(event) => last = event.seq.unwrap_or(last),
             None => return Ok(last),
         }

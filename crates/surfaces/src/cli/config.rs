@@ -32,9 +32,8 @@ impl Config {
         };
         if let Ok(folder) = place::folder(None)
             && std::path::Path::new(&folder).join(".trimtab/config.toml").exists()
-            && (profile.trusts(&folder) || place::open(&[])?.1.trusts(&folder).await?)
         {
-            profile = profile.in_project(&folder)?;
+            profile = place::open(&[])?.1.permissions().profile_in(profile, &folder).await?;
         }
         let shown: Vec<_> = profile.shown().into_iter().filter(|one| self.wants(&one.path)).collect();
         if let (Some(name), true) = (&self.name, shown.is_empty()) {

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use trimtab_host::{Composed, JobState, Manner, Say, SendTo};
+use trimtab_host::{JobState, Manner, RequestDraft, SendTo, WhenBusy};
 use trimtab_vocab::{CallId, Control as Action, Mode, Problem, ProblemKind, SessionId};
 
 use super::follow::{Attendance, OutputForm, follow};
@@ -60,7 +60,7 @@ impl ControlArgs {
         let folder = place::folder(self.dir.as_deref())?;
         let (profile, client) = place::open(&[])?;
         let client = client.on("control");
-        let latest = client.sessions(None).await?.into_iter().find(|row| match &self.session {
+        let latest = client.sessions().list(None).await?.into_iter().find(|row| match &self.session {
             Some(session) => row.id == *session,
             None => row.folder == folder,
         });
@@ -70,17 +70,14 @@ impl ControlArgs {
         };
         let asking = Attendance::from_approve(ApproveArg::Ask, false);
         let manner = Manner { attended: asking == Attendance::AtTheTerminal, ..Manner::default() };
-        let Composed { settings, .. } = client.compose(&profile, &row.folder, manner).await?;
         let text = self.words.unwrap_or_else(|| "Implement what we have talked about.".into());
-        let say = Say {
-            text,
+        let draft = RequestDraft {
             mode: Mode::Implement,
-            settings,
-            images: Vec::new(),
-            pill: None,
-            while_running: None,
-            picture: None,
+            when_busy: WhenBusy::Exactly(None),
+            literal: true,
+            ..RequestDraft::new(text, manner)
         };
+        let say = client.compose(&profile, &row.folder, draft).await?;
         let sent = client.send(SendTo::Session(row.id), say).await?;
         follow(&client, &sent, 0, OutputForm::Text, asking).await
     }
@@ -111,19 +108,21 @@ impl ControlArgs {
         let about_the_past = matches!(self.action, ActionArgument::EditSummary | ActionArgument::UndoSummary);
         let session = match self.session {
             Some(session) => session,
-            None if about_the_past => match client.latest(&folder).await? {
+            None if about_the_past => match client.sessions().latest(&folder).await? {
                 Some(row) => row.id,
                 None => return Err(Problem::new(ProblemKind::NotFound, "There is no session in this folder.")),
             },
             None => {
                 let running = |job: &trimtab_host::JobRow| job.folder == folder && job.state == JobState::Running;
-                client.jobs(false).await?.into_iter().find(running).map(|job| job.session).ok_or_else(|| {
-                    Problem::new(ProblemKind::NotFound, "Nothing runs in this folder.")
-                        .hint("`trimtab jobs` lists what runs elsewhere; name it with --session.")
-                })?
+                client.requests().list(false).await?.into_iter().find(running).map(|job| job.session).ok_or_else(
+                    || {
+                        Problem::new(ProblemKind::NotFound, "Nothing runs in this folder.")
+                            .hint("`trimtab jobs` lists what runs elsewhere; name it with --session.")
+                    },
+                )?
             }
         };
-        client.control(&session, None, action).await?;
+        client.requests().control(&session, None, action).await?;
         note(&format!("Passed on to {session}."));
         Ok(CliOutcome::Done)
     }

@@ -166,7 +166,7 @@ impl Theatre {
         let mut child = self.start(words)?;
         for _ in 0..LOOKS {
             let is_meant = |job: &trimtab_host::JobRow| words.contains(&job.text.as_str());
-            if client.jobs(false).await?.iter().any(is_meant) {
+            if client.requests().list(false).await?.iter().any(is_meant) {
                 break;
             }
             tokio::time::sleep(LOOK_AGAIN).await;

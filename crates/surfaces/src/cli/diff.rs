@@ -153,7 +153,7 @@ impl DiffArgs {
 
 /// What the proposal that a checkpoint asks about would write.
 async fn proposed(client: &Client, checkpoint: &str) -> Result<Option<(SessionId, Vec<FileWrite>)>, Problem> {
-    for event in client.checkpoints().await? {
+    for event in client.requests().checkpoints().await? {
         let Fact::Checkpoint(CheckpointFact::Opened { checkpoint: id, body, .. }) = &event.fact else { continue };
         if id.as_str() != checkpoint {
             continue;
@@ -164,7 +164,7 @@ async fn proposed(client: &Client, checkpoint: &str) -> Result<Option<(SessionId
         };
         let mut last = 0;
         loop {
-            let page = client.events(&event.session, last).await?;
+            let page = client.sessions().events(&event.session, last).await?;
             let Some(end) = page.last() else { return Ok(None) };
             last = end.seq.unwrap_or(last);
             for one in &page {

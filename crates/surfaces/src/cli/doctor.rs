@@ -65,8 +65,8 @@ impl Doctor {
 const PATIENCE: Duration = Duration::from_secs(3);
 
 async fn check_models(profile: &Profile, report: &mut DoctorReport) -> Result<(), Problem> {
-    let chosen = profile.run_settings();
-    let asked = chosen.as_ref().ok().and_then(|settings| settings.model.split_once('/'));
+    let chosen = profile.ready_model();
+    let asked = chosen.as_ref().ok().and_then(|model| model.split_once('/'));
     for (name, provider) in &profile.providers {
         let place = if provider.base_url.is_empty() {
             String::new()
@@ -111,13 +111,12 @@ async fn check_models(profile: &Profile, report: &mut DoctorReport) -> Result<()
         }
     }
     match chosen {
-        Ok(settings) => {
-            let facts = settings.facts;
+        Ok(model) => {
+            let facts = profile.facts(&model);
             let able = [(facts.tools, "tools"), (facts.images, "pictures"), (facts.thinking, "thinking")];
             let able: Vec<&str> = able.into_iter().filter_map(|(is, word)| is.then_some(word)).collect();
             let known = if facts.prices.is_some() { "" } else { "; its prices are not known" };
-            let line =
-                format!("model: {}, {}k tokens, {}{known}", settings.model, facts.window / 1_000, able.join(", "));
+            let line = format!("model: {model}, {}k tokens, {}{known}", facts.window / 1_000, able.join(", "));
             report.good(&line)
         }
         Err(problem) => report.bad(&problem),
@@ -154,7 +153,7 @@ async fn check_store(profile: &Profile, report: &mut DoctorReport) -> Result<(),
         Ok(client) => client,
         Err(problem) => return report.bad(&problem),
     };
-    match client.check().await {
+    match client.admin().check().await {
         Err(problem) => report.bad(&problem),
         Ok(damage) if damage.is_empty() => report.good(&format!("data folder: {}, undamaged", profile.data.display())),
         Ok(damage) => {

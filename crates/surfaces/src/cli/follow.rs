@@ -145,14 +145,14 @@ async fn watch(
                     screen.say("Cancelling; Ctrl-C again ends the program at once.");
                     let (client, sent) = (client.clone(), sent.clone());
                     cancelling = Some(tokio::spawn(async move {
-                        client.control(&sent.session, Some(sent.request), Control::Cancel).await
+                        client.requests().control(&sent.session, Some(sent.request), Control::Cancel).await
                     }));
                 }
                 _ = terminate.recv() => return Ok(screen.leave(15)),
                 _ = hang_up.recv(), if !is_detached => return Ok(screen.leave(1)),
                 told = told(&mut cancelling) => told.inspect_err(|_| screen.clear_line())?,
                 (answer, parts) = answered(&mut question) => match parts.is_empty() {
-                    true => client.answer(&sent.session, answer).await?,
+                    true => client.requests().answer(&sent.session, answer).await?,
                     false => question = part(client, &sent, answer, parts, asking).await?,
                 },
                 event = &mut next => break event.inspect_err(|_| screen.clear_line())?,
@@ -207,7 +207,7 @@ async fn watch(
             }
             // An answer may be turned down; what was asked is still asked.
             Fact::Banner(BannerFact { level: Level::Warning, .. }) if question.is_none() => {
-                let open = client.checkpoints().await?;
+                let open = client.requests().checkpoints().await?;
                 let open = open.into_iter().find(|open| open.request.as_ref() == Some(&sent.request));
                 let is_last = !has_more(client, &sent, event.seq).await?;
                 match open.filter(|_| is_last) {

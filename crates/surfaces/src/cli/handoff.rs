@@ -75,7 +75,7 @@ impl Extend {
 /// Passes the wish on, and waits for what comes of it.
 async fn wish(client: &Client, session: &SessionId, wish: Control) -> Result<SessionFact, Problem> {
     let last = at_rest(client, session).await?.last;
-    let came = client.settle(session, last, wish).await?;
+    let came = client.sessions().settle(session, last, wish).await?;
     if let SessionFact::Refused { reason } = &came {
         note(reason);
     }

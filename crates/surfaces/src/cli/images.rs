@@ -4,8 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use serde_json::json;
-use trimtab_host::config::Profile;
-use trimtab_host::{Client, Composed, Manner, Say, SendTo, refined};
+use trimtab_host::{Client, Manner, Say, SendTo, refined};
 use trimtab_vocab::{GeneratedImage, ImageId, PictureWish, Problem, ProblemKind, SessionId};
 
 use super::changes::HistoryArgs;
@@ -142,7 +141,7 @@ impl ImagesListArgs {
     async fn execute(self) -> Result<CliOutcome, Problem> {
         let (_, client) = place::open(&[])?;
         let session = self.place.find(&client).await?;
-        let gallery = client.gallery(&session).await?;
+        let gallery = client.gallery().list(&session).await?;
         if self.json {
             for picture in &gallery {
                 print_json(&json!(picture))?;
@@ -176,14 +175,14 @@ impl Make {
         let (profile, client) = place::open(&self.how.flags())?;
         let (target, folder) = match self.session {
             Some(session) => {
-                let row = client.session(&session).await?;
+                let row = client.sessions().get(&session).await?;
                 (SendTo::Session(session), row.folder)
             }
             None => (SendTo::New { folder: folder.clone() }, folder),
         };
         let wish = PictureWish::Make { count: self.count };
-        let say = client.picture_say(&profile, &folder, wish, &self.prompt).await?;
-        self.how.follow(&client, &profile, &folder, target, say).await
+        let say = client.gallery().compose(&profile, &folder, wish, &self.prompt, self.how.manner()).await?;
+        self.how.follow(&client, target, say).await
     }
 }
 
@@ -191,14 +190,14 @@ impl Regenerate {
     async fn execute(self) -> Result<CliOutcome, Problem> {
         let (profile, client) = place::open(&self.how.flags())?;
         let session = self.place.find(&client).await?;
-        let gallery = client.gallery(&session).await?;
+        let gallery = client.gallery().list(&session).await?;
         let picture = found(&gallery, &self.image)?;
         let prompt = self.prompt.as_deref().unwrap_or(&picture.original_prompt);
         let prompt = refined(prompt, self.refine.as_deref().unwrap_or_default());
         let wish = PictureWish::Regenerate { image: picture.id.clone(), prompt };
-        let folder = client.session(&session).await?.folder;
-        let say = client.picture_say(&profile, &folder, wish, "").await?;
-        self.how.follow(&client, &profile, &folder, SendTo::Session(session), say).await
+        let folder = client.sessions().get(&session).await?.folder;
+        let say = client.gallery().compose(&profile, &folder, wish, "", self.how.manner()).await?;
+        self.how.follow(&client, SendTo::Session(session), say).await
     }
 }
 
@@ -206,10 +205,10 @@ impl Select {
     async fn execute(self) -> Result<CliOutcome, Problem> {
         let (_, client) = place::open(&[])?;
         let session = self.place.find(&client).await?;
-        let gallery = client.gallery(&session).await?;
+        let gallery = client.gallery().list(&session).await?;
         let images = ids(&gallery, &self.images)?;
         let (count, selected) = (images.len(), !self.off);
-        client.select_pictures(&session, images, selected).await?;
+        client.gallery().select(&session, images, selected).await?;
         let what = if selected { "selected" } else { "no longer selected" };
         note(&format!("{count} of {} pictures {what}.", gallery.len()));
         Ok(CliOutcome::Done)
@@ -220,7 +219,7 @@ impl Save {
     async fn execute(self) -> Result<CliOutcome, Problem> {
         let (profile, client) = place::open(&self.how.flags())?;
         let session = self.place.find(&client).await?;
-        let gallery = client.gallery(&session).await?;
+        let gallery = client.gallery().list(&session).await?;
         let there = || gallery.iter().filter(|picture| picture.problem.is_none());
         if there().next().is_none() {
             return Err(Problem::new(ProblemKind::NotFound, "There are no pictures in this session to save.")
@@ -231,10 +230,10 @@ impl Save {
             (true, true) => there().filter(|picture| picture.selected).map(|picture| picture.id.clone()).collect(),
             (true, false) => there().map(|picture| picture.id.clone()).collect(),
         };
-        let folder = client.session(&session).await?.folder;
+        let folder = client.sessions().get(&session).await?.folder;
         let wish = PictureWish::Save { images, folder: self.to };
-        let say = client.picture_say(&profile, &folder, wish, "").await?;
-        self.how.follow(&client, &profile, &folder, SendTo::Session(session), say).await
+        let say = client.gallery().compose(&profile, &folder, wish, "", self.how.manner()).await?;
+        self.how.follow(&client, SendTo::Session(session), say).await
     }
 }
 
@@ -248,21 +247,18 @@ impl FollowArgs {
         self.budget.map(flag).into_iter().collect()
     }
 
-    async fn follow(
-        &self,
-        client: &Client,
-        profile: &Profile,
-        folder: &str,
-        target: SendTo,
-        say: Say,
-    ) -> Result<CliOutcome, Problem> {
-        let asking = Attendance::from_approve(self.approve, self.json);
-        let attended = asking == Attendance::AtTheTerminal;
-        let manner = Manner { attended, approve: self.approve.into(), trust: self.trust, model: None };
-        let Composed { settings, .. } = client.compose(profile, folder, manner).await?;
-        let say = Say { settings, ..say };
+    fn asking(&self) -> Attendance {
+        Attendance::from_approve(self.approve, self.json)
+    }
+
+    fn manner(&self) -> Manner {
+        let attended = self.asking() == Attendance::AtTheTerminal;
+        Manner { attended, approve: self.approve.into(), trust: self.trust, ..Manner::default() }
+    }
+
+    async fn follow(&self, client: &Client, target: SendTo, say: Say) -> Result<CliOutcome, Problem> {
         let sent = client.send(target, say).await?;
-        follow(client, &sent, 0, OutputForm::from_json_flag(self.json), asking).await
+        follow(client, &sent, 0, OutputForm::from_json_flag(self.json), self.asking()).await
     }
 }
 

@@ -28,7 +28,7 @@ pub(super) struct JobsArgs {
 impl JobsArgs {
     pub(super) async fn execute(self) -> Result<CliOutcome, Problem> {
         let (_, client) = place::open(&[])?;
-        let jobs = client.jobs(self.all).await?;
+        let jobs = client.requests().list(self.all).await?;
         let now = trimtab_host::now();
         for job in &jobs {
             let state = state_of(job);

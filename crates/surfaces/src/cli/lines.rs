@@ -2,7 +2,7 @@
 //! what comes of it is told in lines, and questions are asked in lines.
 
 use trimtab_host::config::Profile;
-use trimtab_host::{Client, RequestDraft, Say, SendTo, local_model};
+use trimtab_host::{Client, Manner, RequestDraft, SendTo, WhenBusy, local_model};
 use trimtab_vocab::{Mode, Problem, SessionId};
 
 use super::follow::{Attendance, OutputForm, follow};
@@ -53,8 +53,10 @@ async fn say(
     mode: Mode,
     session: &mut Option<SessionId>,
 ) -> Result<CliOutcome, Problem> {
-    let words = RequestDraft { text: text.to_owned(), mode, ..RequestDraft::default() };
-    let say = Say { while_running: None, ..client.prepare(profile, folder, words).await? };
+    // Nothing runs while a line is read, so there is nothing that it could interrupt.
+    let when_busy = WhenBusy::Exactly(None);
+    let draft = RequestDraft { mode, when_busy, ..RequestDraft::new(text, Manner::attended()) };
+    let say = client.compose(profile, folder, draft).await?;
     let target = match session {
         Some(session) => SendTo::Session(session.clone()),
         None => SendTo::New { folder: folder.to_owned() },

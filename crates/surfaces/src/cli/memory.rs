@@ -85,7 +85,7 @@ impl MemoryArgs {
         let folder = |dir: Option<PathBuf>| dir.map(|dir| place::folder(Some(&dir))).transpose();
         match self.command.unwrap_or(MemoryCommand::List { dir: None, json: false }) {
             MemoryCommand::List { dir, json } => {
-                let entries = client.memories(folder(dir)?.as_deref(), "").await?;
+                let entries = client.memory().list(folder(dir)?.as_deref(), "").await?;
                 if entries.is_empty() && !json {
                     print(
                         "Nothing is remembered. Say something lasting (\"My name is …\"), or use `trimtab memory add`.\n",
@@ -94,14 +94,14 @@ impl MemoryArgs {
                 entries.iter().try_for_each(|entry| show(entry, json))?;
             }
             MemoryCommand::Search { words, json } => {
-                let entries = client.memories(None, &words.join(" ")).await?;
+                let entries = client.memory().list(None, &words.join(" ")).await?;
                 if entries.is_empty() && !json {
                     print("Nothing that is remembered has these words.\n")?;
                 }
                 entries.iter().try_for_each(|entry| show(entry, json))?;
             }
             MemoryCommand::Add { text, dir, json } => {
-                let entry = client.remember(&text, folder(dir)?).await?;
+                let entry = client.memory().add(&text, folder(dir)?).await?;
                 told("Remembered", &entry, json)?;
             }
             MemoryCommand::Edit { id, text, dir, everywhere, json } => {
@@ -114,12 +114,12 @@ impl MemoryArgs {
                     return Err(Problem::new(ProblemKind::Usage, "Nothing is said that it should be instead.")
                         .hint("Give the new words, --dir FOLDER or --everywhere."));
                 }
-                let entry = client.edit_memory(&id, text.as_deref(), place).await?;
+                let entry = client.memory().edit(&id, text.as_deref(), place).await?;
                 told("From now on", &entry, json)?;
             }
             MemoryCommand::Delete { id, json } => {
                 let id = find(&client, &id).await?;
-                let entry = client.forget(&id).await?;
+                let entry = client.memory().forget(&id).await?;
                 told("Forgotten", &entry, json)?;
             }
         }
@@ -142,7 +142,7 @@ pub(super) fn in_words(fact: &MemoryFact) -> Option<String> {
 
 /// The entry whose name is given, or begins so.
 async fn find(client: &Client, name: &str) -> Result<MemoryId, Problem> {
-    let all = client.memories(None, "").await?;
+    let all = client.memory().list(None, "").await?;
     if let Some(entry) = all.iter().find(|entry| entry.id.as_str() == name) {
         return Ok(entry.id.clone());
     }

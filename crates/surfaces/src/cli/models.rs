@@ -73,7 +73,7 @@ impl ModelsArgs {
             }
         }
         if !failed && !found {
-            profile.run_settings()?;
+            profile.ready_model()?;
         }
         Ok(if failed { CliOutcome::Finished(Status::Failed) } else { CliOutcome::Done })
     }

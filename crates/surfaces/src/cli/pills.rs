@@ -33,7 +33,7 @@ impl PillsArgs {
     pub(super) async fn execute(self) -> Result<CliOutcome, Problem> {
         let folder = place::folder(self.dir.as_deref())?;
         let (profile, client) = place::open(&[])?;
-        let trusted = self.trust || profile.trusts(&folder) || client.trusts(&folder).await?;
+        let trusted = self.trust || client.permissions().trusts(&profile, &folder).await?;
         let pills = Known::load(&profile, trusted.then_some(folder.as_str()));
         let lines: Vec<(String, String, String)> = pills
             .list()

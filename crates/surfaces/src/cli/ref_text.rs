@@ -28,7 +28,7 @@ impl Ref {
                 .hint("Events name stored texts, for example `raw` of `reply.saved`.")
         })?;
         let (_, client) = place::open(&[])?;
-        let text = client.text(&key).await?;
+        let text = client.refs().text(&key).await?;
         if self.raw {
             print_raw(&text)?
         } else {

@@ -95,7 +95,7 @@ impl Resume {
             max_steps: self.max_steps,
             trusted: self.trust.then_some(true),
         };
-        client.control(&sent.session, Some(sent.request.clone()), action).await
+        client.requests().control(&sent.session, Some(sent.request.clone()), action).await
     }
 
     /// What waits for a person goes on once it is answered: by the options of this call, or at the
@@ -156,7 +156,7 @@ impl Resume {
             && matches!(about, "tool" | "series" | "begin" | "stepBefore" | "stepAfter" | "understanding");
         let by = if is_automatic { "approve auto" } else { CheckpointFact::PERSON }.to_owned();
         let answer = Answered { checkpoint: checkpoint.clone(), choice, text, by };
-        client.answer(&sent.session, answer).await?;
+        client.requests().answer(&sent.session, answer).await?;
         if !self.json && !is_told {
             behind.tell_all();
         }
@@ -170,7 +170,7 @@ impl Resume {
             None => job.folder == folder,
         };
         let is_open = |job: &JobRow| !matches!(job.state, JobState::Finished(_));
-        let mut jobs: Vec<JobRow> = client.jobs(true).await?.into_iter().filter(is_meant).collect();
+        let mut jobs: Vec<JobRow> = client.requests().list(true).await?.into_iter().filter(is_meant).collect();
         let place = jobs.iter().position(is_open).unwrap_or(0);
         if jobs.is_empty() {
             let what = match &self.id {
@@ -187,7 +187,7 @@ impl Resume {
 
 /// What a request asks, if it does.
 async fn asked(client: &Client, sent: &Sent) -> Result<Option<Event>, Problem> {
-    Ok(client.checkpoints().await?.into_iter().find(|event| event.request.as_ref() == Some(&sent.request)))
+    Ok(client.requests().checkpoints().await?.into_iter().find(|event| event.request.as_ref() == Some(&sent.request)))
 }
 
 /// Says what is asked, and leaves it open.

@@ -70,7 +70,7 @@ impl RulesArgs {
         let client = client.on("cli");
         match self.command.unwrap_or(RulesCommand::List { json: false }) {
             RulesCommand::List { json } => {
-                let rules = client.rules().await?;
+                let rules = client.permissions().rules().await?;
                 for (number, rule) in rules.iter().enumerate() {
                     match json {
                         true => print_json(rule)?,
@@ -93,19 +93,19 @@ impl RulesArgs {
                     RuleKind::Deny => RuleVerdict::Deny,
                 };
                 let rule = Rule { verdict, tool, pattern, folder };
-                client.change_rule(&rule, true).await?;
+                client.permissions().change_rule(&rule, true).await?;
                 print(&format!("From now on: {rule}.\n"))?;
                 if let Some(note) = trimtab_host::unanswered_by(&profile, &rule) {
                     print(&format!("{note}\n"))?;
                 }
             }
             RulesCommand::Remove { number } => {
-                let rules = client.rules().await?;
+                let rules = client.permissions().rules().await?;
                 let Some(rule) = number.checked_sub(1).and_then(|at| rules.get(at)) else {
                     return Err(Problem::new(ProblemKind::NotFound, format!("There is no rule number {number}."))
                         .hint("`trimtab rules` lists them."));
                 };
-                client.change_rule(rule, false).await?;
+                client.permissions().change_rule(rule, false).await?;
                 print(&format!("No longer: {rule}.\n"))?;
             }
         }
@@ -136,7 +136,7 @@ impl TrustArgs {
         let folder = place::folder(self.folder.as_deref())?;
         let (profile, client) = place::open(&[])?;
         let client = client.on("cli");
-        let is_broad = client.is_broad(&folder);
+        let is_broad = client.permissions().is_broad(&folder);
         let confirmed = self.confirm.map(|path| place::folder(Some(&path))).transpose()?;
         if is_broad && !self.remove && confirmed.as_ref() != Some(&folder) {
             let problem = Problem::new(ProblemKind::Usage, format!("{folder} is not trusted: {BROAD}."));
@@ -145,11 +145,11 @@ impl TrustArgs {
         // A name with line ends must not say something on a line of its own.
         let shown = folder.replace(['\n', '\r'], "\u{23ce}");
         if self.remove {
-            client.distrust(&folder).await?;
+            client.permissions().distrust(&folder).await?;
             print(&format!("{shown} is no longer trusted.\n"))?;
             return Ok(CliOutcome::Done);
         }
-        let instructions = client.trust(&profile, &folder).await?;
+        let instructions = client.permissions().trust(&profile, &folder).await?;
         let mut said = format!("{shown} is trusted: its files may be read, changed and sent to the model.\n");
         if !instructions.is_empty() {
             let names = instructions.join(", ").replace(['\n', '\r'], "\u{23ce}");

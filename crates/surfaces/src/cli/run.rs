@@ -1,13 +1,14 @@
 //! `trimtab run`: one request.
 
+use std::borrow::Cow;
 use std::ffi::OsString;
 use std::io::Read;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use trimtab_host::config::{Flag, Profile};
-use trimtab_host::{Client, Composed, LONGEST_TEXT, Manner, Pills, Say, SendTo, looks_like_a_pill};
-use trimtab_vocab::{Ingest, Mode, Pill, Problem, ProblemKind, SessionId, WhileRunning};
+use trimtab_host::config::Flag;
+use trimtab_host::{Client, LONGEST_TEXT, Manner, PillMiss, RequestDraft, SendTo, WhenBusy};
+use trimtab_vocab::{Mode, Problem, ProblemKind, SessionId, WhileRunning};
 
 use super::changes;
 use super::follow::{Attendance, OutputForm, follow};
@@ -123,62 +124,57 @@ impl RunArgs {
         let keeping = profile.keeping;
         let ask = Attendance::from_approve(self.approve, self.json);
         let mode = self.mode.into();
-        let target = match self.session {
-            Some(session) => SendTo::Session(session),
-            None if self.continue_latest => SendTo::Session(latest_session(&client, &folder).await?),
-            None => SendTo::New { folder },
+        let session = match self.session {
+            Some(session) => Some(session),
+            None if self.continue_latest => Some(latest_session(&client, &folder).await?),
+            None => None,
         };
         let text = match said {
             Some(text) => text,
-            None => prefilled(&client, &target).await?,
+            None => prefilled(&client, session.as_ref()).await?,
         };
-        let works_in = match &target {
-            SendTo::New { folder } => folder.clone(),
-            SendTo::Session(session) => folder_of(&client, session).await?,
+        let folder = match &session {
+            Some(session) => folder_of(&client, session).await?,
+            None => folder,
         };
         let attended = ask == Attendance::AtTheTerminal;
-        let manner = Manner { attended, approve: self.approve.into(), trust: self.trust, model: None };
-        let Composed { profile, mut settings, reads } = client.compose(&profile, &works_in, manner).await?;
-        if !typed {
-            settings.memory.ingest = Ingest::Off;
+        let manner = Manner { attended, approve: self.approve.into(), trust: self.trust, model: None, piped: !typed };
+        let when_busy = match (self.steer, self.queue, self.replace) {
+            (true, ..) => WhenBusy::Exactly(Some(WhileRunning::Steer)),
+            (_, true, _) => WhenBusy::Exactly(Some(WhileRunning::Queue)),
+            (.., true) => WhenBusy::Exactly(Some(WhileRunning::Replace)),
+            _ => WhenBusy::AsConfigured,
+        };
+        let draft = RequestDraft { mode, images, when_busy, ..RequestDraft::new(text, manner) };
+        let say = client.compose(&profile, &folder, draft).await?;
+        if let Some(miss) = say.pill_miss() {
+            note(pill_note(miss).as_ref());
         }
-        let pill = pill(&profile, &works_in, reads, &text)?;
-        let while_running = Some(match (self.steer, self.queue, self.replace) {
-            (true, ..) => WhileRunning::Steer,
-            (_, true, _) => WhileRunning::Queue,
-            (.., true) => WhileRunning::Replace,
-            _ => profile.while_running,
-        });
-        let sent =
-            client.send(target, Say { text, mode, settings, images, pill, while_running, picture: None }).await?;
+        let target = session.map_or(SendTo::New { folder }, SendTo::Session);
+        let sent = client.send(target, say).await?;
         let outcome = follow(&client, &sent, 0, OutputForm::from_json_flag(self.json), ask).await?;
         changes::tidy(&client, keeping).await;
         Ok(outcome)
     }
 }
 
-/// The pill that words call. What looks like one and is none is an ordinary text; the person should know.
-fn pill(profile: &Profile, folder: &str, trusted: bool, text: &str) -> Result<Option<Pill>, Problem> {
-    if !looks_like_a_pill(text) {
-        return Ok(None);
-    }
-    let pills = Pills::load(profile, trusted.then_some(folder));
-    let called = pills.called(text)?;
-    if called.is_none() {
-        if let Some(name) = pills.almost(text) {
-            note(&format!("note: This calls no pill and goes to the model as it is. There is /{name}."));
-        } else if !trusted {
-            note("note: This calls no pill of yours, and those of a folder that is not trusted are not read.");
+/// Words that look like a pill and call none go to the model unchanged; the person should know.
+fn pill_note(miss: &PillMiss) -> Cow<'static, str> {
+    match miss {
+        PillMiss::Almost(name) => {
+            format!("note: This calls no pill and goes to the model as it is. There is /{name}.").into()
+        }
+        PillMiss::Untrusted => {
+            "note: This calls no pill of yours, and those of a folder that is not trusted are not read.".into()
         }
     }
-    Ok(called)
 }
 
 /// What the input of a session begins with, which a person takes as it is by saying nothing else.
-async fn prefilled(client: &Client, target: &SendTo) -> Result<String, Problem> {
-    let prefill = match target {
-        SendTo::Session(session) => client.prefill(session).await?,
-        SendTo::New { .. } => None,
+async fn prefilled(client: &Client, session: Option<&SessionId>) -> Result<String, Problem> {
+    let prefill = match session {
+        Some(session) => client.sessions().prefill(session).await?,
+        None => None,
     };
     let text = prefill.ok_or_else(empty)?;
     note(&format!("Taken from the earlier session:\n{}", quoted(&text)));
@@ -186,7 +182,7 @@ async fn prefilled(client: &Client, target: &SendTo) -> Result<String, Problem> 
 }
 
 async fn folder_of(client: &Client, session: &SessionId) -> Result<String, Problem> {
-    let found = client.sessions(None).await?.into_iter().find(|row| row.id == *session);
+    let found = client.sessions().list(None).await?.into_iter().find(|row| row.id == *session);
     found.map(|row| row.folder).ok_or_else(|| {
         Problem::new(ProblemKind::NotFound, format!("There is no session called {session}."))
             .hint("`trimtab sessions list` shows those there are.")
@@ -214,7 +210,7 @@ impl From<ApproveArg> for trimtab_vocab::Approve {
 }
 
 async fn latest_session(client: &Client, folder: &str) -> Result<SessionId, Problem> {
-    match client.latest(folder).await? {
+    match client.sessions().latest(folder).await? {
         Some(row) => Ok(row.id),
         None => Err(Problem::new(ProblemKind::Usage, "There is no session in this folder to go on with.")
             .hint("Leave --continue out to begin one.")),

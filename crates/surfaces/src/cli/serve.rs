@@ -72,7 +72,7 @@ impl Serve {
         if let Err(error) = lock.tell(&url) {
             note(&format!("note: Other commands will not know where the server is: {error}."));
         }
-        let login = format!("{url}/login?token={}", client.add_login().await?);
+        let login = format!("{url}/login?token={}", client.admin().add_login().await?);
         // Before anybody knows that it is there: whoever does may tell it to end.
         let ending = signals()?;
         print(&format!("Trimtab serves {url}\nLog in once, within 15 minutes: {login}\n"))?;

@@ -106,12 +106,12 @@ impl SessionsArgs {
             SessionsAction::Fork { id, at, json } => fork(&client, &id, at, json).await?,
             SessionsAction::Rename { id, title } => {
                 find(&client, &id).await?;
-                let title = client.rename(&id, &title).await?;
+                let title = client.sessions().rename(&id, &title).await?;
                 print(&format!("Session {id} is called \"{}\" now.\n", calm(&title)))?;
             }
             SessionsAction::Export { id, .. } => export(&client, &id).await?,
             SessionsAction::Delete { id } => {
-                client.delete(&id).await?;
+                client.sessions().delete(&id).await?;
                 print(&format!("Session {id} is deleted.\n"))?;
             }
         }
@@ -121,7 +121,8 @@ impl SessionsArgs {
 
 async fn list(client: &Client, folder: Option<&str>, tags: &[String], words: &str, json: bool) -> Result<(), Problem> {
     let (all, any) = (folder.is_none(), tags.is_empty() && words.trim().is_empty());
-    let rows = if any { client.sessions(folder).await? } else { client.search(folder, tags, words).await? };
+    let rows =
+        if any { client.sessions().list(folder).await? } else { client.sessions().search(folder, tags, words).await? };
     let now = trimtab_host::now();
     for row in &rows {
         if json {
@@ -146,7 +147,7 @@ async fn list(client: &Client, folder: Option<&str>, tags: &[String], words: &st
 }
 
 async fn find(client: &Client, id: &SessionId) -> Result<SessionRow, Problem> {
-    client.session(id).await.map_err(|problem| match problem.kind {
+    client.sessions().get(id).await.map_err(|problem| match problem.kind {
         ProblemKind::NotFound => Problem::new(ProblemKind::NotFound, "There is no such session.")
             .hint("`trimtab sessions list --all` shows the sessions there are."),
         _ => problem,
@@ -155,9 +156,9 @@ async fn find(client: &Client, id: &SessionId) -> Result<SessionRow, Problem> {
 
 async fn fork(client: &Client, id: &SessionId, at: Option<u64>, json: bool) -> Result<(), Problem> {
     find(client, id).await?;
-    let fork = client.fork(id, at).await?;
+    let fork = client.sessions().fork(id, at).await?;
     if json {
-        let row = client.session(&fork).await?;
+        let row = client.sessions().get(&fork).await?;
         return print_json(&json!({"session": fork, "parentSessionId": id, "at": row.forked}));
     }
     print(&format!(
@@ -168,7 +169,7 @@ async fn fork(client: &Client, id: &SessionId, at: Option<u64>, json: bool) -> R
 async fn all_events(client: &Client, id: &SessionId) -> Result<Vec<Event>, Problem> {
     let mut events: Vec<Event> = Vec::new();
     loop {
-        let page = client.events(id, events.last().and_then(|event| event.seq).unwrap_or(0)).await?;
+        let page = client.sessions().events(id, events.last().and_then(|event| event.seq).unwrap_or(0)).await?;
         if page.is_empty() {
             return Ok(events);
         }
@@ -185,7 +186,7 @@ async fn show(client: &Client, id: &SessionId, numbers: bool) -> Result<(), Prob
         (Some(parent), None) => print(&format!("Goes on from session {parent}.\n"))?,
         (None, _) => {}
     }
-    for child in client.sessions(None).await?.iter().filter(|other| other.parent.as_ref() == Some(id)) {
+    for child in client.sessions().list(None).await?.iter().filter(|other| other.parent.as_ref() == Some(id)) {
         let what = if child.forked.is_some() { "Forked as" } else { "Goes on in" };
         print(&format!("{what} session {}.\n", child.id))?;
     }

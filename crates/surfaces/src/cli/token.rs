@@ -49,7 +49,7 @@ impl TokenArgs {
         let client = client.on("cli");
         match self.action.unwrap_or(TokenAction::List { json: false }) {
             TokenAction::Add { name } => {
-                let secret = client.add_token(&name).await?;
+                let secret = client.admin().add_token(&name).await?;
                 print(&format!("{secret}\n"))?;
                 note(&format!(
                     "Keep it now: it is not shown again. Send it as `Authorization: Bearer …`. \
@@ -57,7 +57,7 @@ impl TokenArgs {
                 ));
             }
             TokenAction::List { json } => {
-                let (rows, now) = (client.tokens().await?, trimtab_host::now());
+                let (rows, now) = (client.admin().tokens().await?, trimtab_host::now());
                 for row in &rows {
                     let kind = match row.kind {
                         TokenKind::Program => "program",
@@ -77,7 +77,7 @@ impl TokenArgs {
                 }
             }
             TokenAction::Revoke { name } => {
-                client.revoke_token(&name).await?;
+                client.admin().revoke_token(&name).await?;
                 print(&format!("{} is worthless from now on.\n", calm(&name)))?;
             }
             TokenAction::Login => {
@@ -85,7 +85,7 @@ impl TokenArgs {
                     Problem::new(trimtab_vocab::ProblemKind::NotFound, "No server of this data folder runs.")
                         .hint("Start one with `trimtab serve`; it prints a link by itself.")
                 })?;
-                print(&format!("{url}/login?token={}\n", client.add_login().await?))?;
+                print(&format!("{url}/login?token={}\n", client.admin().add_login().await?))?;
                 note("Good for one browser, within 15 minutes.");
             }
         }

@@ -93,7 +93,7 @@ async fn bytes(
     state: &Option<FileState>,
 ) -> Result<Option<(Vec<u8>, u32)>, Problem> {
     match state {
-        Some(state) => Ok(Some((client.file(session, &state.hash).await?, state.mode))),
+        Some(state) => Ok(Some((client.changes().file(session, &state.hash).await?, state.mode))),
         None => Ok(None),
     }
 }

@@ -96,7 +96,7 @@ async fn known_pills(
     QueryArgs(wanted): QueryArgs<FolderQuery>,
 ) -> Result<Json<PillList>, Failure> {
     let folder = wanted.folder.as_deref().unwrap_or(&server.folder);
-    let trusted = server.profile.trusts(folder) || server.client.trusts(folder).await?;
+    let trusted = server.client.permissions().trusts(&server.profile, folder).await?;
     let pills = Pills::load(&server.profile, trusted.then_some(folder));
     let known = pills.list().map(|(name, known)| PillInfo {
         name,

@@ -88,7 +88,7 @@ pub(super) async fn guard(State(server): State<Shared>, mut request: Request, ne
         }
         let shown = shown(&server.names.cookie, request.headers());
         let found = match &shown {
-            Some((secret, _)) => server.client.find_token(secret).await.map_err(Failure::from)?,
+            Some((secret, _)) => server.client.admin().find_token(secret).await.map_err(Failure::from)?,
             None => None,
         };
         let (Some(row), Some((secret, by_cookie))) = (found, shown) else {

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio::time::Interval;
-use trimtab_host::{Sent, SessionWatch, TaskQuestion};
+use trimtab_host::{Manner, NO_FOLDER, RequestDraft, SendTo, Sent, SessionWatch};
 use trimtab_vocab::{Ask, Mode, Prior, Problem, RequestId, Said, Via};
 
 use super::Shared;
@@ -241,15 +241,11 @@ fn streamed(query: &QueryPairs) -> Option<AssistantMessage> {
 }
 
 async fn ask(server: &Shared, message: AssistantMessage) -> Result<(Sent, SessionWatch), Problem> {
-    let mut profile = server.profile.clone();
-    if profile.model.is_none() {
-        profile.model = trimtab_host::local_model(&profile).await;
-    }
-    let mut settings = profile.run_settings()?;
-    // Nobody is waited for: a question ends the request, and the answer is a message of its own.
-    settings.attended = false;
     let AssistantMessage { text, mode, ask } = message;
-    let sent = server.client.ask(TaskQuestion { text, mode, ask, settings }).await?;
+    // Nobody is waited for: a question ends the request, and the answer is a message of its own.
+    let draft = RequestDraft { mode, literal: true, ..RequestDraft::new(text, Manner::default()) };
+    let say = server.client.compose(&server.profile, NO_FOLDER, draft).await?;
+    let sent = server.client.send(SendTo::Assistant(Box::new(ask)), say).await?;
     let watch = server.client.watch(&sent.session, 0);
     Ok((sent, watch))
 }
@@ -294,7 +290,7 @@ async fn message_begun(State(server): State<Shared>, RawBody(body): RawBody) -> 
 /// The message of this name.
 async fn begun(server: &Shared, job: &str) -> Result<Sent, Failure> {
     let found = match job.parse() {
-        Ok(request) => server.client.job(&request).await?.filter(|row| row.folder.is_empty()),
+        Ok(request) => server.client.requests().get(&request).await?.filter(|row| row.folder.is_empty()),
         Err(_) => None,
     };
     let row = found.ok_or_else(|| Failure::not_found("No message to the assistant has this name."))?;

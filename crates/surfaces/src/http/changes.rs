@@ -9,7 +9,8 @@ use axum::routing::{get, post};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use trimtab_host::{History, Set, compare, hunks};
+use trimtab_host::compare::{self, hunks};
+use trimtab_host::{History, Set};
 use trimtab_vocab::event::{ChangeFact, ChangedFile, Conflict, SessionFact};
 use trimtab_vocab::{ChangePart, ChangeSetId, Control, ExtensionId, OnConflict, ProposalId, SessionId, Time};
 
@@ -133,8 +134,8 @@ fn position(history: &History) -> i64 {
 }
 
 async fn changes(State(server): State<Shared>, Id(id): Id<SessionId>) -> Result<Json<Changes>, Failure> {
-    server.client.session(&id).await?;
-    let (history, _) = server.client.settled_history(&id).await?;
+    server.client.sessions().get(&id).await?;
+    let (history, _) = server.client.changes().settled_history(&id).await?;
     let sets = history.sets.iter().enumerate().map(|(at, set)| ChangeSetInfo::new(at, history.in_force, set));
     Ok(Json(Changes { changes: sets.collect(), position: position(&history) }))
 }
@@ -169,8 +170,8 @@ async fn diff_of(
     Id(id): Id<SessionId>,
     QueryArgs(wanted): QueryArgs<SetWanted>,
 ) -> Result<Json<Diffs>, Failure> {
-    server.client.session(&id).await?;
-    let history = server.client.history(&id).await?;
+    server.client.sessions().get(&id).await?;
+    let history = server.client.changes().history(&id).await?;
     let writes = match (&wanted.change_set, &wanted.proposal) {
         (Some(wanted), None) => {
             let set = history.sets.into_iter().find(|set| set.id == *wanted).ok_or_else(|| {
@@ -187,7 +188,7 @@ async fn diff_of(
         let mut sides = [None, None];
         for (side, state) in sides.iter_mut().zip([&write.before, &write.after]) {
             if let Some(state) = state {
-                *side = Some(server.client.file(&id, &state.hash).await?);
+                *side = Some(server.client.changes().file(&id, &state.hash).await?);
             }
         }
         let [before, after] = &sides;
@@ -255,11 +256,11 @@ async fn forward_by(
 }
 
 async fn travel(server: &Shared, id: &SessionId, wish: Control) -> Result<Json<Moves>, Failure> {
-    server.client.session(id).await?;
-    let (history, _) = server.client.settled_history(id).await?;
-    let moved = server.client.move_history(id, history.last, wish).await?;
+    server.client.sessions().get(id).await?;
+    let (history, _) = server.client.changes().settled_history(id).await?;
+    let moved = server.client.changes().move_history(id, history.last, wish).await?;
     let (refused, conflicts) = moved.refused.unzip();
-    let position = position(&server.client.history(id).await?);
+    let position = position(&server.client.changes().history(id).await?);
     Ok(Json(Moves { changes: moved.changes, position, refused, conflicts: conflicts.unwrap_or_default() }))
 }
 
@@ -285,9 +286,9 @@ struct Extended {
 }
 
 async fn settled(server: &Shared, id: &SessionId, wish: Control) -> Result<SessionFact, Failure> {
-    server.client.session(id).await?;
-    let (history, _) = server.client.settled_history(id).await?;
-    match server.client.settle(id, history.last, wish).await? {
+    server.client.sessions().get(id).await?;
+    let (history, _) = server.client.changes().settled_history(id).await?;
+    match server.client.sessions().settle(id, history.last, wish).await? {
         SessionFact::Refused { reason } => Err(Failure::new(StatusCode::CONFLICT, "refused", reason)),
         fact => Ok(fact),
     }

@@ -7,7 +7,7 @@ use axum::routing::{get, post};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use trimtab_host::{Answered, RequestDraft};
+use trimtab_host::{Answered, Manner, RequestDraft};
 use trimtab_vocab::event::{CheckpointFact, RequestFact};
 use trimtab_vocab::{CallId, ChangePart, CheckpointId, Control, Event, Fact, Mode, ProposalId, RequestId, SessionId};
 
@@ -64,7 +64,7 @@ struct OpenCheckpoint {
 }
 
 async fn checkpoints(State(server): State<Shared>) -> Result<Json<OpenCheckpoint>, Failure> {
-    Ok(Json(OpenCheckpoint { checkpoints: server.client.checkpoints().await? }))
+    Ok(Json(OpenCheckpoint { checkpoints: server.client.requests().checkpoints().await? }))
 }
 
 /// A person's answer.
@@ -122,7 +122,7 @@ async fn answers(
     if given.len() > 1 {
         return Err(Failure::unprocessable("An answer has one of text, edits and selection."));
     }
-    server.client.session(&id).await?;
+    server.client.sessions().get(&id).await?;
     give(&server, &id, &checkpoint, choice, given.into_iter().next()).await?;
     Ok(taken(id, None))
 }
@@ -135,7 +135,7 @@ async fn proposal_of(server: &Shared, id: &SessionId, wanted: &CheckpointId) -> 
         }
         _ => None,
     };
-    let open = server.client.checkpoints().await?;
+    let open = server.client.requests().checkpoints().await?;
     Ok(open.iter().filter(|event| event.session == *id).find_map(about))
 }
 
@@ -146,13 +146,13 @@ pub(super) async fn give_parts(
     checkpoint: &CheckpointId,
     parts: Vec<ChangePart>,
 ) -> Result<(), Failure> {
-    server.client.check_parts(id, checkpoint, &parts).await?;
-    let open = server.client.checkpoints().await?;
+    server.client.requests().check_parts(id, checkpoint, &parts).await?;
+    let open = server.client.requests().checkpoints().await?;
     let is_it = |event: &&Event| matches!(&event.fact, Fact::Checkpoint(CheckpointFact::Opened { checkpoint: known, .. }) if known == checkpoint);
     let request = open.iter().find(is_it).and_then(|event| event.request.clone());
     let there = Control::Adjust { approve: None, attended: Some(true), max_steps: None, trusted: None };
-    server.client.control(id, request, there).await?;
-    Ok(server.client.apply_parts(id, checkpoint, parts, "user").await?)
+    server.client.requests().control(id, request, there).await?;
+    Ok(server.client.requests().apply_parts(id, checkpoint, parts, "user").await?)
 }
 
 /// Gives an answer that the question offers.
@@ -163,7 +163,7 @@ pub(super) async fn give(
     choice: String,
     text: Option<String>,
 ) -> Result<(), Failure> {
-    let open = server.client.checkpoints().await?;
+    let open = server.client.requests().checkpoints().await?;
     let found = open.iter().filter(|event| event.session == *id).find_map(|event| match &event.fact {
         Fact::Checkpoint(CheckpointFact::Opened { checkpoint, choices, body, .. }) if checkpoint == wanted => {
             Some((event.request.clone(), choices, body))
@@ -184,9 +184,9 @@ pub(super) async fn give(
     }
     // Whoever answers is there to be asked again.
     let there = Control::Adjust { approve: None, attended: Some(true), max_steps: None, trusted: None };
-    server.client.control(id, request, there).await?;
+    server.client.requests().control(id, request, there).await?;
     let answer = Answered { checkpoint: wanted.clone(), choice, text, by: "user".into() };
-    Ok(server.client.answer(id, answer).await?)
+    Ok(server.client.requests().answer(id, answer).await?)
 }
 
 /// What a person says to a request that runs.
@@ -238,7 +238,7 @@ async fn controls(
     JsonBody(wish): JsonBody<NewControl>,
 ) -> Result<(StatusCode, Json<ControlAccepted>), Failure> {
     let NewControl { action, text, call } = wish;
-    server.client.session(&id).await?;
+    server.client.sessions().get(&id).await?;
     let words = text.filter(|text| !text.trim().is_empty());
     let needed = |words: Option<String>| words.ok_or_else(|| Failure::unprocessable("This needs words: `text`."));
     let passed_on = match action {
@@ -269,7 +269,7 @@ async fn controls(
             None => return speak(&server, id, words.unwrap_or_else(|| "continue".into()), Mode::Auto).await,
         },
         ControlAction::AutoContinue => {
-            let words = RequestDraft { text: words.unwrap_or_else(|| "continue".into()), ..RequestDraft::default() };
+            let words = RequestDraft::new(words.unwrap_or_else(|| "continue".into()), Manner::attended());
             let said = say_under(&server, &goes_on(&server.profile), &id, words, None).await?;
             return Ok(taken(id, Some(said.request)));
         }
@@ -278,7 +278,7 @@ async fn controls(
             return speak(&server, id, text, Mode::Implement).await;
         }
     };
-    server.client.control(&id, None, passed_on).await?;
+    server.client.requests().control(&id, None, passed_on).await?;
     Ok(taken(id, None))
 }
 
@@ -288,7 +288,7 @@ async fn speak(
     text: String,
     mode: Mode,
 ) -> Result<(StatusCode, Json<ControlAccepted>), Failure> {
-    let said = say(server, &id, RequestDraft { text, mode, ..RequestDraft::default() }, None).await?;
+    let said = say(server, &id, RequestDraft { mode, ..RequestDraft::new(text, Manner::attended()) }, None).await?;
     Ok(taken(id, Some(said.request)))
 }
 
@@ -300,7 +300,7 @@ async fn offering(server: &Shared, id: &SessionId, wanted: &str) -> Result<Optio
         }
         _ => None,
     };
-    Ok(server.client.checkpoints().await?.into_iter().find_map(offers))
+    Ok(server.client.requests().checkpoints().await?.into_iter().find_map(offers))
 }
 
 async fn again(
@@ -314,7 +314,7 @@ async fn again(
     }
     let (mut after, mut last) = (0, None);
     loop {
-        let page = server.client.events(&id, after).await?;
+        let page = server.client.sessions().events(&id, after).await?;
         let Some(seq) = page.last().and_then(|event| event.seq) else { break };
         after = seq;
         for event in page {
@@ -328,14 +328,14 @@ async fn again(
     let (text, refs, images, mode) = last.ok_or_else(nothing)?;
     let text = match refs.iter().find(|key| key.is_input()) {
         // Words that were too large to send are stored whole.
-        Some(whole) => server.client.text(whole).await?,
+        Some(whole) => server.client.refs().text(whole).await?,
         None => text,
     };
     let mut pictures = Vec::new();
     for image in images {
-        pictures.push((image.media_type, server.client.text(&image.key).await?));
+        pictures.push((image.media_type, server.client.refs().text(&image.key).await?));
     }
-    let words = RequestDraft { text, mode, images: pictures, ..RequestDraft::default() };
+    let words = RequestDraft { mode, images: pictures, ..RequestDraft::new(text, Manner::attended()) };
     let said = say(server, &id, words, None).await?;
     Ok(taken(id, Some(said.request)))
 }

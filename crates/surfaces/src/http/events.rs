@@ -67,7 +67,7 @@ async fn events(
     QueryArgs(asked): QueryArgs<EventsQuery>,
     headers: HeaderMap,
 ) -> Result<Response, Failure> {
-    server.client.session(&session).await?;
+    server.client.sessions().get(&session).await?;
     let seen = match headers.get("last-event-id") {
         None => asked.after.unwrap_or(0),
         // A browser sends an empty one when it was told to forget it.
@@ -137,7 +137,7 @@ impl Watcher {
                     if *self.going.borrow() {
                         return self.end("the server is ending");
                     }
-                    match self.server.client.page(&self.session, self.seen, PAGE).await {
+                    match self.server.client.sessions().page(&self.session, self.seen, PAGE).await {
                         Ok(page) if !page.is_empty() => return Some(self.written(&page)),
                         // All of the log is seen; from here on it is watched, and looked at once more.
                         Ok(_) if self.live.is_none() => {
@@ -231,9 +231,11 @@ impl Watcher {
     /// Whoever is not let in any more sees no more; what is gone is not waited for.
     async fn heartbeat(&mut self) -> Option<Bytes> {
         let client = &self.server.client;
-        match client.find_token(&self.who.secret).await {
+        match client.admin().find_token(&self.who.secret).await {
             Ok(None) => return self.end("the token was revoked"),
-            Ok(Some(_)) if client.session(&self.session).await.is_err() => return self.end("the session is gone"),
+            Ok(Some(_)) if client.sessions().get(&self.session).await.is_err() => {
+                return self.end("the session is gone");
+            }
             _ => {}
         }
         Some(Bytes::from_static(b": heartbeat\n\n"))

@@ -78,8 +78,8 @@ async fn change(
     Id(id): Id<SessionId>,
     JsonBody(Changed { title }): JsonBody<Changed>,
 ) -> Result<Json<SessionInfo>, Failure> {
-    server.client.rename(&id, &title).await?;
-    Ok(Json(server.client.session(&id).await?.into()))
+    server.client.sessions().rename(&id, &title).await?;
+    Ok(Json(server.client.sessions().get(&id).await?.into()))
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -109,15 +109,15 @@ async fn fork_it(
     JsonBody(NewFork { at }): JsonBody<NewFork>,
 ) -> Result<(StatusCode, Json<Forked>), Failure> {
     let session = match idempotency_key(&headers)? {
-        Some(key) => server.client.fork_once(&id, at, key).await?,
-        None => server.client.fork(&id, at).await?,
+        Some(key) => server.client.sessions().fork_once(&id, at, key).await?,
+        None => server.client.sessions().fork(&id, at).await?,
     };
-    let at = server.client.session(&session).await?.forked.unwrap_or(0);
+    let at = server.client.sessions().get(&session).await?.forked.unwrap_or(0);
     Ok((StatusCode::CREATED, Json(Forked { session, parent_session_id: id, at })))
 }
 
 async fn export_it(State(server): State<Shared>, Id(id): Id<SessionId>) -> Result<Response, Failure> {
-    let row = server.client.session(&id).await?;
+    let row = server.client.sessions().get(&id).await?;
     let pieces = pieces(server.client.clone(), row);
     let stream = futures_util::stream::unfold(pieces, |mut pieces| async move {
         // What breaks off must not look whole.

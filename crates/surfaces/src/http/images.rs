@@ -7,7 +7,7 @@ use axum::routing::{get, post};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use trimtab_host::{SendTo, refined};
+use trimtab_host::{Manner, SendTo, refined};
 use trimtab_vocab::{GeneratedImage, ImageId, PictureWish, SessionId};
 
 use super::Shared;
@@ -88,7 +88,7 @@ async fn gallery(
     State(server): State<Shared>,
     QueryArgs(wanted): QueryArgs<WhoseImages>,
 ) -> Result<Json<Gallery>, Failure> {
-    Ok(Json(Gallery { images: server.client.gallery(&wanted.session).await? }))
+    Ok(Json(Gallery { images: server.client.gallery().list(&wanted.session).await? }))
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -113,7 +113,7 @@ async fn make_images(
     }
     let (target, folder) = match new.session {
         Some(session) => {
-            let row = server.client.session(&session).await?;
+            let row = server.client.sessions().get(&session).await?;
             (SendTo::Session(session), row.folder)
         }
         None => (SendTo::New { folder: server.folder.clone() }, server.folder.clone()),
@@ -139,10 +139,10 @@ async fn regenerate(
     Id(image): Id<ImageId>,
     JsonBody(again): JsonBody<RegenerateImage>,
 ) -> Result<(StatusCode, Json<Accepted>), Failure> {
-    let there = server.client.picture(&again.session, &image).await?;
+    let there = server.client.gallery().get(&again.session, &image).await?;
     let prompt = again.prompt.filter(|prompt| !prompt.trim().is_empty()).unwrap_or(there.original_prompt);
     let prompt = refined(&prompt, again.refinement.as_deref().unwrap_or_default());
-    let folder = server.client.session(&again.session).await?.folder;
+    let folder = server.client.sessions().get(&again.session).await?.folder;
     let wish = PictureWish::Regenerate { image, prompt };
     want(&server, SendTo::Session(again.session), &folder, wish, "").await
 }
@@ -164,10 +164,10 @@ async fn choose(
     JsonBody(choice): JsonBody<SelectImages>,
 ) -> Result<Json<Gallery>, Failure> {
     let SelectImages { session, images, selected } = choice;
-    server.client.session(&session).await?;
+    server.client.sessions().get(&session).await?;
     check_number(&images)?;
-    server.client.select_pictures(&session, images, selected).await?;
-    Ok(Json(Gallery { images: server.client.gallery(&session).await? }))
+    server.client.gallery().select(&session, images, selected).await?;
+    Ok(Json(Gallery { images: server.client.gallery().list(&session).await? }))
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -188,7 +188,7 @@ async fn keep(
     JsonBody(keep): JsonBody<SaveImages>,
 ) -> Result<(StatusCode, Json<Accepted>), Failure> {
     let SaveImages { session, images, folder: to } = keep;
-    let gallery = server.client.gallery(&session).await?;
+    let gallery = server.client.gallery().list(&session).await?;
     let images = match images {
         Some(images) => images,
         None => gallery.iter().filter(|picture| picture.selected).map(|picture| picture.id.clone()).collect(),
@@ -201,7 +201,7 @@ async fn keep(
     if let Some(image) = images.iter().find(|image| !is_there(image)) {
         return Err(Failure::unprocessable(format!("There is no picture {image} in this session.")));
     }
-    let folder = server.client.session(&session).await?.folder;
+    let folder = server.client.sessions().get(&session).await?.folder;
     let wish = PictureWish::Save { images, folder: to.unwrap_or_default() };
     want(&server, SendTo::Session(session), &folder, wish, "").await
 }
@@ -220,7 +220,8 @@ async fn want(
     wish: PictureWish,
     words: &str,
 ) -> Result<(StatusCode, Json<Accepted>), Failure> {
-    let say = server.client.picture_say(&server.profile, folder, wish, words).await?;
+    let manner = Manner::attended();
+    let say = server.client.gallery().compose(&server.profile, folder, wish, words, manner).await?;
     let sent = server.client.send(target, say).await?;
     Ok((StatusCode::ACCEPTED, Json(Accepted { session: sent.session, request: sent.request })))
 }

@@ -160,7 +160,7 @@ async fn apply(
         Ok(applied) => {
             let done = applied.results.iter().filter(|result| result.ok).count();
             if done > 0 {
-                server.client.decide_tasks(done).await;
+                server.client.requests().decide_tasks(done).await;
             }
             Ok(Json(applied).into_response())
         }

@@ -80,8 +80,8 @@ async fn trace_of(
     Id(id): Id<SessionId>,
     QueryArgs(wanted): QueryArgs<TraceWanted>,
 ) -> Result<Json<Trace>, Failure> {
-    server.client.session(&id).await?;
-    let mut events = server.client.page(&id, wanted.after.unwrap_or(0), PAGE).await?;
+    server.client.sessions().get(&id).await?;
+    let mut events = server.client.sessions().page(&id, wanted.after.unwrap_or(0), PAGE).await?;
     let next = if events.len() == PAGE as usize { events.last().and_then(|event| event.seq) } else { None };
     if let Some(request) = wanted.request {
         events.retain(|event| event.request.as_ref() == Some(&request));
@@ -90,7 +90,7 @@ async fn trace_of(
 }
 
 async fn stored(State(server): State<Shared>, Id(key): Id<RefKey>) -> Result<Response, Failure> {
-    let bytes = server.client.stored(&key).await?;
+    let bytes = server.client.refs().bytes(&key).await?;
     // Whatever it is, a browser must not take it for a page. A picture that was made is shown as what its first
     // bytes say, and only if they say that it is one that can hold no script.
     let kind = if key.is_picture() { picture_type(&bytes) } else { None };
@@ -160,7 +160,7 @@ async fn all_jobs(
     State(server): State<Shared>,
     QueryArgs(wanted): QueryArgs<JobsWanted>,
 ) -> Result<Json<Jobs>, Failure> {
-    let jobs = server.client.jobs(wanted.all.unwrap_or(false)).await?;
+    let jobs = server.client.requests().list(wanted.all.unwrap_or(false)).await?;
     Ok(Json(Jobs { jobs: jobs.into_iter().map(Job::from).collect() }))
 }
 
@@ -217,8 +217,8 @@ async fn used(
     QueryArgs(wanted): QueryArgs<UsageWanted>,
 ) -> Result<Json<UsageTotals>, Failure> {
     let sessions = match wanted.session {
-        Some(id) => vec![server.client.session(&id).await?],
-        None => server.client.sessions(None).await?,
+        Some(id) => vec![server.client.sessions().get(&id).await?],
+        None => server.client.sessions().list(None).await?,
     };
     let offset = wanted.offset.unwrap_or(0).clamp(-1080, 1080);
     let (mut used, mut models, mut days) = (UsageTotals::default(), BTreeMap::<String, UsedBy>::new(), BTreeMap::new());
@@ -226,7 +226,7 @@ async fn used(
         // What a fork has of its parent is counted there.
         let mut after = session.forked.unwrap_or(0);
         loop {
-            let page = server.client.events(&session.id, after).await?;
+            let page = server.client.sessions().events(&session.id, after).await?;
             let Some(last) = page.last().and_then(|event| event.seq) else { break };
             after = last;
             for event in page {
@@ -272,7 +272,7 @@ async fn trail(
     QueryArgs(wanted): QueryArgs<AuditWanted>,
 ) -> Result<Json<Audit>, Failure> {
     let limit = wanted.limit.unwrap_or(PAGE).clamp(1, PAGE);
-    let lines = server.client.audit_lines(wanted.after.unwrap_or(0), limit).await?;
+    let lines = server.client.admin().audit_lines(wanted.after.unwrap_or(0), limit).await?;
     let next = if lines.len() == limit as usize { lines.last().map(|line| line.n) } else { None };
     let entries = lines.iter().filter_map(|line| serde_json::from_str(&line.line).ok()).collect();
     Ok(Json(Audit { entries, next }))

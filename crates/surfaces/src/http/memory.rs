@@ -62,7 +62,7 @@ async fn entries(
     QueryArgs(wanted): QueryArgs<MemoryQuery>,
 ) -> Result<Json<MemoryList>, Failure> {
     let words = wanted.q.unwrap_or_default();
-    let entries = server.client.memories(wanted.folder.as_deref(), &words).await?;
+    let entries = server.client.memory().list(wanted.folder.as_deref(), &words).await?;
     Ok(Json(MemoryList { entries }))
 }
 
@@ -81,7 +81,7 @@ async fn remember(
     State(server): State<Shared>,
     JsonBody(new): JsonBody<New>,
 ) -> Result<(StatusCode, Json<MemoryEntry>), Failure> {
-    let entry = server.client.remember(&new.text, new.folder).await?;
+    let entry = server.client.memory().add(&new.text, new.folder).await?;
     Ok((StatusCode::CREATED, Json(entry)))
 }
 
@@ -108,10 +108,10 @@ async fn change(
     Id(id): Id<MemoryId>,
     JsonBody(edited): JsonBody<Edited>,
 ) -> Result<Json<MemoryEntry>, Failure> {
-    Ok(Json(server.client.edit_memory(&id, edited.text.as_deref(), edited.folder).await?))
+    Ok(Json(server.client.memory().edit(&id, edited.text.as_deref(), edited.folder).await?))
 }
 
 async fn forget(State(server): State<Shared>, Id(id): Id<MemoryId>) -> Result<StatusCode, Failure> {
-    server.client.forget(&id).await?;
+    server.client.memory().forget(&id).await?;
     Ok(StatusCode::NO_CONTENT)
 }

@@ -27,7 +27,7 @@ pub(super) async fn log_in(State(server): State<Shared>, request: Request) -> Re
     }
     let asked = request.uri().query().unwrap_or_default();
     let secret = asked.split('&').find_map(|pair| pair.strip_prefix("token=")).unwrap_or_default();
-    let entered = match server.client.log_in(secret).await {
+    let entered = match server.client.admin().log_in(secret).await {
         Ok(entered) => entered,
         Err(problem) => return refused(&problem.into()),
     };

@@ -80,7 +80,7 @@ pub(super) enum ProposalOperation {
 pub(super) async fn proposed(client: &Client, id: &SessionId, wanted: &ProposalId) -> Result<Vec<FileWrite>, Failure> {
     let mut after = 0;
     loop {
-        let page = client.events(id, after).await?;
+        let page = client.sessions().events(id, after).await?;
         let Some(last) = page.last().and_then(|event| event.seq) else {
             return Err(Failure::not_found("There is no such proposal of files in this session."));
         };
@@ -133,7 +133,7 @@ struct ProposalQuestion {
 }
 
 async fn find(server: &Shared, id: &SessionId, wanted: &ProposalId) -> Result<ProposalQuestion, Failure> {
-    server.client.session(id).await?;
+    server.client.sessions().get(id).await?;
     let about = |event: Event| {
         let Fact::Checkpoint(CheckpointFact::Opened { checkpoint, body, .. }) = event.fact else {
             return None;
@@ -143,7 +143,7 @@ async fn find(server: &Shared, id: &SessionId, wanted: &ProposalId) -> Result<Pr
         let is_command = body.contains_key("plan");
         is_it.then_some(ProposalQuestion { checkpoint, is_command })
     };
-    server.client.checkpoints().await?.into_iter().find_map(about).ok_or_else(|| {
+    server.client.requests().checkpoints().await?.into_iter().find_map(about).ok_or_else(|| {
         Failure::not_found("No proposal of this name waits for a decision.")
             .hint("It may have been decided elsewhere; GET /api/checkpoints lists what is open.")
     })

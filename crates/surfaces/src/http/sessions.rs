@@ -12,7 +12,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use trimtab_host::config::Profile;
-use trimtab_host::{RequestDraft, SendTo};
+use trimtab_host::{Manner, RequestDraft, SendTo, WhenBusy};
 use trimtab_vocab::{Mode, RequestId, SessionId, WhileRunning};
 
 use super::Shared;
@@ -91,7 +91,7 @@ async fn create(
         Some(folder) => real_folder(&folder)?,
         None => server.folder.clone(),
     };
-    let session = server.client.open_session(folder).await?;
+    let session = server.client.sessions().open(folder).await?;
     Ok((StatusCode::CREATED, Json(CreatedSession { session })))
 }
 
@@ -129,27 +129,27 @@ async fn sessions(
     let folder = wanted.folder.as_deref();
     let words = wanted.search.as_deref().unwrap_or_default();
     let rows = match (&wanted.tag, words.trim()) {
-        (None, "") => server.client.sessions(folder).await?,
-        (tag, _) => server.client.search(folder, tag.as_slice(), words).await?,
+        (None, "") => server.client.sessions().list(folder).await?,
+        (tag, _) => server.client.sessions().search(folder, tag.as_slice(), words).await?,
     };
     Ok(Json(SessionList { sessions: rows.into_iter().map(SessionInfo::from).collect() }))
 }
 
 async fn session(State(server): State<Shared>, Id(id): Id<SessionId>) -> Result<Json<SessionDocument>, Failure> {
-    let mut document = SessionDocument::new(server.client.session(&id).await?);
+    let mut document = SessionDocument::new(server.client.sessions().get(&id).await?);
     loop {
-        let page = server.client.events(&id, document.last_seq()).await?;
+        let page = server.client.sessions().events(&id, document.last_seq()).await?;
         if page.is_empty() {
             break;
         }
         page.into_iter().for_each(|event| document.observe(event));
     }
-    document.wait_for(server.client.checkpoints().await?);
+    document.wait_for(server.client.requests().checkpoints().await?);
     Ok(Json(document))
 }
 
 async fn delete(State(server): State<Shared>, Id(id): Id<SessionId>) -> Result<StatusCode, Failure> {
-    server.client.delete(&id).await?;
+    server.client.sessions().delete(&id).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -250,7 +250,9 @@ async fn messages(
     }
     let images = images.into_iter().map(Picture::checked).collect::<Result<_, _>>()?;
     let key = idempotency_key(&headers)?;
-    let words = RequestDraft { text, mode, images, model, while_running, literal };
+    let when_busy = while_running.map_or(WhenBusy::AsConfigured, |choice| WhenBusy::Exactly(Some(choice)));
+    let manner = Manner { model, ..Manner::attended() };
+    let words = RequestDraft { mode, images, when_busy, literal, ..RequestDraft::new(text, manner) };
     let said = if auto_continue {
         say_under(&server, &goes_on(&server.profile), &id, words, key).await?
     } else {
@@ -292,8 +294,8 @@ pub(super) async fn say_under(
     words: RequestDraft,
     key: Option<&str>,
 ) -> Result<Accepted, Failure> {
-    let row = server.client.session(id).await?;
-    let say = server.client.prepare(profile, &row.folder, words).await?;
+    let row = server.client.sessions().get(id).await?;
+    let say = server.client.compose(profile, &row.folder, words).await?;
     let sent = match key {
         Some(key) => server.client.send_once(id, say, key).await?,
         None => server.client.send(SendTo::Session(id.clone()), say).await?,

@@ -7,7 +7,7 @@ use tokio::io::AsyncWriteExt;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use trimtab_host::config::{self, Profile};
-use trimtab_host::{Client, JobState, LocalFiles, RequestDraft, Say, SendTo};
+use trimtab_host::{Client, JobState, LocalFiles, Manner, RequestDraft, Say, SendTo, WhenBusy};
 use trimtab_vocab::{Approve, Control, Mode, Problem, ProblemKind, SessionId, WhileRunning};
 
 use super::composer::keep::{DraftKeeper, SaidFile};
@@ -53,7 +53,7 @@ impl Executor {
 
     /// Records a command of the person's own in the audit trail.
     pub(super) async fn note_shell(&self, command: &str) -> Result<(), Problem> {
-        self.client.audit_shell(&self.folder, command).await
+        self.client.admin().audit_shell(&self.folder, command).await
     }
 
     /// Ends when the draft is written down. A person who left by themselves begins anew the next time.
@@ -99,26 +99,26 @@ impl Executor {
             }
             Cmd::Answer(answer) => {
                 if let Some(session) = self.session.clone() {
-                    self.spawn(async move { client.answer(&session, answer).await.map(|()| None) });
+                    self.spawn(async move { client.requests().answer(&session, answer).await.map(|()| None) });
                 }
             }
             Cmd::AllowParts { checkpoint, parts } => {
                 if let Some(session) = self.session.clone() {
-                    self.spawn(
-                        async move { client.apply_parts(&session, &checkpoint, parts, "user").await.map(|_| None) },
-                    );
+                    self.spawn(async move {
+                        client.requests().apply_parts(&session, &checkpoint, parts, "user").await.map(|_| None)
+                    });
                 }
             }
             Cmd::Control(control) => {
                 if let Some(session) = self.session.clone() {
-                    self.spawn(async move { client.control(&session, None, control).await.map(|()| None) });
+                    self.spawn(async move { client.requests().control(&session, None, control).await.map(|()| None) });
                 }
             }
             Cmd::Withdraw(request) => {
                 if let Some(session) = self.session.clone() {
-                    self.spawn(
-                        async move { client.control(&session, Some(request), Control::Cancel).await.map(|()| None) },
-                    );
+                    self.spawn(async move {
+                        client.requests().control(&session, Some(request), Control::Cancel).await.map(|()| None)
+                    });
                 }
             }
             Cmd::Open(session) => self.open(session),
@@ -148,7 +148,9 @@ impl Executor {
             }
             Cmd::LoadHistory => {
                 if let Some(session) = self.session.clone() {
-                    self.spawn(async move { Ok(Some(Msg::History(Box::new(client.history(&session).await?)))) });
+                    self.spawn(
+                        async move { Ok(Some(Msg::History(Box::new(client.changes().history(&session).await?)))) },
+                    );
                 }
             }
             Cmd::LoadSessions { query } => {
@@ -157,7 +159,7 @@ impl Executor {
             }
             Cmd::Fork { session, at, words } => {
                 self.spawn(async move {
-                    let session = client.fork(&session, at).await?;
+                    let session = client.sessions().fork(&session, at).await?;
                     Ok(Some(Msg::Forked { session, words }))
                 });
             }
@@ -165,7 +167,7 @@ impl Executor {
                 let folder = self.folder.clone();
                 let news = self.news.clone();
                 self.spawn(async move {
-                    let title = client.rename(&session, &title).await?;
+                    let title = client.sessions().rename(&session, &title).await?;
                     let _ = news.send(Msg::Told(format!("The session is called “{title}” now."))).await;
                     sessions(&client, &folder, query).await.map(Some)
                 });
@@ -180,7 +182,7 @@ impl Executor {
             Cmd::Forget { session, query } => {
                 let folder = self.folder.clone();
                 self.spawn(async move {
-                    client.delete(&session).await?;
+                    client.sessions().delete(&session).await?;
                     sessions(&client, &folder, query).await.map(Some)
                 });
             }
@@ -188,7 +190,7 @@ impl Executor {
                 let (profile, folder) = (self.profile(), self.folder.clone());
                 self.spawn(async move {
                     // Nothing of a folder is read before the person trusts it, the names of its files included.
-                    if !profile.trusts(&folder) && !client.trusts(&folder).await? {
+                    if !client.permissions().trusts(&profile, &folder).await? {
                         return Ok(None);
                     }
                     Ok(Some(Msg::Files(files(PathBuf::from(folder)).await)))
@@ -260,7 +262,7 @@ impl Executor {
         if !profile.model.as_ref().is_some_and(is_of) {
             profile.model = config::default_model(provider).or(profile.model);
         }
-        let model = profile.run_settings()?.model;
+        let model = profile.ready_model()?;
         self.client.renew(&profile);
         *self.profile.lock().unwrap_or_else(PoisonError::into_inner) = profile;
         Ok(model)
@@ -317,7 +319,7 @@ impl Executor {
         self.watching = Some(tokio::spawn(async move {
             let mut last = 0;
             loop {
-                match client.events(&session, last).await {
+                match client.sessions().events(&session, last).await {
                     Ok(page) if page.is_empty() => break,
                     Ok(page) => {
                         last = page.last().and_then(|event| event.seq).unwrap_or(last);
@@ -349,10 +351,10 @@ impl Executor {
 async fn sessions(client: &Client, folder: &str, query: String) -> Result<Msg, Problem> {
     let (tags, words) = tags_and_words(&query);
     let rows = match query.trim().is_empty() {
-        true => client.sessions(Some(folder)).await?,
-        false => client.search(Some(folder), &tags, &words).await?,
+        true => client.sessions().list(Some(folder)).await?,
+        false => client.sessions().search(Some(folder), &tags, &words).await?,
     };
-    let jobs = client.jobs(false).await?;
+    let jobs = client.requests().list(false).await?;
     Ok(Msg::Sessions { query, rows, jobs })
 }
 
@@ -363,7 +365,7 @@ async fn export(client: &Client, session: &SessionId, folder: &Path) -> Result<S
         Problem::new(ProblemKind::Store, format!("{name} cannot be written: {error}."))
             .hint("`trimtab sessions export` writes it to standard output.")
     };
-    let row = client.session(session).await?;
+    let row = client.sessions().get(session).await?;
     let mut pieces = crate::export::pieces(client.clone(), row);
     // Whatever has that name already is somebody's.
     let new = tokio::fs::OpenOptions::new().write(true).create_new(true).open(folder.join(&name)).await;
@@ -417,12 +419,12 @@ fn unkept(error: String) -> Problem {
 
 /// Goes on with whatever was cut off in a session. A person is there from now on.
 async fn go_on(client: &Client, session: &SessionId) -> Result<(), Problem> {
-    let open = client.jobs(false).await?.into_iter().find(|job| job.session == *session);
+    let open = client.requests().list(false).await?.into_iter().find(|job| job.session == *session);
     match open {
         Some(job) if !matches!(job.state, JobState::Finished(_)) => {
             let action =
                 Control::Adjust { approve: Some(Approve::Ask), attended: Some(true), max_steps: None, trusted: None };
-            client.control(session, Some(job.request), action).await
+            client.requests().control(session, Some(job.request), action).await
         }
         _ => {
             client.resume(session);
@@ -441,12 +443,13 @@ async fn say(
     while_running: Option<WhileRunning>,
 ) -> Result<Say, Problem> {
     let images = draft.images().into_iter().map(|file| picture::read(&at(folder, file))).collect::<Result<_, _>>()?;
-    let words = RequestDraft { text: draft.text(), mode, images, ..RequestDraft::default() };
-    let say = client.prepare(profile, folder, words).await?;
     // Where nothing runs on the screen, nothing is meant.
+    let when_busy = WhenBusy::Exactly(while_running);
     // A pill is called by a key, not by how a text begins.
-    let pill = say.pill.filter(|_| draft.kind == DraftKind::Slash);
-    Ok(Say { while_running, pill, ..say })
+    let literal = draft.kind != DraftKind::Slash;
+    let words =
+        RequestDraft { mode, images, when_busy, literal, ..RequestDraft::new(draft.text(), Manner::attended()) };
+    client.compose(profile, folder, words).await
 }
 
 fn at(folder: &str, file: &Path) -> PathBuf {

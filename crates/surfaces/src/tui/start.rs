@@ -57,14 +57,14 @@ pub async fn run(mut profile: Profile, folder: String, wanted: StartOptions) -> 
     let drawer = LocalFiles::new(&profile.data);
     let desk = LastSession::new(drawer.clone(), &folder);
     let (mode, draft, passing) = (wanted.mode, wanted.draft.clone(), wanted.passing);
-    client.finish_moves(&folder).await?;
+    client.changes().finish_moves(&folder).await?;
     let session = which(&client, &folder, wanted, &desk).await?;
     // The terminal is asked for its colours before anything else reads from it.
     let palette = Palette::for_stream(crate::output::StdStream::Out);
     let theme = Theme::named(&profile.tui.theme, palette)?;
     let keys = KeyMap::with(&profile.tui.keys)?;
     // Nothing of a folder is read before the person trusts it.
-    let trusted = profile.trusts(&folder) || client.trusts(&folder).await?;
+    let trusted = client.permissions().trusts(&profile, &folder).await?;
     let pills = Pills::load(&profile, trusted.then_some(folder.as_str()));
     let pills = pills.list().map(|(name, pill)| (name, pill.definition.description.clone())).collect();
     let status = StatusLine {
@@ -130,7 +130,7 @@ fn greet(app: &mut App, profile: &Profile) {
     let version = env!("CARGO_PKG_VERSION");
     app.transcript
         .note(LineMark::Info, format!("Trimtab {version}. Say what you would like to have done; ? shows the keys."));
-    match profile.run_settings() {
+    match profile.ready_model() {
         Ok(_) => {}
         Err(problem) if problem.kind == ProblemKind::NoKey => {
             app.set_up();
@@ -163,7 +163,7 @@ async fn which(
     desk: &LastSession,
 ) -> Result<Option<SessionId>, Problem> {
     if let Some(session) = wanted.session {
-        let known = client.sessions(None).await?.iter().any(|row| row.id == session);
+        let known = client.sessions().list(None).await?.iter().any(|row| row.id == session);
         return match known {
             true => Ok(Some(session)),
             false => Err(Problem::new(ProblemKind::NotFound, format!("There is no session called {session}."))
@@ -175,17 +175,17 @@ async fn which(
         let is_open = matches!(job.state, JobState::Interrupted | JobState::Queued);
         is_open && job.folder == folder && shown.as_ref() != Some(&job.session)
     };
-    let open = client.jobs(false).await?.into_iter().find(is_left);
+    let open = client.requests().list(false).await?.into_iter().find(is_left);
     if let Some(job) = open {
         return Ok(Some(job.session));
     }
     if !wanted.latest {
         // One that was left by a kill or a lost terminal is on the screen again.
         let left = desk.left();
-        let rows = client.sessions(Some(folder)).await?;
+        let rows = client.sessions().list(Some(folder)).await?;
         return Ok(left.filter(|left| rows.iter().any(|row| row.id == *left)));
     }
-    match client.latest(folder).await? {
+    match client.sessions().latest(folder).await? {
         Some(row) => Ok(Some(row.id)),
         None => Err(Problem::new(ProblemKind::Usage, "There is no session in this folder to go on with.")
             .hint("Leave --continue out to begin one.")),
@@ -196,7 +196,7 @@ async fn which(
 async fn without_arrived(client: &Client, mut kept: SavedComposer) -> Result<SavedComposer, Problem> {
     let mut lost = Vec::new();
     for sending in std::mem::take(&mut kept.sending) {
-        if client.job(&sending.request).await?.is_none() {
+        if client.requests().get(&sending.request).await?.is_none() {
             lost.push(sending);
         }
     }

@@ -3,6 +3,7 @@
 
 mod approvals;
 mod before_trust;
+mod composed;
 mod control_files;
 mod edits;
 mod fences;

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use async_trait::async_trait;
 use trimtab_vocab::{Task, TaskId};
-use trimtab_world::store::{SessionRow, TaskBook, TaskChange, TaskChanged, TaskWork, tasks_session};
+use trimtab_world::store::{Result, SessionRow, TaskBook, TaskChange, TaskChanged, TaskStore, TaskWork, tasks_session};
 
-use super::State;
+use super::{MemoryStore, State};
 
 /// What the disk has of tasks.
 #[derive(Debug, Clone, Default)]
@@ -17,13 +18,13 @@ pub struct Kept {
     keys: Vec<(String, String, String, i64)>,
 }
 
-pub(super) fn book(state: &State, with_log: bool) -> TaskBook {
+fn book(state: &State, with_log: bool) -> TaskBook {
     let log = state.events.get(&tasks_session()).cloned().unwrap_or_default();
     let (tasks, next, seq) = (state.kept.tasks.clone(), state.kept.last + 1, log.len() as u64);
     TaskBook { tasks, next, seq, log: if with_log { log } else { Vec::new() } }
 }
 
-pub(super) fn search(state: &State, text: &str, limit: u32) -> Vec<Task> {
+fn search(state: &State, text: &str, limit: u32) -> Vec<Task> {
     let words = |text: &str| -> Vec<String> {
         let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
         words.map(str::to_lowercase).collect()
@@ -36,7 +37,7 @@ pub(super) fn search(state: &State, text: &str, limit: u32) -> Vec<Task> {
     state.kept.tasks.values().rev().filter(has_all).take(limit as usize).cloned().collect()
 }
 
-pub(super) fn change(state: &mut State, change: TaskChange) -> TaskChanged {
+fn carry_out(state: &mut State, change: TaskChange) -> TaskChanged {
     let TaskChange { now, key, with_log, work } = change;
     if let Some(key) = &key {
         state.kept.keys.retain(|(.., time)| *time > now.millis() - key.life_ms);
@@ -66,4 +67,23 @@ pub(super) fn change(state: &mut State, change: TaskChange) -> TaskChanged {
         state.kept.keys.drain(..surplus);
     }
     TaskChanged::Done { answer, events }
+}
+
+#[async_trait]
+impl TaskStore for MemoryStore {
+    async fn tasks(&self, with_log: bool) -> Result<TaskBook> {
+        self.operate(|state, _| Ok(book(state, with_log))).await
+    }
+
+    async fn task(&self, id: TaskId) -> Result<Option<Task>> {
+        self.operate(|state, _| Ok(state.kept.tasks.get(&id).cloned())).await
+    }
+
+    async fn search_tasks(&self, words: &str, limit: u32) -> Result<Vec<Task>> {
+        self.operate(|state, _| Ok(search(state, words, limit))).await
+    }
+
+    async fn change_tasks(&self, change: TaskChange) -> Result<TaskChanged> {
+        self.write(|state, _| Ok(carry_out(state, change))).await
+    }
 }

@@ -28,7 +28,7 @@ impl Stage {
 
     /// The person applies what was proposed last.
     pub(super) async fn apply(&mut self) {
-        let events = self.client.events(&self.session(), 0).await.expect("the log");
+        let events = self.client.sessions().events(&self.session(), 0).await.expect("the log");
         let proposed = events.iter().rev().find_map(|event| match &event.fact {
             Fact::Proposal(ProposalFact::Opened { kind: ProposalKind::Tasks, operations, .. }) => Some(operations),
             _ => None,
@@ -38,7 +38,7 @@ impl Stage {
         let count = operations.len();
         let wish = ApplyOperations { operations, by: TaskAuthor::Assistant, key: None, confirmed: true };
         self.list().apply(wish).await.expect("operations that can be applied");
-        self.client.decide_tasks(count).await;
+        self.client.requests().decide_tasks(count).await;
         self.wait_for("proposal.resolved").await;
     }
 
@@ -51,7 +51,7 @@ impl Stage {
             let _ = writeln!(text, "#{} {} @{day} {}{done}", task.id, task.title, task.priority.name());
         }
         text.push_str("--- audit\n");
-        for line in self.client.audit_lines(0, 1_000).await.expect("the trail") {
+        for line in self.client.admin().audit_lines(0, 1_000).await.expect("the trail") {
             let mut fields: Value = serde_json::from_str(&line.line).expect("a line is JSON");
             let fields = fields.as_object_mut().expect("an object");
             for name in ["n", "time", "session", "request", "prev"] {

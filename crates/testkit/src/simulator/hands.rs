@@ -8,9 +8,10 @@ use std::time::Duration;
 use async_trait::async_trait;
 use tokio::sync::mpsc;
 use trimtab_engine::Ran;
-use trimtab_host::{CommandUpdate, Contents, EndedCommand, FileNow, Snapshot, StreamController, Survey, Workspace};
+use trimtab_host::{CommandUpdate, Contents, EndedCommand, FileNow, StreamController, Survey, Workspace};
 use trimtab_vocab::event::ToolStatus;
 use trimtab_vocab::{CommandPlan, FileMark, FilePlan, FileState, FileWrite, Overtime, ReadOp, ReadResult};
+use trimtab_world::workspace::snapshot::Snapshot;
 
 use crate::memory_store::{Disk, MemoryStore};
 

@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use tokio::time::Instant;
-use trimtab_host::{Client, Sent, World};
+use trimtab_host::{Client, RequestDraft, Say, Sent, World};
 use trimtab_vocab::{Event, RequestId, SessionId, Time};
 use trimtab_world::clock::Clock;
 
@@ -177,6 +177,7 @@ impl Clock for Clockwork {
 
 struct Process {
     client: Client,
+    world: World,
     store: Arc<MemoryStore>,
 }
 
@@ -262,7 +263,13 @@ impl History {
             clock: Arc::clone(&self.clock) as _,
             hands: Arc::new(SimulatedHands { disk: self.disk.clone(), store: Arc::clone(&store) }),
         };
-        self.processes.push(Process { client: Client::with(world, JOB_LIMIT), store });
+        self.processes.push(Process { client: Client::with(world.clone(), JOB_LIMIT), world, store });
+    }
+
+    /// A request under settings of the dice.
+    fn composed(&mut self, draft: RequestDraft) -> Option<Say> {
+        let settings = self.settings();
+        Some(self.processes.first()?.world.say(draft, None, settings))
     }
 
     fn any_process(&mut self) -> Option<(Client, Arc<MemoryStore>)> {
@@ -315,7 +322,7 @@ impl History {
                 let changed = travels::changed(&self.disk.state());
                 for session in changed {
                     let action = self.travel(&session);
-                    last.control(&session, None, action).await.map_err(|problem| problem.message)?;
+                    last.requests().control(&session, None, action).await.map_err(|problem| problem.message)?;
                 }
                 continue;
             }
@@ -327,7 +334,7 @@ impl History {
             left.iter().for_each(|session| last.resume(session));
             for event in &open {
                 if let Some(answer) = self.choose(event) {
-                    last.answer(&event.session, answer).await.map_err(|problem| problem.message)?;
+                    last.requests().answer(&event.session, answer).await.map_err(|problem| problem.message)?;
                 }
             }
             tokio::time::sleep(Duration::from_millis(200)).await;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use trimtab_host::{Answered, Client, Say, SendTo, Sent};
+use trimtab_host::{Answered, Client, Manner, RequestDraft, SendTo, Sent, WhenBusy};
 use trimtab_vocab::event::{CheckpointFact, CheckpointKind, ContextFact, ToolFact};
 use trimtab_vocab::{
     Applying, Approve, CallId, Control, Event, Fact, Mode, ModelFacts, Prices, Rule, RuleVerdict, RunSettings,
@@ -67,7 +67,7 @@ impl History {
                     return;
                 };
                 let action = self.travel(session);
-                unless_dead(&store, client.control(session, None, action)).await;
+                unless_dead(&store, client.requests().control(session, None, action)).await;
             }
             _ => {}
         }
@@ -112,7 +112,9 @@ impl History {
         if let (SendTo::Session(session), Some(WhileRunning::Replace)) = (&target, while_running) {
             self.said.iter_mut().filter(|said| said.sent.session == *session).for_each(|said| said.cancelled = true);
         }
-        let say = Say { mode, while_running, ..Say::new(text.clone(), self.settings()) };
+        let when_busy = WhenBusy::Exactly(while_running);
+        let draft = RequestDraft { mode, when_busy, ..RequestDraft::new(text.clone(), Manner::default()) };
+        let Some(say) = self.composed(draft) else { return };
         match unless_dead(&store, client.send(target, say)).await {
             Some(Ok(sent)) => self.said.push(Said { text, sent, cancelled: false }),
             // Refused, which must mean that it was not taken in; or the process died in the act.
@@ -155,7 +157,7 @@ impl History {
         let asked = if stale { self.asked.clone() } else { open.to_vec() };
         let (Some((client, store)), Some(event)) = (self.any_process(), self.dice.pick(&asked)) else { return };
         let Some(answer) = self.choose(event) else { return };
-        unless_dead(&store, client.answer(&event.session, answer)).await;
+        unless_dead(&store, client.requests().answer(&event.session, answer)).await;
     }
 
     /// Chooses an answer. What may end the request is marked before it is sent: a process may die after
@@ -207,7 +209,7 @@ impl History {
         if named.is_none() {
             self.said.iter_mut().filter(|said| said.sent.session == session).for_each(|said| said.cancelled = true);
         }
-        unless_dead(&store, client.control(&session, named, Control::Cancel)).await;
+        unless_dead(&store, client.requests().control(&session, named, Control::Cancel)).await;
     }
 
     async fn control(&mut self) {
@@ -221,7 +223,7 @@ impl History {
         let named = (!self.dice.once_in(4)).then_some(request);
         if self.flows && self.dice.once_in(3) {
             let action = self.going_on();
-            unless_dead(&store, client.control(&session, None, action)).await;
+            unless_dead(&store, client.requests().control(&session, None, action)).await;
             return;
         }
         let summary = self.last_summary(&session);
@@ -238,7 +240,7 @@ impl History {
             10..16 => Control::UndoSummary,
             _ => Control::EditSummary { text: format!("{} Edited.", summary.unwrap_or_default()) },
         };
-        unless_dead(&store, client.control(&session, named, action)).await;
+        unless_dead(&store, client.requests().control(&session, named, action)).await;
     }
 
     fn adjusting(&mut self) -> Control {
@@ -293,6 +295,6 @@ impl History {
         let known: Vec<Rule> =
             self.disk.state().rules.iter().filter_map(|rule| serde_json::from_str(rule).ok()).collect();
         let rule = if add { made } else { self.dice.pick(&known).cloned().unwrap_or(made) };
-        unless_dead(&store, client.change_rule(&rule, add)).await;
+        unless_dead(&store, client.permissions().change_rule(&rule, add)).await;
     }
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 use trimtab_host::config::TaskSettings;
-use trimtab_host::{ApplyOperations, Client, NotApplied, NotMoved, TaskList, TaskMove, TaskQuestion};
+use trimtab_host::{ApplyOperations, Client, Manner, NotApplied, NotMoved, RequestDraft, SendTo, TaskList, TaskMove};
 use trimtab_vocab::event::{ModelFact, ReplyFact, RequestFact};
 use trimtab_vocab::{
     Applied, Applying, Ask, ChangeSetId, Event, Fact, Ingest, MemoryFact, MemorySettings, Mode, OnConflict, SessionId,
@@ -123,7 +123,7 @@ impl History {
                 let done = given.results.iter().filter(|result| result.ok).count();
                 self.wishes.made[at].answer = Some((given, now));
                 if self.dice.once_in(2) {
-                    unless_dead(&store, client.decide_tasks(done)).await;
+                    unless_dead(&store, client.requests().decide_tasks(done)).await;
                 }
             }
             (Some(Err(NotApplied::KeyReused)), _) => {
@@ -157,11 +157,11 @@ impl History {
         let Some((client, store)) = self.any_process() else { return };
         let known: Vec<_> = self.disk.state().remembered.iter().map(|entry| entry.id.clone()).collect();
         match self.dice.pick(&known) {
-            Some(id) if self.dice.once_in(2) => drop(unless_dead(&store, client.forget(id)).await),
+            Some(id) if self.dice.once_in(2) => drop(unless_dead(&store, client.memory().forget(id)).await),
             _ => {
                 self.wishes.added += 1;
                 let text = format!("by hand {}", self.dice.below(5));
-                unless_dead(&store, client.remember(&text, None)).await;
+                unless_dead(&store, client.memory().add(&text, None)).await;
             }
         }
     }
@@ -171,9 +171,10 @@ impl History {
         self.wishes.questions += 1;
         let text = format!("ask-{} Tidy up my list", self.wishes.questions);
         let mode = [Mode::Auto, Mode::Auto, Mode::Plan, Mode::Chat][self.dice.below(4) as usize];
-        let settings = self.settings();
+        let draft = RequestDraft { mode, ..RequestDraft::new(text, Manner::default()) };
+        let Some(say) = self.composed(draft) else { return };
         let ask = Ask { via: Via::Cli, ..Ask::default() };
-        unless_dead(&store, client.ask(TaskQuestion { text, mode, ask, settings })).await;
+        unless_dead(&store, client.send(SendTo::Assistant(Box::new(ask)), say)).await;
     }
 }
 

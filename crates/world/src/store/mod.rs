@@ -1,6 +1,6 @@
 //! Where everything is kept.
 //!
-//! [`Store`] is the one interface; `sqlite` is the embedded database. A store knows rows, not
+//! [`Store`] is the one interface, the sum of small ones in `traits`; `sqlite` is the embedded database. A store knows rows, not
 //! meanings: inputs are opaque texts to it, and whether a session may be run is a matter of
 //! [`Lease`]s, which only a store can hand out and which every write of a session's owner must
 //! show. A commit under a lost lease changes nothing.
@@ -15,14 +15,12 @@ mod owner;
 mod session_query;
 mod sqlite;
 mod tasks;
+mod traits;
 
 use std::collections::HashSet;
 
-use async_trait::async_trait;
 use trimtab_vocab::event::Status;
-use trimtab_vocab::{
-    CallId, CheckpointId, Event, FileSet, MemoryEntry, MemoryId, RefKey, RequestId, SessionId, Task, TaskId, Time,
-};
+use trimtab_vocab::{CallId, CheckpointId, Event, FileSet, MemoryEntry, RefKey, RequestId, SessionId, Time};
 
 pub use access::{TokenKind, TokenRow};
 pub use audit::{AuditCheck, AuditEntry, AuditLine};
@@ -30,9 +28,14 @@ pub use audit_key::AuditKey;
 pub use error::StoreError;
 pub use local_files::LocalFiles;
 pub use memory::MemoryChange;
+pub use owner::Liveness;
 pub use session_query::SessionQuery;
 pub use sqlite::SqliteStore;
 pub use tasks::{TaskBook, TaskChange, TaskChanged, TaskKey, TaskWork, tasks_session};
+pub use traits::{
+    AccessStore, AuditStore, BlobStore, ChangeFeed, InboxStore, JobStore, LeaseStore, LogStore, RecallStore, RuleStore,
+    SessionStore, Store, TaskStore, WritingStore,
+};
 
 /// The name of bytes by their content: BLAKE3, in hex.
 pub fn hash(bytes: &[u8]) -> String {
@@ -247,135 +250,4 @@ pub enum Claim {
         /// Who, for a person to read.
         by: String,
     },
-}
-
-/// Where everything is kept. Methods are atomic and durable when they return; a future that is
-/// dropped early leaves the whole of its work done or none of it. Who owns and runs what (`claim`, `release`,
-/// `admit`) and steps on the way ([`Commit::on_the_way`]) survive any end of the process, but perhaps not one of the
-/// machine: nobody could make use of them then. Nothing durable is ever without what came before it.
-#[async_trait]
-pub trait Store: Send + Sync {
-    /// Makes a session with its first inputs.
-    async fn create_session(&self, row: SessionRow, inputs: Vec<NewInput>) -> Result<()>;
-    /// Makes a session that begins with a log. [`StoreError::Taken`] when its name is in use; then nothing was done.
-    async fn create_child(&self, child: SeededSession) -> Result<()>;
-    /// One session.
-    async fn session(&self, id: &SessionId) -> Result<Option<SessionRow>>;
-    /// All sessions, those first that were used last, and of these the youngest; of one folder if it is given.
-    async fn sessions(&self, folder: Option<&str>) -> Result<Vec<SessionRow>>;
-    /// Those among them in which somebody said or was told what is looked for.
-    async fn search(&self, folder: Option<&str>, wanted: SessionQuery) -> Result<Vec<SessionRow>>;
-    /// Forgets a session and every text only it had. Refused while somebody runs it, and when its log has grown
-    /// beyond `seen`. The session that was handed off to it, if there is one, gets `tell` as an input, and becomes
-    /// the parent of those that it was handed off to itself. Forks have nothing to do with that.
-    async fn delete_session(&self, id: &SessionId, seen: u64, tell: NewInput) -> Result<()>;
-
-    /// Puts an input into a session's inbox, from anywhere. [`StoreError::Taken`] when it begins a request whose
-    /// name is in use; then nothing was done.
-    async fn enqueue(&self, session: &SessionId, input: NewInput) -> Result<()>;
-    /// The inputs that wait, in order of arrival.
-    async fn inbox(&self, session: &SessionId) -> Result<Vec<InputRow>>;
-
-    /// Asks to own a session. Whoever asks again gets a new lease, and its old one is void.
-    async fn claim(&self, session: &SessionId) -> Result<Claim>;
-    /// Gives a session back.
-    async fn release(&self, lease: &Lease) -> Result<()>;
-    /// Makes a step durable.
-    async fn commit(&self, lease: &Lease, commit: Commit) -> Result<()>;
-    /// Asks for room among at most `limit` running requests.
-    async fn admit(&self, lease: &Lease, request: &RequestId, limit: u32) -> Result<Admission>;
-
-    /// Adds to what has come of a call's reply.
-    async fn append_partial(&self, lease: &Lease, call: &CallId, text: &str) -> Result<()>;
-    /// What has come of the replies of calls that are not closed.
-    async fn partials(&self, session: &SessionId) -> Result<Vec<(CallId, String)>>;
-
-    /// Facts after `after`, in order, at most `limit` of them.
-    async fn events(&self, session: &SessionId, after: u64, limit: u32) -> Result<Vec<Event>>;
-    /// The number of its last fact; 0 before the first.
-    async fn last_seq(&self, session: &SessionId) -> Result<u64>;
-    /// From now on this process is a server: what comes to it and what it runs is marked as its own.
-    fn serve(&self) {}
-    /// Requests, newest first; unfinished ones only, or all.
-    async fn jobs(&self, all: bool) -> Result<Vec<JobRow>>;
-    /// One request, if it was ever taken in.
-    async fn job(&self, request: &RequestId) -> Result<Option<JobRow>>;
-    /// What waits for a person, oldest first, each as the event that opened it.
-    async fn checkpoints(&self) -> Result<Vec<Event>>;
-    /// Stores bytes under a name, outside of any step: what they are is settled by a later one.
-    async fn keep(&self, session: &SessionId, key: &RefKey, bytes: Vec<u8>) -> Result<()> {
-        self.keep_all(session, vec![(key.clone(), bytes)]).await
-    }
-    /// Stores many, all of them or none.
-    async fn keep_all(&self, session: &SessionId, keeps: Vec<(RefKey, Vec<u8>)>) -> Result<()>;
-    /// What sessions hold of files that were read or written, for undo.
-    async fn file_space(&self) -> Result<Vec<FileSpace>>;
-    /// The names of all that a session has stored, in no order.
-    async fn ref_keys(&self, session: &SessionId) -> Result<Vec<RefKey>>;
-    /// Stored bytes; only those of a session, if one is given.
-    async fn bytes(&self, session: Option<&SessionId>, key: &RefKey) -> Result<Option<Vec<u8>>>;
-    /// The number of the last set of files that any session was about to write.
-    async fn last_writing(&self) -> Result<u64>;
-    /// The sets after that one which sessions other than this were about to write, in order. Only the latest are kept:
-    /// they count while a command runs.
-    async fn writings(&self, but: &SessionId, after: u64) -> Result<Vec<FileSet>>;
-    /// The sets that this session was about to write, as far as they are kept.
-    async fn own_writings(&self, session: &SessionId) -> Result<Vec<FileSet>>;
-    /// Sessions of a folder that have nothing else to do and were moving their history when they were last heard of.
-    async fn moving(&self, folder: &str) -> Result<Vec<SessionId>>;
-    /// A stored text.
-    async fn text(&self, key: &RefKey) -> Result<Option<String>> {
-        let bytes = self.bytes(None, key).await?;
-        let broken = |_| StoreError::Corrupt("a stored text is no text".into());
-        bytes.map(|bytes| String::from_utf8(bytes).map_err(broken)).transpose()
-    }
-
-    /// A person's standing decisions, oldest first.
-    async fn rules(&self) -> Result<Vec<String>>;
-    /// Makes or removes some, and tells the sessions that have something to do or to ask.
-    async fn change_rules(&self, change: RuleChange) -> Result<()>;
-
-    /// What is remembered beyond sessions, oldest first: the latest `limit` of what holds in a folder, or of all.
-    async fn memories(&self, folder: Option<&str>, limit: u32) -> Result<Vec<MemoryEntry>>;
-    /// One such thing.
-    async fn memory(&self, id: &MemoryId) -> Result<Option<MemoryEntry>>;
-    /// Adds, edits or deletes one; as it is then, or was until it was deleted. Nothing if there is none.
-    async fn change_memory(&self, change: MemoryChange) -> Result<Option<MemoryEntry>>;
-
-    /// A person's tasks; with their log, if it is wanted.
-    async fn tasks(&self, with_log: bool) -> Result<TaskBook>;
-    /// One of them.
-    async fn task(&self, id: TaskId) -> Result<Option<Task>>;
-    /// Those that have all these words, or words that begin so, in title, notes or tags; the best first.
-    async fn search_tasks(&self, words: &str, limit: u32) -> Result<Vec<Task>>;
-    /// Changes tasks: one transaction from the first look at them to the answer that is kept under the key.
-    async fn change_tasks(&self, change: TaskChange) -> Result<TaskChanged>;
-
-    /// Lines of the trail after the `after`th, in order, at most `limit` of them. What is added to it goes with what
-    /// it tells of: a [`Commit`], a change of tasks or of what is remembered.
-    async fn audit_lines(&self, after: u64, limit: u32) -> Result<Vec<AuditLine>>;
-    /// How many lines were ever written.
-    async fn audit_written(&self) -> Result<u64>;
-    /// Adds a line about something that is told nowhere else.
-    async fn add_audit(&self, entry: AuditEntry) -> Result<()>;
-    /// The key that the lines are chained with; nothing: there is none.
-    fn audit_key(&self) -> Option<AuditKey> {
-        None
-    }
-
-    /// Makes a token known by the hash of its secret. [`StoreError::Taken`] when the name is in use.
-    async fn add_token(&self, hash: &str, row: TokenRow) -> Result<()>;
-    /// The token with this hash, whether or not it still holds.
-    async fn token(&self, hash: &str) -> Result<Option<TokenRow>>;
-    /// All of them, oldest first.
-    async fn tokens(&self) -> Result<Vec<TokenRow>>;
-    /// Puts another token in the place of a login, which is then used up. Whether there was one that holds.
-    async fn exchange_token(&self, login: &str, hash: &str, row: TokenRow) -> Result<bool>;
-    /// Forgets a token; whether there was one.
-    async fn revoke_token(&self, name: &str) -> Result<bool>;
-
-    /// Changes whenever another process has written something.
-    async fn version(&self) -> Result<u64>;
-    /// Looks for damage; says what it finds.
-    async fn check(&self) -> Result<Vec<String>>;
 }

@@ -8,19 +8,30 @@
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::fs::{FlockOperation, flock};
 
 /// Files that may be swept away under our hands before we give up.
 const TRIES: u64 = 20;
 
+/// Tells which owners of leases are alive.
+///
+/// It is asked inside of transactions, so it must answer at once: the files of a folder are asked directly; a database
+/// that many machines share keeps heartbeats, and answers from the last ones that it has seen.
+pub trait Liveness: Send + Sync {
+    /// The name under which this process owns leases.
+    fn name(&self) -> &str;
+    /// Whether the named owner still lives. In doubt it does: two owners are worse than none.
+    fn is_alive(&self, owner: &str) -> bool;
+    /// How a person is told of an owner.
+    fn describe(&self, owner: &str) -> String;
+}
+
 /// This process, as others see it.
 #[derive(Debug)]
 pub(super) struct Owner {
     folder: PathBuf,
     name: String,
-    serving: AtomicBool,
     _lock: File,
 }
 
@@ -37,7 +48,7 @@ impl Owner {
             let locked = flock(&lock, FlockOperation::NonBlockingLockExclusive).map_err(io::Error::from);
             match locked.and_then(|()| rename(&unnamed, &folder.join(&name))) {
                 Ok(()) => {
-                    let owner = Self { folder, name, serving: AtomicBool::new(false), _lock: lock };
+                    let owner = Self { folder, name, _lock: lock };
                     owner.sweep();
                     return Ok(owner);
                 }
@@ -48,22 +59,22 @@ impl Owner {
         Err(io::Error::other("its file is taken away again and again"))
     }
 
-    pub(super) fn name(&self) -> &str {
+    /// Removes the files of those who were killed, also of those whose file had no name yet.
+    fn sweep(&self) {
+        for entry in std::fs::read_dir(&self.folder).into_iter().flatten().flatten() {
+            if let Ok(name) = entry.file_name().into_string() {
+                self.is_alive(&name);
+            }
+        }
+    }
+}
+
+impl Liveness for Owner {
+    fn name(&self) -> &str {
         &self.name
     }
 
-    /// From now on it is a server.
-    pub(super) fn serve(&self) {
-        self.serving.store(true, Ordering::Relaxed);
-    }
-
-    /// Whether it is a server: what it leaves unfinished, the next one goes on with.
-    pub(super) fn serves(&self) -> bool {
-        self.serving.load(Ordering::Relaxed)
-    }
-
-    /// Whether the named owner still lives. In doubt it does: two owners are worse than none.
-    pub(super) fn is_alive(&self, name: &str) -> bool {
+    fn is_alive(&self, name: &str) -> bool {
         if name == self.name {
             return true;
         }
@@ -82,18 +93,8 @@ impl Owner {
         }
     }
 
-    /// Removes the files of those who were killed, also of those whose file had no name yet.
-    fn sweep(&self) {
-        for entry in std::fs::read_dir(&self.folder).into_iter().flatten().flatten() {
-            if let Ok(name) = entry.file_name().into_string() {
-                self.is_alive(&name);
-            }
-        }
-    }
-
-    /// How a person is told of an owner.
-    pub(super) fn describe(name: &str) -> String {
-        format!("process {}", name.split('-').next().unwrap_or(name))
+    fn describe(&self, owner: &str) -> String {
+        format!("process {}", owner.split('-').next().unwrap_or(owner))
     }
 }
 

@@ -50,8 +50,9 @@ pub struct TaskChange {
     pub key: Option<TaskKey>,
     /// Whether `work` needs the log.
     pub with_log: bool,
-    /// Decides what to write.
-    pub work: Box<dyn FnOnce(TaskBook) -> TaskWork + Send>,
+    /// Decides what to write. It may be called again: a database that many share gives a transaction up when another
+    /// one was quicker, and the store tries again with the tasks as they are then.
+    pub work: Box<dyn Fn(TaskBook) -> TaskWork + Send + Sync>,
 }
 
 impl fmt::Debug for TaskChange {

@@ -137,7 +137,7 @@ impl ForwardArgs {
 
 /// Moves the history and says what that did.
 async fn travel(client: &Client, session: &SessionId, history: &History, wish: Control) -> Result<CliOutcome, Problem> {
-    let moved = client.move_history(session, history.last, wish).await?;
+    let moved = client.changes().move_history(session, history.last, wish).await?;
     for fact in &moved.changes {
         let (ChangeFact::Applied(change) | ChangeFact::Reverted(change) | ChangeFact::Reapplied(change)) = fact else {
             continue;

@@ -74,11 +74,11 @@ pub(super) async fn part(
     parts: Vec<ChangePart>,
     asking: Attendance,
 ) -> Result<Option<PromptState>, Problem> {
-    match client.apply_parts(&sent.session, &answer.checkpoint, parts, &answer.by).await {
+    match client.requests().apply_parts(&sent.session, &answer.checkpoint, parts, &answer.by).await {
         Err(problem) if problem.kind == ProblemKind::Usage => {
             note(&problem.message);
             let is_it = |event: &&Event| matches!(&event.fact, Fact::Checkpoint(CheckpointFact::Opened { checkpoint, .. }) if *checkpoint == answer.checkpoint);
-            let open = client.checkpoints().await?;
+            let open = client.requests().checkpoints().await?;
             Ok(open.iter().find(is_it).and_then(|event| PromptState::ask(asking, event, true)))
         }
         done => done.map(|()| None),

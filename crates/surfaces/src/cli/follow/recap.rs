@@ -33,7 +33,7 @@ impl Recap {
         let mut behind = Self::nothing(sent.session.clone());
         let mut last = 0;
         loop {
-            let page = client.events(&sent.session, last).await?;
+            let page = client.sessions().events(&sent.session, last).await?;
             let Some(seq) = page.last().and_then(|event| event.seq) else { return Ok(behind) };
             last = seq;
             page.iter().filter(|event| event.request.as_ref() == Some(&sent.request)).for_each(|event| {

@@ -161,7 +161,7 @@ impl RunPrinter {
 
     /// The words were passed on to a request that cannot go on without an answer: says which.
     pub(super) async fn still_open(&mut self, client: &Client, sent: &Sent) -> Result<CliOutcome, Problem> {
-        let open = client.checkpoints().await?;
+        let open = client.requests().checkpoints().await?;
         if self.form == OutputForm::Text {
             self.say("It waits for an answer first:");
             open.iter().filter(|event| event.request.as_ref() == Some(&sent.request)).for_each(describe);

@@ -14,7 +14,7 @@ pub(super) async fn has_since(
 ) -> Result<bool, Problem> {
     let mut after = seq.unwrap_or(0);
     loop {
-        let page = client.events(&sent.session, after).await?;
+        let page = client.sessions().events(&sent.session, after).await?;
         let counts = |event: &Event| match &event.fact {
             _ if event.request.as_ref() != Some(&sent.request) => false,
             Fact::Request(fact) => is_meant(fact),
@@ -49,7 +49,7 @@ pub(super) async fn is_reopened(client: &Client, sent: &Sent, seq: Option<u64>) 
 
 /// Whether the request has ended for want of a person.
 pub(in crate::cli) async fn is_parked(client: &Client, sent: &Sent) -> Result<bool, Problem> {
-    let job = client.job(&sent.request).await?;
+    let job = client.requests().get(&sent.request).await?;
     Ok(job.is_some_and(|job| matches!(job.state, JobState::Finished(Status::NeedsUser | Status::Limit))))
 }
 
@@ -60,7 +60,7 @@ pub(super) async fn rests_since(client: &Client, sent: &Sent, seq: Option<u64>) 
     if has_since(client, sent, seq, moved, true).await? {
         return Ok(false);
     }
-    Ok(client.job(&sent.request).await?.is_some_and(|job| matches!(job.state, JobState::Finished(_))))
+    Ok(client.requests().get(&sent.request).await?.is_some_and(|job| matches!(job.state, JobState::Finished(_))))
 }
 
 /// What a request is asked that is still worked on: whoever it is asked of may take as long as they like.
@@ -68,23 +68,23 @@ pub(super) async fn asked_of(client: &Client, sent: &Sent) -> Result<Option<Even
     if is_parked(client, sent).await? {
         return Ok(None);
     }
-    Ok(client.checkpoints().await?.into_iter().find(|open| open.request.as_ref() == Some(&sent.request)))
+    Ok(client.requests().checkpoints().await?.into_iter().find(|open| open.request.as_ref() == Some(&sent.request)))
 }
 
 /// What a request before this one is asked, while this one waits for its turn.
 pub(super) async fn held_up_by(client: &Client, sent: &Sent) -> Result<Option<Event>, Problem> {
-    let jobs = client.jobs(false).await?;
+    let jobs = client.requests().list(false).await?;
     let mut waits = jobs.iter().filter(|job| job.request == sent.request && job.state == JobState::Queued);
     if waits.next().is_none() {
         return Ok(None);
     }
     let works = |open: &Event| jobs.iter().any(|job| open.request.as_ref() == Some(&job.request));
     let is_it = |open: &Event| open.session == sent.session && open.request.as_ref() != Some(&sent.request);
-    Ok(client.checkpoints().await?.into_iter().find(|open| is_it(open) && works(open)))
+    Ok(client.requests().checkpoints().await?.into_iter().find(|open| is_it(open) && works(open)))
 }
 
 /// Whether nobody has answered since.
 pub(super) async fn is_open(client: &Client, asked: &Event) -> Result<bool, Problem> {
-    let open = client.checkpoints().await?;
+    let open = client.requests().checkpoints().await?;
     Ok(open.iter().any(|open| open.session == asked.session && open.seq == asked.seq))
 }

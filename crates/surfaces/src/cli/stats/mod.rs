@@ -74,7 +74,7 @@ impl StatsArgs {
             return Ok(CliOutcome::Done);
         }
         let counts = Counts::collect(&client).await?;
-        let space = client.file_space().await?;
+        let space = client.changes().file_space().await?;
         let sum = |of: fn(&FileSpace) -> u64| space.iter().map(of).sum::<u64>();
         let (contents, bytes, packed) = (sum(|s| s.contents), sum(|s| s.bytes), sum(|s| s.packed));
         if self.json {
@@ -97,11 +97,11 @@ impl StatsArgs {
 
 /// Reads every log once. Nothing is counted while work is done, so counting costs nothing then.
 async fn each(client: &Client, mut take: impl FnMut(Option<&RequestId>, &str, &Fact)) -> Result<(), Problem> {
-    for session in client.sessions(None).await? {
+    for session in client.sessions().list(None).await? {
         // What a fork has of its parent is counted there.
         let mut after = session.forked.unwrap_or(0);
         loop {
-            let page = client.events(&session.id, after).await?;
+            let page = client.sessions().events(&session.id, after).await?;
             let Some(last) = page.last().and_then(|event| event.seq) else { break };
             after = last;
             for event in &page {
@@ -124,7 +124,7 @@ impl Counts {
         let mut counts = Self::default();
         let (mut after, mut began, mut ended) = (0, None, Time::from_millis(0));
         loop {
-            let page = client.events(&sent.session, after).await?;
+            let page = client.sessions().events(&sent.session, after).await?;
             let Some(last) = page.last().and_then(|event| event.seq) else { break };
             after = last;
             for event in page.iter().filter(|event| event.request.as_ref() == Some(&sent.request)) {

@@ -123,7 +123,7 @@ async fn words_that_cannot_be_noted_as_sent_are_not_sent() {
         Msg::Failed(problem) => assert!(problem.message.starts_with("The message was not sent"), "{problem:?}"),
         other => panic!("{other:?}"),
     }
-    assert_eq!(person.errands.client.job(&request).await.expect("read"), None);
+    assert_eq!(person.errands.client.requests().get(&request).await.expect("read"), None);
 }
 
 #[tokio::test]
@@ -131,7 +131,7 @@ async fn going_on_by_itself_holds_from_the_next_message_on() {
     let mut person = person(Some("replay/demo"));
     person.errands.run(Cmd::AutoContinue(true));
     let session = person.talk("What is a trim tab?").await;
-    let events = person.errands.client.events(&session, 0).await.expect("read");
+    let events = person.errands.client.sessions().events(&session, 0).await.expect("read");
     let settings = events.iter().find_map(|event| match &event.fact {
         Fact::Request(RequestFact::Received { settings, .. }) => Some(settings.clone()),
         _ => None,

@@ -1,10 +1,12 @@
 //! The trail in the database.
 
+use async_trait::async_trait;
 use rusqlite::{OptionalExtension, Transaction, params};
 use trimtab_vocab::Time;
 
 use super::super::audit::{BEFORE_THE_FIRST, hash_of};
-use super::super::{AuditEntry, AuditKey, AuditLine, Result};
+use super::super::{AuditEntry, AuditKey, AuditLine, AuditStore, Result};
+use super::SqliteStore;
 
 /// Adds to the end of the trail, whichever transaction this is part of.
 pub(super) fn append(tx: &Transaction<'_>, key: Option<AuditKey>, entries: &[AuditEntry], now: Time) -> Result<()> {
@@ -26,7 +28,7 @@ pub(super) fn append(tx: &Transaction<'_>, key: Option<AuditKey>, entries: &[Aud
     Ok(())
 }
 
-pub(super) fn lines(tx: &Transaction<'_>, after: u64, limit: u32) -> Result<Vec<AuditLine>> {
+fn lines(tx: &Transaction<'_>, after: u64, limit: u32) -> Result<Vec<AuditLine>> {
     let mut statement = tx.prepare_cached("SELECT n, line, hash FROM audit WHERE n > ?1 ORDER BY n LIMIT ?2")?;
     let rows = statement.query_map(params![after, limit], |row| {
         Ok(AuditLine { n: row.get(0)?, line: row.get(1)?, hash: row.get(2)? })
@@ -42,4 +44,24 @@ pub(super) fn written(tx: &Transaction<'_>) -> Result<u64> {
         .query_row([], |row| row.get(0))
         .optional()?;
     Ok(count.unwrap_or(0))
+}
+
+#[async_trait]
+impl AuditStore for SqliteStore {
+    async fn audit_lines(&self, after: u64, limit: u32) -> Result<Vec<AuditLine>> {
+        self.read(move |tx| lines(tx, after, limit)).await
+    }
+
+    async fn audit_written(&self) -> Result<u64> {
+        self.read(written).await
+    }
+
+    async fn add_audit(&self, entry: AuditEntry) -> Result<()> {
+        let (key, now) = (self.audit_key, self.clock.now());
+        self.write(move |tx| append(tx, key, &[entry], now)).await
+    }
+
+    fn audit_key(&self) -> Option<AuditKey> {
+        self.audit_key
+    }
 }

@@ -1,13 +1,14 @@
 //! What is remembered beyond sessions, in the database.
 
+use async_trait::async_trait;
 use rusqlite::{OptionalExtension, Transaction, params};
 use trimtab_vocab::{MemoryEntry, MemoryId, Time};
 
 use super::super::memory::{MemoryChange, same};
-use super::super::{AuditKey, Result, StoreError};
-use super::audit;
+use super::super::{AuditKey, RecallStore, Result, StoreError};
+use super::{SqliteStore, audit};
 
-pub(super) fn list(tx: &Transaction<'_>, folder: Option<&str>, limit: u32) -> Result<Vec<MemoryEntry>> {
+fn list(tx: &Transaction<'_>, folder: Option<&str>, limit: u32) -> Result<Vec<MemoryEntry>> {
     let mut statement = tx.prepare_cached(
         "SELECT entry FROM memory WHERE ?1 IS NULL OR folder IS NULL OR folder = ?1 ORDER BY n DESC LIMIT ?2",
     )?;
@@ -17,7 +18,7 @@ pub(super) fn list(tx: &Transaction<'_>, folder: Option<&str>, limit: u32) -> Re
     Ok(entries)
 }
 
-pub(super) fn one(tx: &Transaction<'_>, id: &MemoryId) -> Result<Option<MemoryEntry>> {
+fn one(tx: &Transaction<'_>, id: &MemoryId) -> Result<Option<MemoryEntry>> {
     let text: Option<String> = tx
         .prepare_cached("SELECT entry FROM memory WHERE id = ?1")?
         .query_row([id.as_str()], |row| row.get(0))
@@ -41,7 +42,7 @@ pub(super) fn put(tx: &Transaction<'_>, entry: &MemoryEntry) -> Result<()> {
     Ok(())
 }
 
-pub(super) fn change(
+fn carry_out(
     tx: &Transaction<'_>,
     key: Option<AuditKey>,
     change: MemoryChange,
@@ -61,4 +62,23 @@ pub(super) fn change(
 
 fn read(text: &str) -> Result<MemoryEntry> {
     serde_json::from_str(text).map_err(|error| StoreError::Corrupt(format!("an entry of the memory: {error}")))
+}
+
+#[async_trait]
+impl RecallStore for SqliteStore {
+    async fn memories(&self, folder: Option<&str>, limit: u32) -> Result<Vec<MemoryEntry>> {
+        let folder = folder.map(str::to_owned);
+        self.read(move |tx| list(tx, folder.as_deref(), limit)).await
+    }
+
+    async fn memory(&self, id: &MemoryId) -> Result<Option<MemoryEntry>> {
+        let id = id.clone();
+        self.read(move |tx| one(tx, &id)).await
+    }
+
+    async fn change_memory(&self, change: MemoryChange) -> Result<Option<MemoryEntry>> {
+        let now = self.clock.now();
+        let key = self.audit_key;
+        self.write(move |tx| carry_out(tx, key, change, now)).await
+    }
 }

@@ -1,14 +1,17 @@
 //! A person's tasks in the database: one row each, an index of their words, and the answers to wishes that
 //! may come twice.
 
+use async_trait::async_trait;
 use rusqlite::{OptionalExtension, Transaction, params};
 use trimtab_vocab::{Event, SessionId, Task, TaskId, TaskWrite, Time};
 
 use super::super::tasks::{TaskBook, TaskChange, TaskChanged, TaskKey, TaskWork, tasks_session, words};
-use super::super::{AuditKey, Result, SessionRow, StoreError};
-use super::{audit, insert_events, insert_session, read_event};
+use super::super::{AuditKey, Result, SessionRow, StoreError, TaskStore};
+use super::log::{insert_events, read_event};
+use super::sessions::insert_session;
+use super::{SqliteStore, audit};
 
-pub(super) fn book(tx: &Transaction<'_>, with_log: bool) -> Result<TaskBook> {
+fn book(tx: &Transaction<'_>, with_log: bool) -> Result<TaskBook> {
     let mut book = TaskBook { next: 1, ..TaskBook::default() };
     let mut statement = tx.prepare_cached("SELECT task FROM tasks ORDER BY id")?;
     let mut rows = statement.query([])?;
@@ -33,14 +36,14 @@ pub(super) fn book(tx: &Transaction<'_>, with_log: bool) -> Result<TaskBook> {
     Ok(book)
 }
 
-pub(super) fn one(tx: &Transaction<'_>, id: TaskId) -> Result<Option<Task>> {
+fn one(tx: &Transaction<'_>, id: TaskId) -> Result<Option<Task>> {
     let Ok(id) = i64::try_from(id) else { return Ok(None) };
     let text: Option<String> =
         tx.prepare_cached("SELECT task FROM tasks WHERE id = ?1")?.query_row([id], |row| row.get(0)).optional()?;
     text.as_deref().map(read).transpose()
 }
 
-pub(super) fn search(tx: &Transaction<'_>, text: &str, limit: u32) -> Result<Vec<Task>> {
+fn search(tx: &Transaction<'_>, text: &str, limit: u32) -> Result<Vec<Task>> {
     let words: Vec<String> = words(text).iter().map(|word| format!("\"{word}\"*")).collect();
     if words.is_empty() {
         return Ok(Vec::new());
@@ -54,7 +57,7 @@ pub(super) fn search(tx: &Transaction<'_>, text: &str, limit: u32) -> Result<Vec
     rows.map(|row| read(&row?)).collect()
 }
 
-pub(super) fn change(tx: &Transaction<'_>, audit_key: Option<AuditKey>, change: TaskChange) -> Result<TaskChanged> {
+fn carry_out(tx: &Transaction<'_>, audit_key: Option<AuditKey>, change: TaskChange) -> Result<TaskChanged> {
     let TaskChange { now, key, with_log, work } = change;
     if let Some(key) = &key
         && let Some(known) = known(tx, key, now)?
@@ -129,4 +132,25 @@ fn remember(tx: &Transaction<'_>, key: &TaskKey, answer: &str, now: Time) -> Res
     )?
     .execute([key.most.max(1)])?;
     Ok(())
+}
+
+#[async_trait]
+impl TaskStore for SqliteStore {
+    async fn tasks(&self, with_log: bool) -> Result<TaskBook> {
+        self.read(move |tx| book(tx, with_log)).await
+    }
+
+    async fn task(&self, id: TaskId) -> Result<Option<Task>> {
+        self.read(move |tx| one(tx, id)).await
+    }
+
+    async fn search_tasks(&self, words: &str, limit: u32) -> Result<Vec<Task>> {
+        let words = words.to_owned();
+        self.read(move |tx| search(tx, &words, limit)).await
+    }
+
+    async fn change_tasks(&self, change: TaskChange) -> Result<TaskChanged> {
+        let key = self.audit_key;
+        self.write(move |tx| carry_out(tx, key, change)).await
+    }
 }

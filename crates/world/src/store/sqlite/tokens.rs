@@ -1,11 +1,13 @@
 //! Tokens in the database.
 
+use async_trait::async_trait;
 use rusqlite::{OptionalExtension, Row, Transaction, params};
 use trimtab_vocab::Time;
 
-use super::super::{Result, StoreError, TokenKind, TokenRow};
+use super::super::{AccessStore, Result, StoreError, TokenKind, TokenRow};
+use super::SqliteStore;
 
-pub(super) fn add(tx: &Transaction<'_>, hash: &str, row: &TokenRow) -> Result<()> {
+fn add(tx: &Transaction<'_>, hash: &str, row: &TokenRow) -> Result<()> {
     let now = row.created.millis();
     tx.execute("DELETE FROM tokens WHERE expires <= ?1", [now])?;
     let added = tx.execute(
@@ -29,18 +31,18 @@ fn read(row: &Row<'_>) -> rusqlite::Result<TokenRow> {
     })
 }
 
-pub(super) fn find(tx: &Transaction<'_>, hash: &str) -> Result<Option<TokenRow>> {
+fn find(tx: &Transaction<'_>, hash: &str) -> Result<Option<TokenRow>> {
     Ok(tx.prepare_cached(&format!("{COLUMNS} WHERE hash = ?1"))?.query_row([hash], read).optional()?)
 }
 
-pub(super) fn list(tx: &Transaction<'_>) -> Result<Vec<TokenRow>> {
+fn list(tx: &Transaction<'_>) -> Result<Vec<TokenRow>> {
     let mut statement = tx.prepare(&format!("{COLUMNS} ORDER BY created, name"))?;
     let rows = statement.query_map([], read)?;
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
 /// One token gives way to another, once.
-pub(super) fn exchange(tx: &Transaction<'_>, old: &str, new: &str, row: &TokenRow) -> Result<bool> {
+fn exchange(tx: &Transaction<'_>, old: &str, new: &str, row: &TokenRow) -> Result<bool> {
     let taken = tx.execute(
         "DELETE FROM tokens WHERE hash = ?1 AND kind = ?2 AND (expires IS NULL OR expires > ?3)",
         params![old, TokenKind::Login.name(), row.created.millis()],
@@ -52,6 +54,33 @@ pub(super) fn exchange(tx: &Transaction<'_>, old: &str, new: &str, row: &TokenRo
     Ok(true)
 }
 
-pub(super) fn revoke(tx: &Transaction<'_>, name: &str) -> Result<bool> {
+fn revoke(tx: &Transaction<'_>, name: &str) -> Result<bool> {
     Ok(tx.execute("DELETE FROM tokens WHERE name = ?1", [name])? > 0)
+}
+
+#[async_trait]
+impl AccessStore for SqliteStore {
+    async fn add_token(&self, hash: &str, row: TokenRow) -> Result<()> {
+        let hash = hash.to_owned();
+        self.write(move |tx| add(tx, &hash, &row)).await
+    }
+
+    async fn token(&self, hash: &str) -> Result<Option<TokenRow>> {
+        let hash = hash.to_owned();
+        self.read(move |tx| find(tx, &hash)).await
+    }
+
+    async fn tokens(&self) -> Result<Vec<TokenRow>> {
+        self.read(list).await
+    }
+
+    async fn exchange_token(&self, login: &str, hash: &str, row: TokenRow) -> Result<bool> {
+        let (login, hash) = (login.to_owned(), hash.to_owned());
+        self.write(move |tx| exchange(tx, &login, &hash, &row)).await
+    }
+
+    async fn revoke_token(&self, name: &str) -> Result<bool> {
+        let name = name.to_owned();
+        self.write(move |tx| revoke(tx, &name)).await
+    }
 }

@@ -1,10 +1,11 @@
 //! What sessions were about to write, in the database.
 
+use async_trait::async_trait;
 use rusqlite::{Transaction, params};
 use trimtab_vocab::{FileSet, SessionId};
 
-use super::super::{Result, StoreError};
-use super::read_id;
+use super::super::{Result, StoreError, WritingStore};
+use super::{SqliteStore, read_id};
 
 /// Sets that are kept. They count while a command runs, and in that time no more are written.
 const KEPT: i64 = 1_000;
@@ -27,7 +28,7 @@ pub(super) fn note(tx: &Transaction<'_>, session: &SessionId, sets: &[FileSet], 
     Ok(())
 }
 
-pub(super) fn moving(tx: &Transaction<'_>, folder: &str) -> Result<Vec<SessionId>> {
+fn moving(tx: &Transaction<'_>, folder: &str) -> Result<Vec<SessionId>> {
     let mut statement = tx.prepare_cached(
         "SELECT DISTINCT s.id FROM writings w JOIN sessions s ON s.id = w.session
          WHERE w.moves AND s.folder = ?1
@@ -37,18 +38,18 @@ pub(super) fn moving(tx: &Transaction<'_>, folder: &str) -> Result<Vec<SessionId
     rows.map(|row| Ok(row?)).collect()
 }
 
-pub(super) fn last(tx: &Transaction<'_>) -> Result<u64> {
+fn last(tx: &Transaction<'_>) -> Result<u64> {
     let sql = "SELECT COALESCE((SELECT seq FROM sqlite_sequence WHERE name = 'writings'), 0)";
     Ok(tx.prepare_cached(sql)?.query_row([], |row| row.get(0))?)
 }
 
-pub(super) fn since(tx: &Transaction<'_>, but: &SessionId, after: u64) -> Result<Vec<FileSet>> {
+fn since(tx: &Transaction<'_>, but: &SessionId, after: u64) -> Result<Vec<FileSet>> {
     let mut statement = tx.prepare_cached("SELECT files FROM writings WHERE n > ?1 AND session <> ?2 ORDER BY n")?;
     let rows = statement.query_map(params![after, but.as_str()], |row| row.get::<_, String>(0))?;
     rows.map(|row| set_of(&row?)).collect()
 }
 
-pub(super) fn writings_of(tx: &Transaction<'_>, session: &SessionId) -> Result<Vec<FileSet>> {
+fn writings_of(tx: &Transaction<'_>, session: &SessionId) -> Result<Vec<FileSet>> {
     let mut statement = tx.prepare_cached("SELECT files FROM writings WHERE session = ?1 ORDER BY n")?;
     let rows = statement.query_map([session.as_str()], |row| row.get::<_, String>(0))?;
     rows.map(|row| set_of(&row?)).collect()
@@ -56,6 +57,28 @@ pub(super) fn writings_of(tx: &Transaction<'_>, session: &SessionId) -> Result<V
 
 fn set_of(text: &str) -> Result<FileSet> {
     serde_json::from_str(text).map_err(|error| StoreError::Corrupt(format!("what was written: {error}")))
+}
+
+#[async_trait]
+impl WritingStore for SqliteStore {
+    async fn last_writing(&self) -> Result<u64> {
+        self.read(last).await
+    }
+
+    async fn writings(&self, but: &SessionId, after: u64) -> Result<Vec<FileSet>> {
+        let but = but.clone();
+        self.read(move |tx| since(tx, &but, after)).await
+    }
+
+    async fn own_writings(&self, session: &SessionId) -> Result<Vec<FileSet>> {
+        let session = session.clone();
+        self.read(move |tx| writings_of(tx, &session)).await
+    }
+
+    async fn moving(&self, folder: &str) -> Result<Vec<SessionId>> {
+        let folder = folder.to_owned();
+        self.read(move |tx| moving(tx, &folder)).await
+    }
 }
 
 #[cfg(test)]

@@ -1,14 +1,17 @@
 //! Who may run: leases on sessions, and room among the running requests.
 
 use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
+use async_trait::async_trait;
 use rusqlite::{OptionalExtension, Transaction, params};
 use trimtab_vocab::{RequestId, SessionId};
 
-use super::super::owner::Owner;
-use super::super::{Admission, Claim, Lease, Result, StoreError};
+use super::super::{Admission, Claim, Lease, LeaseStore, Liveness, Result, StoreError};
+use super::SqliteStore;
 
-pub(super) fn claim(tx: &Transaction<'_>, owner: &Owner, session: SessionId) -> Result<Claim> {
+fn claim(tx: &Transaction<'_>, owner: &dyn Liveness, session: SessionId, serves: bool) -> Result<Claim> {
     let known: Option<i64> =
         tx.query_row("SELECT 1 FROM sessions WHERE id = ?1", [session.as_str()], |row| row.get(0)).optional()?;
     if known.is_none() {
@@ -22,7 +25,7 @@ pub(super) fn claim(tx: &Transaction<'_>, owner: &Owner, session: SessionId) -> 
     let token = match holder {
         // A process keeps one actor per session: if it asks again, the one before has failed.
         Some((Some(name), _)) if name != owner.name() && owner.is_alive(&name) => {
-            return Ok(Claim::Held { by: Owner::describe(&name) });
+            return Ok(Claim::Held { by: owner.describe(&name) });
         }
         Some((_, token)) => token + 1,
         None => 1,
@@ -36,12 +39,12 @@ pub(super) fn claim(tx: &Transaction<'_>, owner: &Owner, session: SessionId) -> 
     // What a server has begun, the next one goes on with by itself.
     tx.execute(
         "UPDATE jobs SET running = 0, served = served OR ?2 WHERE session = ?1 AND status IS NULL",
-        params![session.as_str(), owner.serves()],
+        params![session.as_str(), serves],
     )?;
     Ok(Claim::Granted(Lease::new(session, token)))
 }
 
-pub(super) fn admit(tx: &Transaction<'_>, owner: &Owner, request: &RequestId, limit: u32) -> Result<Admission> {
+fn admit(tx: &Transaction<'_>, owner: &dyn Liveness, request: &RequestId, limit: u32) -> Result<Admission> {
     tx.execute(
         "UPDATE jobs SET asked = (SELECT COALESCE(MAX(asked), 0) + 1 FROM jobs) WHERE request = ?1 AND asked IS NULL",
         [request.as_str()],
@@ -63,4 +66,54 @@ pub(super) fn admit(tx: &Transaction<'_>, owner: &Owner, request: &RequestId, li
     }
     tx.execute("UPDATE jobs SET running = 1 WHERE request = ?1", [request.as_str()])?;
     Ok(Admission::Granted)
+}
+
+#[async_trait]
+impl LeaseStore for SqliteStore {
+    async fn claim(&self, session: &SessionId) -> Result<Claim> {
+        let (id, owner) = (session.clone(), Arc::clone(&self.owner));
+        let serves = self.serving.load(Ordering::Relaxed);
+        let claim = self.write_soon(move |tx| claim(tx, owner.as_ref(), id, serves)).await?;
+        if let Claim::Granted(_) = &claim {
+            self.feed.hold(session);
+        }
+        Ok(claim)
+    }
+
+    async fn release(&self, lease: &Lease) -> Result<()> {
+        self.feed.let_go(lease.session());
+        let (lease, owner) = (lease.clone(), Arc::clone(&self.owner));
+        self.write_soon(move |tx| {
+            tx.execute(
+                "UPDATE leases SET owner = NULL WHERE session = ?1 AND token = ?2 AND owner = ?3",
+                params![lease.session().as_str(), lease.token(), owner.name()],
+            )?;
+            Ok(())
+        })
+        .await
+    }
+
+    async fn admit(&self, lease: &Lease, request: &RequestId, limit: u32) -> Result<Admission> {
+        let (lease, request, owner) = (lease.clone(), request.clone(), Arc::clone(&self.owner));
+        self.write_soon(move |tx| {
+            demand_lease(tx, owner.as_ref(), &lease)?;
+            admit(tx, owner.as_ref(), &request, limit)
+        })
+        .await
+    }
+
+    fn serve(&self) {
+        self.serving.store(true, Ordering::Relaxed);
+    }
+}
+
+pub(super) fn demand_lease(tx: &Transaction<'_>, owner: &dyn Liveness, lease: &Lease) -> Result<()> {
+    let holder: Option<(Option<String>, u64)> = tx
+        .prepare_cached("SELECT owner, token FROM leases WHERE session = ?1")?
+        .query_row([lease.session().as_str()], |row| Ok((row.get(0)?, row.get(1)?)))
+        .optional()?;
+    match holder {
+        Some((Some(name), token)) if name == owner.name() && token == lease.token() => Ok(()),
+        _ => Err(StoreError::LeaseLost),
+    }
 }

@@ -1,0 +1,77 @@
+//! What a client can do, by noun. A handle costs nothing: it is the client under another name.
+
+use crate::client::Client;
+
+/// Sessions: made, found, read, renamed, forked, handed off, and deleted.
+#[derive(Clone, Copy)]
+pub struct Sessions<'a>(pub(crate) &'a Client);
+
+/// Requests: how they stand, what they ask, and what a person tells them.
+#[derive(Clone, Copy)]
+pub struct Requests<'a>(pub(crate) &'a Client);
+
+/// What sessions have changed in files, and how that is undone and redone.
+#[derive(Clone, Copy)]
+pub struct SessionChanges<'a>(pub(crate) &'a Client);
+
+/// The images that a session has generated.
+#[derive(Clone, Copy)]
+pub struct ImageGallery<'a>(pub(crate) &'a Client);
+
+/// What is remembered beyond sessions.
+#[derive(Clone, Copy)]
+pub struct Memories<'a>(pub(crate) &'a Client);
+
+/// Standing rules and trusted folders.
+#[derive(Clone, Copy)]
+pub struct Permissions<'a>(pub(crate) &'a Client);
+
+/// Tokens, the audit log, and the state of the store.
+#[derive(Clone, Copy)]
+pub struct Admin<'a>(pub(crate) &'a Client);
+
+/// Stored texts and bytes by name.
+#[derive(Clone, Copy)]
+pub struct Refs<'a>(pub(crate) &'a Client);
+
+impl Client {
+    /// Sessions.
+    pub fn sessions(&self) -> Sessions<'_> {
+        Sessions(self)
+    }
+
+    /// Requests.
+    pub fn requests(&self) -> Requests<'_> {
+        Requests(self)
+    }
+
+    /// What sessions have changed in files.
+    pub fn changes(&self) -> SessionChanges<'_> {
+        SessionChanges(self)
+    }
+
+    /// The images that a session has generated.
+    pub fn gallery(&self) -> ImageGallery<'_> {
+        ImageGallery(self)
+    }
+
+    /// What is remembered beyond sessions.
+    pub fn memory(&self) -> Memories<'_> {
+        Memories(self)
+    }
+
+    /// Standing rules and trusted folders.
+    pub fn permissions(&self) -> Permissions<'_> {
+        Permissions(self)
+    }
+
+    /// Tokens, the audit log, and the state of the store.
+    pub fn admin(&self) -> Admin<'_> {
+        Admin(self)
+    }
+
+    /// Stored texts and bytes by name.
+    pub fn refs(&self) -> Refs<'_> {
+        Refs(self)
+    }
+}

@@ -1,0 +1,89 @@
+//! Requests: how they stand, what they ask, and what a person tells them.
+
+use trimtab_engine::Input;
+use trimtab_vocab::{ChangePart, CheckpointId, Control, Event, Problem, ProblemKind, RequestId, SessionId};
+use trimtab_world::store::{JobRow, NewInput};
+
+use crate::client::{Answered, check_session, store_problem};
+use crate::effects::written;
+use crate::handles::Requests;
+
+impl Requests<'_> {
+    /// Tells a running request what to do; without a request, whichever is running.
+    pub async fn control(
+        self,
+        session: &SessionId,
+        request: Option<RequestId>,
+        action: Control,
+    ) -> Result<(), Problem> {
+        check_session(session)?;
+        self.tell(session, &Input::Controlled { request, action }).await
+    }
+
+    /// Answers what waits for a person.
+    pub async fn answer(self, session: &SessionId, answer: Answered) -> Result<(), Problem> {
+        let Answered { checkpoint, choice, text, by } = answer;
+        let surface = self.0.surface.map(str::to_owned);
+        self.tell(session, &Input::Answered { checkpoint, choice, text, by, surface, instructions: Vec::new() }).await
+    }
+
+    /// Whether these are parts of the change that a checkpoint asks about: files, or hunks of them.
+    pub async fn check_parts(
+        self,
+        session: &SessionId,
+        checkpoint: &CheckpointId,
+        parts: &[ChangePart],
+    ) -> Result<(), Problem> {
+        let folded = self.0.sessions().folded(session).await?;
+        match trimtab_engine::objection_to_part(&folded, checkpoint, parts) {
+            Some(reason) => Err(Problem::new(ProblemKind::Usage, reason).hint(format!(
+                "Nothing was answered. `trimtab diff {checkpoint}` shows the hunks with their numbers."
+            ))),
+            None => Ok(()),
+        }
+    }
+
+    /// Allows these parts of a proposed change, and nothing else of it. What is no part of it is refused, and the
+    /// question stays open.
+    pub async fn apply_parts(
+        self,
+        session: &SessionId,
+        checkpoint: &CheckpointId,
+        parts: Vec<ChangePart>,
+        by: &str,
+    ) -> Result<(), Problem> {
+        self.check_parts(session, checkpoint, &parts).await?;
+        let surface = self.0.surface.map(str::to_owned);
+        self.tell(session, &Input::Chosen { checkpoint: checkpoint.clone(), parts, by: by.into(), surface }).await
+    }
+
+    /// Puts something into a session's inbox and has it taken up. When this returns, it cannot be lost any more.
+    async fn tell(self, session: &SessionId, input: &Input) -> Result<(), Problem> {
+        let input = NewInput { payload: written(input), ..NewInput::default() };
+        self.0.store().enqueue(session, input).await.map_err(store_problem)?;
+        self.0.resume(session);
+        Ok(())
+    }
+
+    /// What waits for a person, in every session: the events that opened it.
+    pub async fn checkpoints(self) -> Result<Vec<Event>, Problem> {
+        self.0.store().checkpoints().await.map_err(store_problem)
+    }
+
+    /// Whether such a wish waits to be taken up; one that stays was left by a process that was killed.
+    pub async fn has_wish(self, session: &SessionId, wish: &Control) -> Result<bool, Problem> {
+        let rows = self.0.store().inbox(session).await.map_err(store_problem)?;
+        let is_it = |payload: &str| matches!(serde_json::from_str(payload), Ok(Input::Controlled { action, .. }) if action == *wish);
+        Ok(rows.iter().any(|row| is_it(&row.payload)))
+    }
+
+    /// Requests, newest first: the unfinished ones, or all.
+    pub async fn list(self, all: bool) -> Result<Vec<JobRow>, Problem> {
+        self.0.store().jobs(all).await.map_err(store_problem)
+    }
+
+    /// How one request stands; none if it was never taken in.
+    pub async fn get(self, request: &RequestId) -> Result<Option<JobRow>, Problem> {
+        self.0.store().job(request).await.map_err(store_problem)
+    }
+}

@@ -1,0 +1,135 @@
+//! Logs in memory, and news of them.
+
+use async_trait::async_trait;
+use std::time::Duration;
+
+use trimtab_vocab::{CallId, Event, SessionId};
+use trimtab_world::store::{ChangeFeed, Commit, Lease, LogStore, Result, StoreError};
+
+use super::{MemoryStore, State};
+
+/// How often a process looks for what others wrote.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+
+#[async_trait]
+impl LogStore for MemoryStore {
+    async fn commit(&self, lease: &Lease, commit: Commit) -> Result<()> {
+        self.write(|state, owner| {
+            state.demand(owner, lease)?;
+            let id = lease.session();
+            let log = state.events.entry(id.clone()).or_default();
+            for event in commit.events {
+                let expected = log.last().and_then(|last| last.seq).unwrap_or(0) + 1;
+                if event.seq != Some(expected) {
+                    let complaint = format!("{id}: {:?} follows {}", event.seq, expected - 1);
+                    state.broken.push(complaint);
+                    return Err(StoreError::Corrupt("a gap".into()));
+                }
+                log.push(event);
+            }
+            let before = state.inbox.len();
+            state.inbox.retain(|(input, session, _)| !(session == id && commit.consumed.contains(input)));
+            if before - state.inbox.len() != commit.consumed.len() {
+                state.complain(format!("{id}: an input was taken up twice"));
+            }
+            state.texts.extend(commit.keeps);
+            if let Some(needed) = &commit.keep_only {
+                let prefix = format!("file-{id}-");
+                state.bytes.retain(|key, _| !key.as_str().starts_with(&prefix) || needed.contains(key));
+            }
+            state.change_rules(commit.rules, Some(id));
+            for entry in commit.remembered {
+                state.remember(entry);
+            }
+            state.put_audit(&commit.audit);
+            match commit.moving {
+                true if !commit.writing.is_empty() => drop(state.moving.insert(id.clone())),
+                true => {}
+                false => drop(state.moving.remove(id)),
+            }
+            for set in commit.writing {
+                state.last_writing += 1;
+                state.writings.push((state.last_writing, id.clone(), set));
+            }
+            for call in commit.closed_calls {
+                state.partials.remove(&(id.clone(), call));
+            }
+            for (request, status) in commit.finished {
+                if let Some(job) = state.jobs.get_mut(&request) {
+                    (job.status, job.running) = (Some(status), false);
+                }
+            }
+            for request in commit.reopened {
+                if let Some(job) = state.jobs.get_mut(&request) {
+                    (job.status, job.asked) = (None, None);
+                }
+            }
+            state.checkpoints.extend(commit.opened);
+            for id in commit.resolved {
+                state.checkpoints.remove(&id);
+            }
+            for request in &commit.closed {
+                state.checkpoints.retain(|_, event| event.request.as_ref() != Some(request));
+            }
+            for child in commit.children {
+                if state.sessions.contains_key(&child.row.id) {
+                    state.complain(format!("{}: was made twice", child.row.id));
+                }
+                state.put_child(child);
+            }
+            if let (Some(title), Some(row)) = (commit.title, state.sessions.get_mut(id)) {
+                row.title = title;
+            }
+            Ok(())
+        })
+        .await
+    }
+
+    async fn append_partial(&self, lease: &Lease, call: &CallId, text: &str) -> Result<()> {
+        self.write(|state, owner| {
+            state.demand(owner, lease)?;
+            state.partials.entry((lease.session().clone(), call.clone())).or_default().push_str(text);
+            Ok(())
+        })
+        .await
+    }
+
+    async fn partials(&self, session: &SessionId) -> Result<Vec<(CallId, String)>> {
+        self.operate(|state, _| {
+            let mine = state.partials.iter().filter(|((of, _), _)| of == session);
+            Ok(mine.map(|((_, call), text)| (call.clone(), text.clone())).collect())
+        })
+        .await
+    }
+
+    async fn events(&self, session: &SessionId, after: u64, limit: u32) -> Result<Vec<Event>> {
+        self.operate(|state, _| {
+            let log = state.events.get(session).map(Vec::as_slice).unwrap_or_default();
+            Ok(log.iter().skip(after as usize).take(limit as usize).cloned().collect())
+        })
+        .await
+    }
+
+    async fn last_seq(&self, session: &SessionId) -> Result<u64> {
+        self.operate(|state, _| Ok(state.events.get(session).map_or(0, |log| log.len() as u64))).await
+    }
+}
+
+#[async_trait]
+impl ChangeFeed for MemoryStore {
+    async fn changed(&self, since: Option<u64>) -> Result<u64> {
+        loop {
+            if since.is_some() {
+                tokio::time::sleep(LOOK_EVERY).await;
+            }
+            // As SQLite has it: what one wrote oneself does not count.
+            let version = |state: &mut State, owner| {
+                Ok(state.writes.iter().filter(|(by, _)| **by != owner).map(|(_, n)| n).sum())
+            };
+            let version: u64 = self.operate(version).await?;
+            if Some(version) != since {
+                return Ok(version);
+            }
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! News of other processes: SQLite tells that there are some, but only to those who look.
+
+use std::collections::HashSet;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use tokio::time::{Instant, sleep_until};
+use trimtab_vocab::SessionId;
+
+use super::super::{ChangeFeed, Result};
+use super::SqliteStore;
+
+/// How often to look.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+/// How often once nothing was written for a while: a screen that somebody left open must cost next to nothing, and
+/// this is still quick enough for a person.
+const LOOK_SELDOM: Duration = Duration::from_millis(250);
+/// Looks in vain after which it looks less often.
+const IN_VAIN: u32 = 100;
+
+/// All who wait in this process look together, because one look answers all of them.
+#[derive(Debug, Default)]
+pub(super) struct Feed {
+    last: tokio::sync::Mutex<Option<(Instant, u64)>>,
+    /// Sessions that this process runs: while there are any, somebody may want to stop them at once.
+    held: Mutex<HashSet<SessionId>>,
+}
+
+impl Feed {
+    pub(super) fn hold(&self, session: &SessionId) {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner).insert(session.clone());
+    }
+
+    pub(super) fn let_go(&self, session: &SessionId) {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner).remove(session);
+    }
+
+    fn pause(&self, looks: u32) -> Duration {
+        let is_idle = self.held.lock().unwrap_or_else(PoisonError::into_inner).is_empty();
+        if is_idle && looks >= IN_VAIN { LOOK_SELDOM } else { LOOK_EVERY }
+    }
+}
+
+impl SqliteStore {
+    /// Looks, unless somebody else has looked since `before`.
+    async fn look(&self, before: Option<Instant>) -> Result<u64> {
+        let mut last = self.feed.last.lock().await;
+        if let Some((at, version)) = *last
+            && before.is_some_and(|before| at > before)
+        {
+            return Ok(version);
+        }
+        let at = Instant::now();
+        let look = |connection: &mut rusqlite::Connection| {
+            Ok(connection.query_row("PRAGMA data_version", [], |row| row.get(0))?)
+        };
+        let version = self.writer.run(look).await?;
+        *last = Some((at, version));
+        Ok(version)
+    }
+}
+
+#[async_trait]
+impl ChangeFeed for SqliteStore {
+    async fn changed(&self, since: Option<u64>) -> Result<u64> {
+        if since.is_none() {
+            return self.look(None).await;
+        }
+        let mut looks = 0;
+        loop {
+            let before = self.feed.last.lock().await.map_or_else(Instant::now, |(at, _)| at);
+            sleep_until(before + self.feed.pause(looks)).await;
+            let version = self.look(Some(before)).await?;
+            if Some(version) != since {
+                return Ok(version);
+            }
+            looks += 1;
+        }
+    }
+}

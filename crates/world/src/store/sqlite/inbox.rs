@@ -1,0 +1,64 @@
+//! The inbox in the database.
+
+use std::sync::atomic::Ordering;
+
+use async_trait::async_trait;
+use rusqlite::{Transaction, params};
+use trimtab_vocab::{SessionId, Time};
+
+use super::super::{InboxStore, InputRow, NewInput, Result, StoreError};
+use super::SqliteStore;
+use super::blobs::insert_texts;
+
+#[async_trait]
+impl InboxStore for SqliteStore {
+    async fn enqueue(&self, session: &SessionId, input: NewInput) -> Result<()> {
+        let (session, now, served) = (session.clone(), self.clock.now(), self.serving.load(Ordering::Relaxed));
+        self.write(move |tx| {
+            let known = tx
+                .prepare_cached("UPDATE sessions SET updated = COALESCE(?2, updated) WHERE id = ?1")?
+                .execute(params![session.as_str(), (!input.housekeeping).then_some(now.millis())])?;
+            if known == 0 {
+                return Err(StoreError::NoSession);
+            }
+            insert_input(tx, &session, &input, now, served)
+        })
+        .await
+    }
+
+    async fn inbox(&self, session: &SessionId) -> Result<Vec<InputRow>> {
+        let session = session.clone();
+        // Read where it is written: an owner must see what it has just put there itself.
+        self.writer
+            .run(move |connection| {
+                let mut statement =
+                    connection.prepare_cached("SELECT id, payload FROM inbox WHERE session = ?1 ORDER BY id")?;
+                let rows = statement
+                    .query_map([session.as_str()], |row| Ok(InputRow { id: row.get(0)?, payload: row.get(1)? }))?;
+                Ok(rows.collect::<rusqlite::Result<_>>()?)
+            })
+            .await
+    }
+}
+
+pub(super) fn insert_input(
+    tx: &Transaction<'_>,
+    session: &SessionId,
+    input: &NewInput,
+    now: Time,
+    served: bool,
+) -> Result<()> {
+    tx.prepare_cached("INSERT INTO inbox (session, payload) VALUES (?1, ?2)")?
+        .execute([session.as_str(), &input.payload])?;
+    if let Some(job) = &input.job {
+        let added = tx
+            .prepare_cached(
+                "INSERT OR IGNORE INTO jobs (request, session, text, created, served) VALUES (?1, ?2, ?3, ?4, ?5)",
+            )?
+            .execute(params![job.request.as_str(), session.as_str(), job.text, now.millis(), served])?;
+        if added == 0 {
+            return Err(StoreError::Taken);
+        }
+    }
+    insert_texts(tx, session, &input.keeps)
+}

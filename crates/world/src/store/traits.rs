@@ -1,0 +1,217 @@
+//! What a store does, by noun. [`Store`] is the sum, and what the rest of the program holds.
+//!
+//! Methods are atomic and durable when they return; a future that is dropped early leaves the whole of its work done or
+//! none of it. Who owns and runs what (`claim`, `release`, `admit`) and steps on the way
+//! ([`Commit::relaxed_durability`]) survive any end of the process, but perhaps not one of the machine: nobody could
+//! make use of them then. Nothing durable is ever without what came before it.
+
+use async_trait::async_trait;
+use trimtab_vocab::{CallId, Event, FileSet, MemoryEntry, MemoryId, RefKey, RequestId, SessionId, Task, TaskId};
+
+use super::{
+    Admission, AuditEntry, AuditKey, AuditLine, Claim, Commit, FileSpace, InputRow, JobRow, Lease, MemoryChange,
+    NewInput, Result, RuleChange, SeededSession, SessionQuery, SessionRow, StoreError, TaskBook, TaskChange,
+    TaskChanged, TokenRow,
+};
+
+/// Sessions as rows.
+#[async_trait]
+pub trait SessionStore: Send + Sync {
+    /// Makes a session with its first inputs.
+    async fn create_session(&self, row: SessionRow, inputs: Vec<NewInput>) -> Result<()>;
+    /// Makes a session that begins with a log. [`StoreError::Taken`] when its name is in use; then nothing was done.
+    async fn create_child(&self, child: SeededSession) -> Result<()>;
+    /// One session.
+    async fn session(&self, id: &SessionId) -> Result<Option<SessionRow>>;
+    /// All sessions, those first that were used last, and of these the youngest; of one folder if it is given.
+    async fn sessions(&self, folder: Option<&str>) -> Result<Vec<SessionRow>>;
+    /// Those among them in which somebody said or was told what is looked for.
+    async fn search(&self, folder: Option<&str>, wanted: SessionQuery) -> Result<Vec<SessionRow>>;
+    /// Forgets a session and every text only it had. Refused while somebody runs it, and when its log has grown
+    /// beyond `seen`. The session that was handed off to it, if there is one, gets `tell` as an input, and becomes
+    /// the parent of those that it was handed off to itself. Forks have nothing to do with that.
+    async fn delete_session(&self, id: &SessionId, seen: u64, tell: NewInput) -> Result<()>;
+}
+
+/// Inputs that wait for the owner of a session.
+#[async_trait]
+pub trait InboxStore: Send + Sync {
+    /// Puts an input into a session's inbox, from anywhere. [`StoreError::Taken`] when it begins a request whose
+    /// name is in use; then nothing was done.
+    async fn enqueue(&self, session: &SessionId, input: NewInput) -> Result<()>;
+    /// The inputs that wait, in order of arrival.
+    async fn inbox(&self, session: &SessionId) -> Result<Vec<InputRow>>;
+}
+
+/// Who may run what: owners of sessions, and room among the running requests. Which owners are alive, a store
+/// asks its [`super::Liveness`].
+#[async_trait]
+pub trait LeaseStore: Send + Sync {
+    /// Asks to own a session. Whoever asks again gets a new lease, and its old one is void.
+    async fn claim(&self, session: &SessionId) -> Result<Claim>;
+    /// Gives a session back.
+    async fn release(&self, lease: &Lease) -> Result<()>;
+    /// Asks for room among at most `limit` running requests.
+    async fn admit(&self, lease: &Lease, request: &RequestId, limit: u32) -> Result<Admission>;
+    /// From now on this process is a server: what comes to it and what it runs is marked as its own.
+    fn serve(&self) {}
+}
+
+/// Facts, and what has come of the replies that are no facts yet.
+#[async_trait]
+pub trait LogStore: Send + Sync {
+    /// Makes a step durable.
+    async fn commit(&self, lease: &Lease, commit: Commit) -> Result<()>;
+    /// Adds to what has come of a call's reply.
+    async fn append_partial(&self, lease: &Lease, call: &CallId, text: &str) -> Result<()>;
+    /// What has come of the replies of calls that are not closed.
+    async fn partials(&self, session: &SessionId) -> Result<Vec<(CallId, String)>>;
+    /// Facts after `after`, in order, at most `limit` of them.
+    async fn events(&self, session: &SessionId, after: u64, limit: u32) -> Result<Vec<Event>>;
+    /// The number of its last fact; 0 before the first.
+    async fn last_seq(&self, session: &SessionId) -> Result<u64>;
+}
+
+/// Requests as lists show them, and what they ask a person.
+#[async_trait]
+pub trait JobStore: Send + Sync {
+    /// Requests, newest first; unfinished ones only, or all.
+    async fn jobs(&self, all: bool) -> Result<Vec<JobRow>>;
+    /// One request, if it was ever taken in.
+    async fn job(&self, request: &RequestId) -> Result<Option<JobRow>>;
+    /// Whether a session has a request that has not ended.
+    async fn has_open_request(&self, session: &SessionId) -> Result<bool>;
+    /// What waits for a person, oldest first, each as the event that opened it.
+    async fn checkpoints(&self) -> Result<Vec<Event>>;
+}
+
+/// Bytes by name, each stored once.
+#[async_trait]
+pub trait BlobStore: Send + Sync {
+    /// Stores bytes under a name, outside of any step: what they are is settled by a later one.
+    async fn keep(&self, session: &SessionId, key: &RefKey, bytes: Vec<u8>) -> Result<()> {
+        self.keep_all(session, vec![(key.clone(), bytes)]).await
+    }
+    /// Stores many, all of them or none.
+    async fn keep_all(&self, session: &SessionId, keeps: Vec<(RefKey, Vec<u8>)>) -> Result<()>;
+    /// What sessions hold of files that were read or written, for undo.
+    async fn file_space(&self) -> Result<Vec<FileSpace>>;
+    /// The names of all that a session has stored, in no order.
+    async fn ref_keys(&self, session: &SessionId) -> Result<Vec<RefKey>>;
+    /// Stored bytes; only those of a session, if one is given.
+    async fn bytes(&self, session: Option<&SessionId>, key: &RefKey) -> Result<Option<Vec<u8>>>;
+    /// A stored text.
+    async fn text(&self, key: &RefKey) -> Result<Option<String>> {
+        let bytes = self.bytes(None, key).await?;
+        let broken = |_| StoreError::Corrupt("a stored text is no text".into());
+        bytes.map(|bytes| String::from_utf8(bytes).map_err(broken)).transpose()
+    }
+}
+
+/// Files that sessions are about to write.
+#[async_trait]
+pub trait WritingStore: Send + Sync {
+    /// The number of the last set of files that any session was about to write.
+    async fn last_writing(&self) -> Result<u64>;
+    /// The sets after that one which sessions other than this were about to write, in order. Only the latest are kept:
+    /// they count while a command runs.
+    async fn writings(&self, but: &SessionId, after: u64) -> Result<Vec<FileSet>>;
+    /// The sets that this session was about to write, as far as they are kept.
+    async fn own_writings(&self, session: &SessionId) -> Result<Vec<FileSet>>;
+    /// Sessions of a folder that have nothing else to do and were moving their history when they were last heard of.
+    async fn moving(&self, folder: &str) -> Result<Vec<SessionId>>;
+}
+
+/// A person's standing decisions.
+#[async_trait]
+pub trait RuleStore: Send + Sync {
+    /// A person's standing decisions, oldest first.
+    async fn rules(&self) -> Result<Vec<String>>;
+    /// Makes or removes some, and tells the sessions that have something to do or to ask.
+    async fn change_rules(&self, change: RuleChange) -> Result<()>;
+}
+
+/// What is remembered beyond sessions.
+#[async_trait]
+pub trait RecallStore: Send + Sync {
+    /// What is remembered beyond sessions, oldest first: the latest `limit` of what holds in a folder, or of all.
+    async fn memories(&self, folder: Option<&str>, limit: u32) -> Result<Vec<MemoryEntry>>;
+    /// One such thing.
+    async fn memory(&self, id: &MemoryId) -> Result<Option<MemoryEntry>>;
+    /// Adds, edits or deletes one; as it is then, or was until it was deleted. Nothing if there is none.
+    async fn change_memory(&self, change: MemoryChange) -> Result<Option<MemoryEntry>>;
+}
+
+/// A person's tasks.
+#[async_trait]
+pub trait TaskStore: Send + Sync {
+    /// A person's tasks; with their log, if it is wanted.
+    async fn tasks(&self, with_log: bool) -> Result<TaskBook>;
+    /// One of them.
+    async fn task(&self, id: TaskId) -> Result<Option<Task>>;
+    /// Those that have all these words, or words that begin so, in title, notes or tags; the best first.
+    async fn search_tasks(&self, words: &str, limit: u32) -> Result<Vec<Task>>;
+    /// Changes tasks: one transaction from the first look at them to the answer that is kept under the key.
+    async fn change_tasks(&self, change: TaskChange) -> Result<TaskChanged>;
+}
+
+/// The audit trail.
+#[async_trait]
+pub trait AuditStore: Send + Sync {
+    /// Lines of the trail after the `after`th, in order, at most `limit` of them. What is added to it goes with what
+    /// it tells of: a [`Commit`], a change of tasks or of what is remembered.
+    async fn audit_lines(&self, after: u64, limit: u32) -> Result<Vec<AuditLine>>;
+    /// How many lines were ever written.
+    async fn audit_written(&self) -> Result<u64>;
+    /// Adds a line about something that is told nowhere else.
+    async fn add_audit(&self, entry: AuditEntry) -> Result<()>;
+    /// The key that the lines are chained with; nothing: there is none.
+    fn audit_key(&self) -> Option<AuditKey> {
+        None
+    }
+}
+
+/// Tokens, known by the hashes of their secrets.
+#[async_trait]
+pub trait AccessStore: Send + Sync {
+    /// Makes a token known by the hash of its secret. [`StoreError::Taken`] when the name is in use.
+    async fn add_token(&self, hash: &str, row: TokenRow) -> Result<()>;
+    /// The token with this hash, whether or not it still holds.
+    async fn token(&self, hash: &str) -> Result<Option<TokenRow>>;
+    /// All of them, oldest first.
+    async fn tokens(&self) -> Result<Vec<TokenRow>>;
+    /// Puts another token in the place of a login, which is then used up. Whether there was one that holds.
+    async fn exchange_token(&self, login: &str, hash: &str, row: TokenRow) -> Result<bool>;
+    /// Forgets a token; whether there was one.
+    async fn revoke_token(&self, name: &str) -> Result<bool>;
+}
+
+/// News of what other processes write.
+#[async_trait]
+pub trait ChangeFeed: Send + Sync {
+    /// Waits until another process has written something since the moment that `since` names, and names the present
+    /// one. With `None` it answers at once. It may answer without news, but never misses any; whoever gives up waiting
+    /// loses nothing. What this process writes itself does not count.
+    async fn changed(&self, since: Option<u64>) -> Result<u64>;
+}
+
+/// Where everything is kept.
+#[async_trait]
+pub trait Store:
+    SessionStore
+    + InboxStore
+    + LeaseStore
+    + LogStore
+    + JobStore
+    + BlobStore
+    + WritingStore
+    + RuleStore
+    + RecallStore
+    + TaskStore
+    + AuditStore
+    + AccessStore
+    + ChangeFeed
+{
+    /// Looks for damage; says what it finds.
+    async fn check(&self) -> Result<Vec<String>>;
+}
