@@ -15,7 +15,7 @@ mod tests;
 
 use serde_json::{Map, Value};
 use trimtab_vocab::event::{CheckpointKind, Choice, RequestFact, Status};
-use trimtab_vocab::{Approve, StopReason};
+use trimtab_vocab::{Approve, Purpose, StopReason};
 
 use crate::record::{Checkpoint, CheckpointSubject, FlowState, RunningRequest};
 use crate::step::Transition;
@@ -102,9 +102,9 @@ pub(crate) fn may_rest(step: &Transition<'_>) -> bool {
     step.session.active().is_some_and(|active| active.flow.running().is_none())
 }
 
-/// What a call is for, if not for the turn itself.
-pub(crate) fn purpose(active: &RunningRequest) -> Option<&'static str> {
-    (active.flow.stand == FlowState::Compiling).then_some(conversation::PURPOSE)
+/// What the next call of the turn is for.
+pub(crate) fn purpose(active: &RunningRequest) -> Purpose {
+    if active.flow.stand == FlowState::Compiling { Purpose::Requirements } else { Purpose::Turn }
 }
 
 /// The model has said all it wants to say. Whether something else follows than the answer.

@@ -13,7 +13,7 @@ use trimtab_vocab::event::{
 };
 use trimtab_vocab::{
     Answer, CallId, Fault, GeneratedImage, ImageBatch, ImageFact, ImageId, MadePicture, PicturePlan, PictureWish,
-    Problem, ProblemKind, RequestId, Retry, Time, Usage,
+    Problem, ProblemKind, Purpose, RequestId, Retry, Time, Usage,
 };
 
 use crate::intake::References;
@@ -28,8 +28,6 @@ pub use count::count;
 pub(crate) const DRAW: &str = "draw_image";
 /// The tool that saves them.
 pub(crate) const SAVE: &str = "save_images";
-/// What a call that writes prompts is for.
-pub(crate) const PURPOSE: &str = "image.prompts";
 /// Pictures of one request at most.
 pub const MOST: u32 = 10;
 
@@ -136,7 +134,7 @@ pub(crate) fn call(step: &mut Transition<'_>) {
         return given_up(step);
     }
     step.emit(Some(&request), StageFact { stage: Stage::Planning, label: "Writing the prompts...".into() });
-    turn::send(step, prompt, Some(PURPOSE));
+    turn::send(step, prompt, Purpose::ImagePrompts);
 }
 
 /// One prompt serves for all of them where they are to be variants.

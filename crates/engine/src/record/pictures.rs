@@ -101,7 +101,6 @@ impl Session {
         let Some(active) = &mut self.active else { return };
         let wish =
             |(number, input)| ToolCall { id: format!("{tool}-{number}"), name: tool.to_owned(), input, broken: None };
-        active.prompting = false;
         active.batch = Batch::new(&call, (1..).zip(inputs).map(wish)).map(Batch::of_pictures);
         active.phase = Phase::Replied;
     }

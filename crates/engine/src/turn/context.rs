@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use trimtab_vocab::event::{BannerFact, ContextFact, Level, LoadedFile, Stage, StageFact};
-use trimtab_vocab::{Message, ModelFacts, Part, Prompt, RefKey, Request, Role};
+use trimtab_vocab::{Message, ModelFacts, Part, Prompt, Purpose, RefKey, Request, Role};
 
 use super::{budget, guard, next, prompt};
 use crate::flow;
@@ -116,7 +116,7 @@ fn tail_start(session: &Session, room: u64) -> usize {
     at.min(if parts(last) { last.saturating_sub(1) } else { last })
 }
 
-/// Makes the next call that the summary needs.
+/// Makes the next call that the summary needs, or ends it where all of it is summed up.
 pub(super) fn call(step: &mut Transition<'_>) {
     let Some(active) = step.session.active() else { return };
     let Some(compressing) = &active.compressing else { return };
@@ -139,7 +139,7 @@ pub(super) fn call(step: &mut Transition<'_>) {
     if let budget::BudgetVerdict::TooDear(_) = budget::allow(step.session, &prompt) {
         return give_up(step);
     }
-    super::send(step, prompt, Some("summary"));
+    super::send(step, prompt, Purpose::Summary);
 }
 
 /// Who does small work behind the scenes.
@@ -219,11 +219,6 @@ fn transcript(messages: &[Arc<Message>], for_summary: bool) -> String {
 
 fn archived_line(text: &str) -> &str {
     text.lines().rev().find(|line| guard::is_archived(line)).unwrap_or_default()
-}
-
-/// A part, or the whole, is summed up.
-pub(super) fn summarized(step: &mut Transition<'_>) {
-    call(step);
 }
 
 /// Nobody could sum it up: the first words of each message stand for it. The source is stored anyway.

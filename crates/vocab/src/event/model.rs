@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Answer, CallId, Message, Problem, RefKey, StopReason, Usage};
+use crate::{Answer, CallId, Message, Problem, Purpose, RefKey, StopReason, Usage};
 
 /// A model was called.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -19,8 +19,9 @@ pub enum ModelFact {
         /// Which try it is, from 1.
         attempt: u32,
         /// What it is for, if not for the turn itself: `summary` and the like.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        purpose: Option<String>,
+        #[serde(default, skip_serializing_if = "Purpose::is_turn")]
+        #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
+        purpose: Purpose,
     },
     /// It came to nothing.
     #[serde(rename = "model.failed")]
