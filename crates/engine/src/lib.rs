@@ -32,6 +32,7 @@ mod step;
 pub mod tasks;
 pub mod terminal;
 pub mod tokens;
+mod tools;
 pub mod turn;
 
 pub use input::{Compared, Input, Interrupted, Narrowed, NoEffect, Partial, Prepared, Ran, RewindPreview};

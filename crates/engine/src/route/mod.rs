@@ -16,7 +16,7 @@ use trimtab_vocab::{Message, Mode, Prompt, Purpose, Request, Role, Routing};
 use crate::intake;
 use crate::record::Session;
 use crate::step::Transition;
-use crate::turn::tools::ToolOffer;
+use crate::tools::ToolOffer;
 use crate::turn::{self, budget};
 
 /// Turns of the conversation that the router sees.

@@ -15,6 +15,7 @@ use crate::flow;
 use crate::record::{Compressing, Session};
 use crate::step::Transition;
 use crate::tokens::estimate;
+use crate::tools;
 
 /// Opens a summary.
 pub const SUMMARY: &str = "[CONVERSATION SUMMARY]";
@@ -61,7 +62,7 @@ fn reserve(facts: &ModelFacts, wanted: u32) -> u64 {
 
 /// How much of the window the next prompt takes, and how much it may take.
 pub(super) fn room(session: &Session, prompt: &Prompt, facts: &ModelFacts) -> (u64, u64) {
-    let tools = super::tools::weight(&prompt.tools);
+    let tools = tools::registry().weight(&prompt.tools);
     let unsent =
         session.active().and_then(|active| active.unsent()).map_or(0, |words| crate::record::weight_of(&words));
     let used = session.conversation_tokens() + unsent + estimate(&prompt.system) + tools;

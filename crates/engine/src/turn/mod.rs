@@ -22,7 +22,6 @@ pub(crate) mod retry;
 pub mod series;
 pub(crate) mod structured;
 pub(crate) mod title;
-pub(crate) mod tools;
 mod watched;
 
 use serde_json::json;
@@ -39,7 +38,7 @@ use crate::flow::{self, conversation};
 use crate::record::{Phase, RequestKind, RunningRequest};
 use crate::step::Transition;
 use crate::{
-    Effect, Input, Interrupted, Partial, assistant, handoff, history, intake, memory, permit, pictures, route,
+    Effect, Input, Interrupted, Partial, assistant, handoff, history, intake, memory, permit, pictures, route, tools,
 };
 
 pub use context::SUMMARY;

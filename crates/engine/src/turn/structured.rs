@@ -23,7 +23,7 @@ use crate::record::{CheckpointSubject, FlowState, RunningRequest};
 use crate::route;
 use crate::step::Transition;
 use crate::tokens::estimate;
-use crate::turn::tools::ToolOffer;
+use crate::tools::ToolOffer;
 
 /// What the model is told about the form of its answer.
 pub(super) const FORM: &str = r#"You are Trimtab, a copilot for people who work with files, commands and tasks. Be brief; say when you are not sure.

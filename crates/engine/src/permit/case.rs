@@ -1,0 +1,281 @@
+//! One case before the permit: what the action is about, what guards that, and what rules and settings say of it.
+
+use trimtab_vocab::event::RouteDecision;
+use trimtab_vocab::{Applying, Approval, ApprovalClass, ControlFile, Rule, RuleVerdict};
+
+use super::deeds::{self, Deed};
+use super::{
+    Guard, OUTSIDE, OWN, PLAN_MODE, Permit, Prospect, Ruling, UNREAD, allowed_by_prefix, by_rule, guard, guard_in,
+    is_broad, plain, policy, runs_automatically, secret_in,
+};
+use crate::ProposedChange;
+use crate::proposal::command::{self, CommandDecision, CommandVerdict};
+use crate::record::{RunningRequest, Session};
+use crate::tools::{ToolAction, remark};
+
+/// What an action is about, in the words of rules.
+pub(super) struct Subject {
+    tool: &'static str,
+    /// What the tool is used on.
+    on: String,
+    /// Every file that is named. Rules name files without detours, and `docs/*` must not allow `docs/../.env`.
+    places: Vec<String>,
+}
+
+impl Subject {
+    /// None: the action needs no permission.
+    pub(super) fn new(action: &ToolAction, folder: Option<&str>) -> Option<Self> {
+        let of_files = |tool: &'static str, places: Vec<String>| {
+            let on = places.first().cloned().unwrap_or_default();
+            Some(Self { tool, on, places })
+        };
+        match action {
+            ToolAction::Look(look) => of_files("read_file", vec![plain(secret_in(look)?, folder)]),
+            ToolAction::Change(change) => {
+                let tool = match change {
+                    ProposedChange::Delete { .. } => deeds::DELETE,
+                    ProposedChange::Move { .. } => deeds::MOVE,
+                    ProposedChange::Edit(_) | ProposedChange::Save { .. } => deeds::EDIT,
+                };
+                of_files(tool, change.paths().iter().map(|path| plain(path, folder)).collect())
+            }
+            ToolAction::Fetch { host, .. } => Some(Self { tool: "fetch_url", on: host.clone(), places: Vec::new() }),
+            ToolAction::Run { command, outside, .. } => {
+                let tool = if outside.is_some() { OUTSIDE } else { "run_command" };
+                Some(Self { tool, on: command.trim().to_owned(), places: Vec::new() })
+            }
+            ToolAction::Stored { .. }
+            | ToolAction::Steps(_)
+            | ToolAction::Plan(_)
+            | ToolAction::Ask { .. }
+            | ToolAction::Draw { .. } => None,
+        }
+    }
+}
+
+/// An action that needs a permission, and what is known of it.
+pub(super) struct Case<'a> {
+    session: &'a Session,
+    active: &'a RunningRequest,
+    action: &'a ToolAction,
+    subject: Subject,
+    guard: Option<Guard>,
+    /// A file would be lost that the model has never read.
+    unread: bool,
+    /// What an edit does besides editing.
+    also: Vec<Deed>,
+    class: ApprovalClass,
+    /// What the policy says of a command.
+    verdict: Option<CommandVerdict>,
+    /// A yes to it is a yes to this one time: it is a command that deletes, and no setting says otherwise.
+    is_once: bool,
+}
+
+impl<'a> Case<'a> {
+    /// None: the action needs no permission.
+    pub(super) fn new(
+        session: &'a Session,
+        active: &'a RunningRequest,
+        action: &'a ToolAction,
+        prospect: Prospect<'_>,
+    ) -> Option<Self> {
+        let folder = session.folder();
+        let settings = &active.request.settings;
+        let subject = Subject::new(action, folder)?;
+        let broad = folder.is_some_and(|folder| is_broad(folder, &settings.machine));
+        let guard = match prospect.versions.is_empty() {
+            true => subject.places.iter().find_map(|place| guard_in(place, broad)),
+            false => Some(Guard::Control(ControlFile::Versions)),
+        };
+        let unread = deeds::destroys_unread(session, action, prospect.writes);
+        let also = deeds::besides_editing(action, prospect.writes, folder);
+        let class = class_of(action, guard, unread, empties(&also));
+        let command = if let ToolAction::Run { command, .. } = action { Some(command) } else { None };
+        let verdict = command.map(|command| command::judge(command, &policy(session, active)));
+        let is_once = !settings.remember_deletes && command.is_some_and(|command| command::deletes(command));
+        Some(Self { session, active, action, subject, guard, unread, also, class, verdict, is_once })
+    }
+
+    /// Why it may not be done at all, in words that the model reads.
+    pub(super) fn refusal(&self) -> Option<String> {
+        let acts = matches!(self.action, ToolAction::Change(_) | ToolAction::Run { .. });
+        if acts && self.active.path() == Some(RouteDecision::Plan) {
+            return Some(PLAN_MODE.into());
+        }
+        if let Some(rule) = self.objection(RuleVerdict::Deny) {
+            return Some(format!("The user has forbidden this once and for all ({rule}). Do not try it again."));
+        }
+        if let Some(verdict) = self.verdict.as_ref().filter(|verdict| verdict.decision == CommandDecision::Deny) {
+            return Some(format!("This command is never run: {}.", verdict.reason));
+        }
+        let is_own = |place: &String| guard(place) == Some(Guard::Control(ControlFile::Own));
+        let changes_own = matches!(self.action, ToolAction::Change(_)) && self.subject.places.iter().any(is_own);
+        changes_own.then(|| OWN.into())
+    }
+
+    /// The yes that was given before: by the wish itself, by a rule, or by a setting.
+    pub(super) fn permit(&self) -> Option<Permit> {
+        if self.objection(RuleVerdict::Ask).is_some() || self.is_recovered() {
+            return None;
+        }
+        // The person has asked for exactly this; nobody else has a say in it.
+        if matches!(self.action, ToolAction::Change(ProposedChange::Save { .. })) && self.guard.is_none() {
+            return Some(Permit::standing(Approval::Answer));
+        }
+        let needs = self.needs();
+        if let (None, Some(rule)) = (self.missing(), needs.first().and_then(|need| self.allowing(need))) {
+            return Some(by_rule(rule, self.class));
+        }
+        if let ToolAction::Run { command, outside: None, .. } = self.action
+            && !self.is_once
+            && let Some(rule) = allowed_by_prefix(self.session, self.active, command)
+        {
+            return Some(Permit::standing(Approval::Rule { rule }));
+        }
+        self.is_set().then(|| Permit::standing(Approval::Setting))
+    }
+
+    /// Whether the settings let it be done without a question.
+    fn is_set(&self) -> bool {
+        let settings = &self.active.request.settings;
+        match self.action {
+            _ if self.class.needs_person() => false,
+            ToolAction::Change(_) if self.class == ApprovalClass::Delete && settings.confirm_deletes => false,
+            ToolAction::Change(_) => settings.apply_files == Applying::Auto,
+            ToolAction::Run { .. } => {
+                self.verdict.as_ref().is_some_and(|verdict| runs_automatically(self.active, verdict))
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether it comes from a reply that was cut off.
+    fn is_recovered(&self) -> bool {
+        let is_recovered = self.active.batch.as_ref().is_some_and(|batch| batch.recovered);
+        is_recovered && matches!(self.action, ToolAction::Change(_))
+    }
+
+    /// Somebody must say so: why, and the rule that would make the question unnecessary.
+    pub(super) fn question(&self) -> Ruling {
+        let missing = self.missing();
+        let (tool, on) = missing.unwrap_or((self.subject.tool, &self.subject.on));
+        let (reason, pattern) = match self.reason() {
+            Some(reason) => (reason, on),
+            None => ("changes of files are asked about (apply.files)".to_owned(), "*"),
+        };
+        let rule = Rule {
+            verdict: RuleVerdict::Allow,
+            tool: tool.into(),
+            pattern: pattern.into(),
+            folder: self.session.folder().map(str::to_owned),
+        };
+        Ruling::Ask { class: self.class, reason, rule }
+    }
+
+    /// What is special about it, so that it is asked about whatever the settings say of such actions.
+    fn reason(&self) -> Option<String> {
+        Some(match self.action {
+            ToolAction::Look(_) => Guard::Secret.reason().into(),
+            ToolAction::Fetch { host, .. } => {
+                let remark = remark(host).map(|place| format!(", and is in {place}")).unwrap_or_default();
+                format!("{host} has not been asked for anything yet{remark}")
+            }
+            ToolAction::Run { outside: Some(why), .. } => {
+                format!("it would run outside the sandbox; the model says why: {why}")
+            }
+            ToolAction::Run { .. } => {
+                let verdict = self.verdict.as_ref()?;
+                match verdict.decision {
+                    CommandDecision::Auto => "commands are asked about (apply.commands)".to_owned(),
+                    _ => verdict.reason.clone(),
+                }
+            }
+            ToolAction::Change(ProposedChange::Delete { .. }) if self.unread => {
+                "a file would be deleted that the model has not read".into()
+            }
+            ToolAction::Change(ProposedChange::Delete { .. }) => "a file would be deleted".into(),
+            ToolAction::Change(_) => match self.guard {
+                Some(guard) => guard.reason().into(),
+                None if empties(&self.also) => "a file would be deleted or emptied".into(),
+                None if self.is_recovered() => "it comes from a reply that was cut off".into(),
+                None if self.unread => UNREAD.into(),
+                None => return None,
+            },
+            ToolAction::Stored { .. }
+            | ToolAction::Steps(_)
+            | ToolAction::Plan(_)
+            | ToolAction::Ask { .. }
+            | ToolAction::Draw { .. } => return None,
+        })
+    }
+
+    /// What a yes has to cover. A yes to an edit of several files is a yes to each of them, and to all that is done
+    /// to it.
+    fn needs(&self) -> Vec<(&'static str, &str)> {
+        let Subject { tool, on, places } = &self.subject;
+        if !matches!(self.action, ToolAction::Change(ProposedChange::Edit(_))) {
+            return vec![(tool, on)];
+        }
+        let is_deleted = |place: &str| self.also.iter().any(|(tool, gone)| *tool == deeds::DELETE && gone == place);
+        let edited = places.iter().filter(|place| !is_deleted(place)).map(|place| (*tool, place.as_str()));
+        self.also.iter().map(|(tool, place)| (*tool, place.as_str())).chain(edited).collect()
+    }
+
+    /// The first of them that no rule allows.
+    fn missing(&self) -> Option<(&'static str, &str)> {
+        self.needs().into_iter().find(|need| self.allowing(need).is_none())
+    }
+
+    fn allowing(&self, need: &(&'static str, &str)) -> Option<&'a Rule> {
+        self.rule(RuleVerdict::Allow, need.0, need.1)
+    }
+
+    /// The rule that refuses it or has it asked about. That counts for each file, for both ends of a move, for what an
+    /// edit does besides editing, and outside of the sandbox as inside.
+    fn objection(&self, verdict: RuleVerdict) -> Option<&'a Rule> {
+        let Subject { tool, on, places } = &self.subject;
+        let also = self.also.iter().find_map(|(tool, place)| self.rule(verdict, tool, place));
+        let places = || places.iter().find_map(|place| self.rule(verdict, tool, place));
+        let inside = || (*tool == OUTSIDE).then(|| self.rule(verdict, "run_command", on)).flatten();
+        also.or_else(|| self.rule(verdict, tool, on)).or_else(places).or_else(inside)
+    }
+
+    fn rule(&self, verdict: RuleVerdict, tool: &str, on: &str) -> Option<&'a Rule> {
+        let counts = |rule: &&Rule| verdict != RuleVerdict::Allow || self.is_meant(rule);
+        let about = |rule: &&Rule| rule.verdict == verdict && rule.covers(tool, on, self.session.folder());
+        self.session.rules().iter().filter(counts).find(about)
+    }
+
+    /// Whether a yes was meant for this. A yes to many things was not meant for what only a person can allow: there a
+    /// rule counts as their answer only if it names exactly this. A yes about the one end of a move says nothing about
+    /// the other.
+    fn is_meant(&self, rule: &Rule) -> bool {
+        let is_wide = rule.pattern.ends_with('*');
+        // A command is more than its text: `cargo test *` must not allow `cargo test; rm x`. What such a rule says of
+        // commands, the policy works out; rules about other things are about plain subjects.
+        let is_by_text = !(matches!(self.action, ToolAction::Run { .. }) && is_wide && rule.pattern != "*");
+        let is_exact = !is_wide && !matches!(self.action, ToolAction::Change(ProposedChange::Move { .. }));
+        is_by_text && !self.is_once && (!self.class.needs_person() || is_exact)
+    }
+}
+
+/// Whether nothing is left of a file.
+fn empties(also: &[Deed]) -> bool {
+    also.iter().any(|(tool, _)| *tool == deeds::DELETE)
+}
+
+/// What an action needs an approval for, which says who may give it.
+fn class_of(action: &ToolAction, guard: Option<Guard>, unread: bool, empties: bool) -> ApprovalClass {
+    match action {
+        ToolAction::Look(_) => ApprovalClass::Secret,
+        ToolAction::Fetch { .. } => ApprovalClass::NewHost,
+        ToolAction::Run { outside: Some(_), .. } => ApprovalClass::LeaveSandbox,
+        ToolAction::Change(_) if unread => ApprovalClass::DeleteUnread,
+        ToolAction::Change(_) if guard == Some(Guard::Secret) => ApprovalClass::Secret,
+        ToolAction::Change(_) if guard.is_some() => ApprovalClass::ControlFile,
+        ToolAction::Change(ProposedChange::Delete { .. }) => ApprovalClass::Delete,
+        ToolAction::Change(_) if empties => ApprovalClass::Delete,
+        ToolAction::Change(_) => ApprovalClass::Edit,
+        _ => ApprovalClass::Command,
+    }
+}
