@@ -273,3 +273,41 @@ impl BatchItem {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_large_call_is_never_copied_with_its_item() {
+        let input = json!({"path": "a.txt", "content": "x".repeat(1 << 20)});
+        let call = ToolCall { id: "1".into(), name: "write_file".into(), input, broken: None };
+        let batch = Batch::new(&CallId::nth(1), std::iter::once(call)).expect("a batch");
+        let copy = batch.clone();
+        let (item, copied) = (&batch.items[0], &copy.items[0]);
+        assert!(Arc::ptr_eq(&item.call, &copied.call));
+        match (&item.action, &copied.action) {
+            (Ok(action), Ok(copied)) => assert!(Arc::ptr_eq(action, copied)),
+            (action, _) => panic!("{action:?} is not read"),
+        }
+    }
+
+    #[test]
+    fn an_edited_command_is_what_the_item_does() {
+        let call = ToolCall {
+            id: "1".into(),
+            name: "run_command".into(),
+            input: json!({"command": "ls", "timeout_s": 5}),
+            broken: None,
+        };
+        let mut batch = Batch::of_series(&CallId::nth(1), call);
+        let item = &mut batch.items[0];
+        assert!(!item.edit("ls") && item.edit("ls -l"));
+        assert_eq!((item.command(), item.edited_from.as_deref()), (Some("ls -l"), Some("ls")));
+        assert!(matches!(item.action.as_deref(), Ok(ToolAction::Run { timeout_s: Some(5), .. })));
+        item.edit(" ");
+        assert_eq!(item.command(), None, "an empty command is none");
+    }
+}

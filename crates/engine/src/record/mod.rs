@@ -12,7 +12,7 @@ mod pictures;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
-use trimtab_vocab::event::{CheckpointKind, RouteDecision, Undo};
+use trimtab_vocab::event::{CheckpointKind, OfferedTools, RouteDecision, Undo};
 use trimtab_vocab::{
     CallId, ChangeSetId, CheckpointId, FileChange, FileWrite, GeneratedImage, ImageId, Lists, MergedWrite, Message,
     OnConflict, Part, Purpose, RefKey, Remembered, Request, RequestId, Role, Rule, RunSettings, Series, SessionId,
@@ -75,6 +75,8 @@ pub struct Session {
     instructions: Option<String>,
     /// Models that were found to know no tools.
     toolless: BTreeSet<String>,
+    /// The tools that a model was offered last.
+    offered_tools: OfferedTools,
     todos: Vec<Todo>,
     /// Change sets, oldest first.
     history: Vec<ChangeSet>,
@@ -592,6 +594,11 @@ impl Session {
     /// The steps of the work, as the model last told them.
     pub fn todos(&self) -> &[Todo] {
         &self.todos
+    }
+
+    /// The tools that a model was offered last; none where no record says so.
+    pub fn offered_tools(&self) -> &OfferedTools {
+        &self.offered_tools
     }
 
     /// What the folder's own instructions say.

@@ -21,6 +21,7 @@ use std::sync::{Arc, LazyLock};
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use trimtab_vocab::event::OfferedTools;
 use trimtab_vocab::{ToolCall, ToolSpec};
 
 use crate::tokens::estimate;
@@ -52,12 +53,16 @@ pub(crate) struct ToolDefinition {
     pub(crate) category: Option<String>,
     /// Tokens of the spec, about.
     tokens: u64,
+    /// The hash of the spec.
+    hash: blake3::Hash,
 }
 
 impl ToolDefinition {
     fn new(spec: ToolSpec, read_only: bool, category: Option<String>) -> Self {
-        let tokens = estimate(&spec.description) + spec.input_schema.to_string().len() as u64 / 3;
-        Self { spec: Arc::new(spec), read_only, category, tokens }
+        let schema = spec.input_schema.to_string();
+        let tokens = estimate(&spec.description) + schema.len() as u64 / 3;
+        let hash = blake3::hash([&spec.name, &spec.description, &schema].map(String::as_str).join("\n").as_bytes());
+        Self { spec: Arc::new(spec), read_only, category, tokens, hash }
     }
 
     pub(crate) fn name(&self) -> &str {
@@ -111,6 +116,19 @@ impl ToolRegistry {
     /// Tokens of the tools that a prompt offers, about.
     pub(crate) fn weight(&self, offered: &[Arc<ToolSpec>]) -> u64 {
         offered.iter().filter_map(|spec| self.get(&spec.name)).map(|tool| tool.tokens).sum()
+    }
+
+    /// The tools that a prompt offers, as they are recorded.
+    pub(crate) fn record_of(&self, offered: &[Arc<ToolSpec>]) -> OfferedTools {
+        if offered.is_empty() {
+            return OfferedTools::default();
+        }
+        let mut hash = blake3::Hasher::new();
+        for tool in offered.iter().filter_map(|spec| self.get(&spec.name)) {
+            hash.update(tool.hash.as_bytes());
+        }
+        let names = offered.iter().map(|spec| spec.name.clone()).collect();
+        OfferedTools { names, hash: hash.finalize().to_hex()[..32].to_owned() }
     }
 
     /// Reads a call. What is wrong with it is said in words that let the model do better.

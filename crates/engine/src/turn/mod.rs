@@ -559,7 +559,9 @@ pub(crate) fn send(step: &mut Transition<'_>, prompt: Prompt, purpose: Purpose) 
     let (request, attempt) = (active.request.id.clone(), active.failures + 1);
     let call = CallId::nth(step.session.next_call());
     let model = prompt.model.clone();
-    step.emit(Some(&request), ModelFact::Called { call: call.clone(), model, attempt, purpose });
+    let tools = purpose.is_conversation().then(|| tools::registry().record_of(&prompt.tools));
+    let tools = tools.filter(|tools| tools != step.session.offered_tools());
+    step.emit(Some(&request), ModelFact::Called { call: call.clone(), model, attempt, purpose, tools });
     step.request(Effect::CallModel { call, prompt: Box::new(prompt) });
 }
 

@@ -15,8 +15,9 @@ const FINDINGS: usize = 100;
 impl Session {
     pub(super) fn fold_model(&mut self, fact: &ModelFact) {
         match fact {
-            ModelFact::Called { call, purpose, .. } => {
+            ModelFact::Called { call, purpose, tools, .. } => {
                 self.calls += 1;
+                tools.iter().for_each(|tools| self.offered_tools.clone_from(tools));
                 let Some(active) = &mut self.active else { return };
                 active.phase = Phase::Calling { call: call.clone(), purpose: purpose.clone() };
                 active.loaded |= *purpose != Purpose::Route;

@@ -135,9 +135,9 @@ pub(crate) fn left_out(left: &[String]) -> Option<String> {
 /// What will happen to a command once its turn comes, as far as that is known now.
 fn foreseen(step: &Transition<'_>, command: &str) -> Value {
     let Some(active) = step.session.active() else { return Value::Null };
-    let errand = ToolAction::Run { command: command.to_owned(), timeout_s: None, outside: None, terminal: false };
+    let action = ToolAction::Run { command: command.to_owned(), timeout_s: None, outside: None, terminal: false };
     let agreed = active.agreed();
-    let (what, reason) = match permit::judge(step.session, &agreed, &errand, permit::Prospect::default()) {
+    let (what, reason) = match permit::judge(step.session, &agreed, &action, permit::Prospect::default()) {
         Ruling::Go(_) => ("auto", String::new()),
         Ruling::Ask { reason, .. } => ("ask", reason),
         Ruling::Refuse { reason } => ("deny", reason),
