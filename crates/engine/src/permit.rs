@@ -13,7 +13,7 @@ use trimtab_vocab::{
 use crate::proposal::command::{self, CommandDecision, Policy};
 use crate::record::{BatchItem, Progress, RunningRequest, Session};
 use crate::tools::ToolAction;
-use case::{Case, Subject};
+use case::{PermitCase, PermitSubject};
 
 /// The answer.
 #[derive(Debug, Clone, PartialEq)]
@@ -51,7 +51,7 @@ impl Permit {
 
     /// What needs no permission, because it changes nothing and shows nothing that is guarded.
     pub(crate) fn unneeded(action: &ToolAction) -> Option<Self> {
-        Subject::new(action, None).is_none().then(|| Self::standing(Approval::Setting))
+        PermitSubject::new(action, None).is_none().then(|| Self::standing(Approval::Setting))
     }
 
     /// A permission of this class was answered with yes. Some classes only a person can answer.
@@ -184,7 +184,7 @@ impl<'a> Prospect<'a> {
 
 /// May this be done?
 pub(crate) fn judge(session: &Session, active: &RunningRequest, action: &ToolAction, prospect: Prospect<'_>) -> Ruling {
-    let Some(case) = Case::new(session, active, action, prospect) else {
+    let Some(case) = PermitCase::new(session, active, action, prospect) else {
         return Ruling::Go(Permit::standing(Approval::Setting));
     };
     match case.refusal() {

@@ -14,7 +14,7 @@ use crate::record::{RunningRequest, Session};
 use crate::tools::{ToolAction, remark};
 
 /// What an action is about, in the words of rules.
-pub(super) struct Subject {
+pub(super) struct PermitSubject {
     tool: &'static str,
     /// What the tool is used on.
     on: String,
@@ -22,7 +22,7 @@ pub(super) struct Subject {
     places: Vec<String>,
 }
 
-impl Subject {
+impl PermitSubject {
     /// None: the action needs no permission.
     pub(super) fn new(action: &ToolAction, folder: Option<&str>) -> Option<Self> {
         let of_files = |tool: &'static str, places: Vec<String>| {
@@ -54,11 +54,11 @@ impl Subject {
 }
 
 /// An action that needs a permission, and what is known of it.
-pub(super) struct Case<'a> {
+pub(super) struct PermitCase<'a> {
     session: &'a Session,
     active: &'a RunningRequest,
     action: &'a ToolAction,
-    subject: Subject,
+    subject: PermitSubject,
     guard: Option<Guard>,
     /// A file would be lost that the model has never read.
     unread: bool,
@@ -71,7 +71,7 @@ pub(super) struct Case<'a> {
     is_once: bool,
 }
 
-impl<'a> Case<'a> {
+impl<'a> PermitCase<'a> {
     /// None: the action needs no permission.
     pub(super) fn new(
         session: &'a Session,
@@ -81,7 +81,7 @@ impl<'a> Case<'a> {
     ) -> Option<Self> {
         let folder = session.folder();
         let settings = &active.request.settings;
-        let subject = Subject::new(action, folder)?;
+        let subject = PermitSubject::new(action, folder)?;
         let broad = folder.is_some_and(|folder| is_broad(folder, &settings.machine));
         let guard = match prospect.versions.is_empty() {
             true => subject.places.iter().find_map(|place| guard_in(place, broad)),
@@ -212,7 +212,7 @@ impl<'a> Case<'a> {
     /// What a yes has to cover. A yes to an edit of several files is a yes to each of them, and to all that is done
     /// to it.
     fn needs(&self) -> Vec<(&'static str, &str)> {
-        let Subject { tool, on, places } = &self.subject;
+        let PermitSubject { tool, on, places } = &self.subject;
         if !matches!(self.action, ToolAction::Change(ProposedChange::Edit(_))) {
             return vec![(tool, on)];
         }
@@ -233,7 +233,7 @@ impl<'a> Case<'a> {
     /// The rule that refuses it or has it asked about. That counts for each file, for both ends of a move, for what an
     /// edit does besides editing, and outside of the sandbox as inside.
     fn objection(&self, verdict: RuleVerdict) -> Option<&'a Rule> {
-        let Subject { tool, on, places } = &self.subject;
+        let PermitSubject { tool, on, places } = &self.subject;
         let also = self.also.iter().find_map(|(tool, place)| self.rule(verdict, tool, place));
         let places = || places.iter().find_map(|place| self.rule(verdict, tool, place));
         let inside = || (*tool == OUTSIDE).then(|| self.rule(verdict, "run_command", on)).flatten();

@@ -20,12 +20,12 @@ use trimtab_vocab::{
 };
 
 pub use assist::{Assist, AssistState, OpenProposal, TaskMemory};
-pub use batch::{Batch, BatchItem, Progress, Selection, ToolOutcome, UserDecision, WithheldResult};
+pub use batch::{Batch, BatchItem, HunkSelection, Progress, ToolOutcome, UserDecision, WithheldResult};
 pub use checkpoint_subject::CheckpointSubject;
 pub(crate) use flow::completed;
 pub use flow::{Flow, FlowState};
 pub use lineage::Lineage;
-pub use memory::{Exchange, Memory};
+pub use memory::{Memory, RememberedExchange};
 pub use pictures::SessionPicture;
 
 use crate::tokens::estimate;
