@@ -36,8 +36,9 @@ mod tools;
 pub mod turn;
 
 pub use input::{Compared, Input, Interrupted, Narrowed, NoEffect, Partial, Prepared, Ran, RewindPreview};
-pub use output::{Effect, Output, ProposedChange, RewindPath, RewindStep};
+pub use output::{Effect, Output, RewindPath, RewindStep};
 pub use permit::{command_policy, command_prefixes, hidden_by_links, is_broad, trusts, user_initiated};
+pub use proposal::ProposedChange;
 pub use record::{Assist, AssistState, ChangeSet, Checkpoint, Flow, FlowState, Phase, RunningRequest, Session};
 pub use step::{fork, give_up, step};
 pub use turn::choosing::objection as objection_to_part;

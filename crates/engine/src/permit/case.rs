@@ -8,7 +8,7 @@ use super::{
     Guard, OUTSIDE, OWN, PLAN_MODE, Permit, Prospect, Ruling, UNREAD, allowed_by_prefix, by_rule, guard, guard_in,
     is_broad, plain, policy, runs_automatically, secret_in,
 };
-use crate::ProposedChange;
+use crate::proposal::ProposedChange;
 use crate::proposal::command::{self, CommandDecision, CommandVerdict};
 use crate::record::{RunningRequest, Session};
 use crate::tools::{ToolAction, remark};

@@ -3,7 +3,7 @@
 use trimtab_vocab::FileWrite;
 
 use super::plain;
-use crate::ProposedChange;
+use crate::proposal::ProposedChange;
 use crate::proposal::edit::Edit;
 use crate::record::Session;
 use crate::tools::ToolAction;

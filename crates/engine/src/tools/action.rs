@@ -2,7 +2,7 @@
 
 use trimtab_vocab::{Plan, ReadOp, RefKey, Todo};
 
-use crate::ProposedChange;
+use crate::proposal::ProposedChange;
 
 /// What a tool call comes to. It is read from the call once, when the reply is folded.
 #[derive(Debug, Clone, PartialEq)]

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 
 use super::{BuiltInTool, FILES, ToolAction, arguments};
-use crate::ProposedChange;
+use crate::proposal::ProposedChange;
 use crate::proposal::edit::{Edit, SearchReplace};
 
 pub(super) const EDIT: BuiltInTool = BuiltInTool {

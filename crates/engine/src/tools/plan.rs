@@ -1,7 +1,7 @@
 //! The plan that a person is to approve. Offered only while planning.
 
 use super::{BuiltInTool, FILES, ToolAction};
-use crate::flow::plan;
+use crate::proposal::plan;
 
 pub(super) const PROPOSE: BuiltInTool = BuiltInTool {
     name: "propose_plan",
