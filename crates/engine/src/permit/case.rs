@@ -1,15 +1,15 @@
 //! One case before the permit: what the action is about, what guards that, and what rules and settings say of it.
+//! Commands that stay in the sandbox are judged in `commands`.
 
-use trimtab_vocab::event::RouteDecision;
 use trimtab_vocab::{Applying, Approval, ApprovalClass, ControlFile, Rule, RuleVerdict};
 
 use super::deeds::{self, Deed};
 use super::{
-    Guard, OUTSIDE, OWN, PLAN_MODE, Permit, Prospect, Ruling, UNREAD, allowed_by_prefix, by_rule, guard, guard_in,
-    is_broad, plain, policy, runs_automatically, secret_in,
+    Guard, OUTSIDE, OWN, Permit, Prospect, Ruling, UNREAD, by_rule, forbidden, guard, guard_in, is_broad, plain,
+    policy, secret_in,
 };
 use crate::proposal::ProposedChange;
-use crate::proposal::command::{self, CommandDecision, CommandVerdict};
+use crate::proposal::command::{self, CommandDecision};
 use crate::record::{RunningRequest, Session};
 use crate::tools::{ToolAction, remark};
 
@@ -65,8 +65,6 @@ pub(super) struct PermitCase<'a> {
     /// What an edit does besides editing.
     also: Vec<Deed>,
     class: ApprovalClass,
-    /// What the policy says of a command.
-    verdict: Option<CommandVerdict>,
     /// A yes to it is a yes to this one time: it is a command that deletes, and no setting says otherwise.
     is_once: bool,
 }
@@ -90,23 +88,21 @@ impl<'a> PermitCase<'a> {
         let unread = deeds::destroys_unread(session, action, prospect.writes);
         let also = deeds::besides_editing(action, prospect.writes, folder);
         let class = class_of(action, guard, unread, empties(&also));
-        let command = if let ToolAction::Run { command, .. } = action { Some(command) } else { None };
-        let verdict = command.map(|command| command::judge(command, &policy(session, active)));
-        let is_once = !settings.remember_deletes && command.is_some_and(|command| command::deletes(command));
-        Some(Self { session, active, action, subject, guard, unread, also, class, verdict, is_once })
+        let deletes = matches!(action, ToolAction::Run { command, .. } if command::deletes(command));
+        let is_once = deletes && !settings.remember_deletes;
+        Some(Self { session, active, action, subject, guard, unread, also, class, is_once })
     }
 
     /// Why it may not be done at all, in words that the model reads.
     pub(super) fn refusal(&self) -> Option<String> {
-        let acts = matches!(self.action, ToolAction::Change(_) | ToolAction::Run { .. });
-        if acts && self.active.path() == Some(RouteDecision::Plan) {
-            return Some(PLAN_MODE.into());
-        }
         if let Some(rule) = self.objection(RuleVerdict::Deny) {
-            return Some(format!("The user has forbidden this once and for all ({rule}). Do not try it again."));
+            return Some(forbidden(&rule.to_string()));
         }
-        if let Some(verdict) = self.verdict.as_ref().filter(|verdict| verdict.decision == CommandDecision::Deny) {
-            return Some(format!("This command is never run: {}.", verdict.reason));
+        if let ToolAction::Run { command, .. } = self.action {
+            let verdict = command::judge(command, &policy(self.session, self.active));
+            if verdict.decision == CommandDecision::Deny {
+                return Some(format!("This command is never run: {}.", verdict.reason));
+            }
         }
         let is_own = |place: &String| guard(place) == Some(Guard::Control(ControlFile::Own));
         let changes_own = matches!(self.action, ToolAction::Change(_)) && self.subject.places.iter().any(is_own);
@@ -126,12 +122,6 @@ impl<'a> PermitCase<'a> {
         if let (None, Some(rule)) = (self.missing(), needs.first().and_then(|need| self.allowing(need))) {
             return Some(by_rule(rule, self.class));
         }
-        if let ToolAction::Run { command, outside: None, .. } = self.action
-            && !self.is_once
-            && let Some(rule) = allowed_by_prefix(self.session, self.active, command)
-        {
-            return Some(Permit::standing(Approval::Rule { rule }));
-        }
         self.is_set().then(|| Permit::standing(Approval::Setting))
     }
 
@@ -142,9 +132,6 @@ impl<'a> PermitCase<'a> {
             _ if self.class.needs_person() => false,
             ToolAction::Change(_) if self.class == ApprovalClass::Delete && settings.confirm_deletes => false,
             ToolAction::Change(_) => settings.apply_files == Applying::Auto,
-            ToolAction::Run { .. } => {
-                self.verdict.as_ref().is_some_and(|verdict| runs_automatically(self.active, verdict))
-            }
             _ => false,
         }
     }
@@ -161,7 +148,7 @@ impl<'a> PermitCase<'a> {
         let (tool, on) = missing.unwrap_or((self.subject.tool, &self.subject.on));
         let (reason, pattern) = match self.reason() {
             Some(reason) => (reason, on),
-            None => ("changes of files are asked about (apply.files)".to_owned(), "*"),
+            None => (EDITS.to_owned(), "*"),
         };
         let rule = Rule {
             verdict: RuleVerdict::Allow,
@@ -180,15 +167,8 @@ impl<'a> PermitCase<'a> {
                 let remark = remark(host).map(|place| format!(", and is in {place}")).unwrap_or_default();
                 format!("{host} has not been asked for anything yet{remark}")
             }
-            ToolAction::Run { outside: Some(why), .. } => {
-                format!("it would run outside the sandbox; the model says why: {why}")
-            }
-            ToolAction::Run { .. } => {
-                let verdict = self.verdict.as_ref()?;
-                match verdict.decision {
-                    CommandDecision::Auto => "commands are asked about (apply.commands)".to_owned(),
-                    _ => verdict.reason.clone(),
-                }
+            ToolAction::Run { outside, .. } => {
+                format!("it would run outside the sandbox; the model says why: {}", outside.as_ref()?)
             }
             ToolAction::Change(ProposedChange::Delete { .. }) if self.unread => {
                 "a file would be deleted that the model has not read".into()
@@ -250,14 +230,14 @@ impl<'a> PermitCase<'a> {
     /// rule counts as their answer only if it names exactly this. A yes about the one end of a move says nothing about
     /// the other.
     fn is_meant(&self, rule: &Rule) -> bool {
-        let is_wide = rule.pattern.ends_with('*');
-        // A command is more than its text: `cargo test *` must not allow `cargo test; rm x`. What such a rule says of
-        // commands, the policy works out; rules about other things are about plain subjects.
-        let is_by_text = !(matches!(self.action, ToolAction::Run { .. }) && is_wide && rule.pattern != "*");
-        let is_exact = !is_wide && !matches!(self.action, ToolAction::Change(ProposedChange::Move { .. }));
-        is_by_text && !self.is_once && (!self.class.needs_person() || is_exact)
+        let is_move = matches!(self.action, ToolAction::Change(ProposedChange::Move { .. }));
+        let is_exact = !rule.pattern.ends_with('*') && !is_move;
+        !self.is_once && (!self.class.needs_person() || is_exact)
     }
 }
+
+/// Why an edit asks that nothing is special about.
+const EDITS: &str = "edits need approval. Set `apply.files = \"auto\"` to apply them automatically";
 
 /// Whether nothing is left of a file.
 fn empties(also: &[Deed]) -> bool {

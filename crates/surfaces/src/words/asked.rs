@@ -35,7 +35,7 @@ pub(crate) fn details(event: &Event) -> Vec<String> {
         _ => lines.extend(reason(body)),
     }
     let limit = body.get("timeoutS").and_then(|value| value.as_u64()).filter(|_| text("reason").is_some());
-    lines.extend(limit.map(|seconds| format!("The model asks for {seconds} s, more than it would have by itself.")));
+    lines.extend(limit.map(|seconds| format!("The model asks for {seconds} s, more than the default.")));
     lines.extend(text("ruleText").map(|rule| format!("`always` would make this rule: {rule}")));
     if let (Some(hunks), Fact::Checkpoint(CheckpointFact::Opened { checkpoint, .. })) =
         (body.get("hunks").and_then(|hunks| hunks.as_u64()), &event.fact)
@@ -44,10 +44,7 @@ pub(crate) fn details(event: &Event) -> Vec<String> {
         lines.push(format!("Only some of them: trimtab answer {checkpoint} allow --only PATH:HUNK"));
     }
     if body.contains_key("fingerprint") && text("about") == Some("tool") {
-        lines.push(
-            "Another command instead: `allow --text \"COMMAND\"`, at a prompt `e COMMAND`; it is judged anew."
-                .to_owned(),
-        );
+        lines.push("Edit it: `allow --text \"COMMAND\"`, or `e COMMAND` at a prompt. It is checked again.".to_owned());
     }
     lines.extend(of_flow(body));
     lines

@@ -503,7 +503,6 @@ enum StartedBlock {
 
 #[derive(Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-#[expect(clippy::enum_variant_names, reason = "the names are the wire's")]
 enum AnthropicDelta {
     TextDelta {
         text: String,
