@@ -32,11 +32,13 @@ mod step;
 pub mod tasks;
 pub mod terminal;
 pub mod tokens;
+mod tools;
 pub mod turn;
 
 pub use input::{Compared, Input, Interrupted, Narrowed, NoEffect, Partial, Prepared, Ran, RewindPreview};
-pub use output::{Effect, Output, ProposedChange, RewindPath, RewindStep};
+pub use output::{Effect, Output, RewindPath, RewindStep};
 pub use permit::{CommandRuling, check_command, hidden_by_links, is_broad, trusts, unanswered_by, user_initiated};
+pub use proposal::ProposedChange;
 pub use record::{Assist, AssistState, ChangeSet, Checkpoint, Flow, FlowState, Phase, RunningRequest, Session};
 pub use step::{fork, give_up, step};
 pub use turn::choosing::objection as objection_to_part;

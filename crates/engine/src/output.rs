@@ -10,7 +10,7 @@ use trimtab_vocab::{
 
 use crate::assistant::TaskSelection;
 use crate::handoff::Child;
-use crate::proposal::edit::Edit;
+use crate::proposal::ProposedChange;
 
 /// One consequence of an input. Facts and texts are durable before any effect starts.
 #[derive(Debug, Clone, PartialEq)]
@@ -265,49 +265,4 @@ pub struct RewindStep {
     pub to: Option<FileState>,
     /// Only these hunks of it, counted from 1; none: all of it.
     pub hunks: Vec<u32>,
-}
-
-/// A change to files that a model would like to make.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ProposedChange {
-    /// Edit one.
-    Edit(Edit),
-    /// Delete one.
-    Delete {
-        /// Which.
-        path: String,
-    },
-    /// Move one.
-    Move {
-        /// Which.
-        from: String,
-        /// Where to; the place must be free.
-        to: String,
-    },
-    /// Write pictures that a person wants to keep, under names that are free.
-    Save {
-        /// Where to; empty: the session's folder itself.
-        folder: String,
-        /// Where the bytes of each are stored, and what it is.
-        pictures: Vec<(RefKey, String)>,
-    },
-}
-
-impl ProposedChange {
-    /// The file that is changed.
-    pub fn path(&self) -> &str {
-        match self {
-            Self::Edit(edit) => edit.path(),
-            Self::Delete { path } | Self::Move { from: path, .. } | Self::Save { folder: path, .. } => path,
-        }
-    }
-
-    /// Every file that is changed, [`Change::path`] first.
-    pub fn paths(&self) -> Vec<String> {
-        match self {
-            Self::Edit(edit) => edit.paths(),
-            Self::Move { from, to } => vec![from.clone(), to.clone()],
-            other => vec![other.path().to_owned()],
-        }
-    }
 }

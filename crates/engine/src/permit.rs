@@ -1,6 +1,7 @@
 //! May this be done? One place answers, from the person's rules, settings and mode. It alone vouches
 //! for approvals.
 
+mod case;
 mod commands;
 mod deeds;
 
@@ -10,14 +11,14 @@ pub use commands::{CommandRuling, check_command, unanswered_by};
 use trimtab_vocab::event::RouteDecision;
 use trimtab_vocab::sensitive_paths;
 use trimtab_vocab::{
-    Applying, Approval, ApprovalClass, Approved, CallId, CommandPlan, CommandRun, ControlFile, FilePlan, FileSet,
-    FileWrite, Machine, PersonDecision, ReadOp, Rule, RuleVerdict, Sandbox, control_file,
+    Approval, ApprovalClass, Approved, CallId, CommandPlan, CommandRun, ControlFile, FilePlan, FileSet, FileWrite,
+    Machine, PersonDecision, ReadOp, Rule, RuleVerdict, Sandbox, control_file,
 };
 
-use crate::ProposedChange;
-use crate::proposal::command::{self, CommandDecision, Policy};
+use crate::proposal::command::Policy;
 use crate::record::{BatchItem, Progress, RunningRequest, Session};
-use crate::turn::tools::{ToolAction, remark};
+use crate::tools::ToolAction;
+use case::{PermitCase, PermitSubject};
 
 /// The answer.
 #[derive(Debug, Clone, PartialEq)]
@@ -51,6 +52,11 @@ pub(crate) struct Permit {
 impl Permit {
     fn standing(by: Approval) -> Self {
         Self { by, person: None }
+    }
+
+    /// What needs no permission, because it changes nothing and shows nothing that is guarded.
+    pub(crate) fn unneeded(action: &ToolAction) -> Option<Self> {
+        PermitSubject::new(action, None).is_none().then(|| Self::standing(Approval::Setting))
     }
 
     /// A permission of this class was answered with yes. Some classes only a person can answer.
@@ -187,165 +193,20 @@ impl<'a> Prospect<'a> {
 }
 
 /// May this be done?
-pub(crate) fn judge(session: &Session, active: &RunningRequest, errand: &ToolAction, prospect: Prospect<'_>) -> Ruling {
-    let settings = &active.request.settings;
-    let folder = session.folder();
-    // Rules name files without detours, and `docs/*` must not allow `docs/../.env`.
-    let places: Vec<String> = match errand {
-        ToolAction::Change(change) => change.paths().iter().map(|path| plain(path, folder)).collect(),
-        ToolAction::Look(look) => secret_in(look).map(|path| plain(path, folder)).into_iter().collect(),
-        _ => Vec::new(),
-    };
-    let place = places.first().map_or("", String::as_str);
-    let (tool, subject) = match errand {
-        ToolAction::Look(_) if !places.is_empty() => ("read_file", place),
-        ToolAction::Look(_)
-        | ToolAction::Stored { .. }
-        | ToolAction::Steps(_)
-        | ToolAction::Ask { .. }
-        | ToolAction::Plan(_) => {
-            return Ruling::Go(Permit::standing(Approval::Setting));
-        }
-        ToolAction::Fetch { host, .. } => ("fetch_url", host.as_str()),
-        ToolAction::Change(ProposedChange::Delete { .. }) => (deeds::DELETE, place),
-        ToolAction::Change(ProposedChange::Move { .. }) => (deeds::MOVE, place),
-        ToolAction::Change(_) => (deeds::EDIT, place),
-        ToolAction::Run { command, outside, .. } if outside.is_some() => (OUTSIDE, command.trim()),
-        ToolAction::Run { command, .. } => ("run_command", command.trim()),
-    };
-    let acts = matches!(errand, ToolAction::Change(_) | ToolAction::Run { .. });
+pub(crate) fn judge(session: &Session, active: &RunningRequest, action: &ToolAction, prospect: Prospect<'_>) -> Ruling {
+    let acts = matches!(action, ToolAction::Change(_) | ToolAction::Run { .. });
     if acts && active.path() == Some(RouteDecision::Plan) {
-        return Ruling::Refuse {
-            reason: "This is plan mode: nothing is changed or run. Say what you would do.".into(),
-        };
+        return Ruling::Refuse { reason: PLAN_MODE.into() };
     }
-    if let ToolAction::Run { command, outside: None, .. } = errand {
-        return command_case(session, active).judge(command).into_ruling(command, folder);
+    if let ToolAction::Run { command, outside: None, .. } = action {
+        return command_case(session, active).judge(command).into_ruling(command, session.folder());
     }
-    // A command is more than its text: `cargo test *` must not allow `cargo test; rm x`.
-    let by_text = |rule: &&Rule| {
-        !(matches!(errand, ToolAction::Run { .. }) && rule.pattern.ends_with('*') && rule.pattern != "*")
+    let Some(case) = PermitCase::new(session, active, action, prospect) else {
+        return Ruling::Go(Permit::standing(Approval::Setting));
     };
-    let is_edit = matches!(errand, ToolAction::Change(ProposedChange::Edit(_)));
-    let broad = folder.is_some_and(|folder| is_broad(folder, &settings.machine));
-    let delicate = match prospect.versions.is_empty() {
-        true => places.iter().find_map(|place| guard_in(place, broad)),
-        false => Some(Guard::Control(ControlFile::Versions)),
-    };
-    let unread = deeds::destroys_unread(session, errand, prospect.writes);
-    let also = deeds::besides_editing(errand, prospect.writes, folder);
-    let is_deleted = |place: &str| also.iter().any(|(tool, deleted)| *tool == deeds::DELETE && deleted == place);
-    let empties = also.iter().any(|(tool, _)| *tool == deeds::DELETE);
-    let class = class_of(errand, delicate, unread, empties);
-    // A yes to a command that deletes was a yes to that one time, unless a setting says otherwise.
-    let deletes =
-        matches!(errand, ToolAction::Run { command, .. } if !settings.remember_deletes && command::deletes(command));
-    // A yes to many things was not meant for what only a person can allow: there a rule counts as their answer
-    // only if it names exactly this. A yes about the one end of a move says nothing about the other.
-    let is_meant = |rule: &&Rule| {
-        let is_exact =
-            !rule.pattern.ends_with('*') && !matches!(errand, ToolAction::Change(ProposedChange::Move { .. }));
-        by_text(rule) && !deletes && (!class.needs_person() || is_exact)
-    };
-    let ruled = |verdict: RuleVerdict, tool: &str, subject: &str| {
-        let counts = |rule: &&Rule| verdict != RuleVerdict::Allow || is_meant(rule);
-        let about = |rule: &&Rule| rule.verdict == verdict && rule.covers(tool, subject, folder);
-        session.rules().iter().filter(counts).find(about)
-    };
-    // What is refused or asked about counts for each file, for both ends of a move, for what an edit does besides
-    // editing, and outside of the sandbox as inside.
-    let objects = |verdict: RuleVerdict| {
-        let also = also.iter().find_map(|(tool, place)| ruled(verdict, tool, place));
-        let places = || places.iter().find_map(|place| ruled(verdict, tool, place));
-        let inside = || (tool == OUTSIDE).then(|| ruled(verdict, "run_command", subject)).flatten();
-        also.or_else(|| ruled(verdict, tool, subject)).or_else(places).or_else(inside)
-    };
-    // A yes to an edit of several files is a yes to each of them, and to all that is done to it.
-    let needs: Vec<(&str, &str)> = match is_edit {
-        true => {
-            let edited = places.iter().filter(|place| !is_deleted(place)).map(|place| (tool, place.as_str()));
-            also.iter().map(|(tool, place)| (*tool, place.as_str())).chain(edited).collect()
-        }
-        false => vec![(tool, subject)],
-    };
-    let yes = |(tool, subject): &(&'static str, &str)| ruled(RuleVerdict::Allow, tool, subject);
-    let missing = needs.iter().find(|need| yes(need).is_none());
-    if let Some(rule) = objects(RuleVerdict::Deny) {
-        return Ruling::Refuse { reason: forbidden(&rule.to_string()) };
-    }
-    let verdict = match errand {
-        ToolAction::Run { command, .. } => Some(command::judge(command, &policy(session, active))),
-        _ => None,
-    };
-    if let Some(verdict) = verdict.as_ref().filter(|verdict| verdict.decision == CommandDecision::Deny) {
-        return Ruling::Refuse { reason: format!("This command is never run: {}.", verdict.reason) };
-    }
-    let is_own = |place: &String| guard(place) == Some(Guard::Control(ControlFile::Own));
-    if matches!(errand, ToolAction::Change(_)) && places.iter().any(is_own) {
-        return Ruling::Refuse { reason: OWN.into() };
-    }
-    let (tool, subject) = missing.copied().unwrap_or((tool, subject));
-    let rule = |pattern: &str| Rule {
-        verdict: RuleVerdict::Allow,
-        tool: tool.into(),
-        pattern: pattern.into(),
-        folder: folder.map(str::to_owned),
-    };
-    let ask = |reason: String, pattern: &str| Ruling::Ask { class, reason, rule: rule(pattern) };
-    let recovered =
-        matches!(errand, ToolAction::Change(_)) && active.batch.as_ref().is_some_and(|batch| batch.recovered);
-    if objects(RuleVerdict::Ask).is_none() && !recovered {
-        // The person has asked for exactly this; nobody else has a say in it.
-        if matches!(errand, ToolAction::Change(ProposedChange::Save { .. })) && delicate.is_none() {
-            return Ruling::Go(Permit::standing(Approval::Answer));
-        }
-        if let Some(rule) = needs.first().filter(|_| missing.is_none()).and_then(yes) {
-            return Ruling::Go(by_rule(rule, class));
-        }
-        let by_setting = match errand {
-            _ if class.needs_person() => false,
-            ToolAction::Change(_) if class == ApprovalClass::Delete && settings.confirm_deletes => false,
-            ToolAction::Change(_) => settings.apply_files == Applying::Auto,
-            _ => false,
-        };
-        if by_setting {
-            return Ruling::Go(Permit::standing(Approval::Setting));
-        }
-    }
-    match errand {
-        ToolAction::Fetch { host, .. } => {
-            let remark = remark(host).map(|place| format!(", and is in {place}")).unwrap_or_default();
-            ask(format!("{host} has not been asked for anything yet{remark}"), subject)
-        }
-        ToolAction::Change(ProposedChange::Delete { .. }) if unread => {
-            ask("a file would be deleted that the model has not read".into(), subject)
-        }
-        ToolAction::Change(ProposedChange::Delete { .. }) => ask("a file would be deleted".into(), subject),
-        ToolAction::Change(_) if let Some(guard) = delicate => ask(guard.reason().into(), subject),
-        ToolAction::Change(_) if empties => ask("a file would be deleted or emptied".into(), subject),
-        ToolAction::Change(_) if recovered => ask("it comes from a reply that was cut off".into(), subject),
-        ToolAction::Change(_) if unread => ask(UNREAD.into(), subject),
-        ToolAction::Look(_) => ask(Guard::Secret.reason().into(), subject),
-        ToolAction::Run { outside: Some(why), .. } => {
-            ask(format!("it would run outside the sandbox; the model says why: {why}"), subject)
-        }
-        _ => ask("edits need approval. Set `apply.files = \"auto\"` to apply them automatically".into(), "*"),
-    }
-}
-
-/// What an errand needs an approval for, which says who may give it.
-fn class_of(errand: &ToolAction, delicate: Option<Guard>, unread: bool, empties: bool) -> ApprovalClass {
-    match errand {
-        ToolAction::Look(_) => ApprovalClass::Secret,
-        ToolAction::Fetch { .. } => ApprovalClass::NewHost,
-        ToolAction::Run { outside: Some(_), .. } => ApprovalClass::LeaveSandbox,
-        ToolAction::Change(_) if unread => ApprovalClass::DeleteUnread,
-        ToolAction::Change(_) if delicate == Some(Guard::Secret) => ApprovalClass::Secret,
-        ToolAction::Change(_) if delicate.is_some() => ApprovalClass::ControlFile,
-        ToolAction::Change(ProposedChange::Delete { .. }) => ApprovalClass::Delete,
-        ToolAction::Change(_) if empties => ApprovalClass::Delete,
-        ToolAction::Change(_) => ApprovalClass::Edit,
-        _ => ApprovalClass::Command,
+    match case.refusal() {
+        Some(reason) => Ruling::Refuse { reason },
+        None => case.permit().map_or_else(|| case.question(), Ruling::Go),
     }
 }
 
@@ -372,6 +233,8 @@ fn command_case<'a>(session: &'a Session, active: &'a RunningRequest) -> command
     }
 }
 
+/// Why nothing is changed or run while a plan is made.
+pub(crate) const PLAN_MODE: &str = "This is plan mode: nothing is changed or run. Say what you would do.";
 /// The tool's name in rules about commands that run outside of the sandbox.
 const OUTSIDE: &str = "run_outside";
 /// Why a person is asked before a file is replaced whose content nobody has taken notice of.

@@ -787,6 +787,10 @@ impl Stage {
         let kind = fields.shift_remove("type").and_then(|kind| kind.as_str().map(str::to_owned)).unwrap_or_default();
         fields.shift_remove("settings");
         fields.shift_remove("folder");
+        // What a model is told of its tools is nothing that a scenario is about.
+        if kind == "model.called" {
+            fields.shift_remove("tools");
+        }
         // It holds the folder's name, which differs from run to run.
         fields.shift_remove("fingerprint");
         if let Some(rule) = fields.get_mut("rule").and_then(|rule| rule.as_object_mut()) {

@@ -30,6 +30,7 @@ mod picture;
 mod pill;
 mod plan;
 mod problem;
+mod purpose;
 mod read_op;
 mod request;
 mod rule;
@@ -71,6 +72,7 @@ pub use plan::{
     MergedWrite, OnConflict, Overtime, Sandbox,
 };
 pub use problem::{Problem, ProblemKind};
+pub use purpose::{AskPurpose, Purpose};
 pub use read_op::{FileMark, InstructionFile, ReadOp, ReadResult};
 pub use request::{
     Applying, Approve, ContextSettings, ContextStrategy, Control, Dialog, ImageRef, Lists, Machine, Mode, Noop,

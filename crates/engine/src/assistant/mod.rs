@@ -20,12 +20,13 @@ mod words;
 use serde_json::{Value, json};
 use trimtab_vocab::event::{AnswerFact, BannerFact, Level, ProposalFact, ProposalKind, Stage, StageFact, Status};
 use trimtab_vocab::{
-    Annotated, Answer, AskFact, CallId, DryRun, Message, Previewed, Problem, Prompt, ProposalId, Raw, RepairOutcome,
-    RequestId, Role, Said, TasksView,
+    Annotated, Answer, AskFact, AskPurpose, CallId, DryRun, Message, Previewed, Problem, Prompt, ProposalId, Purpose,
+    Raw, RepairOutcome, RequestId, Role, Said, TasksView,
 };
 
 use crate::record::{Assist, AssistState, RunningRequest, Session};
 use crate::step::Transition;
+use crate::turn::purpose::{is_dispensable, is_small};
 use crate::turn::{self, budget};
 use crate::{Effect, tasks};
 use prompt::{Focus, PromptContext};
@@ -33,13 +34,6 @@ use prompt::{Focus, PromptContext};
 pub use path::TASKS;
 pub use snapshot::{TaskSelection, view};
 pub(crate) use words::APPLIED;
-
-/// What each call is for, as the record says it.
-const ROUTE: &str = "ask.route";
-const CHAT: &str = "ask.chat";
-const PROPOSE: &str = "ask.propose";
-const REPAIR: &str = "ask.repair";
-const SUMMARY: &str = "ask.summary";
 
 /// Tokens for a few sentences, and for the thoughts before them of a model that thinks: cut off in its thoughts it would
 /// have said nothing.
@@ -105,27 +99,16 @@ fn call(step: &mut Transition<'_>) {
     match budget::allow(step.session, &prompt) {
         budget::BudgetVerdict::Free => {}
         budget::BudgetVerdict::UpTo(tokens) => prompt.max_output_tokens = prompt.max_output_tokens.min(tokens),
-        budget::BudgetVerdict::TooDear(_) if is_dispensable(step) => {
+        budget::BudgetVerdict::TooDear(_) if is_dispensable(&Purpose::Ask(purpose)) => {
             let problem = Problem::new(trimtab_vocab::ProblemKind::Settings, "The budget has no room for this call.");
             return given_up(step, &problem);
         }
         budget::BudgetVerdict::TooDear(bill) => return budget::ask(step, &bill),
     }
-    turn::send(step, prompt, Some(purpose));
+    turn::send(step, prompt, Purpose::Ask(purpose));
 }
 
-/// Whether the request goes on without the call that it stands before.
-pub(crate) fn is_dispensable(step: &Transition<'_>) -> bool {
-    let stand = step.session.active().and_then(|active| Some(active.assist.as_ref()?.stand));
-    matches!(stand, Some(AssistState::Routing | AssistState::Repairing | AssistState::Summarizing))
-}
-
-/// Whether the call was one for the small model.
-pub(crate) fn was_small(assist: &Assist) -> bool {
-    matches!(assist.stand, AssistState::Routing | AssistState::Rejudging | AssistState::Summarizing)
-}
-
-fn prompt(session: &Session) -> Option<(Prompt, &'static str)> {
+fn prompt(session: &Session) -> Option<(Prompt, AskPurpose)> {
     let active = session.active()?;
     let assist = active.assist.as_deref()?;
     let settings = &active.request.settings;
@@ -135,19 +118,20 @@ fn prompt(session: &Session) -> Option<(Prompt, &'static str)> {
     let (mut parts, purpose, tokens, format) = match assist.stand {
         AssistState::Routing => {
             let recent = path::recent(session, assist);
-            (prompt::route(&scene, recent.as_ref()), ROUTE, BRIEF, Some(trimtab_vocab::Format::Json))
+            (prompt::route(&scene, recent.as_ref()), AskPurpose::Route, BRIEF, Some(trimtab_vocab::Format::Json))
         }
-        AssistState::Chatting => (prompt::chat(&scene), CHAT, BRIEF, None),
-        AssistState::Proposing => (prompt::propose(&scene, most), PROPOSE, 4_096, Some(prompt::format(strict))),
+        AssistState::Chatting => (prompt::chat(&scene), AskPurpose::Chat, BRIEF, None),
+        AssistState::Proposing => {
+            (prompt::propose(&scene, most), AskPurpose::Propose, 4_096, Some(prompt::format(strict)))
+        }
         AssistState::Repairing => {
-            (prompt::repair(&scene, &assist.operations, most), REPAIR, 4_096, Some(prompt::format(strict)))
+            (prompt::repair(&scene, &assist.operations, most), AskPurpose::Repair, 4_096, Some(prompt::format(strict)))
         }
-        AssistState::Summarizing => (prompt::summary(&scene, &assist.operations), SUMMARY, BRIEF, None),
+        AssistState::Summarizing => (prompt::summary(&scene, &assist.operations), AskPurpose::Summary, BRIEF, None),
         AssistState::Asking | AssistState::Judging | AssistState::Rejudging => return None,
     };
     parts.system.push_str(&crate::memory::shown(session));
-    let small = matches!(assist.stand, AssistState::Routing | AssistState::Repairing | AssistState::Summarizing);
-    let (model, facts) = match small {
+    let (model, facts) = match is_small(&Purpose::Ask(purpose)) {
         true => turn::fast(&active.request),
         false => (settings.model.as_str(), settings.facts),
     };

@@ -16,8 +16,8 @@ use crate::turn::{self, answers};
 /// Not yet: the conversation goes on.
 pub(crate) const TALK: &str = "talk";
 
-/// What a call is for that writes down what was agreed on.
-pub(crate) const PURPOSE: &str = "requirements";
+/// The bug of requirements that came in words of the model's own.
+const UNREADABLE: &str = "requirements";
 
 /// What the model is told while a person talks first.
 pub(crate) const TALKING: &str = "\nThe user wants to talk first; nothing is carried out until they say so. Ask about what \
@@ -123,7 +123,7 @@ pub(super) fn compiled(step: &mut Transition<'_>, words: &str) -> bool {
         Some(Ok(requirements)) => requirements,
         _ => {
             let message = "the requirements came in words of the model's own".into();
-            step.emit(Some(&request), BugFact { kind: PURPOSE.into(), by: "engine".into(), message });
+            step.emit(Some(&request), BugFact { kind: UNREADABLE.into(), by: "engine".into(), message });
             let summary = words.trim().chars().take(4_000).collect();
             Requirements { summary, ..Requirements::default() }
         }

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use trimtab_vocab::{Plan, PlanStep};
 
-use super::plan::{self, MOST_STEPS, StepFields, StepIds, StepName};
+use crate::proposal::plan::{self, MOST_STEPS, StepFields, StepIds, StepName};
 
 #[derive(Deserialize)]
 #[serde(tag = "op", rename_all = "lowercase")]

@@ -4,7 +4,8 @@ use serde_json::{Map, json};
 use trimtab_vocab::event::{CheckpointKind, Choice, PlanFact, RouteDecision, Stage, StageFact, Status, StepsFact};
 use trimtab_vocab::{PlanStep, RequestId, StepStatus, StopReason, Todo};
 
-use super::{FlowQuestion, FlowWait, line, plan};
+use super::{FlowQuestion, FlowWait, line};
+use crate::proposal::plan::order;
 use crate::record::{CheckpointSubject, Flow, FlowState, RunningRequest};
 use crate::step::Transition;
 use crate::turn::{self, answers, ending};
@@ -17,7 +18,7 @@ const NOTE: usize = 300;
 /// The step that comes next, if one does.
 pub(crate) fn next(flow: &Flow) -> Option<String> {
     let plan = flow.plan.as_ref()?;
-    let order = plan::order(plan).ok()?;
+    let order = order(plan).ok()?;
     let open = |id: &&String| !flow.statuses.contains_key(*id);
     order.into_iter().map(|at| &plan.steps[at].id).find(open).cloned()
 }
@@ -25,7 +26,7 @@ pub(crate) fn next(flow: &Flow) -> Option<String> {
 /// A step, its place in the order of work from 1, and how many there are.
 fn place<'a>(flow: &'a Flow, id: &str) -> Option<(&'a PlanStep, u32, u32)> {
     let plan = flow.plan.as_ref()?;
-    let order = plan::order(plan).ok()?;
+    let order = order(plan).ok()?;
     let number = order.iter().position(|at| plan.steps[*at].id == id)?;
     let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
     Some((&plan.steps[order[number]], count(number + 1), count(order.len())))
@@ -72,7 +73,7 @@ pub(crate) fn told(flow: &Flow, id: &str) -> Option<String> {
 
 fn in_order(flow: &Flow) -> impl Iterator<Item = &PlanStep> {
     let plan = flow.plan.iter();
-    plan.flat_map(|plan| plan::order(plan).unwrap_or_default().into_iter().map(|at| &plan.steps[at]))
+    plan.flat_map(|plan| order(plan).unwrap_or_default().into_iter().map(|at| &plan.steps[at]))
 }
 
 /// Goes from step to step. `Some(true)`: somebody is asked, or the request has ended. `Some(false)`: the model

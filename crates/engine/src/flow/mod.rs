@@ -15,8 +15,9 @@ mod tests;
 
 use serde_json::{Map, Value};
 use trimtab_vocab::event::{CheckpointKind, Choice, RequestFact, Status};
-use trimtab_vocab::{Approve, StopReason};
+use trimtab_vocab::{Approve, Purpose, StopReason};
 
+use crate::proposal::plan::line;
 use crate::record::{Checkpoint, CheckpointSubject, FlowState, RunningRequest};
 use crate::step::Transition;
 use crate::turn::{self, answers};
@@ -102,9 +103,9 @@ pub(crate) fn may_rest(step: &Transition<'_>) -> bool {
     step.session.active().is_some_and(|active| active.flow.running().is_none())
 }
 
-/// What a call is for, if not for the turn itself.
-pub(crate) fn purpose(active: &RunningRequest) -> Option<&'static str> {
-    (active.flow.stand == FlowState::Compiling).then_some(conversation::PURPOSE)
+/// What the next call of the turn is for.
+pub(crate) fn purpose(active: &RunningRequest) -> Purpose {
+    if active.flow.stand == FlowState::Compiling { Purpose::Requirements } else { Purpose::Turn }
 }
 
 /// The model has said all it wants to say. Whether something else follows than the answer.
@@ -194,17 +195,6 @@ pub(crate) fn follow_up(
 
 /// How a request ends that a person stopped at a rest or between steps.
 pub const STOPPED_BY_USER: &str = "stopped_by_user";
-
-/// A text of at most so many characters, on one line.
-fn line(text: &str, most: usize) -> String {
-    let is_between = |c: char| c.is_whitespace() || c.is_control();
-    let mut line: String = text.split(is_between).filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ");
-    if line.chars().count() > most {
-        line = line.chars().take(most.saturating_sub(1)).collect();
-        line.push('…');
-    }
-    line
-}
 
 /// The last JSON object in a text that `read` accepts, or the last complaint about one. Models put words, fences
 /// and drafts around what they are asked for.

@@ -1,11 +1,12 @@
-//! Plans: read with care, put into an order, shown to a person, changed until they are content.
+//! Plans: shown to a person, and changed until they are content.
 
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use trimtab_vocab::event::{BugFact, CheckpointKind, PlanFact, Stage, StageFact};
 use trimtab_vocab::{Mode, Plan, PlanStep, RequestId};
 
-use super::{FlowQuestion, FlowWait, edits, execute, line, object_in};
+use super::{FlowQuestion, FlowWait, edits, execute, object_in};
+use crate::proposal::plan::read;
 use crate::record::{CheckpointSubject, Flow};
 use crate::step::Transition;
 use crate::turn::{self, answers, answers::choice};
@@ -19,10 +20,6 @@ pub(crate) const REPLAN: &str = "replan";
 /// Leave it.
 pub(crate) const CANCEL: &str = "cancel";
 
-/// Steps of a plan at most.
-pub(super) const MOST_STEPS: usize = 40;
-/// Bytes of a plan at most: a person is to read it.
-const LARGEST: usize = 64 * 1024;
 /// The bug of a plan that is only told in words, or cannot be read.
 pub(crate) const UNREADABLE: &str = "plan";
 /// How often the model is told so.
@@ -33,211 +30,6 @@ pub(crate) const FORM: &str = r#"You are Trimtab, a copilot for people who work 
 Answer with one JSON object and nothing else:
 {"summary":"what it comes to","steps":[{"title":"…","details":"…","files":["…"],"commands":["…"],"dependsOn":[1],"estimate":"…"}],"assumptions":["…"]}
 dependsOn holds numbers of steps that must end first. Leave out what you do not need. If the user only asks something, answer in words."#;
-
-/// A plan as a model or a person writes it.
-#[derive(Deserialize)]
-struct WrittenPlan {
-    #[serde(default, alias = "goal", alias = "title")]
-    summary: Option<String>,
-    steps: Vec<WrittenStep>,
-    #[serde(default)]
-    assumptions: Option<Vec<String>>,
-}
-
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum WrittenStep {
-    Words(String),
-    Whole(Box<StepFields>),
-}
-
-/// The fields of a step; weak models have names of their own for them.
-#[derive(Deserialize, Default)]
-pub(super) struct StepFields {
-    #[serde(default)]
-    pub(super) id: Option<StepName>,
-    #[serde(default, alias = "text", alias = "name", alias = "step")]
-    pub(super) title: Option<String>,
-    #[serde(default, alias = "description")]
-    pub(super) details: Option<String>,
-    #[serde(default)]
-    pub(super) files: Option<Vec<String>>,
-    #[serde(default)]
-    pub(super) commands: Option<Vec<String>>,
-    #[serde(default, rename = "dependsOn", alias = "depends_on", alias = "dependencies")]
-    pub(super) depends_on: Option<Vec<StepName>>,
-    #[serde(default)]
-    pub(super) estimate: Option<StepName>,
-}
-
-/// A name or a number.
-#[derive(Deserialize, Clone, PartialEq)]
-#[serde(untagged)]
-pub(super) enum StepName {
-    Number(u64),
-    Fraction(f64),
-    Words(String),
-}
-
-impl StepName {
-    pub(super) fn text(&self) -> String {
-        match self {
-            Self::Number(number) => number.to_string(),
-            Self::Fraction(number) => number.to_string(),
-            Self::Words(words) => words.trim().to_owned(),
-        }
-    }
-}
-
-/// Reads a plan; what is wrong with it is said in words that let the model do better. `known` are steps whose ids
-/// stay what they are.
-pub(crate) fn read(value: &Value, known: &[PlanStep]) -> Result<Plan, String> {
-    let written: WrittenPlan = serde_json::from_value(value.clone()).map_err(|error| format!("{error}."))?;
-    if written.steps.is_empty() {
-        return Err("the plan has no steps.".into());
-    }
-    if written.steps.len() > MOST_STEPS {
-        return Err(format!("{} steps are too many; {MOST_STEPS} at most.", written.steps.len()));
-    }
-    let fields: Vec<StepFields> = written
-        .steps
-        .into_iter()
-        .map(|step| match step {
-            WrittenStep::Words(title) => StepFields { title: Some(title), ..StepFields::default() },
-            WrittenStep::Whole(fields) => *fields,
-        })
-        .collect();
-    let mut ids = StepIds::beyond(known);
-    let named = |fields: &StepFields| fields.id.as_ref().map(StepName::text);
-    let kept = |fields: &StepFields| named(fields).filter(|id| known.iter().any(|step| step.id == *id));
-    let mut steps: Vec<PlanStep> = Vec::with_capacity(fields.len());
-    for fields in &fields {
-        let taken = |id: &String| !steps.iter().any(|step: &PlanStep| step.id == *id);
-        let id = kept(fields).filter(taken).unwrap_or_else(|| ids.next());
-        let mut step = PlanStep { id, ..PlanStep::default() };
-        fill(&mut step, fields)?;
-        steps.push(step);
-    }
-    // What is named may be a step's place, the name the writer gave it, or its title.
-    for at in 0..fields.len() {
-        let mut depends_on: Vec<String> = Vec::new();
-        for name in fields[at].depends_on.iter().flatten() {
-            let text = name.text();
-            let by_name = fields.iter().position(|other| named(other).is_some_and(|id| id == text));
-            let by_id = || steps.iter().position(|step| step.id == text && known.iter().any(|one| one.id == text));
-            let place = by_name.or_else(by_id).or_else(|| by_place(&text, &steps));
-            let Some(place) = place else {
-                return Err(format!("step {} depends on {text:?}, which is no step of this plan.", at + 1));
-            };
-            if !depends_on.contains(&steps[place].id) {
-                depends_on.push(steps[place].id.clone());
-            }
-        }
-        steps[at].depends_on = depends_on;
-    }
-    let assumptions = written.assumptions.unwrap_or_default();
-    let plan = Plan {
-        summary: clean(&written.summary.unwrap_or_default(), 2_000),
-        steps,
-        assumptions: assumptions.iter().take(20).map(|one| line(one, 500)).collect(),
-    };
-    if json!(plan).to_string().len() > LARGEST {
-        return Err(format!("it is too long; {LARGEST} bytes at most. Say less about each step."));
-    }
-    let order = order(&plan)?;
-    // A plan that a person edits stays in their order; a model's is shown in the order of work.
-    Ok(if known.is_empty() { arranged(plan, &order) } else { plan })
-}
-
-/// The plan in this order, its steps numbered in it.
-fn arranged(mut plan: Plan, order: &[usize]) -> Plan {
-    let number = |id: &String| {
-        let at = order.iter().position(|at| plan.steps[*at].id == *id);
-        at.map_or_else(|| id.clone(), |at| format!("s{}", at + 1))
-    };
-    let arranged = |at: &usize| {
-        let step = plan.steps[*at].clone();
-        PlanStep { id: number(&step.id), depends_on: step.depends_on.iter().map(number).collect(), ..step }
-    };
-    plan.steps = order.iter().map(arranged).collect();
-    plan
-}
-
-/// New ids, none of which was ever in use.
-pub(super) struct StepIds(usize);
-
-impl StepIds {
-    pub(super) fn beyond(known: &[PlanStep]) -> Self {
-        let number = |step: &PlanStep| step.id.strip_prefix('s').and_then(|number| number.parse().ok());
-        Self(known.iter().filter_map(number).max().unwrap_or(0))
-    }
-
-    pub(super) fn next(&mut self) -> String {
-        self.0 += 1;
-        format!("s{}", self.0)
-    }
-}
-
-/// Puts what is written into a step; what is not written stays.
-pub(super) fn fill(step: &mut PlanStep, fields: &StepFields) -> Result<(), String> {
-    let list = |items: &Vec<String>| -> Vec<String> {
-        items.iter().map(|item| line(item, 500)).filter(|item| !item.is_empty()).take(50).collect()
-    };
-    if let Some(title) = &fields.title {
-        step.title = line(title, 200);
-    }
-    if step.title.is_empty() {
-        return Err("a step has no title.".into());
-    }
-    if let Some(details) = &fields.details {
-        step.details = clean(details, 4_000);
-    }
-    if let Some(files) = &fields.files {
-        step.files = list(files);
-    }
-    if let Some(commands) = &fields.commands {
-        step.commands = list(commands);
-    }
-    if let Some(estimate) = &fields.estimate {
-        step.estimate = Some(line(&estimate.text(), 80)).filter(|text| !text.is_empty());
-    }
-    Ok(())
-}
-
-/// A text without control characters, of at most so many of them.
-fn clean(text: &str, most: usize) -> String {
-    text.trim().chars().filter(|c| !c.is_control() || *c == '\n').take(most).collect()
-}
-
-/// The step that a number, `step 2` or a title names.
-pub(super) fn by_place(name: &str, steps: &[PlanStep]) -> Option<usize> {
-    let digits = name.trim_start_matches(|c: char| !c.is_ascii_digit());
-    let number = digits.parse::<usize>().ok().and_then(|n| n.checked_sub(1)).filter(|n| *n < steps.len());
-    let short = name.len() - digits.len() <= 6;
-    number.filter(|_| short).or_else(|| steps.iter().position(|step| step.title.eq_ignore_ascii_case(name)))
-}
-
-/// The order of work: as listed, but nothing before what it depends on. A circle is named.
-pub(crate) fn order(plan: &Plan) -> Result<Vec<usize>, String> {
-    let mut order: Vec<usize> = Vec::with_capacity(plan.steps.len());
-    while order.len() < plan.steps.len() {
-        let is_done = |id: &String| {
-            order.iter().any(|done| plan.steps[*done].id == *id) || !plan.steps.iter().any(|step| step.id == *id)
-        };
-        let ready =
-            (0..plan.steps.len()).find(|at| !order.contains(at) && plan.steps[*at].depends_on.iter().all(is_done));
-        match ready {
-            Some(at) => order.push(at),
-            None => {
-                let stuck = (0..plan.steps.len()).filter(|at| !order.contains(at));
-                let titles: Vec<String> =
-                    stuck.take(6).map(|at| format!("{} ({})", at + 1, plan.steps[at].title)).collect();
-                return Err(format!("these steps wait for each other, so that none can begin: {}.", titles.join(", ")));
-            }
-        }
-    }
-    Ok(order)
-}
 
 /// A plan was made.
 pub(crate) fn propose(step: &mut Transition<'_>, request: &RequestId, plan: Plan, by: &str) {
@@ -394,61 +186,6 @@ fn is_listed(words: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn read(value: Value) -> Result<Plan, String> {
-        super::read(&value, &[])
-    }
-
-    #[test]
-    fn a_plan_is_read_whatever_names_a_model_has_for_its_fields() {
-        let plan = read(json!({"goal": "a", "steps": ["First", {"name": "Second", "description": "how",
-            "depends_on": ["First"], "estimate": 5}, {"id": "x", "title": "Third", "dependsOn": ["step 2", 1]}]}))
-        .expect("a plan");
-        let ids: Vec<&str> = plan.steps.iter().map(|step| step.id.as_str()).collect();
-        assert_eq!(ids, ["s1", "s2", "s3"]);
-        assert_eq!(plan.steps[1].depends_on, ["s1"]);
-        assert_eq!(plan.steps[1].estimate.as_deref(), Some("5"));
-        assert_eq!(plan.steps[2].depends_on, ["s2", "s1"]);
-    }
-
-    #[test]
-    fn what_cannot_be_a_plan_is_refused_in_words() {
-        for (value, wanted) in [
-            (json!({"steps": []}), "no steps"),
-            (json!({}), "missing field `steps`"),
-            (json!({"steps": [{"title": " "}]}), "no title"),
-            (json!({"steps": vec!["x"; 41]}), "41 steps are too many"),
-            (json!({"steps": vec![json!({"title": "x", "details": "y".repeat(4_000)}); 30]}), "it is too long"),
-            (json!({"steps": [{"title": "a", "dependsOn": [7]}]}), "no step of this plan"),
-            (json!({"steps": [{"title": "a", "dependsOn": [1]}]}), "wait for each other"),
-            (
-                json!({"steps": [{"title": "a", "dependsOn": [2]}, {"title": "b", "dependsOn": [1]}, "c"]}),
-                "wait for each other, so that none can begin: 1 (a), 2 (b).",
-            ),
-        ] {
-            let wrong = read(value.clone()).expect_err("refused");
-            assert!(wrong.contains(wanted), "{value}: {wrong}");
-        }
-    }
-
-    #[test]
-    fn long_texts_are_cut_and_odd_characters_dropped() {
-        let plan = read(json!({"steps": [{"title": "x\u{1b}[2J\ny".repeat(400), "details": "\u{7}é".repeat(9_000),
-            "files": vec!["f"; 400]}]}))
-        .expect("a plan");
-        let step = &plan.steps[0];
-        assert_eq!((step.title.chars().count(), step.details.chars().count(), step.files.len()), (200, 4_000, 50));
-    }
-
-    #[test]
-    fn the_order_of_work_is_the_list_s_unless_something_must_come_first() {
-        let plan = read(json!({"steps": [{"title": "a", "dependsOn": [3]}, "b", {"title": "c", "dependsOn": [2]}]}));
-        let plan = plan.expect("a plan");
-        let shown: Vec<_> =
-            plan.steps.iter().map(|step| (&*step.id, &*step.title, step.depends_on.join(","))).collect();
-        assert_eq!(shown, [("s1", "b", "".into()), ("s2", "c", "s1".into()), ("s3", "a", "s2".to_owned())]);
-        assert_eq!(order(&plan), Ok(vec![0, 1, 2]));
-    }
 
     #[test]
     fn a_rejection_says_what_comes_next() {

@@ -9,7 +9,7 @@ use crate::flow::{clarify, plan, satisfaction};
 use crate::pictures;
 use crate::record::{Checkpoint, CheckpointSubject, Phase, RunningRequest, Session};
 use crate::step::Transition;
-use crate::turn::tools::{self, ToolAction};
+use crate::tools::ToolAction;
 use crate::turn::{answers, control};
 
 /// The request that a new message meets: the one that is worked on, else the latest that waits for a person's
@@ -95,7 +95,7 @@ fn answer(session: &Session, request: &RequestId, words: &str) -> Option<(Checkp
 fn named_option(session: &Session, question: &Checkpoint, words: &str) -> Option<String> {
     let CheckpointSubject::Question { call } = &question.about else { return None };
     let item = session.unfinished(&question.request)?.batch.as_ref()?.item(call)?;
-    let Ok(ToolAction::Ask { options, .. }) = tools::read(&item.call.name, &item.call.input, None) else { return None };
+    let Ok(ToolAction::Ask { options, .. }) = item.action.as_deref() else { return None };
     let number = options.iter().position(|option| option.trim().to_lowercase() == words.to_lowercase())? + 1;
     Some(format!("o{number}")).filter(|choice| question.choices.contains(choice))
 }

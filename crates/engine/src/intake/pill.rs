@@ -3,7 +3,7 @@
 
 use trimtab_vocab::{Mode, Pill};
 
-use crate::turn::tools;
+use crate::tools;
 
 /// Bytes of a pill's file at most.
 pub const LARGEST: usize = 64 * 1024;
@@ -171,7 +171,7 @@ fn define(stem: &str, fields: Vec<(&str, PillValue)>, body: &str) -> Result<Defi
             "name" => definition.name = text(value)?,
             "description" => definition.description = text(value)?,
             "arguments" => definition.arguments = text(value)?,
-            "tools" => definition.tools = list(value, &tools::names())?,
+            "tools" => definition.tools = list(value, &tools::registry().names())?,
             "categories" => definition.categories = list(value, &CATEGORIES)?,
             _ => {
                 definition.mode = match text(value)?.as_str() {
@@ -280,21 +280,19 @@ fn split(arguments: &str) -> Vec<&str> {
 /// Whether a pill lets a tool be used. It only narrows: what it names goes through the permit all the same.
 /// Tools that touch nothing, such as the list of steps, are every pill's.
 pub(crate) fn allows(pill: &Pill, tool: &str) -> bool {
-    let Some(group) = group(tool) else { return true };
+    // A name that no tool has is refused like one of the folder's own.
+    let group = match tools::registry().get(tool) {
+        Some(definition) => definition.category.as_deref(),
+        None => Some("files"),
+    };
+    let Some(group) = group else { return true };
     (pill.tools.is_empty() || pill.tools.iter().any(|known| known == tool))
         && (pill.categories.is_empty() || pill.categories.iter().any(|known| known == group))
 }
 
-fn group(tool: &str) -> Option<&'static str> {
-    match tool {
-        "set_steps" | "ask_user" | "read_ref" => None,
-        tool => tools::category(tool).or(Some("files")),
-    }
-}
-
 /// What the model is told when it asks for another.
 pub(crate) fn refusal(pill: &Pill, tool: &str) -> String {
-    let allowed: Vec<&str> = tools::names().into_iter().filter(|name| allows(pill, name)).collect();
+    let allowed: Vec<&str> = tools::registry().names().into_iter().filter(|name| allows(pill, name)).collect();
     format!("The user's workflow /{} does not allow {tool}. It allows: {}.", pill.name, allowed.join(", "))
 }
 

@@ -107,7 +107,7 @@ fn a_pill_says_what_it_needs() {
 fn a_pill_narrows_and_never_widens() {
     let definition = definition("---\ntools: [read_file, run_command]\ncategories: [files]\n---\nx");
     let pill = expand(&definition, call("/review").expect("a call"), String::new()).expect("expands");
-    let allowed: Vec<&str> = tools::names().into_iter().filter(|name| allows(&pill, name)).collect();
+    let allowed: Vec<&str> = tools::registry().names().into_iter().filter(|name| allows(&pill, name)).collect();
     assert_eq!(allowed, ["read_file", "set_steps", "ask_user", "read_ref"]);
     assert!(!allows(&pill, "no_such_tool"));
 }

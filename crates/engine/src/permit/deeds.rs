@@ -3,10 +3,10 @@
 use trimtab_vocab::FileWrite;
 
 use super::plain;
-use crate::ProposedChange;
+use crate::proposal::ProposedChange;
 use crate::proposal::edit::Edit;
 use crate::record::Session;
-use crate::turn::tools::ToolAction;
+use crate::tools::ToolAction;
 
 pub(super) const EDIT: &str = "edit_file";
 pub(super) const DELETE: &str = "delete_file";
@@ -16,8 +16,8 @@ pub(super) const MOVE: &str = "move_file";
 pub(super) type Deed = (&'static str, String);
 
 /// What an edit deletes and moves. What it empties is deleted too; the old name of a file that moves is not.
-pub(super) fn besides_editing(errand: &ToolAction, writes: &[FileWrite], folder: Option<&str>) -> Vec<Deed> {
-    let ToolAction::Change(ProposedChange::Edit(edit)) = errand else { return Vec::new() };
+pub(super) fn besides_editing(action: &ToolAction, writes: &[FileWrite], folder: Option<&str>) -> Vec<Deed> {
+    let ToolAction::Change(ProposedChange::Edit(edit)) = action else { return Vec::new() };
     let is_blank = matches!(edit, Edit::WholeFile { content, .. } if content.trim().is_empty());
     let moves = moves(edit, folder);
     let is_gone = |write: &&FileWrite| discards(write, writes, &moves) || (is_blank && write.before.is_some());
@@ -28,12 +28,12 @@ pub(super) fn besides_editing(errand: &ToolAction, writes: &[FileWrite], folder:
 
 /// Whether a file would be deleted or replaced whole that the model has never read. An edit is no such thing:
 /// it names what it replaces; nor is a move, which keeps the content.
-pub(super) fn destroys_unread(session: &Session, errand: &ToolAction, writes: &[FileWrite]) -> bool {
+pub(super) fn destroys_unread(session: &Session, action: &ToolAction, writes: &[FileWrite]) -> bool {
     let replaces = matches!(
-        errand,
+        action,
         ToolAction::Change(ProposedChange::Delete { .. } | ProposedChange::Edit(Edit::WholeFile { .. }))
     );
-    let moves = match errand {
+    let moves = match action {
         ToolAction::Change(ProposedChange::Edit(edit)) => Some(moves(edit, session.folder())),
         _ => None,
     };

@@ -7,20 +7,20 @@
 pub(crate) mod count;
 mod prompts;
 
-use serde_json::Value;
 use trimtab_vocab::event::{
     AnswerFact, BannerFact, Level, RouteDecision, RouteFact, Stage, StageFact, Status, ToolStatus, UsageFact,
 };
 use trimtab_vocab::{
     Answer, CallId, Fault, GeneratedImage, ImageBatch, ImageFact, ImageId, MadePicture, PicturePlan, PictureWish,
-    Problem, ProblemKind, RequestId, Retry, Time, Usage,
+    Problem, ProblemKind, Purpose, RequestId, Retry, Time, Usage,
 };
 
+use crate::Effect;
 use crate::intake::References;
-use crate::record::{BatchItem, Progress, RunningRequest};
+use crate::record::{Progress, RunningRequest};
 use crate::step::Transition;
+use crate::tools::ToolAction;
 use crate::turn::{self, batch, budget, retry};
-use crate::{Effect, ProposedChange};
 
 pub use count::count;
 
@@ -28,8 +28,6 @@ pub use count::count;
 pub(crate) const DRAW: &str = "draw_image";
 /// The tool that saves them.
 pub(crate) const SAVE: &str = "save_images";
-/// What a call that writes prompts is for.
-pub(crate) const PURPOSE: &str = "image.prompts";
 /// Pictures of one request at most.
 pub const MOST: u32 = 10;
 
@@ -136,7 +134,7 @@ pub(crate) fn call(step: &mut Transition<'_>) {
         return given_up(step);
     }
     step.emit(Some(&request), StageFact { stage: Stage::Planning, label: "Writing the prompts...".into() });
-    turn::send(step, prompt, Some(PURPOSE));
+    turn::send(step, prompt, Purpose::ImagePrompts);
 }
 
 /// One prompt serves for all of them where they are to be variants.
@@ -178,26 +176,11 @@ fn plan(step: &mut Transition<'_>, pictures: Vec<PicturePlan>) {
     batch::advance(step);
 }
 
-/// Does the next thing that a call needs.
-pub(crate) fn run_call(step: &mut Transition<'_>, call: &CallId, item: &BatchItem) {
-    if item.call.name == SAVE {
-        let change = change_of(step, item);
-        return batch::change_by_person(step, call, item, change);
-    }
-    draw(step, call, item, 0);
-}
-
-fn draw(step: &mut Transition<'_>, call: &CallId, item: &BatchItem, after_ms: u64) {
+/// Asks for pictures, at once or after a wait.
+pub(crate) fn draw(step: &mut Transition<'_>, call: &CallId, prompt: &str, count: u32, after_ms: u64) {
     let Some(active) = step.session.active() else { return };
     let model = active.request.settings.image.model.clone();
-    let (prompt, count) = ordered(item);
-    step.request(Effect::Draw { call: call.clone(), model, prompt, count, after_ms });
-}
-
-fn ordered(item: &BatchItem) -> (String, u32) {
-    let prompt = item.call.input.get("prompt").and_then(Value::as_str).unwrap_or_default().to_owned();
-    let count = item.call.input.get("n").and_then(Value::as_u64).and_then(|n| u32::try_from(n).ok()).unwrap_or(1);
-    (prompt, count.clamp(1, MOST))
+    step.request(Effect::Draw { call: call.clone(), model, prompt: prompt.to_owned(), count, after_ms });
 }
 
 /// A call came to its end.
@@ -209,11 +192,12 @@ pub(crate) fn drawn(
     fault: Option<Fault>,
 ) {
     let Some((request, item)) = batch::find(step, call) else { return };
-    if item.progress != Progress::Started || item.call.name != DRAW {
+    let Ok(ToolAction::Draw { prompt, count }) = item.action.as_deref() else { return };
+    if item.progress != Progress::Started {
         return;
     }
     let Some(active) = step.session.active() else { return };
-    let (prompt, count) = ordered(&item);
+    let (prompt, count) = (prompt.clone(), *count);
     let retries = active.request.settings.retries;
     let settings = active.request.settings.image.clone();
     let place = |number: usize| match active.request.picture.as_deref() {
@@ -228,13 +212,13 @@ pub(crate) fn drawn(
             let failed = ImageFact::Failed {
                 call: call.clone(),
                 image: None,
-                original_prompt: prompt,
+                original_prompt: prompt.clone(),
                 error: problem,
                 failed: time,
                 retry_in_ms: Some(wait),
             };
             step.emit(Some(&request), failed);
-            return draw(step, call, &item, wait);
+            return draw(step, call, &prompt, count, wait);
         }
         (0, Some(Fault { problem, .. })) => problem,
         (made, _) => {
@@ -307,17 +291,6 @@ pub(crate) fn select(step: &mut Transition<'_>, images: Vec<ImageId>, selected: 
 
 fn is_missing(picture: Option<&GeneratedImage>) -> bool {
     picture.is_none_or(|picture| picture.key().is_none())
-}
-
-fn change_of(step: &Transition<'_>, item: &BatchItem) -> ProposedChange {
-    let named = item.call.input.get("images").and_then(Value::as_array).into_iter().flatten();
-    let ids = named.filter_map(|name| name.as_str()?.parse::<ImageId>().ok());
-    let found = ids.filter_map(|id| {
-        let picture = step.session.picture(&id)?;
-        Some((picture.key()?, picture.media_type.clone()))
-    });
-    let folder = item.call.input.get("folder").and_then(Value::as_str).unwrap_or_default().to_owned();
-    ProposedChange::Save { folder, pictures: found.collect() }
 }
 
 /// All calls have ended: says what came of them, and ends the request.

@@ -2,8 +2,8 @@
 
 use trimtab_vocab::event::{ProposalKind, RouteDecision, RouteFact, Stage};
 use trimtab_vocab::{
-    Annotated, AskFact, Category, Entities, Message, Mode, Previewed, Prior, ProposalId, Request, RequestId, TasksView,
-    Time, Where,
+    Annotated, AskFact, AskPurpose, Category, Entities, Message, Mode, Previewed, Prior, ProposalId, Request,
+    RequestId, TasksView, Time, Where,
 };
 
 use super::{Checkpoint, Phase, RunningRequest, Session};
@@ -180,26 +180,19 @@ impl Session {
         };
     }
 
-    /// A model has answered in a request about the tasks; whether it is one.
-    pub(super) fn fold_task_reply(&mut self, words: &str, partial: bool, stopping: bool) -> bool {
-        let Some(active) = &mut self.active else { return false };
-        let Some(assist) = &mut active.assist else { return false };
-        if partial {
-            return true;
-        }
-        active.failures = 0;
-        if !stopping {
-            active.phase = Phase::Replied;
-        }
-        let judged = match assist.stand {
-            AssistState::Proposing => AssistState::Judging,
-            AssistState::Repairing => AssistState::Rejudging,
-            _ => return true,
+    /// A model has answered in a request about the tasks. Operations are to be judged.
+    pub(super) fn fold_task_reply(&mut self, purpose: AskPurpose, words: String, stopping: bool) {
+        let Some(active) = &mut self.active else { return };
+        let Some(assist) = &mut active.assist else { return };
+        assist.stand = match purpose {
+            AskPurpose::Propose => AssistState::Judging,
+            AskPurpose::Repair => AssistState::Rejudging,
+            AskPurpose::Route | AskPurpose::Chat | AskPurpose::Summary => return,
         };
-        assist.stand = judged;
-        words.clone_into(&mut assist.said);
-        active.phase = if stopping { active.phase.clone() } else { Phase::Loading };
-        true
+        assist.said = words;
+        if !stopping {
+            active.phase = Phase::Loading;
+        }
     }
 
     pub(super) fn fold_task_proposal(

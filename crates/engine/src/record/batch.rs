@@ -1,9 +1,12 @@
 //! The tools of one reply, and how far each is.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 use trimtab_vocab::event::ToolStatus;
 use trimtab_vocab::{CallId, ChangePart, CheckpointId, CommandClass, FileMark, FileWrite, ImageRef, RefKey, ToolCall};
 
+use crate::tools::{self, ToolAction};
 use crate::turn::outcome::timeless;
 
 /// What one reply asks for.
@@ -29,7 +32,9 @@ pub struct BatchItem {
     /// Names it.
     pub call_id: CallId,
     /// What the model asked for.
-    pub call: ToolCall,
+    pub call: Arc<ToolCall>,
+    /// What that comes to, or why it cannot be read: a sentence for the model.
+    pub(crate) action: Result<Arc<ToolAction>, String>,
     /// How far it is.
     pub progress: Progress,
     /// What a person said about it.
@@ -135,20 +140,31 @@ pub struct UserDecision {
 
 impl Batch {
     pub(super) fn new(call: &CallId, wishes: impl Iterator<Item = ToolCall>) -> Option<Self> {
-        let item = |(number, wish)| BatchItem::new(CallId::tool(call, number + 1), wish);
-        let items: Vec<BatchItem> = wishes.enumerate().map(item).collect();
+        let read = |wish: ToolCall| {
+            let action = tools::registry().read(&wish);
+            (wish, action)
+        };
+        Self::of_actions(call, wishes.map(read))
+    }
+
+    /// Calls whose actions are known.
+    fn of_actions(call: &CallId, all: impl Iterator<Item = (ToolCall, Result<ToolAction, String>)>) -> Option<Self> {
+        let item = |(number, (wish, action))| BatchItem::new(CallId::tool(call, number + 1), wish, action);
+        let items: Vec<BatchItem> = all.enumerate().map(item).collect();
         (!items.is_empty()).then_some(Self { items, ..Self::default() })
     }
 
     /// The current command of a series.
     pub(super) fn of_series(call: &CallId, wish: ToolCall) -> Self {
-        let item = BatchItem::new(call.clone(), wish);
+        let action = tools::registry().read(&wish);
+        let item = BatchItem::new(call.clone(), wish, action);
         Self { items: vec![item], passed_over: true, of_series: true, ..Self::default() }
     }
 
-    /// Pictures to make or to save.
-    pub(super) fn of_pictures(self) -> Self {
-        Self { passed_over: true, of_pictures: true, ..self }
+    /// Pictures to make or to save: the program's own calls.
+    pub(super) fn of_pictures(call: &CallId, all: impl Iterator<Item = (ToolCall, ToolAction)>) -> Option<Self> {
+        let batch = Self::of_actions(call, all.map(|(wish, action)| (wish, Ok(action))))?;
+        Some(Self { passed_over: true, of_pictures: true, ..batch })
     }
 
     /// The same, for a model that knows no tools: its results are told in words.
@@ -196,10 +212,11 @@ impl Batch {
 }
 
 impl BatchItem {
-    fn new(call: CallId, wish: ToolCall) -> Self {
+    fn new(call_id: CallId, call: ToolCall, action: Result<ToolAction, String>) -> Self {
         Self {
-            call_id: call,
-            call: wish,
+            call_id,
+            call: Arc::new(call),
+            action: action.map(Arc::new),
             progress: Progress::Pending,
             given: None,
             writes: None,
@@ -226,11 +243,21 @@ impl BatchItem {
         if old == command {
             return false;
         }
-        self.call.input["command"] = command.into();
+        let call = Arc::make_mut(&mut self.call);
+        call.input["command"] = command.into();
+        self.action = tools::registry().read(call).map(Arc::new);
         self.edited_from.get_or_insert(old);
         self.given = None;
         self.blocked = None;
         true
+    }
+
+    /// The command that it runs, if it runs one.
+    pub fn command(&self) -> Option<&str> {
+        match self.action.as_deref() {
+            Ok(ToolAction::Run { command, .. }) => Some(command),
+            _ => None,
+        }
     }
 
     /// Whether it has begun and not ended.
@@ -244,5 +271,43 @@ impl BatchItem {
             Progress::Done(done) => Some(done),
             _ => None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_large_call_is_never_copied_with_its_item() {
+        let input = json!({"path": "a.txt", "content": "x".repeat(1 << 20)});
+        let call = ToolCall { id: "1".into(), name: "write_file".into(), input, broken: None };
+        let batch = Batch::new(&CallId::nth(1), std::iter::once(call)).expect("a batch");
+        let copy = batch.clone();
+        let (item, copied) = (&batch.items[0], &copy.items[0]);
+        assert!(Arc::ptr_eq(&item.call, &copied.call));
+        match (&item.action, &copied.action) {
+            (Ok(action), Ok(copied)) => assert!(Arc::ptr_eq(action, copied)),
+            (action, _) => panic!("{action:?} is not read"),
+        }
+    }
+
+    #[test]
+    fn an_edited_command_is_what_the_item_does() {
+        let call = ToolCall {
+            id: "1".into(),
+            name: "run_command".into(),
+            input: json!({"command": "ls", "timeout_s": 5}),
+            broken: None,
+        };
+        let mut batch = Batch::of_series(&CallId::nth(1), call);
+        let item = &mut batch.items[0];
+        assert!(!item.edit("ls") && item.edit("ls -l"));
+        assert_eq!((item.command(), item.edited_from.as_deref()), (Some("ls -l"), Some("ls")));
+        assert!(matches!(item.action.as_deref(), Ok(ToolAction::Run { timeout_s: Some(5), .. })));
+        item.edit(" ");
+        assert_eq!(item.command(), None, "an empty command is none");
     }
 }

@@ -130,7 +130,6 @@ impl Session {
         let done: BTreeSet<String> = completed(&self.todos);
         if let Some(active) = &mut self.active {
             active.route = Some(fact.decision);
-            active.routing = false;
             active.categories.clone_from(&fact.categories);
             // Who could not find the path says nothing about who walks it.
             active.failures = 0;

@@ -65,7 +65,7 @@ impl Memory {
                 self.stored += text.len() as u64;
                 self.referenced.clone_from(referenced);
             }
-            (Fact::Model(ModelFact::Called { purpose, .. }), _) => self.aside = purpose.is_some(),
+            (Fact::Model(ModelFact::Called { purpose, .. }), _) => self.aside = !purpose.is_turn(),
             (Fact::Reply(_), _) if self.aside => {}
             (Fact::Reply(ReplyFact::Saved { message, partial: false, .. }), Some(id)) => {
                 let words = message.text();

@@ -12,11 +12,11 @@ mod pictures;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
-use trimtab_vocab::event::{CheckpointKind, RouteDecision, Undo};
+use trimtab_vocab::event::{CheckpointKind, OfferedTools, RouteDecision, Undo};
 use trimtab_vocab::{
     CallId, ChangeSetId, CheckpointId, FileChange, FileWrite, GeneratedImage, ImageId, Lists, MergedWrite, Message,
-    OnConflict, Part, RefKey, Remembered, Request, RequestId, Role, Rule, RunSettings, Series, SessionId, StopReason,
-    TimerId, Todo, Usage, sensitive_paths,
+    OnConflict, Part, Purpose, RefKey, Remembered, Request, RequestId, Role, Rule, RunSettings, Series, SessionId,
+    StopReason, TimerId, Todo, Usage, sensitive_paths,
 };
 
 pub use assist::{Assist, AssistState, OpenProposal, TaskMemory};
@@ -76,6 +76,8 @@ pub struct Session {
     instructions: Option<String>,
     /// Models that were found to know no tools.
     toolless: BTreeSet<String>,
+    /// The tools that a model was offered last.
+    offered_tools: OfferedTools,
     todos: Vec<Todo>,
     /// Change sets, oldest first.
     history: Vec<ChangeSet>,
@@ -157,10 +159,6 @@ pub struct RunningRequest {
     pub checkpoints: u32,
     /// The path it takes.
     pub route: Option<RouteDecision>,
-    /// A model is looking at it to find the path.
-    pub routing: bool,
-    /// A model writes the prompts of its pictures.
-    pub prompting: bool,
     /// The groups of tools that it needs.
     pub categories: Vec<String>,
     /// What was agreed on with the person, and how far it is carried out.
@@ -179,7 +177,8 @@ pub struct RunningRequest {
     pub said: Vec<String>,
     /// It is to rest after this step.
     pub pausing: bool,
-    /// The limit of steps is reached, and the model says how far it came.
+    /// The limit of steps is reached, and the model says how far it came. It holds until a person allows more steps,
+    /// so it is no purpose of a single call.
     pub assessing: bool,
     /// Steps beyond the limit that a person has allowed.
     pub more_steps: u32,
@@ -205,8 +204,6 @@ pub struct RunningRequest {
     pub stop: Option<StopReason>,
     /// Replies in a row that were cut off at the output limit.
     pub cuts: u32,
-    /// The answer that a model is repairing.
-    pub repairing: Option<Repairing>,
     /// How often its last reply was to be repaired.
     pub repairs: u32,
     /// The changes of an answer that was cut off.
@@ -215,7 +212,7 @@ pub struct RunningRequest {
     pub findings: Vec<String>,
     /// How many tools it has used.
     pub tools_used: u32,
-    /// The conversation is being made to fit.
+    /// The part of the conversation that is being summed up, between the first and the last call for it.
     pub compressing: Option<Compressing>,
     /// How often it was.
     pub compressions: u32,
@@ -255,13 +252,15 @@ pub struct Compressing {
     pub parts: Vec<String>,
 }
 
-/// An answer that the rules could not read wholly, on its way through a model that repairs it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Repairing {
-    /// The reply.
-    pub words: String,
-    /// Why it ended.
-    pub stop: Option<StopReason>,
+/// Which part of the program a request belongs to, from its beginning to its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum RequestKind {
+    /// The assistant for the user's tasks.
+    Tasks,
+    /// It says what it wants of the gallery.
+    Gallery,
+    /// A turn: talk, a plan, work, or pictures if its path leads there.
+    Turn,
 }
 
 /// How far a request is.
@@ -275,6 +274,8 @@ pub enum Phase {
     Calling {
         /// The call.
         call: CallId,
+        /// What it is for.
+        purpose: Purpose,
     },
     /// The call failed and will be made again.
     BackingOff {
@@ -282,6 +283,8 @@ pub enum Phase {
         timer: TimerId,
         /// How long it was to be.
         millis: u64,
+        /// What the call is for.
+        purpose: Purpose,
     },
     /// A reply is there and is being worked on; never seen between two steps.
     Replied,
@@ -294,9 +297,20 @@ pub enum Phase {
     },
     /// It is being ended.
     Stopping {
-        /// The model call that is still to be ended.
-        call: Option<CallId>,
+        /// The model call that is still to be ended, and what it is for.
+        call: Option<(CallId, Purpose)>,
     },
+}
+
+impl Phase {
+    /// What the model is called for that answers now, or that is called again after a wait.
+    pub fn purpose(&self) -> Option<&Purpose> {
+        match self {
+            Self::Calling { purpose, .. } | Self::BackingOff { purpose, .. } => Some(purpose),
+            Self::Stopping { call } => call.as_ref().map(|(_, purpose)| purpose),
+            Self::Admitting | Self::Loading | Self::Replied | Self::Tools | Self::Waiting { .. } => None,
+        }
+    }
 }
 
 impl RunningRequest {
@@ -311,8 +325,6 @@ impl RunningRequest {
             failures: 0,
             checkpoints: 0,
             route: None,
-            routing: false,
-            prompting: false,
             categories: Vec::new(),
             flow: Flow::default(),
             batch: None,
@@ -334,7 +346,6 @@ impl RunningRequest {
             ledger: VecDeque::new(),
             stop: None,
             cuts: 0,
-            repairing: None,
             repairs: 0,
             recovered: Vec::new(),
             findings: Vec::new(),
@@ -346,6 +357,17 @@ impl RunningRequest {
             loaded: false,
             begun: false,
             overtaken: false,
+        }
+    }
+
+    /// Which part of the program it belongs to.
+    pub(crate) fn kind(&self) -> RequestKind {
+        if self.assist.is_some() {
+            RequestKind::Tasks
+        } else if self.request.picture.is_some() {
+            RequestKind::Gallery
+        } else {
+            RequestKind::Turn
         }
     }
 
@@ -524,7 +546,7 @@ impl Session {
     /// The model call whose end is not recorded yet.
     pub fn open_call(&self) -> Option<&CallId> {
         match &self.active()?.phase {
-            Phase::Calling { call } | Phase::Stopping { call: Some(call) } => Some(call),
+            Phase::Calling { call, .. } | Phase::Stopping { call: Some((call, _)) } => Some(call),
             _ => None,
         }
     }
@@ -587,6 +609,11 @@ impl Session {
     /// The steps of the work, as the model last told them.
     pub fn todos(&self) -> &[Todo] {
         &self.todos
+    }
+
+    /// The tools that a model was offered last; none where no record says so.
+    pub fn offered_tools(&self) -> &OfferedTools {
+        &self.offered_tools
     }
 
     /// What the folder's own instructions say.

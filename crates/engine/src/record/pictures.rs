@@ -1,10 +1,12 @@
 //! The gallery: how facts about pictures become state.
 
 use serde_json::json;
-use trimtab_vocab::{CallId, GeneratedImage, ImageFact, ImageId, RequestId, ToolCall, Usage};
+use trimtab_vocab::{CallId, GeneratedImage, ImageFact, ImageId, PicturePlan, RequestId, ToolCall, Usage};
 
 use super::{Batch, Phase, Session};
-use crate::pictures::{DRAW, SAVE};
+use crate::ProposedChange;
+use crate::pictures::{DRAW, MOST, SAVE};
+use crate::tools::ToolAction;
 
 /// A picture and who made it last.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,11 +24,18 @@ impl Session {
     pub(super) fn fold_image(&mut self, request: Option<&RequestId>, fact: &ImageFact) {
         match fact {
             ImageFact::Planned { pictures, .. } => {
-                let wishes = pictures.iter().map(|plan| json!({"prompt": plan.prompt, "n": plan.count}));
-                self.begin_pictures(DRAW, wishes.collect());
+                let draw = |plan: &PicturePlan| {
+                    let action = ToolAction::Draw { prompt: plan.prompt.clone(), count: plan.count.clamp(1, MOST) };
+                    (json!({"prompt": plan.prompt, "n": plan.count}), action)
+                };
+                self.begin_pictures(DRAW, pictures.iter().map(draw).collect());
             }
             ImageFact::Saving { images, folder } => {
-                self.begin_pictures(SAVE, vec![json!({"images": images, "folder": folder})]);
+                let found = images.iter().filter_map(|image| self.picture(image));
+                let stored = found.filter_map(|picture| Some((picture.key()?, picture.media_type.clone())));
+                let change = ProposedChange::Save { folder: folder.clone(), pictures: stored.collect() };
+                let input = json!({"images": images, "folder": folder});
+                self.begin_pictures(SAVE, vec![(input, ToolAction::Change(change))]);
             }
             ImageFact::Made {
                 image,
@@ -95,14 +104,15 @@ impl Session {
     }
 
     /// Pictures have no model that asks for them, so their calls are counted like one of its replies.
-    fn begin_pictures(&mut self, tool: &str, inputs: Vec<serde_json::Value>) {
+    fn begin_pictures(&mut self, tool: &str, calls: Vec<(serde_json::Value, ToolAction)>) {
         self.calls += 1;
         let call = CallId::nth(self.calls);
         let Some(active) = &mut self.active else { return };
-        let wish =
-            |(number, input)| ToolCall { id: format!("{tool}-{number}"), name: tool.to_owned(), input, broken: None };
-        active.prompting = false;
-        active.batch = Batch::new(&call, (1..).zip(inputs).map(wish)).map(Batch::of_pictures);
+        let wish = |(number, (input, action))| {
+            let call = ToolCall { id: format!("{tool}-{number}"), name: tool.to_owned(), input, broken: None };
+            (call, action)
+        };
+        active.batch = Batch::of_pictures(&call, (1..).zip(calls).map(wish));
         active.phase = Phase::Replied;
     }
 

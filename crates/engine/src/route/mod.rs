@@ -11,16 +11,13 @@ pub(crate) use words::{RequestSignals, read as words};
 use std::sync::Arc;
 
 use trimtab_vocab::event::{RouteDecision, RouteFact, Stage, StageFact};
-use trimtab_vocab::{Message, Mode, Prompt, Request, Role, Routing};
+use trimtab_vocab::{Message, Mode, Prompt, Purpose, Request, Role, Routing};
 
 use crate::intake;
 use crate::record::Session;
 use crate::step::Transition;
-use crate::turn::tools::ToolOffer;
+use crate::tools::ToolOffer;
 use crate::turn::{self, budget};
-
-/// What a call of this sort is for.
-pub(crate) const PURPOSE: &str = "route";
 
 /// Turns of the conversation that the router sees.
 const TURNS: usize = 6;
@@ -116,7 +113,7 @@ pub(crate) fn call(step: &mut Transition<'_>) {
     if let budget::BudgetVerdict::TooDear(_) = budget::allow(step.session, &prompt) {
         return failed(step);
     }
-    turn::send(step, prompt, Some(PURPOSE));
+    turn::send(step, prompt, Purpose::Route);
 }
 
 fn prompt(session: &Session) -> Option<Prompt> {

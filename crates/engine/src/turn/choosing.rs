@@ -8,9 +8,9 @@ use trimtab_vocab::event::{ProposalFact, ProposalKind};
 use trimtab_vocab::{CallId, ChangePart, CheckpointId, FileWrite, ProposalId};
 
 use super::batch::{self, SHOWN_DIFF};
-use super::tools::{self, ToolAction};
 use crate::record::{BatchItem, Checkpoint, CheckpointSubject, HunkSelection, Progress, Session};
 use crate::step::Transition;
+use crate::tools::ToolAction;
 use crate::{Effect, Narrowed, ProposedChange};
 
 /// A part of what a call proposes, and the rest of it.
@@ -81,8 +81,7 @@ pub(crate) fn read(
 
 /// Whether a part of it can stand for itself.
 pub(super) fn is_divisible(item: &BatchItem) -> bool {
-    let errand = tools::read(&item.call.name, &item.call.input, item.call.broken.as_deref());
-    match errand {
+    match item.action.as_deref() {
         Ok(ToolAction::Change(ProposedChange::Move { .. })) => false,
         Ok(ToolAction::Change(ProposedChange::Edit(edit))) => edit.moves().is_empty(),
         _ => true,

@@ -8,13 +8,14 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use trimtab_vocab::event::{BannerFact, ContextFact, Level, LoadedFile, Stage, StageFact};
-use trimtab_vocab::{Message, ModelFacts, Part, Prompt, RefKey, Request, Role};
+use trimtab_vocab::{Message, ModelFacts, Part, Prompt, Purpose, RefKey, Request, Role};
 
 use super::{budget, guard, next, prompt};
 use crate::flow;
 use crate::record::{Compressing, Session};
 use crate::step::Transition;
 use crate::tokens::estimate;
+use crate::tools;
 
 /// Opens a summary.
 pub const SUMMARY: &str = "[CONVERSATION SUMMARY]";
@@ -61,7 +62,7 @@ fn reserve(facts: &ModelFacts, wanted: u32) -> u64 {
 
 /// How much of the window the next prompt takes, and how much it may take.
 pub(super) fn room(session: &Session, prompt: &Prompt, facts: &ModelFacts) -> (u64, u64) {
-    let tools = super::tools::weight(&prompt.tools);
+    let tools = tools::registry().weight(&prompt.tools);
     let unsent =
         session.active().and_then(|active| active.unsent()).map_or(0, |words| crate::record::weight_of(&words));
     let used = session.conversation_tokens() + unsent + estimate(&prompt.system) + tools;
@@ -116,7 +117,7 @@ fn tail_start(session: &Session, room: u64) -> usize {
     at.min(if parts(last) { last.saturating_sub(1) } else { last })
 }
 
-/// Makes the next call that the summary needs.
+/// Makes the next call that the summary needs, or ends it where all of it is summed up.
 pub(super) fn call(step: &mut Transition<'_>) {
     let Some(active) = step.session.active() else { return };
     let Some(compressing) = &active.compressing else { return };
@@ -139,7 +140,7 @@ pub(super) fn call(step: &mut Transition<'_>) {
     if let budget::BudgetVerdict::TooDear(_) = budget::allow(step.session, &prompt) {
         return give_up(step);
     }
-    super::send(step, prompt, Some("summary"));
+    super::send(step, prompt, Purpose::Summary);
 }
 
 /// Who does small work behind the scenes.
@@ -219,11 +220,6 @@ fn transcript(messages: &[Arc<Message>], for_summary: bool) -> String {
 
 fn archived_line(text: &str) -> &str {
     text.lines().rev().find(|line| guard::is_archived(line)).unwrap_or_default()
-}
-
-/// A part, or the whole, is summed up.
-pub(super) fn summarized(step: &mut Transition<'_>) {
-    call(step);
 }
 
 /// Nobody could sum it up: the first words of each message stand for it. The source is stored anyway.

@@ -1,9 +1,9 @@
 //! What a person says to a request while it runs.
 
 use trimtab_vocab::event::{BannerFact, ContextFact, Level, RequestFact, Status};
-use trimtab_vocab::{Control, RequestId, Role};
+use trimtab_vocab::{Control, Purpose, RequestId, Role};
 
-use super::{answers, batch, call_model, finish, stop, withdraw};
+use super::{answers, batch, call_again, finish, stop, withdraw};
 use crate::record::{CheckpointSubject, Phase};
 use crate::step::Transition;
 use crate::{assistant, handoff, history, pictures};
@@ -72,7 +72,7 @@ pub(crate) fn controlled(step: &mut Transition<'_>, wanted: Option<RequestId>, a
         Control::Skip => match phase {
             Phase::Tools => batch::skip(step),
             // Waiting for a provider can be skipped too.
-            Phase::BackingOff { .. } => call_model(step),
+            Phase::BackingOff { .. } => call_again(step),
             _ => tell(step, &running, "Nothing that could be skipped is running."),
         },
         Control::Steer { text } => {
@@ -139,7 +139,7 @@ fn summary(step: &mut Transition<'_>, action: Control) {
     let request = step.session.active().map(|active| active.request.id.clone());
     let Some(source) = step.session.last_summary().cloned() else { return };
     // While a new one is being made, the old one is what it is made beside.
-    if step.session.active().is_some_and(|active| active.compressing.is_some()) {
+    if step.session.active().is_some_and(|active| active.phase.purpose() == Some(&Purpose::Summary)) {
         return;
     }
     match action {

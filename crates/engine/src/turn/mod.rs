@@ -16,12 +16,12 @@ pub(crate) mod outcome;
 pub(crate) mod outside;
 pub(crate) mod overtime;
 pub(crate) mod prompt;
+pub(crate) mod purpose;
 pub mod reflection;
 pub(crate) mod retry;
 pub mod series;
 pub(crate) mod structured;
 pub(crate) mod title;
-pub(crate) mod tools;
 mod watched;
 
 use serde_json::json;
@@ -30,15 +30,15 @@ use trimtab_vocab::event::{
     RouteFact, Stage, StageFact, Status, UsageFact,
 };
 use trimtab_vocab::{
-    CallId, ContextStrategy, Fault, InstructionFile, Message, ModelFacts, Part, Problem, ProblemKind, Prompt, RefKey,
-    Reply, RequestId, Retry, StopReason, TimerId, Usage, sensitive_paths,
+    AskPurpose, CallId, ContextStrategy, Fault, InstructionFile, Message, ModelFacts, Part, Problem, ProblemKind,
+    Prompt, Purpose, RefKey, Reply, RequestId, Retry, StopReason, TimerId, Usage, sensitive_paths,
 };
 
 use crate::flow::{self, conversation};
-use crate::record::{Phase, RunningRequest, Session};
+use crate::record::{Phase, RequestKind, RunningRequest, Session};
 use crate::step::Transition;
 use crate::{
-    Effect, Input, Interrupted, Partial, assistant, handoff, history, intake, memory, permit, pictures, route,
+    Effect, Input, Interrupted, Partial, assistant, handoff, history, intake, memory, permit, pictures, route, tools,
 };
 
 pub use context::SUMMARY;
@@ -48,29 +48,22 @@ pub use prompt::{AGENT_CHAT_SYSTEM_PROMPT, AGENT_SYSTEM_PROMPT};
 
 /// There is room: begin.
 pub(crate) fn admitted(step: &mut Transition<'_>, request: &RequestId) {
-    if active(step, request).is_none_or(|active| active.phase != Phase::Admitting) {
-        return;
-    }
-    // It had ended for want of a person, and goes on where it was.
-    if active(step, request).is_some_and(|active| active.route.is_some()) {
-        return answers::go_on(step);
-    }
-    if active(step, request).is_some_and(|active| active.assist.is_some()) {
-        return assistant::go_on(step);
-    }
-    if active(step, request).is_some_and(|active| active.request.picture.is_some()) {
-        return pictures::begin(step);
-    }
-    let Some(active) = active(step, request) else { return };
-    match conversation::decide(step.session, active) {
-        Some(conversation::TalkOrWork::Refused(problem)) => conversation::refuse(step, problem),
-        Some(conversation::TalkOrWork::Path(decided, intent)) => {
-            if let Some(intent) = intent {
-                step.emit(Some(request), intent);
+    let Some(active) = active(step, request).filter(|active| active.phase == Phase::Admitting) else { return };
+    match active.kind() {
+        // It had ended for want of a person, and goes on where it was.
+        _ if active.route.is_some() => answers::go_on(step),
+        RequestKind::Tasks => assistant::go_on(step),
+        RequestKind::Gallery => pictures::begin(step),
+        RequestKind::Turn => match conversation::decide(step.session, active) {
+            Some(conversation::TalkOrWork::Refused(problem)) => conversation::refuse(step, problem),
+            Some(conversation::TalkOrWork::Path(decided, intent)) => {
+                if let Some(intent) = intent {
+                    step.emit(Some(request), intent);
+                }
+                routed(step, *decided);
             }
-            routed(step, *decided);
-        }
-        None => route::begin(step),
+            None => route::begin(step),
+        },
     }
 }
 
@@ -99,7 +92,7 @@ pub(crate) fn routed(step: &mut Transition<'_>, decided: RouteFact) {
 /// Reads what the request names and what the folder says of itself, if it may and has not yet.
 pub(crate) fn load_or_next(step: &mut Transition<'_>) {
     let Some(active) = step.session.active() else { return };
-    if active.assist.is_some() {
+    if active.kind() == RequestKind::Tasks {
         return assistant::go_on(step);
     }
     if active.loaded || !pictures::reads_its_words(active) {
@@ -262,52 +255,39 @@ pub(crate) fn replied(
     raw: Option<RefKey>,
     warnings: Vec<String>,
 ) {
-    let Some((request, stopping)) = open_call(step, call) else { return };
+    let Some(OpenCall { request, purpose, stopping }) = open_call(step, call) else { return };
     let Reply { message, stop_reason, usage } = reply;
-    let summing_up = step.session.active().is_some_and(|active| active.compressing.is_some());
-    let routing = step.session.active().is_some_and(|active| active.routing);
-    // What is said behind the scenes is no part of the conversation.
-    let repairing = step.session.active().and_then(|active| active.repairing.clone());
-    let assists = step.session.active().is_some_and(|active| active.assist.is_some());
-    let prompting = step.session.active().is_some_and(|active| active.prompting);
-    let aside = summing_up || routing || prompting || repairing.is_some() || assists;
     let words = message.text();
     step.emit(
         Some(&request),
         ReplyFact::Saved { call: call.clone(), raw, stop_reason: stop_reason.clone(), usage, message, partial: false },
     );
-    let assist = step.session.active().and_then(|active| active.assist.as_ref());
-    let small = aside && assist.is_none_or(|assist| assistant::was_small(assist));
-    let (model, facts) = if small { fast_of(step) } else { model_of(step) };
-    let context_tokens = (!aside).then(|| step.session.conversation_tokens());
-    let context_window = (!aside).then_some(facts.window);
+    let (model, facts) = if purpose::is_small(&purpose) { fast_of(step) } else { model_of(step) };
+    // What is said behind the scenes is no part of the conversation, and fills nothing of it.
+    let is_conversation = purpose.is_conversation();
+    let context_tokens = is_conversation.then(|| step.session.conversation_tokens());
+    let context_window = is_conversation.then_some(facts.window);
     step.emit(Some(&request), UsageFact { model, usage, context_tokens, context_window });
     for text in warnings {
         step.emit(Some(&request), BannerFact { level: Level::Warning, text });
     }
     if stopping {
         // Stopped and finished in the same moment: what is there is there.
-        if aside || step.session.active().is_some_and(|active| active.batch.is_some()) {
+        if !is_conversation || step.session.active().is_some_and(|active| active.batch.is_some()) {
             return finish(step, &request, Status::Cancelled, None);
         }
         return ending::end(step, &words, stop_reason.as_ref(), Status::Cancelled);
     }
-    if assists {
-        return assistant::replied(step, &request, &words);
+    match purpose {
+        Purpose::Turn | Purpose::Requirements | Purpose::Other(_) => {
+            decide(step, &request, &words, stop_reason.as_ref());
+        }
+        Purpose::Route => route::replied(step, &words),
+        Purpose::Summary => context::call(step),
+        Purpose::Repair => structured::repaired(step, &request, Some(&words)),
+        Purpose::ImagePrompts => pictures::replied(step, &words),
+        Purpose::Ask(_) => assistant::replied(step, &request, &words),
     }
-    if summing_up {
-        return context::summarized(step);
-    }
-    if routing {
-        return route::replied(step, &words);
-    }
-    if prompting {
-        return pictures::replied(step, &words);
-    }
-    if let Some(repairing) = repairing {
-        return structured::repaired(step, &request, &repairing, Some(&words));
-    }
-    decide(step, &request, &words, stop_reason.as_ref());
 }
 
 /// What a reply leads to: the stop reason decides, and the words only where there is none.
@@ -379,7 +359,7 @@ fn end_or_go_on(step: &mut Transition<'_>, words: &str, stop: Option<&StopReason
 
 /// The call came to nothing: try again, or end the request.
 pub(crate) fn failed(step: &mut Transition<'_>, call: &CallId, fault: Fault, partial: Option<Partial>) {
-    let Some((request, stopping)) = open_call(step, call) else { return };
+    let Some(OpenCall { request, purpose, stopping }) = open_call(step, call) else { return };
     save_partial(step, &request, call, partial);
     if stopping {
         finish(step, &request, Status::Cancelled, None);
@@ -387,33 +367,36 @@ pub(crate) fn failed(step: &mut Transition<'_>, call: &CallId, fault: Fault, par
     }
     let Some(active) = active(step, &request) else { return };
     let retries = active.request.settings.retries;
-    let (routing, prompting) = (active.routing, active.prompting);
-    let repairing = active.repairing.clone();
     let delay = match fault.retry {
         Retry::Never => None,
-        // A look at the request is worth one try: the work need not wait for it. So is a repair: without it a
-        // person decides.
-        Retry::Later { .. } if routing || prompting || repairing.is_some() || assistant::is_dispensable(step) => None,
+        // The work need not wait for what it can do without.
+        Retry::Later { .. } if purpose::is_dispensable(&purpose) => None,
         Retry::Later { .. } if active.failures >= retries => None,
         Retry::Later { after_ms } => Some(retry::delay_ms(call, active.failures, after_ms)),
     };
     let problem = fault.problem;
-    let is_work =
-        !(routing || prompting || repairing.is_some() || active.compressing.is_some() || active.assist.is_some());
-    let delay = if is_work && problem.kind == ProblemKind::NoTools && has_tools(active) { Some(0) } else { delay };
+    let learns = purpose.is_conversation() && problem.kind == ProblemKind::NoTools && has_tools(active);
+    let delay = if learns { Some(0) } else { delay };
     step.emit(Some(&request), ModelFact::Failed { call: call.clone(), error: problem.clone(), retry_in_ms: delay });
     if problem.kind == ProblemKind::NoTools && delay.is_some() {
         go_on_without_tools(step, &request);
     }
-    match delay {
-        Some(_) => back_off(step),
-        None if assistant::is_dispensable(step) => assistant::given_up(step, &problem),
-        None if routing => route::failed(step),
-        None if prompting => pictures::given_up(step),
-        None if let Some(repairing) = repairing => structured::repaired(step, &request, &repairing, None),
+    match purpose {
+        _ if delay.is_some() => back_off(step),
+        Purpose::Route => route::failed(step),
         // The work does not end because nobody could sum it up.
-        None if step.session.active().is_some_and(|active| active.compressing.is_some()) => context::give_up(step),
-        None => finish(step, &request, Status::Failed, Some(problem)),
+        Purpose::Summary => context::give_up(step),
+        Purpose::Repair => structured::repaired(step, &request, None),
+        Purpose::ImagePrompts => pictures::given_up(step),
+        Purpose::Ask(AskPurpose::Route | AskPurpose::Repair | AskPurpose::Summary) => {
+            assistant::given_up(step, &problem);
+        }
+        Purpose::Turn
+        | Purpose::Requirements
+        | Purpose::Other(_)
+        | Purpose::Ask(AskPurpose::Chat | AskPurpose::Propose) => {
+            finish(step, &request, Status::Failed, Some(problem));
+        }
     }
 }
 
@@ -428,7 +411,7 @@ fn go_on_without_tools(step: &mut Transition<'_>, request: &RequestId) {
 
 /// The call was ended because a person wanted it.
 pub(crate) fn aborted(step: &mut Transition<'_>, call: &CallId, partial: Option<Partial>) {
-    let Some((request, _)) = open_call(step, call) else { return };
+    let Some(OpenCall { request, .. }) = open_call(step, call) else { return };
     save_partial(step, &request, call, partial);
     finish(step, &request, Status::Cancelled, None);
 }
@@ -437,7 +420,7 @@ pub(crate) fn aborted(step: &mut Transition<'_>, call: &CallId, partial: Option<
 pub(crate) fn timer_fired(step: &mut Transition<'_>, fired: &TimerId) {
     let waiting = |active: &RunningRequest| matches!(&active.phase, Phase::BackingOff { timer, .. } if timer == fired);
     if step.session.active().is_some_and(waiting) {
-        call_model(step);
+        call_again(step);
     }
 }
 
@@ -463,7 +446,7 @@ pub(crate) fn woke(step: &mut Transition<'_>, interrupted: Vec<Interrupted>) {
         }
         let error = Problem::new(ProblemKind::Interrupted, "The program ended while the model was answering.");
         step.emit(Some(&request), ModelFact::Failed { call, error, retry_in_ms: Some(0) });
-        return call_model(step);
+        return call_again(step);
     }
     match phase {
         Phase::Admitting => step.request(Effect::Admit { request }),
@@ -484,7 +467,7 @@ pub(crate) fn woke(step: &mut Transition<'_>, interrupted: Vec<Interrupted>) {
 
 /// Asks for the wait that the request is in, if it is in one.
 fn back_off(step: &mut Transition<'_>) {
-    if let Some(RunningRequest { phase: Phase::BackingOff { timer, millis }, .. }) = step.session.active() {
+    if let Some(RunningRequest { phase: Phase::BackingOff { timer, millis, .. }, .. }) = step.session.active() {
         let (timer, millis) = (timer.clone(), *millis);
         step.request(Effect::Wait { timer, millis });
     }
@@ -495,7 +478,7 @@ pub(crate) fn stop(step: &mut Transition<'_>) {
     let Some(RunningRequest { request, phase: Phase::Stopping { call }, .. }) = step.session.active() else { return };
     let request = request.id.clone();
     match call.clone() {
-        Some(call) => step.request(Effect::Abort { call }),
+        Some((call, _)) => step.request(Effect::Abort { call }),
         None if batch::stop(step) => finish(step, &request, Status::Cancelled, None),
         None => {}
     }
@@ -547,24 +530,22 @@ pub(crate) fn withdraw(step: &mut Transition<'_>, request: &RequestId) {
     }
 }
 
-/// Makes the next call, if there is room and money for it.
-pub(crate) fn call_model(step: &mut Transition<'_>) {
+/// Makes the call again that failed or was interrupted.
+pub(crate) fn call_again(step: &mut Transition<'_>) {
+    let Some(purpose) = step.session.active().and_then(|active| active.phase.purpose().cloned()) else { return };
+    match purpose {
+        Purpose::Turn | Purpose::Requirements | Purpose::Other(_) => call_model(step),
+        Purpose::Route => route::call(step),
+        Purpose::Summary => context::call(step),
+        Purpose::Repair => structured::repair_again(step),
+        Purpose::ImagePrompts => pictures::call(step),
+        Purpose::Ask(_) => assistant::go_on(step),
+    }
+}
+
+/// Calls the model for the next reply of the turn, if there is room and money for it.
+fn call_model(step: &mut Transition<'_>) {
     let Some(active) = step.session.active() else { return };
-    if active.assist.is_some() {
-        return assistant::go_on(step);
-    }
-    if active.compressing.is_some() {
-        return context::call(step);
-    }
-    if active.routing {
-        return route::call(step);
-    }
-    if active.prompting {
-        return pictures::call(step);
-    }
-    if let Some(repairing) = active.repairing.clone() {
-        return structured::repair_again(step, &repairing);
-    }
     let (_, facts) = prompt::model(&active.request);
     let Some(mut prompt) = prompt::build(step.session) else { return };
     let (used, room) = context::room(step.session, &prompt, &facts);
@@ -583,17 +564,19 @@ pub(crate) fn call_model(step: &mut Transition<'_>) {
         budget::BudgetVerdict::UpTo(tokens) => prompt.max_output_tokens = prompt.max_output_tokens.min(tokens),
         budget::BudgetVerdict::TooDear(bill) => return budget::ask(step, &bill),
     }
-    let purpose = step.session.active().and_then(flow::purpose);
+    let purpose = step.session.active().map(flow::purpose).unwrap_or_default();
     send(step, prompt, purpose);
 }
 
-/// Calls a model for the request that is worked on; `purpose`: what for, if not for the turn itself.
-pub(crate) fn send(step: &mut Transition<'_>, prompt: Prompt, purpose: Option<&str>) {
+/// Calls a model for the request that is worked on.
+pub(crate) fn send(step: &mut Transition<'_>, prompt: Prompt, purpose: Purpose) {
     let Some(active) = step.session.active() else { return };
     let (request, attempt) = (active.request.id.clone(), active.failures + 1);
     let call = CallId::nth(step.session.next_call());
-    let (model, purpose) = (prompt.model.clone(), purpose.map(str::to_owned));
-    step.emit(Some(&request), ModelFact::Called { call: call.clone(), model, attempt, purpose });
+    let model = prompt.model.clone();
+    let tools = purpose.is_conversation().then(|| tools::registry().record_of(&prompt.tools));
+    let tools = tools.filter(|tools| tools != step.session.offered_tools());
+    step.emit(Some(&request), ModelFact::Called { call: call.clone(), model, attempt, purpose, tools });
     step.request(Effect::CallModel { call, prompt: Box::new(prompt) });
 }
 
@@ -659,15 +642,23 @@ fn active<'a>(step: &'a Transition<'_>, request: &RequestId) -> Option<&'a Runni
     step.session.active().filter(|active| active.request.id == *request)
 }
 
-/// The request that waits for this call, and whether it is being stopped.
-fn open_call(step: &Transition<'_>, wanted: &CallId) -> Option<(RequestId, bool)> {
+/// A model call that is under way.
+struct OpenCall {
+    request: RequestId,
+    purpose: Purpose,
+    /// A person has stopped the request.
+    stopping: bool,
+}
+
+/// The call of this name, if it is under way.
+fn open_call(step: &Transition<'_>, wanted: &CallId) -> Option<OpenCall> {
     let active = step.session.active()?;
-    let stopping = match &active.phase {
-        Phase::Calling { call } if call == wanted => false,
-        Phase::Stopping { call: Some(call) } if call == wanted => true,
+    let (purpose, stopping) = match &active.phase {
+        Phase::Calling { call, purpose } if call == wanted => (purpose, false),
+        Phase::Stopping { call: Some((call, purpose)) } if call == wanted => (purpose, true),
         _ => return None,
     };
-    Some((active.request.id.clone(), stopping))
+    Some(OpenCall { request: active.request.id.clone(), purpose: purpose.clone(), stopping })
 }
 
 /// Who does small work behind the scenes.

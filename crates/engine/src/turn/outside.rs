@@ -6,12 +6,12 @@ use trimtab_vocab::event::{CheckpointKind, Choice};
 use trimtab_vocab::{ApprovalClass, Approve, CheckpointId, CommandClass, CommandRun, Sandbox};
 
 use super::answers::{self, CheckpointDraft, OUTSIDE, SKIP, WIDEN};
-use super::tools::ToolAction;
 use crate::Ran;
 use crate::permit::{self, Ruling};
 use crate::proposal::command::visible;
 use crate::record::{BatchItem, CheckpointSubject, RunningRequest, WithheldResult};
 use crate::step::Transition;
+use crate::tools::ToolAction;
 
 /// What programs say where a fence is in their way: they may not write or read, or there is no network. In lower case.
 const SIGNS: &[&str] = &[
@@ -56,9 +56,9 @@ pub(super) fn sign(ran: &Ran) -> Option<&str> {
     Some(&line[..line.floor_char_boundary(QUOTED)])
 }
 
-/// The same errand without the fence.
-pub(super) fn unfenced(errand: ToolAction) -> ToolAction {
-    match errand {
+/// The same action without the fence.
+pub(super) fn unfenced(action: &ToolAction) -> ToolAction {
+    match action.clone() {
         ToolAction::Run { command, timeout_s, terminal, .. } => {
             ToolAction::Run { command, timeout_s, outside: Some(WHY.into()), terminal }
         }
@@ -96,7 +96,7 @@ pub(super) enum Offered {
 pub(super) fn offer(
     step: &mut Transition<'_>,
     item: &BatchItem,
-    errand: &ToolAction,
+    action: &ToolAction,
     run: CommandRun,
     ran: &Ran,
     held: &WithheldResult,
@@ -119,7 +119,7 @@ pub(super) fn offer(
         return Offered::Open;
     }
     // What the rules refuse is not offered.
-    let outside = unfenced(errand.clone());
+    let outside = unfenced(action);
     let ruling = permit::judge(step.session, active, &outside, permit::Prospect::default());
     if !is_fit(active, item) || matches!(ruling, Ruling::Refuse { .. }) {
         return Offered::Nothing;
@@ -175,12 +175,7 @@ fn is_fit(active: &RunningRequest, item: &BatchItem) -> bool {
 }
 
 fn is_left(active: &RunningRequest, item: &BatchItem) -> bool {
-    active.left_inside.iter().any(|left| Some(left.as_str()) == command_of(item))
-}
-
-/// The command of a call.
-pub(crate) fn command_of(item: &BatchItem) -> Option<&str> {
-    item.call.input.get("command").and_then(|command| command.as_str())
+    active.left_inside.iter().any(|left| Some(left.as_str()) == item.command())
 }
 
 #[cfg(test)]

@@ -7,11 +7,11 @@ use trimtab_vocab::{Approve, CallId, CheckpointId, Overtime, RunSettings};
 
 use super::answers::{self, CheckpointDraft, END, EXTEND, UNLIMITED};
 use super::batch::find;
-use super::tools::{self, ToolAction};
 use crate::Effect;
 use crate::proposal::command;
 use crate::record::{CheckpointSubject, Progress, Session};
 use crate::step::Transition;
+use crate::tools::ToolAction;
 
 /// How long a command may take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,7 +49,7 @@ pub(crate) fn overdue(step: &mut Transition<'_>, call: &CallId) {
         return;
     }
     let Some(seconds) = limit_of(step.session, call) else { return };
-    let command = item.call.input.get("command").and_then(|command| command.as_str()).unwrap_or_default();
+    let command = item.command().unwrap_or_default();
     let mut body = Map::new();
     body.insert("command".into(), json!(command));
     body.insert("timeoutS".into(), json!(seconds));
@@ -93,10 +93,9 @@ fn open(session: &Session, call: &CallId) -> Option<CheckpointId> {
 pub(super) fn limit_of(session: &Session, call: &CallId) -> Option<u64> {
     let active = session.active()?;
     let item = active.batch.as_ref()?.item(call)?;
-    let errand = tools::read(&item.call.name, &item.call.input, item.call.broken.as_deref()).ok()?;
-    let ToolAction::Run { command, timeout_s, .. } = errand else { return None };
-    let argv = command::judge(&command, &crate::permit::policy(session, active)).argv;
-    Some(limit(&active.request.settings, &command, argv.as_deref(), timeout_s).seconds)
+    let Ok(ToolAction::Run { command, timeout_s, .. }) = item.action.as_deref() else { return None };
+    let argv = command::judge(command, &crate::permit::policy(session, active)).argv;
+    Some(limit(&active.request.settings, command, argv.as_deref(), *timeout_s).seconds)
 }
 
 #[cfg(test)]

@@ -1,15 +1,18 @@
 //! What the model is sent. Everything it sees is a fragment with a cap.
 
-use trimtab_vocab::event::RouteDecision;
-use trimtab_vocab::{Format, ModelFacts, Prompt, Request, SeriesState};
+use std::sync::Arc;
 
-use super::{further, series, structured, tools};
+use trimtab_vocab::event::RouteDecision;
+use trimtab_vocab::{Format, ModelFacts, Prompt, Request, SeriesState, ToolSpec};
+
+use super::{further, series, structured};
 use crate::flow::{self, conversation, pace};
 use crate::intake::pill;
 use crate::memory;
 use crate::permit;
 use crate::record::{FlowState, RunningRequest, Session};
 use crate::route;
+use crate::tools::{self, ToolDefinition};
 
 /// For turns in words, without tools.
 pub const AGENT_CHAT_SYSTEM_PROMPT: &str = "You are Trimtab, a copilot for people who work with files, commands and tasks. \
@@ -66,18 +69,14 @@ pub(super) fn build(session: &Session) -> Option<Prompt> {
 }
 
 /// The tools of the groups that the request needs.
-fn offered(active: &RunningRequest) -> Vec<std::sync::Arc<trimtab_vocab::ToolSpec>> {
-    let all = tools::specs(route::offer(active.path()));
+fn offered(active: &RunningRequest) -> Vec<Arc<ToolSpec>> {
     // What was agreed on since needs more than the path was chosen for.
     let leads_on = active.path() != active.route;
-    let needed = |spec: &&std::sync::Arc<trimtab_vocab::ToolSpec>| {
-        let is_needed = |category: &str| active.categories.iter().any(|needed| needed == category);
-        leads_on || tools::category(&spec.name).is_none_or(is_needed)
-    };
+    let needed = |tool: &&ToolDefinition| leads_on || tool.is_needed(&active.categories);
     let pill = active.request.pill.as_deref();
-    let allowed =
-        |spec: &&std::sync::Arc<trimtab_vocab::ToolSpec>| pill.is_none_or(|pill| pill::allows(pill, &spec.name));
-    all.iter().filter(needed).filter(allowed).cloned().collect()
+    let allowed = |tool: &&ToolDefinition| pill.is_none_or(|pill| pill::allows(pill, tool.name()));
+    let offered = tools::registry().offered(route::offer(active.path()));
+    offered.filter(needed).filter(allowed).map(|tool| Arc::clone(&tool.spec)).collect()
 }
 
 /// A verdict on a series of commands has a form. Models with tools keep their freedom: they may look first.

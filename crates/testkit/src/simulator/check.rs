@@ -11,8 +11,8 @@ use trimtab_vocab::event::{
     ToolFact, ToolStatus,
 };
 use trimtab_vocab::{
-    Applying, CallId, CheckpointId, Event, Fact, Message, Mode, Part, RequestId, Rule, RuleVerdict, RunSettings,
-    SessionId, StopReason,
+    Applying, CallId, CheckpointId, Event, Fact, Message, Mode, Part, Purpose, RequestId, Rule, RuleVerdict,
+    RunSettings, SessionId, StopReason,
 };
 
 use super::flows::{self, Agreement};
@@ -218,7 +218,7 @@ struct Story<'a> {
     tools: BTreeMap<CallId, Tool<'a>>,
     calls: BTreeSet<&'a CallId>,
     /// The model call that is open: whose, and what for, if it is made behind the scenes.
-    open: Option<(&'a CallId, &'a RequestId, Option<&'a str>)>,
+    open: Option<(&'a CallId, &'a RequestId, Option<&'a Purpose>)>,
     /// Messages that went to a request that ran.
     joined: BTreeSet<RequestId>,
     /// Words of a person to requests that have ended before a model heard them.
@@ -493,7 +493,7 @@ impl<'a> Story<'a> {
                 if let Some(tool) = told.open.first() {
                     return Err(format!("call {call} was made while {tool} was under way"));
                 }
-                let aside = purpose.as_deref().filter(|purpose| matches!(*purpose, "summary" | "route"));
+                let aside = Some(purpose).filter(|purpose| matches!(purpose, Purpose::Summary | Purpose::Route));
                 if aside.is_none() {
                     told.unsent.clear();
                 }
@@ -537,7 +537,7 @@ impl<'a> Story<'a> {
         if *partial {
             let begins = |ask: &Ask| plan.turn(ask).words.starts_with(&words);
             let is_right = match aside {
-                Some("route") => begins(&Ask::Look { name }),
+                Some(Purpose::Route) => begins(&Ask::Look { name }),
                 Some(_) => true,
                 None if told.agreement.is_compiling() => begins(&compiled) || begins(&assessment),
                 // A few words do not say yet which round they are of.
@@ -551,7 +551,7 @@ impl<'a> Story<'a> {
         }
         self.open = None;
         match aside {
-            Some("route") if words != plan.turn(&Ask::Look { name }).words => {
+            Some(Purpose::Route) if words != plan.turn(&Ask::Look { name }).words => {
                 return Err(format!("{words:?} is not what a look at the request says"));
             }
             Some(_) => return Ok(()),

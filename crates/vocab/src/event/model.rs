@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Answer, CallId, Message, Problem, RefKey, StopReason, Usage};
+use crate::{Answer, CallId, Message, Problem, Purpose, RefKey, StopReason, Usage};
 
 /// A model was called.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -19,8 +19,12 @@ pub enum ModelFact {
         /// Which try it is, from 1.
         attempt: u32,
         /// What it is for, if not for the turn itself: `summary` and the like.
+        #[serde(default, skip_serializing_if = "Purpose::is_turn")]
+        #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
+        purpose: Purpose,
+        /// The tools that it is offered; absent: those that the session has recorded last, or none.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        purpose: Option<String>,
+        tools: Option<OfferedTools>,
     },
     /// It came to nothing.
     #[serde(rename = "model.failed")]
@@ -33,6 +37,16 @@ pub enum ModelFact {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         retry_in_ms: Option<u64>,
     },
+}
+
+/// The tools that a model is offered.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct OfferedTools {
+    /// Their names, in the order in which the model is told of them.
+    pub names: Vec<String>,
+    /// The hash of what the model is told of them. It differs where only a description or a schema does.
+    pub hash: String,
 }
 
 /// What a model said.

@@ -5,7 +5,7 @@ use trimtab_vocab::{CallId, RequestId, SeriesState};
 
 use crate::flow::plan;
 use crate::record::{Batch, Checkpoint, CheckpointSubject, Phase, Progress, Session, UserDecision};
-use crate::turn::{answers, budget, outside, series, structured};
+use crate::turn::{answers, budget, series, structured};
 
 impl Session {
     pub(super) fn fold_checkpoint(&mut self, request: Option<&RequestId>, fact: &CheckpointFact) {
@@ -116,7 +116,7 @@ impl Session {
                 item.outside = choice == answers::OUTSIDE;
                 item.widened = choice == answers::WIDEN;
                 if !item.outside && !item.widened {
-                    active.left_inside.extend(outside::command_of(item).map(str::to_owned));
+                    active.left_inside.extend(item.command().map(str::to_owned));
                 }
                 item.given = Some(UserDecision {
                     choice: choice.to_owned(),

@@ -1,12 +1,11 @@
 //! Models are called, and what they say becomes part of the conversation.
 
 use trimtab_vocab::event::{ModelFact, ReflectionFact, ReplyFact, ToolStatus};
-use trimtab_vocab::{CallId, Message, Part, ProblemKind, Role, StopReason, TimerId};
+use trimtab_vocab::{CallId, Message, Part, ProblemKind, Purpose, StopReason, TimerId};
 
 use super::results::{INTERRUPTED, in_words, is_interrupt, results};
-use crate::record::{Batch, BatchItem, Phase, Repairing, RepeatedCall, RunningRequest, Session};
-use crate::route;
-use crate::turn::{reflection, structured};
+use crate::record::{Batch, BatchItem, Phase, RepeatedCall, RunningRequest, Session};
+use crate::turn::reflection;
 
 /// Entries of the ledger that are kept.
 const LEDGER: usize = 24;
@@ -16,29 +15,13 @@ const FINDINGS: usize = 100;
 impl Session {
     pub(super) fn fold_model(&mut self, fact: &ModelFact) {
         match fact {
-            ModelFact::Called { call, purpose, .. } => {
+            ModelFact::Called { call, purpose, tools, .. } => {
                 self.calls += 1;
-                let said = self.conversation.last().filter(|last| last.role == Role::Assistant);
-                let words = said.map(|said| said.text()).unwrap_or_default();
+                tools.iter().for_each(|tools| self.offered_tools.clone_from(tools));
                 let Some(active) = &mut self.active else { return };
-                active.phase = Phase::Calling { call: call.clone() };
-                if active.assist.is_some() {
-                    active.loaded = true;
-                    return;
-                }
-                active.routing = purpose.as_deref() == Some(route::PURPOSE);
-                if active.routing {
-                    return;
-                }
-                active.loaded = true;
-                active.prompting = purpose.as_deref() == Some(crate::pictures::PURPOSE);
-                if active.prompting {
-                    return;
-                }
-                if purpose.as_deref() == Some(structured::REPAIR) {
-                    let stop = active.stop.clone();
-                    active.repairing.get_or_insert(Repairing { words, stop });
-                } else if active.compressing.is_none() {
+                active.phase = Phase::Calling { call: call.clone(), purpose: purpose.clone() };
+                active.loaded |= *purpose != Purpose::Route;
+                if purpose.is_conversation() {
                     active.fits = false;
                     if let Some(words) = active.unsent() {
                         active.steers.clear();
@@ -49,88 +32,67 @@ impl Session {
             }
             ModelFact::Failed { call, error, retry_in_ms } => {
                 let timer = TimerId::before_call(self.next_call());
-                if let Some(active) = self.calling_mut(call) {
-                    active.phase = Phase::BackingOff { timer, millis: retry_in_ms.unwrap_or(0) };
-                    if retry_in_ms.is_none() && active.repairing.take().is_some() {
-                        // Whoever could not repair it says nothing about the call that comes next.
-                        active.repairs += 1;
-                        active.phase = Phase::Replied;
-                        return;
-                    }
-                    if error.kind != ProblemKind::Interrupted {
-                        active.failures += 1;
-                    }
+                let Some((active, purpose)) = self.calling_mut(call) else { return };
+                if purpose == Purpose::Repair && retry_in_ms.is_none() {
+                    // Whoever could not repair it says nothing about the call that comes next.
+                    active.repairs += 1;
+                    active.phase = Phase::Replied;
+                    return;
+                }
+                active.phase = Phase::BackingOff { timer, millis: retry_in_ms.unwrap_or(0), purpose };
+                if error.kind != ProblemKind::Interrupted {
+                    active.failures += 1;
                 }
             }
         }
     }
 
     pub(super) fn fold_reply(&mut self, fact: &ReplyFact) {
-        let ReplyFact::Saved { call, usage, message, partial, stop_reason, .. } = fact else { return };
+        let ReplyFact::Saved { usage, message, partial, .. } = fact else { return };
         self.usage += *usage;
-        let stopping = matches!(self.active, Some(RunningRequest { phase: Phase::Stopping { .. }, .. }));
+        let mut purpose = Purpose::Turn;
         if let Some(active) = &mut self.active {
             active.usage += *usage;
+            purpose = active.phase.purpose().cloned().unwrap_or_default();
         }
-        // What is said about tasks is no part of the conversation until it is an answer.
-        if self.fold_task_reply(&message.text(), *partial, stopping) {
-            return;
+        let stopping = matches!(self.active, Some(RunningRequest { phase: Phase::Stopping { .. }, .. }));
+        if purpose.is_conversation() {
+            return self.fold_turn_reply(fact, stopping);
         }
-        if let Some(active) = &mut self.active {
-            if active.routing {
-                // A look at the request is not part of the conversation.
-                if !partial && !stopping {
-                    active.phase = Phase::Replied;
-                }
-                return;
+        // Any other reply is used and not kept: what it comes to is a fact of its own. A part of one is of no use.
+        let Some(active) = self.active.as_mut().filter(|_| !partial) else { return };
+        active.failures = 0;
+        if !stopping {
+            active.phase = Phase::Replied;
+        }
+        match purpose {
+            Purpose::Repair => active.repairs += 1,
+            Purpose::Summary => {
+                active.compressing.iter_mut().for_each(|compressing| compressing.parts.push(message.text()));
             }
-            if active.prompting {
-                // Neither are prompts of pictures.
-                if !partial && !stopping {
-                    active.prompting = false;
-                    active.failures = 0;
-                    active.phase = Phase::Replied;
-                }
-                return;
+            Purpose::Ask(ask) => self.fold_task_reply(ask, message.text(), stopping),
+            Purpose::Route | Purpose::ImagePrompts => {}
+            Purpose::Turn | Purpose::Requirements | Purpose::Other(_) => {}
+        }
+    }
+
+    /// A reply that is part of the conversation.
+    fn fold_turn_reply(&mut self, fact: &ReplyFact, stopping: bool) {
+        let ReplyFact::Saved { call, usage, message, partial, stop_reason, .. } = fact else { return };
+        if let Some(active) = self.active.as_mut().filter(|_| !partial) {
+            active.steps += u32::from(!active.assessing);
+            active.failures = 0;
+            active.repairs = 0;
+            active.cuts = if stop_reason == &Some(StopReason::MaxTokens) { active.cuts + 1 } else { 0 };
+            active.stop.clone_from(stop_reason);
+            if !stopping {
+                active.phase = Phase::Replied;
             }
-            if active.repairing.is_some() {
-                // Neither is a repaired answer: the damaged one is what the model said.
-                if !partial {
-                    active.repairing = None;
-                    active.repairs += 1;
-                    active.failures = 0;
-                    if !stopping {
-                        active.phase = Phase::Replied;
-                    }
-                }
-                return;
-            }
-            if let Some(compressing) = &mut active.compressing {
-                // A summary is not part of the conversation that it is made of.
-                if !partial {
-                    compressing.parts.push(message.text());
-                    active.failures = 0;
-                    if !stopping {
-                        active.phase = Phase::Replied;
-                    }
-                }
-                return;
-            }
-            if !partial {
-                active.steps += u32::from(!active.assessing);
-                active.failures = 0;
-                active.repairs = 0;
-                active.cuts = if stop_reason == &Some(StopReason::MaxTokens) { active.cuts + 1 } else { 0 };
-                active.stop.clone_from(stop_reason);
-                if !stopping {
-                    active.phase = Phase::Replied;
-                }
-                let wishes = message.parts.iter().filter_map(|part| match part {
-                    Part::ToolUse(wish) => Some(wish.clone()),
-                    _ => None,
-                });
-                active.batch = Batch::new(call, wishes);
-            }
+            let wishes = message.parts.iter().filter_map(|part| match part {
+                Part::ToolUse(wish) => Some(wish.clone()),
+                _ => None,
+            });
+            active.batch = Batch::new(call, wishes);
         }
         // A reply that will be asked for again is kept in the log for the person, not in the
         // conversation: the model would answer its own torso.
@@ -164,8 +126,16 @@ impl Session {
         self.push(if batch.passed_over { in_words(message) } else { message });
     }
 
-    pub(super) fn calling_mut(&mut self, wanted: &CallId) -> Option<&mut RunningRequest> {
-        self.active.as_mut().filter(|active| matches!(&active.phase, Phase::Calling { call } if call == wanted))
+    /// The request that waits for this call, and what the call is for.
+    fn calling_mut(&mut self, wanted: &CallId) -> Option<(&mut RunningRequest, Purpose)> {
+        let active = self.active.as_mut()?;
+        match &active.phase {
+            Phase::Calling { call, purpose } if call == wanted => {
+                let purpose = purpose.clone();
+                Some((active, purpose))
+            }
+            _ => None,
+        }
     }
 }
 

@@ -42,7 +42,7 @@ impl Session {
             RequestFact::Stopping {} => {
                 if let Some(active) = self.active_mut(id) {
                     let call = match &active.phase {
-                        Phase::Calling { call } => Some(call.clone()),
+                        Phase::Calling { call, purpose } => Some((call.clone(), purpose.clone())),
                         _ => None,
                     };
                     active.phase = Phase::Stopping { call };

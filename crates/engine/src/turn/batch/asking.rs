@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 use trimtab_vocab::event::{CheckpointKind, ToolStatus};
 use trimtab_vocab::{ApprovalClass, Approve, CallId, CommandRun, Dialog, ProposalId, Rule};
 
-use super::call::{DENIED, act};
+use super::call::{DENIED, permit_and_act};
 use super::ended::finished;
 use super::find;
 use crate::ProposedChange;
@@ -12,8 +12,8 @@ use crate::permit;
 use crate::proposal::command;
 use crate::record::{BatchItem, CheckpointSubject};
 use crate::step::Transition;
+use crate::tools::ToolAction;
 use crate::turn::answers::CheckpointDraft;
-use crate::turn::tools::ToolAction;
 use crate::turn::{answers, choosing, overtime};
 
 /// Arguments as they are shown. The reply has them whole; long texts are not stored twice.
@@ -42,7 +42,7 @@ pub(super) struct PermissionRequest {
 pub(super) fn ask_permission(
     step: &mut Transition<'_>,
     call: &CallId,
-    errand: &ToolAction,
+    action: &ToolAction,
     item: &BatchItem,
     asked: PermissionRequest,
     run: Option<CommandRun>,
@@ -62,11 +62,11 @@ pub(super) fn ask_permission(
         if is_compact { answers::compact_choices() } else { answers::permission_choices(&settings.assistant) };
     // A rule would not answer it the next time.
     let is_once = class == ApprovalClass::Unprotected
-        || matches!(errand, ToolAction::Run { command, .. } if !settings.remember_deletes && command::deletes(command));
+        || matches!(action, ToolAction::Run { command, .. } if !settings.remember_deletes && command::deletes(command));
     if is_once {
         choices.retain(|choice| choice.id != answers::ALWAYS);
     }
-    let title = match errand {
+    let title = match action {
         ToolAction::Run { command, outside: Some(_), .. } => {
             format!("Run this command outside the sandbox? {}", command::visible(command))
         }
@@ -90,7 +90,7 @@ pub(super) fn ask_permission(
     let mut body = Map::new();
     body.insert("tool".into(), json!(item.call.name));
     let mut input = shown(&item.call.input);
-    if let ToolAction::Run { command, .. } = errand {
+    if let ToolAction::Run { command, .. } = action {
         // A person agrees to all of it, so nothing of it is cut.
         input["command"] = json!(command);
     }
@@ -116,7 +116,7 @@ pub(super) fn ask_permission(
         body.insert("editedFrom".into(), json!(old));
     }
     body.insert("rule".into(), json!(rule));
-    if let ToolAction::Run { command, timeout_s, .. } = errand {
+    if let ToolAction::Run { command, timeout_s, .. } = action {
         let words = command::judge(command, &permit::policy(step.session, active)).argv;
         let limit = overtime::limit(&active.request.settings, command, words.as_deref(), *timeout_s);
         if limit.is_asked_for {
@@ -142,11 +142,11 @@ pub(super) fn ask_permission(
         Approve::Deny => (DENIED, "approve deny"),
     };
     step.emit(Some(&request), answers::resolved(checkpoint, choice, by));
-    act(step, call, errand);
+    permit_and_act(step, call);
 }
 
 /// The model asks the person something.
-pub(super) fn ask(step: &mut Transition<'_>, call: &CallId, question: String, options: Vec<String>) {
+pub(super) fn ask(step: &mut Transition<'_>, call: &CallId, question: &str, options: &[String]) {
     let Some((_, item)) = find(step, call) else { return };
     if let Some(given) = &item.given {
         let text = match (given.choice.as_str(), &given.text) {
@@ -171,5 +171,5 @@ pub(super) fn ask(step: &mut Transition<'_>, call: &CallId, question: String, op
     choices.push(answers::choice(answers::STOP, "Stop here"));
     let about = CheckpointSubject::Question { call: call.clone() };
     let kind = CheckpointKind::Clarification;
-    answers::open(step, CheckpointDraft { kind, about, title: question, choices, body: Map::new() });
+    answers::open(step, CheckpointDraft { kind, about, title: question.to_owned(), choices, body: Map::new() });
 }

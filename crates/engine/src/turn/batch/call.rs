@@ -1,16 +1,20 @@
-//! One call: what it needs next, and whether it may.
+//! One call on its way: *offered → trust → hooks → prepare → permit → act*. A stage lets it pass, or says what becomes
+//! of it instead. What it then waits for, such as a preparation or an answer, brings it back.
+
+use std::sync::Arc;
 
 use serde_json::json;
 use trimtab_vocab::event::{CommandFact, ProposalFact, Stage, StepsFact, ToolFact, ToolStatus};
 use trimtab_vocab::{
-    ApprovalClass, Approve, CallId, ChangeSetId, CommandClass, CommandRun, FileSet, FileWrite, ProposalId, RequestId,
-    Rule, RuleVerdict, Sandbox,
+    ApprovalClass, Approve, CallId, ChangeSetId, CommandClass, CommandRun, FileSet, FileWrite, Plan, ProposalId,
+    ReadOp, RequestId, Rule, RuleVerdict, Sandbox, Todo,
 };
 
 use super::asking::{PermissionRequest, ask, ask_permission};
 use super::ended::finished;
 use super::stopping::SKIPPED;
 use super::{find, has_said};
+use crate::Effect;
 use crate::flow;
 use crate::intake::pill;
 use crate::permit::{self, AllowedByAnswer, Permit, Prospect, Ruling};
@@ -19,224 +23,303 @@ use crate::proposal::command;
 use crate::record::{BatchItem, FlowState, Progress, RunningRequest, Session, WithheldResult};
 use crate::route;
 use crate::step::Transition;
-use crate::turn::tools::{ToolAction, ToolOffer};
-use crate::turn::{answers, choosing, guard, outside, overtime, prompt, tools, watched};
-use crate::{Effect, ProposedChange};
+use crate::tools::{self, ToolAction, ToolOffer};
+use crate::turn::{answers, choosing, guard, outside, overtime, prompt, watched};
 
-/// Does the next thing that a call needs: permission, preparation, the act.
+/// A call in the stages.
+struct StagedCall {
+    request: RequestId,
+    call: CallId,
+    item: BatchItem,
+    action: Arc<ToolAction>,
+}
+
+/// Takes a call through the stages, as far as it can go now.
 pub(in crate::turn) fn run_call(step: &mut Transition<'_>, call: &CallId) {
-    let Some((_, item)) = find(step, call) else { return };
+    let Some((request, item)) = find(step, call) else { return };
     // What came before may have ended it, or asked about it.
     if item.progress != Progress::Started {
         return;
     }
-    let Some(active) = step.session.active() else { return };
-    if active.batch.as_ref().is_some_and(|batch| batch.of_pictures) {
-        return pictures::run_call(step, call, &item);
-    }
-    if let Some(pill) = active.request.pill.as_deref().filter(|pill| !pill::allows(pill, &item.call.name)) {
-        let reason = pill::refusal(pill, &item.call.name);
-        return finished(step, call, ToolStatus::Blocked, reason);
-    }
-    let offered = match route::offer(active.path()) {
-        ToolOffer::Everything if crate::turn::structured::applies(active) => {
-            tools::read(&item.call.name, &item.call.input, item.call.broken.as_deref())
-        }
-        ToolOffer::Nothing => Err("There are no tools in this turn. Answer in words.".to_owned()),
-        ToolOffer::Looking if !tools::only_looks(&item.call.name) => {
-            Err("This is plan mode: nothing is changed or run. Say what you would do.".to_owned())
-        }
-        _ => tools::read(&item.call.name, &item.call.input, item.call.broken.as_deref()),
-    };
-    let errand = match offered {
-        Ok(errand) => errand,
-        Err(reason) => {
-            let status = if reason.starts_with("This is plan mode") { ToolStatus::Blocked } else { ToolStatus::Error };
-            return finished(step, call, status, reason);
-        }
-    };
-    if let Some(reason) = needs_trust(step.session, active, &errand) {
-        return match reason {
-            TrustCheck::Ask => answers::ask_for_trust(step),
-            TrustCheck::Refused => {
-                let text = "The user does not trust this folder: it cannot be read or worked in.".into();
-                finished(step, call, ToolStatus::Blocked, text);
-            }
-        };
-    }
-    match errand {
-        ToolAction::Steps(_) if active.flow.is_under_way() => {
-            let text = "The plan is the list of steps, and is kept for you. Go on with this step.".into();
-            finished(step, call, ToolStatus::Ok, text);
-        }
-        ToolAction::Steps(todos) => {
-            let open = todos.iter().filter(|todo| !todo.completed).count();
-            let request = active.request.id.clone();
-            step.emit(Some(&request), StepsFact { todos });
-            let enough = flow::pace::enough(step.session).map(|text| format!(" {text}")).unwrap_or_default();
-            let text = format!("The user sees the list; {open} steps are open.{enough}");
-            finished(step, call, ToolStatus::Ok, text);
-        }
-        ToolAction::Plan(_) if active.flow.stand != FlowState::Planning => {
-            let text = "No plan is wanted now. Go on with the work.".into();
-            finished(step, call, ToolStatus::Error, text);
-        }
-        ToolAction::Plan(plan) => {
-            let request = active.request.id.clone();
-            flow::plan::propose(step, &request, plan, "model");
-            finished(step, call, ToolStatus::Ok, "The plan is shown to the user. Wait for what they say.".into());
-        }
-        ToolAction::Ask { question, options } => ask(step, call, question, options),
-        ToolAction::Stored { key, offset } => {
-            let limit = guard::limit(&prompt::model(&active.request).1) - 512;
-            step.request(Effect::Recall { call: call.clone(), key, offset, limit });
-        }
-        ToolAction::Look(look) if permit::secret_in(&look).is_none() => {
-            step.request(Effect::Look { call: call.clone(), look });
-        }
-        // What a change would make of the files is found out first: it is what a person approves.
-        ToolAction::Change(change) if item.writes.is_none() => prepare(step, call, change),
-        errand => act(step, call, &errand),
+    let Some(action) = offered(step, call, &item) else { return };
+    let staged = StagedCall { request, call: call.clone(), item, action };
+    // Hooks stand behind trust: nothing of a folder runs before somebody trusts it. They stand before the preparation:
+    // what they refuse is neither prepared nor asked about.
+    if trust(step, &staged).is_some() && prepare(step, &staged).is_some() {
+        permit_and_act(step, call);
     }
 }
 
-/// Does what a person's own wish needs next: trust, preparation, the act.
-pub(crate) fn change_by_person(step: &mut Transition<'_>, call: &CallId, item: &BatchItem, change: ProposedChange) {
-    let Some(active) = step.session.active() else { return };
-    let errand = ToolAction::Change(change.clone());
-    match needs_trust(step.session, active, &errand) {
-        Some(TrustCheck::Ask) => answers::ask_for_trust(step),
-        Some(TrustCheck::Refused) => {
-            let text = "The folder is not trusted, so nothing is written into it.".into();
-            finished(step, call, ToolStatus::Blocked, text);
-        }
-        None if item.writes.is_none() => prepare(step, call, change),
-        None => act(step, call, &errand),
+/// The last two stages: where a call goes on that was answered within the same step.
+pub(super) fn permit_and_act(step: &mut Transition<'_>, call: &CallId) {
+    let Some((request, item)) = find(step, call) else { return };
+    let Ok(action) = item.action.clone() else { return };
+    let action = if item.outside { Arc::new(outside::unfenced(&action)) } else { action };
+    let staged = StagedCall { request, call: call.clone(), item, action };
+    if let Some(permitted) = permit(step, &staged) {
+        act(step, staged, permitted);
     }
 }
 
-enum TrustCheck {
-    Ask,
-    Refused,
+/// Why a call goes no further than the first stage.
+enum NotOffered {
+    /// The pill of the request leaves the tool out.
+    ByPill(String),
+    /// The turn has no tools.
+    NoTools,
+    /// Nothing is changed while a plan is made.
+    PlanMode,
+    /// The call cannot be read.
+    Unreadable(String),
 }
 
-/// Whether a folder that nobody has trusted yet stands in the way.
-fn needs_trust(session: &Session, active: &RunningRequest, errand: &ToolAction) -> Option<TrustCheck> {
-    if !errand.touches_the_folder() || permit::is_trusted(session, active) {
+impl NotOffered {
+    fn status(&self) -> ToolStatus {
+        match self {
+            Self::ByPill(_) | Self::PlanMode => ToolStatus::Blocked,
+            Self::NoTools | Self::Unreadable(_) => ToolStatus::Error,
+        }
+    }
+
+    fn into_text(self) -> String {
+        match self {
+            Self::ByPill(reason) | Self::Unreadable(reason) => reason,
+            Self::NoTools => "There are no tools in this turn. Answer in words.".to_owned(),
+            Self::PlanMode => permit::PLAN_MODE.to_owned(),
+        }
+    }
+}
+
+/// Stage 1: the request has this tool, and the call can be read.
+fn offered(step: &mut Transition<'_>, call: &CallId, item: &BatchItem) -> Option<Arc<ToolAction>> {
+    match action_of(step.session.active()?, item) {
+        Ok(action) => Some(action),
+        Err(refused) => {
+            finished(step, call, refused.status(), refused.into_text());
+            None
+        }
+    }
+}
+
+fn action_of(active: &RunningRequest, item: &BatchItem) -> Result<Arc<ToolAction>, NotOffered> {
+    let name = &item.call.name;
+    if is_own(active) {
+        return item.action.clone().map_err(NotOffered::Unreadable);
+    }
+    if let Some(pill) = active.request.pill.as_deref().filter(|pill| !pill::allows(pill, name)) {
+        return Err(NotOffered::ByPill(pill::refusal(pill, name)));
+    }
+    let is_read_only = || tools::registry().get(name).is_some_and(|tool| tool.read_only);
+    match route::offer(active.path()) {
+        ToolOffer::Nothing => Err(NotOffered::NoTools),
+        ToolOffer::Looking if !is_read_only() => Err(NotOffered::PlanMode),
+        ToolOffer::Looking | ToolOffer::Everything => item.action.clone().map_err(NotOffered::Unreadable),
+    }
+}
+
+/// Whether the program itself makes the calls, because the person has asked for pictures.
+fn is_own(active: &RunningRequest) -> bool {
+    active.batch.as_ref().is_some_and(|batch| batch.of_pictures)
+}
+
+/// Stage 2: the folder may be touched. Nobody may have been asked yet.
+fn trust(step: &mut Transition<'_>, staged: &StagedCall) -> Option<()> {
+    let active = step.session.active()?;
+    if !staged.action.touches_the_folder() || permit::is_trusted(step.session, active) {
+        return Some(());
+    }
+    if active.trust != Some(false) {
+        answers::ask_for_trust(step);
         return None;
     }
-    Some(if active.trust == Some(false) { TrustCheck::Refused } else { TrustCheck::Ask })
+    let text = match is_own(active) {
+        true => "The folder is not trusted, so nothing is written into it.",
+        false => "The user does not trust this folder: it cannot be read or worked in.",
+    };
+    finished(step, &staged.call, ToolStatus::Blocked, text.into());
+    None
 }
 
-fn prepare(step: &mut Transition<'_>, call: &CallId, change: ProposedChange) {
+/// Stage 4: what a change would make of the files is known, because it is what a person approves.
+fn prepare(step: &mut Transition<'_>, staged: &StagedCall) -> Option<()> {
+    let ToolAction::Change(change) = &*staged.action else { return Some(()) };
+    if staged.item.writes.is_some() {
+        return Some(());
+    }
     // What will be refused anyway needs no preparation.
-    let Some(active) = step.session.active() else { return };
-    if let Ruling::Refuse { reason } = judged(step.session, active, &ToolAction::Change(change.clone())) {
-        return finished(step, call, ToolStatus::Blocked, reason);
+    let ruling = permit::judge(step.session, step.session.active()?, &staged.action, Prospect::default());
+    if let Ruling::Refuse { reason } = ruling {
+        finished(step, &staged.call, ToolStatus::Blocked, reason);
+        return None;
     }
     let mark = |path: String| Some((step.session.mark(path.trim_start_matches("./"))?.to_owned(), path));
     let seen = change.paths().into_iter().filter_map(mark).map(|(hash, path)| (path, hash)).collect();
-    step.request(Effect::Prepare { call: call.clone(), change, seen });
+    step.request(Effect::Prepare { call: staged.call.clone(), change: change.clone(), seen });
+    None
 }
 
-/// Does what a call asks for, if it may; asks if somebody must say so; refuses otherwise.
-pub(super) fn act(step: &mut Transition<'_>, call: &CallId, errand: &ToolAction) {
-    let Some((request, item)) = find(step, call) else { return };
-    let Some(active) = step.session.active() else { return };
-    // What failed in the sandbox has come to that, unless a person wants it run outside.
-    let is_wanted = item.outside || item.widened;
-    if let Some(WithheldResult { status, preview, full, files }) = item.held.clone().filter(|_| !is_wanted) {
-        let images = Vec::new();
-        step.emit(Some(&request), ToolFact::Finished { call: call.clone(), status, preview, full, images, files });
-        return;
+/// A call that may act: by what, and the command that was judged.
+struct PermittedCall {
+    permit: Permit,
+    run: Option<CommandRun>,
+}
+
+/// Stage 5: it may be done. Asks if somebody must say so, and refuses what may not be.
+fn permit(step: &mut Transition<'_>, staged: &StagedCall) -> Option<PermittedCall> {
+    let StagedCall { call, item, action, .. } = staged;
+    if let Some(permit) = Permit::unneeded(action) {
+        return Some(PermittedCall { permit, run: None });
     }
-    let unfenced = item.outside.then(|| outside::unfenced(errand.clone()));
-    let errand = unfenced.as_ref().unwrap_or(errand);
-    if has_said(&item, answers::NEVER) || has_said(&item, DENIED) {
-        let reason = item.given.as_ref().and_then(|given| given.text.as_deref());
-        return deny(step, call, reason);
-    }
-    if has_said(&item, answers::SKIP) && item.given.as_ref().is_some_and(|given| !given.of_outcome) {
-        return finished(step, call, ToolStatus::Blocked, SKIPPED.to_owned());
-    }
-    if has_said(&item, answers::SKIP) {
-        let text = "The program ended while this command was running. How it ended is not known; it may have done \
-                    part of its work. It was not run again."
-            .to_owned();
-        let text = match watched::after_all(step.session, &request, call) {
-            Some(files) => format!("{text} {files}"),
-            None => text,
-        };
-        return finished(step, call, ToolStatus::Error, text);
-    }
+    decided(step, staged)?;
     // What a person wants of it is worked out first: that is what is applied.
-    if let Some(effect) = choosing::narrow(&item) {
-        return step.request(effect);
+    if let Some(effect) = choosing::narrow(item) {
+        step.request(effect);
+        return None;
     }
-    let run = run_of(step.session, call, errand);
+    let active = step.session.active()?;
+    let run = run_of(step.session, call, action);
     let answer = match &run {
-        Some(run) if item.given.as_ref().is_some_and(|given| !given.of_outcome) => AllowedByAnswer::of_run(&item, run),
-        _ => AllowedByAnswer::from_item(&item),
+        Some(run) if item.given.as_ref().is_some_and(|given| !given.of_outcome) => AllowedByAnswer::of_run(item, run),
+        _ => AllowedByAnswer::from_item(item),
     };
-    let ruling = permit::judge(step.session, active, errand, Prospect::from_item(&item));
-    let ruling = unless_blocked(step.session, &item, errand, ruling);
+    let ruling = permit::judge(step.session, active, action, Prospect::from_item(item));
+    let ruling = unless_blocked(step.session, item, action, ruling);
     let answered = |class: ApprovalClass| answer.as_ref().and_then(|answer| Permit::answered(answer, class));
-    let permit = match ruling {
-        Ruling::Refuse { reason } => return refuse(step, call, reason),
-        Ruling::Go(permit) => permit,
-        Ruling::Ask { class, .. } if let Some(permit) = answered(class) => permit,
+    match ruling {
+        Ruling::Go(permit) => return Some(PermittedCall { permit, run }),
+        Ruling::Ask { class, .. } if let Some(permit) = answered(class) => return Some(PermittedCall { permit, run }),
+        Ruling::Refuse { reason } => refuse(step, call, reason),
         // Where nobody is to be asked, the model can do something about it.
         Ruling::Ask { reason, .. } if reason == permit::UNREAD && is_alone(active) => {
             let path = item.writes.iter().flatten().map(|write| write.path.as_str()).next().unwrap_or_default();
             let text =
                 format!("{path} was not replaced: it exists, and you have not read it. Read it first, or edit it.");
-            return refuse(step, call, text);
+            refuse(step, call, text);
         }
         Ruling::Ask { class, reason, rule } => {
-            return ask_permission(step, call, errand, &item, PermissionRequest { class, reason, rule }, run);
+            ask_permission(step, call, action, item, PermissionRequest { class, reason, rule }, run);
         }
-    };
-    match errand {
-        ToolAction::Look(look) => step.request(Effect::Look { call: call.clone(), look: look.clone() }),
+    }
+    None
+}
+
+/// Whether it is still open what becomes of the call: a result that was withheld, a no and a skip end it.
+fn decided(step: &mut Transition<'_>, staged: &StagedCall) -> Option<()> {
+    let StagedCall { request, call, item, .. } = staged;
+    // What failed in the sandbox has come to that, unless a person wants it run outside.
+    let is_wanted = item.outside || item.widened;
+    if let Some(WithheldResult { status, preview, full, files }) = item.held.clone().filter(|_| !is_wanted) {
+        let images = Vec::new();
+        step.emit(Some(request), ToolFact::Finished { call: call.clone(), status, preview, full, images, files });
+        return None;
+    }
+    let given = item.given.as_ref();
+    if has_said(item, answers::NEVER) || has_said(item, DENIED) {
+        deny(step, call, given.and_then(|given| given.text.as_deref()));
+        return None;
+    }
+    if !has_said(item, answers::SKIP) {
+        return Some(());
+    }
+    if given.is_some_and(|given| !given.of_outcome) {
+        finished(step, call, ToolStatus::Blocked, SKIPPED.to_owned());
+        return None;
+    }
+    let mut text =
+        "The program ended while this command was running. How it ended is not known; it may have done part \
+                    of its work. It was not run again."
+            .to_owned();
+    if let Some(files) = watched::after_all(step.session, request, call) {
+        text.push_str(&format!(" {files}"));
+    }
+    finished(step, call, ToolStatus::Error, text);
+    None
+}
+
+/// Stage 6: does it.
+fn act(step: &mut Transition<'_>, staged: StagedCall, permitted: PermittedCall) {
+    let StagedCall { request, call, item, action } = staged;
+    let PermittedCall { permit, run } = permitted;
+    match &*action {
+        ToolAction::Look(look) => step.request(Effect::Look { call, look: look.clone() }),
         ToolAction::Fetch { url, host } => {
             step.emit(Some(&request), tools::interrogating(Stage::Running, host));
             step.audit(&request, "fetch", json!({"op": "fetch", "host": host, "url": url}));
-            step.request(Effect::Look { call: call.clone(), look: trimtab_vocab::ReadOp::Fetch { url: url.clone() } });
+            step.request(Effect::Look { call, look: ReadOp::Fetch { url: url.clone() } });
+        }
+        ToolAction::Stored { key, offset } => {
+            let Some(active) = step.session.active() else { return };
+            let limit = guard::limit(&prompt::model(&active.request).1) - 512;
+            step.request(Effect::Recall { call, key: key.clone(), offset: *offset, limit });
         }
         ToolAction::Change(_) => {
             let Some(writes) = item.writes else { return };
-            let proposal = ProposalId::for_call(&request, call);
+            let proposal = ProposalId::for_call(&request, &call);
             step.emit(Some(&request), ProposalFact::Resolved { proposal, verdict: answers::APPROVED.into() });
-            let set = file_set(step.session, &request, call, writes);
-            step.request(Effect::Apply { call: call.clone(), plan: permit.files(set) });
+            let set = file_set(step.session, &request, &call, writes);
+            step.request(Effect::Apply { call, plan: permit.files(set) });
         }
         ToolAction::Run { command, timeout_s, .. } => {
             let Some(asked) = run else { return };
-            let run = fenced_for(step.session, call, &permit, command, *timeout_s, asked);
-            let CommandRun { command, argv, cwd, .. } = run.clone();
-            let watch = watched::watch_run(step.session, &run);
-            let (sandbox, automatic) = (Some(run.sandbox).filter(|sandbox| *sandbox == Sandbox::Off), run.automatic);
-            // Without a person's decision there is no plan for a command outside of the sandbox.
-            let Some(plan) = permit.command(run, active.request.settings.sandbox) else {
-                let reason = "It would run outside the sandbox, which only a person can allow.";
-                return refuse(step, call, reason.into());
-            };
-            let started = CommandFact::Started {
-                call: Some(call.clone()),
-                command,
-                argv,
-                cwd,
-                fingerprint: plan.fingerprint().map(str::to_owned),
-                edited_from: item.edited_from,
-                sandbox,
-                automatic,
-            };
-            step.emit(Some(&request), started);
-            step.request(Effect::Run { call: call.clone(), plan, watch });
+            let run = fenced_for(step.session, &call, &permit, command, *timeout_s, asked);
+            start_command(step, &request, &call, permit, run, item.edited_from);
         }
-        // These need no permission, and have ended or asked before.
-        ToolAction::Stored { .. } | ToolAction::Steps(_) | ToolAction::Plan(_) | ToolAction::Ask { .. } => {}
+        ToolAction::Steps(todos) => set_steps(step, &request, &call, todos.clone()),
+        ToolAction::Plan(plan) => propose(step, &request, &call, plan.clone()),
+        ToolAction::Ask { question, options } => ask(step, &call, question, options),
+        ToolAction::Draw { prompt, count } => pictures::draw(step, &call, prompt, *count, 0),
     }
+}
+
+/// Starts a command in the fence that it has.
+fn start_command(
+    step: &mut Transition<'_>,
+    request: &RequestId,
+    call: &CallId,
+    permit: Permit,
+    run: CommandRun,
+    edited_from: Option<String>,
+) {
+    let Some(active) = step.session.active() else { return };
+    let CommandRun { command, argv, cwd, .. } = run.clone();
+    let watch = watched::watch_run(step.session, &run);
+    let (sandbox, automatic) = (Some(run.sandbox).filter(|sandbox| *sandbox == Sandbox::Off), run.automatic);
+    // Without a person's decision there is no plan for a command outside of the sandbox.
+    let Some(plan) = permit.command(run, active.request.settings.sandbox) else {
+        let reason = "It would run outside the sandbox, which only a person can allow.";
+        return refuse(step, call, reason.into());
+    };
+    let started = CommandFact::Started {
+        call: Some(call.clone()),
+        command,
+        argv,
+        cwd,
+        fingerprint: plan.fingerprint().map(str::to_owned),
+        edited_from,
+        sandbox,
+        automatic,
+    };
+    step.emit(Some(request), started);
+    step.request(Effect::Run { call: call.clone(), plan, watch });
+}
+
+fn set_steps(step: &mut Transition<'_>, request: &RequestId, call: &CallId, todos: Vec<Todo>) {
+    if step.session.active().is_some_and(|active| active.flow.is_under_way()) {
+        let text = "The plan is the list of steps, and is kept for you. Go on with this step.".into();
+        return finished(step, call, ToolStatus::Ok, text);
+    }
+    let open = todos.iter().filter(|todo| !todo.completed).count();
+    step.emit(Some(request), StepsFact { todos });
+    let enough = flow::pace::enough(step.session).map(|text| format!(" {text}")).unwrap_or_default();
+    finished(step, call, ToolStatus::Ok, format!("The user sees the list; {open} steps are open.{enough}"));
+}
+
+fn propose(step: &mut Transition<'_>, request: &RequestId, call: &CallId, plan: Plan) {
+    if step.session.active().is_none_or(|active| active.flow.stand != FlowState::Planning) {
+        return finished(step, call, ToolStatus::Error, "No plan is wanted now. Go on with the work.".into());
+    }
+    flow::plan::propose(step, request, plan, "model");
+    finished(step, call, ToolStatus::Ok, "The plan is shown to the user. Wait for what they say.".into());
 }
 
 /// The command with the fence that its approval calls for. What a person approved stays as it was approved. What no
@@ -272,8 +355,8 @@ fn writes_only_by_git(session: &Session, command: &str) -> bool {
 }
 
 /// What would be run, if a person approves it.
-pub(super) fn run_of(session: &Session, call: &CallId, errand: &ToolAction) -> Option<CommandRun> {
-    let ToolAction::Run { command, timeout_s, outside, terminal } = errand else { return None };
+pub(super) fn run_of(session: &Session, call: &CallId, action: &ToolAction) -> Option<CommandRun> {
+    let ToolAction::Run { command, timeout_s, outside, terminal } = action else { return None };
     let run = CommandRun { terminal: *terminal, ..command_run(session, call, command, *timeout_s, false) };
     // Leaving the sandbox is a permission of its own, and part of what is approved.
     Some(if outside.is_some() { CommandRun { sandbox: Sandbox::Off, ..run } } else { run })
@@ -286,7 +369,7 @@ fn as_clause(sentence: &str) -> String {
 }
 
 /// What did not start or was stopped when it was to run automatically needs an answer now, whatever allowed it.
-fn unless_blocked(session: &Session, item: &BatchItem, errand: &ToolAction, ruling: Ruling) -> Ruling {
+fn unless_blocked(session: &Session, item: &BatchItem, action: &ToolAction, ruling: Ruling) -> Ruling {
     if !matches!(ruling, Ruling::Go(_)) {
         return ruling;
     }
@@ -295,19 +378,14 @@ fn unless_blocked(session: &Session, item: &BatchItem, errand: &ToolAction, ruli
         (None, true) => (ApprovalClass::Command, "it was stopped when it tried to write".to_owned()),
         (None, false) => return ruling,
     };
-    Ruling::Ask { class, reason, rule: rule_about(session, errand) }
+    Ruling::Ask { class, reason, rule: rule_about(session, action) }
 }
 
 /// The rule that names exactly this command here.
-pub(super) fn rule_about(session: &Session, errand: &ToolAction) -> Rule {
-    let command = if let ToolAction::Run { command, .. } = errand { command.trim() } else { "" };
+pub(super) fn rule_about(session: &Session, action: &ToolAction) -> Rule {
+    let command = if let ToolAction::Run { command, .. } = action { command.trim() } else { "" };
     let (tool, pattern, folder) = ("run_command".into(), command.to_owned(), session.folder().map(str::to_owned));
     Rule { verdict: RuleVerdict::Allow, tool, pattern, folder }
-}
-
-/// What the permit says before anything is prepared.
-fn judged(session: &Session, active: &RunningRequest, errand: &ToolAction) -> Ruling {
-    permit::judge(session, active, errand, Prospect::default())
 }
 
 /// Whether there is nobody to be asked, and nobody has said no to everything.
@@ -376,8 +454,8 @@ fn command_run(session: &Session, call: &CallId, command: &str, timeout_s: Optio
 /// Whether the rules now answer what is asked about a call: the choice they make.
 pub(in crate::turn) fn ruled(session: &Session, active: &RunningRequest, call: &CallId) -> Option<&'static str> {
     let item = active.batch.as_ref()?.item(call)?;
-    let errand = tools::read(&item.call.name, &item.call.input, item.call.broken.as_deref()).ok()?;
-    match unless_blocked(session, item, &errand, permit::judge(session, active, &errand, Prospect::from_item(item))) {
+    let action = item.action.as_ref().ok()?;
+    match unless_blocked(session, item, action, permit::judge(session, active, action, Prospect::from_item(item))) {
         Ruling::Go(_) => Some(answers::ALLOW),
         Ruling::Refuse { .. } => Some(DENIED),
         Ruling::Ask { .. } => None,

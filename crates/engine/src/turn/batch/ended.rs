@@ -10,16 +10,15 @@ use trimtab_vocab::{
 };
 
 use super::asking::{PermissionRequest, ask_permission};
-use super::call::{act, rule_about, run_call, run_of};
+use super::call::{permit_and_act, rule_about, run_call, run_of};
 use super::stopping::{STOPPED, interrupted};
 use super::{SHOWN_DIFF, advance, find, proceed};
-use crate::pictures;
 use crate::record::{BatchItem, Phase, Progress, Session, WithheldResult};
 use crate::step::Transition;
+use crate::tools::ToolAction;
 use crate::turn::outside::Offered;
-use crate::turn::tools::ToolAction;
-use crate::turn::{answers, choosing, guard, instructions, outcome, outside, overtime, prompt, tools, watched};
-use crate::{Prepared, Ran};
+use crate::turn::{answers, choosing, guard, instructions, outcome, outside, overtime, prompt, watched};
+use crate::{Prepared, ProposedChange, Ran};
 
 /// Something was seen.
 pub(crate) fn looked(step: &mut Transition<'_>, call: &CallId, seen: ReadResult) {
@@ -59,7 +58,7 @@ pub(crate) fn prepared(step: &mut Transition<'_>, call: &CallId, prepared: Prepa
             let operations =
                 each.map(|((write, diff), hunks)| of_versions(write, operation(write, diff, hunks))).collect();
             let proposal = ProposalId::for_call(&request, call);
-            let kind = if item.call.name == pictures::SAVE { ProposalKind::Image } else { ProposalKind::Files };
+            let kind = if saves_pictures(&item) { ProposalKind::Image } else { ProposalKind::Files };
             step.emit(
                 Some(&request),
                 ProposalFact::Opened { proposal, call: Some(call.clone()), kind, operations, version: 1 },
@@ -68,6 +67,10 @@ pub(crate) fn prepared(step: &mut Transition<'_>, call: &CallId, prepared: Prepa
         }
     }
     advance(step);
+}
+
+fn saves_pictures(item: &BatchItem) -> bool {
+    matches!(item.action.as_deref(), Ok(ToolAction::Change(ProposedChange::Save { .. })))
 }
 
 /// A file of a proposal as events tell of it.
@@ -84,12 +87,13 @@ pub(in crate::turn) fn operation(write: &FileWrite, diff: &str, hunks: u32) -> V
 /// Files were written, or were not.
 pub(crate) fn applied(step: &mut Transition<'_>, call: &CallId, problem: Option<String>) {
     let Some((request, item)) = find(step, call) else { return };
+    let saves = saves_pictures(&item);
     let Some(writes) = item.writes.filter(|_| item.progress == Progress::Acting) else { return };
     match problem {
         Some(reason) => finished(step, call, ToolStatus::Error, reason),
         None => {
             let files: Vec<ChangedFile> = writes.iter().map(ChangedFile::from).collect();
-            let said = if item.call.name == pictures::SAVE { saved(&files) } else { summary(&files) };
+            let said = if saves { saved(&files) } else { summary(&files) };
             let (status, text) = match &item.chosen {
                 Some(chosen) => (ToolStatus::Partial, choosing::told(&said, chosen)),
                 None => (ToolStatus::Ok, said),
@@ -142,24 +146,20 @@ fn saved(files: &[ChangedFile]) -> String {
 /// A command ended.
 pub(crate) fn ran(step: &mut Transition<'_>, call: &CallId, ran: Ran, effects: Option<&FileEffects>) {
     let Some((request, item)) = find(step, call) else { return };
-    if item.progress != Progress::Acting || item.writes.is_some() {
-        return;
-    }
-    let command = command_of(&item);
+    let Some((action, command)) = running(&item) else { return };
     overtime::settle(step, call);
     if let Some(effects) = effects {
-        watched::record(step, &request, call, &command, effects, false);
+        watched::record(step, &request, call, command, effects, false);
     }
     if ran.lost && !item.stopping && step.session.active().is_some_and(|active| active.phase == Phase::Tools) {
-        answers::ask_about_outcome(step, call, &command);
+        answers::ask_about_outcome(step, call, command);
         return advance(step);
     }
-    let errand = tools::read(&item.call.name, &item.call.input, None).ok();
-    let run = errand.as_ref().and_then(|errand| run_of(step.session, call, errand));
+    let run = run_of(step.session, call, action);
     let is_going_on = !item.stopping && step.session.active().is_some_and(|active| active.phase == Phase::Tools);
-    if let (Some(reason), Some(errand), true) = (&ran.blocked, &errand, is_going_on) {
-        step.emit(Some(&request), outcome::finished(call, command.clone(), &ran, None));
-        blocked(step, call, errand, &item, reason.clone(), run);
+    if let (Some(reason), true) = (&ran.blocked, is_going_on) {
+        step.emit(Some(&request), outcome::finished(call, command.to_owned(), &ran, None));
+        blocked(step, call, action, &item, reason.clone(), run);
         return advance(step);
     }
     let limit = overtime::limit_of(step.session, call).unwrap_or_default();
@@ -171,17 +171,17 @@ pub(crate) fn ran(step: &mut Transition<'_>, call: &CallId, ran: Ran, effects: O
     let (status, preview) = outcome::told(&ran, item.stopping, limit, &more, guard::limit(&facts));
     let full = ran.raw.clone();
     let unobserved = effects.and_then(|effects| effects.unobserved);
-    step.emit(Some(&request), outcome::finished(call, command, &ran, unobserved));
+    step.emit(Some(&request), outcome::finished(call, command.to_owned(), &ran, unobserved));
     // What was cut out of a long result was not seen.
     let held = WithheldResult { status, preview, full, files: if ran.raw.is_none() { marks } else { Vec::new() } };
-    if let (Some(errand), Some(run), true) = (errand, run, is_going_on)
+    if let (Some(run), true) = (run, is_going_on)
         && run.sandbox != Sandbox::Off
     {
-        match outside::offer(step, &item, &errand, run, &ran, &held) {
+        match outside::offer(step, &item, action, run, &ran, &held) {
             Offered::Nothing => {}
             Offered::Open => return advance(step),
             Offered::Answered => {
-                act(step, call, &errand);
+                permit_and_act(step, call);
                 return advance(step);
             }
         }
@@ -197,35 +197,34 @@ pub(crate) fn ran(step: &mut Transition<'_>, call: &CallId, ran: Ran, effects: O
 fn blocked(
     step: &mut Transition<'_>,
     call: &CallId,
-    errand: &ToolAction,
+    action: &ToolAction,
     item: &BatchItem,
     reason: String,
     run: Option<CommandRun>,
 ) {
-    let asked = PermissionRequest { class: ApprovalClass::Unprotected, reason, rule: rule_about(step.session, errand) };
-    ask_permission(step, call, errand, item, asked, run);
+    let asked = PermissionRequest { class: ApprovalClass::Unprotected, reason, rule: rule_about(step.session, action) };
+    ask_permission(step, call, action, item, asked, run);
 }
 
 /// It is known what a command did to files whose end nobody saw.
 pub(crate) fn surveyed(step: &mut Transition<'_>, call: &CallId, effects: &FileEffects) {
     let Some((request, item)) = find(step, call) else { return };
-    if item.progress != Progress::Acting || item.writes.is_some() {
-        return;
-    }
-    let command = command_of(&item);
-    watched::record(step, &request, call, &command, effects, true);
+    let Some((_, command)) = running(&item) else { return };
+    watched::record(step, &request, call, command, effects, true);
     if item.stopping {
         interrupted(step, call, STOPPED.to_owned());
     } else if step.session.active().is_some_and(|active| active.phase == Phase::Tools) {
-        answers::ask_about_outcome(step, call, &command);
+        answers::ask_about_outcome(step, call, command);
     } else {
         interrupted(step, call, ToolResult::interrupt(&item.call.id).content);
     }
     proceed(step);
 }
 
-pub(super) fn command_of(item: &BatchItem) -> String {
-    item.call.input.get("command").and_then(Value::as_str).unwrap_or_default().to_owned()
+/// The command that runs.
+fn running(item: &BatchItem) -> Option<(&ToolAction, &str)> {
+    let action = item.action.as_deref().ok()?;
+    Some((action, item.command().filter(|_| item.progress == Progress::Acting)?))
 }
 
 pub(crate) fn finished(step: &mut Transition<'_>, call: &CallId, status: ToolStatus, text: String) {

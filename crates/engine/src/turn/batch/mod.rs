@@ -12,18 +12,17 @@ mod stopping;
 use trimtab_vocab::event::{Status, ToolFact, ToolStatus};
 use trimtab_vocab::{Approve, CallId, RefKey, RequestId, ToolResult};
 
-use super::{answers, finish, next, overtime, reflection, tools, watched};
+use super::{answers, finish, next, overtime, reflection, watched};
 use crate::Effect;
 use crate::flow::pace;
 use crate::permit::Permit;
 use crate::pictures;
 use crate::record::{Batch, BatchItem, Phase, Progress};
 use crate::step::Transition;
+use crate::tools::ToolAction;
 use asking::shown;
-pub(crate) use call::change_by_person;
 use call::file_set;
 pub(super) use call::{DENIED, refuse, ruled, run_call};
-use ended::command_of;
 pub(super) use ended::operation;
 pub(crate) use ended::{applied, finished, looked, prepared, ran, surveyed};
 pub(super) use stopping::{STOPPED, leave, skip, stop, stop_tool};
@@ -118,8 +117,7 @@ enum NextItem {
 /// before it have ended, and nothing behind it until it has.
 fn ready(batch: &Batch) -> NextItem {
     let Some(first) = batch.items.iter().position(|item| item.done().is_none()) else { return NextItem::Close };
-    let errand = |item: &BatchItem| tools::read(&item.call.name, &item.call.input, item.call.broken.as_deref()).ok();
-    let is_alone = |item: &BatchItem| errand(item).is_some_and(|errand| errand.is_alone());
+    let is_alone = |item: &BatchItem| item.action.as_ref().is_ok_and(|action| action.is_alone());
     let front = &batch.items[first];
     if is_alone(front) {
         let pending = front.progress == Progress::Pending;
@@ -131,7 +129,7 @@ fn ready(batch: &Batch) -> NextItem {
         return NextItem::Nothing;
     }
     let pending = together.filter(|item| item.progress == Progress::Pending);
-    match pending.min_by_key(|item| errand(item).map_or(0, |errand| errand.rank())) {
+    match pending.min_by_key(|item| item.action.as_ref().map_or(0, |action| action.rank())) {
         Some(item) => NextItem::Begin(item.call_id.clone()),
         None => NextItem::Nothing,
     }
@@ -157,7 +155,7 @@ fn start(step: &mut Transition<'_>, call: &CallId) {
 
 /// A new owner finds out what a command did to files before anything else happens to them. Whether it can.
 fn survey(step: &mut Transition<'_>, item: &BatchItem) -> bool {
-    let watch = watched::watch(step.session, &command_of(item));
+    let watch = item.command().and_then(|command| watched::watch(step.session, command));
     if let Some(watch) = watch {
         step.request(Effect::InspectEffects { call: item.call_id.clone(), watch });
     }
@@ -178,20 +176,24 @@ fn proceed(step: &mut Transition<'_>) {
 pub(super) fn woke(step: &mut Transition<'_>, interrupted: &[CallId]) {
     let Some(batch) = batch_of(step) else { return };
     for item in batch.items.into_iter().filter(|item| interrupted.contains(&item.call_id)) {
-        let BatchItem { call_id: call, progress, writes, .. } = &item;
-        match (progress, writes) {
-            (Progress::Started, _) => run_call(step, call),
-            (Progress::Acting, Some(_)) => go_acting(step, call),
-            (Progress::Acting, None) => {
+        let call = &item.call_id;
+        match item.progress {
+            Progress::Started => run_call(step, call),
+            Progress::Acting if changes_files(&item) => go_acting(step, call),
+            Progress::Acting => {
                 overtime::settle(step, call);
                 if !survey(step, &item) {
-                    answers::ask_about_outcome(step, call, &command_of(&item));
+                    answers::ask_about_outcome(step, call, item.command().unwrap_or_default());
                 }
             }
             _ => {}
         }
     }
     advance(step);
+}
+
+fn changes_files(item: &BatchItem) -> bool {
+    matches!(item.action.as_deref(), Ok(ToolAction::Change(_)))
 }
 
 /// A write that was approved and begun is carried out again: it finishes what is unfinished.
@@ -208,16 +210,16 @@ fn go_acting(step: &mut Transition<'_>, call: &CallId) {
 pub(super) fn woke_stopping(step: &mut Transition<'_>, under_way: &[CallId]) -> bool {
     let Some(batch) = batch_of(step) else { return true };
     for item in batch.items {
-        let BatchItem { call_id: call, call: wish, progress, writes, .. } = &item;
-        match (progress, writes) {
-            (Progress::Done(_), _) => {}
-            (Progress::Acting, _) if !under_way.contains(call) => {}
-            (Progress::Acting, Some(_)) => go_acting(step, call),
+        let call = &item.call_id;
+        match item.progress {
+            Progress::Done(_) => {}
+            Progress::Acting if !under_way.contains(call) => {}
+            Progress::Acting if changes_files(&item) => go_acting(step, call),
             _ => {
                 overtime::settle(step, call);
-                let comparing = *progress == Progress::Acting && survey(step, &item);
+                let comparing = item.progress == Progress::Acting && survey(step, &item);
                 if !comparing {
-                    interrupted(step, call, ToolResult::interrupt(&wish.id).content);
+                    interrupted(step, call, ToolResult::interrupt(&item.call.id).content);
                 }
             }
         }

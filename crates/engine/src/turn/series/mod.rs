@@ -12,7 +12,6 @@ use trimtab_vocab::{
 };
 
 use super::answers::{self, CheckpointDraft};
-use super::tools::{ToolAction, ToolOffer};
 use super::{batch, finish, next, reflection, structured};
 use crate::permit::{self, Ruling};
 use crate::proposal::command::visible;
@@ -20,6 +19,7 @@ use crate::proposal::recover::{ReplyStop, recover};
 use crate::record::{BatchItem, CheckpointSubject, RunningRequest, ToolOutcome};
 use crate::route;
 use crate::step::Transition;
+use crate::tools::{ToolAction, ToolOffer};
 use verdict::{SeriesContext, SeriesVerdict};
 
 /// Commands of one answer that are run at most, and the bytes of them all. Every event about a series holds all of
@@ -135,9 +135,9 @@ pub(crate) fn left_out(left: &[String]) -> Option<String> {
 /// What will happen to a command once its turn comes, as far as that is known now.
 fn foreseen(step: &Transition<'_>, command: &str) -> Value {
     let Some(active) = step.session.active() else { return Value::Null };
-    let errand = ToolAction::Run { command: command.to_owned(), timeout_s: None, outside: None, terminal: false };
+    let action = ToolAction::Run { command: command.to_owned(), timeout_s: None, outside: None, terminal: false };
     let agreed = active.agreed();
-    let (what, reason) = match permit::judge(step.session, &agreed, &errand, permit::Prospect::default()) {
+    let (what, reason) = match permit::judge(step.session, &agreed, &action, permit::Prospect::default()) {
         Ruling::Go(_) => ("auto", String::new()),
         Ruling::Ask { reason, .. } => ("ask", reason),
         Ruling::Refuse { reason } => ("deny", reason),
@@ -172,7 +172,7 @@ pub(super) fn ran(step: &mut Transition<'_>) {
     let Some(active) = step.session.active() else { return };
     let Some(item) = active.batch.as_ref().and_then(|batch| batch.items.first()) else { return };
     let Some(done) = item.done() else { return };
-    let command = item.call.input.get("command").and_then(Value::as_str).unwrap_or_default().to_owned();
+    let command = item.command().unwrap_or_default().to_owned();
     let (_, output) = parts(item, done);
     let preview = if output.trim().is_empty() { String::new() } else { reflection::finding(output) };
     let ok = done.status == ToolStatus::Ok;

@@ -52,7 +52,9 @@ impl Recap {
         match &event.fact {
             Fact::Request(RequestFact::Received { text, .. }) => self.said.clone_from(text),
             Fact::Request(RequestFact::Steered { text, by }) if by == "user" => self.said.clone_from(text),
-            Fact::Model(ModelFact::Called { call, purpose: Some(_), .. }) => self.aside = Some(call.clone()),
+            Fact::Model(ModelFact::Called { call, purpose, .. }) if !purpose.is_turn() => {
+                self.aside = Some(call.clone())
+            }
             // A call that came to nothing and is made again is the same step.
             Fact::Model(ModelFact::Called { .. }) if !self.is_open => {
                 self.steps.push(seq);

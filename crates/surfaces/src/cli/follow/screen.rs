@@ -311,7 +311,7 @@ impl RunPrinter {
             }
             Fact::Model(ModelFact::Called { call, purpose, .. }) => {
                 self.again_at = None;
-                self.aside = purpose.as_ref().map(|_| call.clone());
+                self.aside = (!purpose.is_turn()).then(|| call.clone());
                 self.speech = StructuredAnswer::new(self.in_form);
                 // What an earlier call said has been read, and is no part of what this one says.
                 if self.in_form && self.aside.is_none() {

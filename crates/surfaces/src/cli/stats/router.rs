@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde_json::json;
 use trimtab_vocab::event::{ChangeFact, ModelFact, ProposalFact, RequestFact, RouteDecision, RouteFact, Status};
-use trimtab_vocab::{Fact, RequestId};
+use trimtab_vocab::{AskPurpose, Fact, Purpose, RequestId};
 
 /// What became of one request.
 #[derive(Debug, Default)]
@@ -45,8 +45,8 @@ impl Decisions {
                 outcome.of_tasks = *categories == ["tasks"];
                 outcome.reason.clone_from(reason);
             }
-            Fact::Model(ModelFact::Called { purpose: Some(purpose), .. }) => {
-                outcome.looked_at |= matches!(purpose.as_str(), "route" | "ask.route");
+            Fact::Model(ModelFact::Called { purpose, .. }) => {
+                outcome.looked_at |= matches!(purpose, Purpose::Route | Purpose::Ask(AskPurpose::Route));
             }
             Fact::Change(ChangeFact::Applied { .. }) => outcome.applied += 1,
             Fact::Proposal(ProposalFact::Resolved { verdict, .. }) if outcome.of_tasks && verdict == "applied" => {

@@ -94,7 +94,7 @@ impl Activity {
             Fact::Stage(StageFact { label, .. }) => self.label.clone_from(label),
             Fact::Model(ModelFact::Called { purpose, .. }) => {
                 self.again_at = None;
-                if purpose.is_none() {
+                if purpose.is_turn() {
                     self.calls += 1;
                 }
             }

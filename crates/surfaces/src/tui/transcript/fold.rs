@@ -215,7 +215,7 @@ fn sessions(transcript: &mut Transcript, fact: &SessionFact) {
 fn models(transcript: &mut Transcript, fact: &ModelFact) {
     match fact {
         ModelFact::Called { call, purpose, .. } => {
-            transcript.aside = purpose.as_ref().map(|_| call.clone());
+            transcript.aside = (!purpose.is_turn()).then(|| call.clone());
         }
         ModelFact::Failed { call, error, retry_in_ms } => {
             if let Some(reply) = transcript.reply(call) {

@@ -2,15 +2,16 @@
 
 use serde::Deserialize;
 
-use super::{ToolAction, ToolDefinition, arguments};
-use crate::ProposedChange;
+use super::{BuiltInTool, FILES, ToolAction, arguments};
+use crate::proposal::ProposedChange;
 use crate::proposal::edit::{Edit, SearchReplace};
 
-pub(super) const EDIT: ToolDefinition = ToolDefinition {
+pub(super) const EDIT: BuiltInTool = BuiltInTool {
     name: "edit_file",
-    about: "Replace lines of a file. Each search must be whole lines that occur exactly once, as in the file and without the line numbers that read_file shows; a part of one line is accepted if it has at least 8 characters and occurs once. Blocks apply in order, all or none.",
+    description: "Replace lines of a file. Each search must be whole lines that occur exactly once, as in the file and without the line numbers that read_file shows; a part of one line is accepted if it has at least 8 characters and occurs once. Blocks apply in order, all or none.",
     schema: r#"{"type":"object","properties":{"path":{"type":"string"},"blocks":{"type":"array","items":{"type":"object","properties":{"search":{"type":"string"},"replace":{"type":"string"}},"required":["search","replace"]}}},"required":["path","blocks"]}"#,
-    looks: false,
+    read_only: false,
+    category: Some(FILES),
     read: |input| {
         #[derive(Deserialize)]
         struct EditFileArguments {
@@ -22,11 +23,12 @@ pub(super) const EDIT: ToolDefinition = ToolDefinition {
     },
 };
 
-pub(super) const DIFF: ToolDefinition = ToolDefinition {
+pub(super) const DIFF: BuiltInTool = BuiltInTool {
     name: "apply_diff",
-    about: "Change files by a unified diff or a Codex patch (*** Begin Patch), all or none; path is one of its files. Context lines must be exact; line numbers may be wrong; text after @@ must be a line of the file above the hunk.",
+    description: "Change files by a unified diff or a Codex patch (*** Begin Patch), all or none; path is one of its files. Context lines must be exact; line numbers may be wrong; text after @@ must be a line of the file above the hunk.",
     schema: r#"{"type":"object","properties":{"path":{"type":"string"},"diff":{"type":"string"}},"required":["path","diff"]}"#,
-    looks: false,
+    read_only: false,
+    category: Some(FILES),
     read: |input| {
         #[derive(Deserialize)]
         struct ApplyDiffArguments {
@@ -38,11 +40,12 @@ pub(super) const DIFF: ToolDefinition = ToolDefinition {
     },
 };
 
-pub(super) const WRITE: ToolDefinition = ToolDefinition {
+pub(super) const WRITE: BuiltInTool = BuiltInTool {
     name: "write_file",
-    about: "Create a file, or replace the whole content of one that you have read.",
+    description: "Create a file, or replace the whole content of one that you have read.",
     schema: r#"{"type":"object","properties":{"path":{"type":"string"},"content":{"type":"string"}},"required":["path","content"]}"#,
-    looks: false,
+    read_only: false,
+    category: Some(FILES),
     read: |input| {
         #[derive(Deserialize)]
         struct WriteFileArguments {
@@ -54,11 +57,12 @@ pub(super) const WRITE: ToolDefinition = ToolDefinition {
     },
 };
 
-pub(super) const DELETE: ToolDefinition = ToolDefinition {
+pub(super) const DELETE: BuiltInTool = BuiltInTool {
     name: "delete_file",
-    about: "Delete a file. The user is asked.",
+    description: "Delete a file. The user is asked.",
     schema: r#"{"type":"object","properties":{"path":{"type":"string"}},"required":["path"]}"#,
-    looks: false,
+    read_only: false,
+    category: Some(FILES),
     read: |input| {
         #[derive(Deserialize)]
         struct DeleteFileArguments {
@@ -69,11 +73,12 @@ pub(super) const DELETE: ToolDefinition = ToolDefinition {
     },
 };
 
-pub(super) const MOVE: ToolDefinition = ToolDefinition {
+pub(super) const MOVE: BuiltInTool = BuiltInTool {
     name: "move_file",
-    about: "Move or rename a file. The new place must be free.",
+    description: "Move or rename a file. The new place must be free.",
     schema: r#"{"type":"object","properties":{"from":{"type":"string"},"to":{"type":"string"}},"required":["from","to"]}"#,
-    looks: false,
+    read_only: false,
+    category: Some(FILES),
     read: |input| {
         #[derive(Deserialize)]
         struct MoveFileArguments {

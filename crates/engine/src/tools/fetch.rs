@@ -5,14 +5,15 @@ use std::net::{IpAddr, Ipv4Addr};
 use serde::Deserialize;
 use trimtab_vocab::event::{Stage, StageFact};
 
-use super::{ToolAction, ToolDefinition, arguments};
+use super::{BuiltInTool, ToolAction, WEB, arguments};
 
-pub(super) const FETCH: ToolDefinition = ToolDefinition {
+pub(super) const FETCH: BuiltInTool = BuiltInTool {
     name: "fetch_url",
-    about: "Get a web page or a text file as text. The user is asked once per host.",
+    description: "Get a web page or a text file as text. The user is asked once per host.",
     schema: r#"{"type":"object","properties":{"url":{"type":"string"}},"required":["url"]}"#,
     // A page is asked for by name, and whoever serves it learns of that: it is more than a look.
-    looks: false,
+    read_only: false,
+    category: Some(WEB),
     read: |input| {
         #[derive(Deserialize)]
         struct FetchUrlArguments {

@@ -3,16 +3,17 @@
 use serde::Deserialize;
 use trimtab_vocab::Todo;
 
-use super::{ToolAction, ToolDefinition, arguments};
+use super::{BuiltInTool, ToolAction, arguments};
 
 /// Steps at most; more are no plan.
 const MOST: usize = 50;
 
-pub(super) const STEPS: ToolDefinition = ToolDefinition {
+pub(super) const STEPS: BuiltInTool = BuiltInTool {
     name: "set_steps",
-    about: "Show the user the steps of the work. Use it for work of three steps and more: send the whole list each time, and mark what is done.",
+    description: "Show the user the steps of the work. Use it for work of three steps and more: send the whole list each time, and mark what is done.",
     schema: r#"{"type":"object","properties":{"steps":{"type":"array","items":{"type":"object","properties":{"text":{"type":"string"},"completed":{"type":"boolean"}},"required":["text"]}}},"required":["steps"]}"#,
-    looks: true,
+    read_only: true,
+    category: None,
     read: |input| {
         #[derive(Deserialize)]
         #[serde(untagged)]

@@ -2,16 +2,17 @@
 
 use serde::Deserialize;
 
-use super::{ToolAction, ToolDefinition, arguments};
+use super::{BuiltInTool, ToolAction, arguments};
 
 /// Answers to choose from at most.
 const MOST: usize = 12;
 
-pub(super) const ASK: ToolDefinition = ToolDefinition {
+pub(super) const ASK: BuiltInTool = BuiltInTool {
     name: "ask_user",
-    about: "Ask the user when only they can decide. Offer short options; they may also answer in words.",
+    description: "Ask the user when only they can decide. Offer short options; they may also answer in words.",
     schema: r#"{"type":"object","properties":{"question":{"type":"string"},"options":{"type":"array","items":{"type":"string"}}},"required":["question"]}"#,
-    looks: true,
+    read_only: true,
+    category: None,
     read: |input| {
         #[derive(Deserialize)]
         #[serde(untagged)]

@@ -2,13 +2,14 @@
 
 use serde::Deserialize;
 
-use super::{ToolAction, ToolDefinition, arguments, number};
+use super::{BuiltInTool, COMMANDS, ToolAction, arguments, number};
 
-pub(super) const RUN: ToolDefinition = ToolDefinition {
+pub(super) const RUN: BuiltInTool = BuiltInTool {
     name: "run_command",
-    about: "Run a shell command in the folder and see its output and exit code. It has no input, no terminal and no network; nothing stays running after it. `terminal` gives it a terminal that nobody types at: only for programs that refuse to work without one. It is ended when its time is up; timeout_s asks for more. The user may be asked. If the sandbox itself made it fail, `outside` asks the user to run it without, and says why. Not for reading or editing files.",
+    description: "Run a shell command in the folder and see its output and exit code. It has no input, no terminal and no network; nothing stays running after it. `terminal` gives it a terminal that nobody types at: only for programs that refuse to work without one. It is ended when its time is up; timeout_s asks for more. The user may be asked. If the sandbox itself made it fail, `outside` asks the user to run it without, and says why. Not for reading or editing files.",
     schema: r#"{"type":"object","properties":{"command":{"type":"string"},"timeout_s":{"type":"integer"},"outside":{"type":"string"},"terminal":{"type":"boolean"}},"required":["command"]}"#,
-    looks: false,
+    read_only: false,
+    category: Some(COMMANDS),
     read: |input| {
         #[derive(Deserialize)]
         struct RunCommandArguments {
@@ -40,7 +41,7 @@ mod tests {
 
     #[test]
     fn the_model_is_told_what_a_command_has_and_what_it_may_ask_for() {
-        let about = RUN.about;
+        let about = RUN.description;
         for line in [
             "It has no input, no terminal and no network; nothing stays running after it.",
             "`terminal` gives it a terminal that nobody types at: only for programs that refuse to work without one.",

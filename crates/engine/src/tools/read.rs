@@ -3,18 +3,19 @@
 use serde::Deserialize;
 use trimtab_vocab::ReadOp;
 
-use super::{ToolAction, ToolDefinition, arguments, number};
+use super::{BuiltInTool, FILES, ToolAction, arguments, number};
 
 /// How deep a list goes when nothing is said.
 const DEPTH: u32 = 2;
 /// Lines around a match at most.
 const MOST_CONTEXT: u64 = 10;
 
-pub(super) const READ: ToolDefinition = ToolDefinition {
+pub(super) const READ: BuiltInTool = BuiltInTool {
     name: "read_file",
-    about: "Read a text file (with line numbers) or a picture of the folder. Long files come in parts: go on with offset.",
+    description: "Read a text file (with line numbers) or a picture of the folder. Long files come in parts: go on with offset.",
     schema: r#"{"type":"object","properties":{"path":{"type":"string"},"offset":{"type":"integer","description":"first line, from 1"},"limit":{"type":"integer","description":"lines"}},"required":["path"]}"#,
-    looks: true,
+    read_only: true,
+    category: Some(FILES),
     read: |input| {
         #[derive(Deserialize)]
         struct ReadFileArguments {
@@ -29,11 +30,12 @@ pub(super) const READ: ToolDefinition = ToolDefinition {
     },
 };
 
-pub(super) const LIST: ToolDefinition = ToolDefinition {
+pub(super) const LIST: BuiltInTool = BuiltInTool {
     name: "list_files",
-    about: "List a folder. Files that the project ignores are left out.",
+    description: "List a folder. Files that the project ignores are left out.",
     schema: r#"{"type":"object","properties":{"path":{"type":"string"},"depth":{"type":"integer","description":"levels, 2 if left out"}}}"#,
-    looks: true,
+    read_only: true,
+    category: Some(FILES),
     read: |input| {
         #[derive(Deserialize)]
         struct ListFilesArguments {
@@ -48,11 +50,12 @@ pub(super) const LIST: ToolDefinition = ToolDefinition {
     },
 };
 
-pub(super) const FIND: ToolDefinition = ToolDefinition {
+pub(super) const FIND: BuiltInTool = BuiltInTool {
     name: "find_files",
-    about: "Find files by name, for example *.rs or src/**/test_*.py.",
+    description: "Find files by name, for example *.rs or src/**/test_*.py.",
     schema: r#"{"type":"object","properties":{"pattern":{"type":"string"},"path":{"type":"string","description":"folder to look in"}},"required":["pattern"]}"#,
-    looks: true,
+    read_only: true,
+    category: Some(FILES),
     read: |input| {
         #[derive(Deserialize)]
         struct FindFilesArguments {
@@ -65,11 +68,12 @@ pub(super) const FIND: ToolDefinition = ToolDefinition {
     },
 };
 
-pub(super) const SEARCH: ToolDefinition = ToolDefinition {
+pub(super) const SEARCH: BuiltInTool = BuiltInTool {
     name: "search",
-    about: "Find lines by a regular expression. Prefer this to reading whole files.",
+    description: "Find lines by a regular expression. Prefer this to reading whole files.",
     schema: r#"{"type":"object","properties":{"pattern":{"type":"string"},"path":{"type":"string","description":"file or folder"},"glob":{"type":"string","description":"only such files, as *.ts"},"ignore_case":{"type":"boolean"},"context":{"type":"integer","description":"lines around each match"}},"required":["pattern"]}"#,
-    looks: true,
+    read_only: true,
+    category: Some(FILES),
     read: |input| {
         #[derive(Deserialize)]
         struct SearchArguments {

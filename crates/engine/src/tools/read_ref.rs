@@ -3,13 +3,14 @@
 use serde::Deserialize;
 use trimtab_vocab::RefKey;
 
-use super::{ToolAction, ToolDefinition, arguments, number};
+use super::{BuiltInTool, ToolAction, arguments, number};
 
-pub(super) const READ_REF: ToolDefinition = ToolDefinition {
+pub(super) const READ_REF: BuiltInTool = BuiltInTool {
     name: "read_ref",
-    about: "Read a stored text by its ref:KEY, in parts; go on with offset.",
+    description: "Read a stored text by its ref:KEY, in parts; go on with offset.",
     schema: r#"{"type":"object","properties":{"key":{"type":"string"},"offset":{"type":"integer","description":"first byte"}},"required":["key"]}"#,
-    looks: true,
+    read_only: true,
+    category: None,
     read: |input| {
         #[derive(Deserialize)]
         struct ReadRefArguments {

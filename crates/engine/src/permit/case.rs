@@ -1,0 +1,261 @@
+//! One case before the permit: what the action is about, what guards that, and what rules and settings say of it.
+//! Commands that stay in the sandbox are judged in `commands`.
+
+use trimtab_vocab::{Applying, Approval, ApprovalClass, ControlFile, Rule, RuleVerdict};
+
+use super::deeds::{self, Deed};
+use super::{
+    Guard, OUTSIDE, OWN, Permit, Prospect, Ruling, UNREAD, by_rule, forbidden, guard, guard_in, is_broad, plain,
+    policy, secret_in,
+};
+use crate::proposal::ProposedChange;
+use crate::proposal::command::{self, CommandDecision};
+use crate::record::{RunningRequest, Session};
+use crate::tools::{ToolAction, remark};
+
+/// What an action is about, in the words of rules.
+pub(super) struct PermitSubject {
+    tool: &'static str,
+    /// What the tool is used on.
+    on: String,
+    /// Every file that is named. Rules name files without detours, and `docs/*` must not allow `docs/../.env`.
+    places: Vec<String>,
+}
+
+impl PermitSubject {
+    /// None: the action needs no permission.
+    pub(super) fn new(action: &ToolAction, folder: Option<&str>) -> Option<Self> {
+        let of_files = |tool: &'static str, places: Vec<String>| {
+            let on = places.first().cloned().unwrap_or_default();
+            Some(Self { tool, on, places })
+        };
+        match action {
+            ToolAction::Look(look) => of_files("read_file", vec![plain(secret_in(look)?, folder)]),
+            ToolAction::Change(change) => {
+                let tool = match change {
+                    ProposedChange::Delete { .. } => deeds::DELETE,
+                    ProposedChange::Move { .. } => deeds::MOVE,
+                    ProposedChange::Edit(_) | ProposedChange::Save { .. } => deeds::EDIT,
+                };
+                of_files(tool, change.paths().iter().map(|path| plain(path, folder)).collect())
+            }
+            ToolAction::Fetch { host, .. } => Some(Self { tool: "fetch_url", on: host.clone(), places: Vec::new() }),
+            ToolAction::Run { command, outside, .. } => {
+                let tool = if outside.is_some() { OUTSIDE } else { "run_command" };
+                Some(Self { tool, on: command.trim().to_owned(), places: Vec::new() })
+            }
+            ToolAction::Stored { .. }
+            | ToolAction::Steps(_)
+            | ToolAction::Plan(_)
+            | ToolAction::Ask { .. }
+            | ToolAction::Draw { .. } => None,
+        }
+    }
+}
+
+/// An action that needs a permission, and what is known of it.
+pub(super) struct PermitCase<'a> {
+    session: &'a Session,
+    active: &'a RunningRequest,
+    action: &'a ToolAction,
+    subject: PermitSubject,
+    guard: Option<Guard>,
+    /// A file would be lost that the model has never read.
+    unread: bool,
+    /// What an edit does besides editing.
+    also: Vec<Deed>,
+    class: ApprovalClass,
+    /// A yes to it is a yes to this one time: it is a command that deletes, and no setting says otherwise.
+    is_once: bool,
+}
+
+impl<'a> PermitCase<'a> {
+    /// None: the action needs no permission.
+    pub(super) fn new(
+        session: &'a Session,
+        active: &'a RunningRequest,
+        action: &'a ToolAction,
+        prospect: Prospect<'_>,
+    ) -> Option<Self> {
+        let folder = session.folder();
+        let settings = &active.request.settings;
+        let subject = PermitSubject::new(action, folder)?;
+        let broad = folder.is_some_and(|folder| is_broad(folder, &settings.machine));
+        let guard = match prospect.versions.is_empty() {
+            true => subject.places.iter().find_map(|place| guard_in(place, broad)),
+            false => Some(Guard::Control(ControlFile::Versions)),
+        };
+        let unread = deeds::destroys_unread(session, action, prospect.writes);
+        let also = deeds::besides_editing(action, prospect.writes, folder);
+        let class = class_of(action, guard, unread, empties(&also));
+        let deletes = matches!(action, ToolAction::Run { command, .. } if command::deletes(command));
+        let is_once = deletes && !settings.remember_deletes;
+        Some(Self { session, active, action, subject, guard, unread, also, class, is_once })
+    }
+
+    /// Why it may not be done at all, in words that the model reads.
+    pub(super) fn refusal(&self) -> Option<String> {
+        if let Some(rule) = self.objection(RuleVerdict::Deny) {
+            return Some(forbidden(&rule.to_string()));
+        }
+        if let ToolAction::Run { command, .. } = self.action {
+            let verdict = command::judge(command, &policy(self.session, self.active));
+            if verdict.decision == CommandDecision::Deny {
+                return Some(format!("This command is never run: {}.", verdict.reason));
+            }
+        }
+        let is_own = |place: &String| guard(place) == Some(Guard::Control(ControlFile::Own));
+        let changes_own = matches!(self.action, ToolAction::Change(_)) && self.subject.places.iter().any(is_own);
+        changes_own.then(|| OWN.into())
+    }
+
+    /// The yes that was given before: by the wish itself, by a rule, or by a setting.
+    pub(super) fn permit(&self) -> Option<Permit> {
+        if self.objection(RuleVerdict::Ask).is_some() || self.is_recovered() {
+            return None;
+        }
+        // The person has asked for exactly this; nobody else has a say in it.
+        if matches!(self.action, ToolAction::Change(ProposedChange::Save { .. })) && self.guard.is_none() {
+            return Some(Permit::standing(Approval::Answer));
+        }
+        let needs = self.needs();
+        if let (None, Some(rule)) = (self.missing(), needs.first().and_then(|need| self.allowing(need))) {
+            return Some(by_rule(rule, self.class));
+        }
+        self.is_set().then(|| Permit::standing(Approval::Setting))
+    }
+
+    /// Whether the settings let it be done without a question.
+    fn is_set(&self) -> bool {
+        let settings = &self.active.request.settings;
+        match self.action {
+            _ if self.class.needs_person() => false,
+            ToolAction::Change(_) if self.class == ApprovalClass::Delete && settings.confirm_deletes => false,
+            ToolAction::Change(_) => settings.apply_files == Applying::Auto,
+            _ => false,
+        }
+    }
+
+    /// Whether it comes from a reply that was cut off.
+    fn is_recovered(&self) -> bool {
+        let is_recovered = self.active.batch.as_ref().is_some_and(|batch| batch.recovered);
+        is_recovered && matches!(self.action, ToolAction::Change(_))
+    }
+
+    /// Somebody must say so: why, and the rule that would make the question unnecessary.
+    pub(super) fn question(&self) -> Ruling {
+        let missing = self.missing();
+        let (tool, on) = missing.unwrap_or((self.subject.tool, &self.subject.on));
+        let (reason, pattern) = match self.reason() {
+            Some(reason) => (reason, on),
+            None => (EDITS.to_owned(), "*"),
+        };
+        let rule = Rule {
+            verdict: RuleVerdict::Allow,
+            tool: tool.into(),
+            pattern: pattern.into(),
+            folder: self.session.folder().map(str::to_owned),
+        };
+        Ruling::Ask { class: self.class, reason, rule }
+    }
+
+    /// What is special about it, so that it is asked about whatever the settings say of such actions.
+    fn reason(&self) -> Option<String> {
+        Some(match self.action {
+            ToolAction::Look(_) => Guard::Secret.reason().into(),
+            ToolAction::Fetch { host, .. } => {
+                let remark = remark(host).map(|place| format!(", and is in {place}")).unwrap_or_default();
+                format!("{host} has not been asked for anything yet{remark}")
+            }
+            ToolAction::Run { outside, .. } => {
+                format!("it would run outside the sandbox; the model says why: {}", outside.as_ref()?)
+            }
+            ToolAction::Change(ProposedChange::Delete { .. }) if self.unread => {
+                "a file would be deleted that the model has not read".into()
+            }
+            ToolAction::Change(ProposedChange::Delete { .. }) => "a file would be deleted".into(),
+            ToolAction::Change(_) => match self.guard {
+                Some(guard) => guard.reason().into(),
+                None if empties(&self.also) => "a file would be deleted or emptied".into(),
+                None if self.is_recovered() => "it comes from a reply that was cut off".into(),
+                None if self.unread => UNREAD.into(),
+                None => return None,
+            },
+            ToolAction::Stored { .. }
+            | ToolAction::Steps(_)
+            | ToolAction::Plan(_)
+            | ToolAction::Ask { .. }
+            | ToolAction::Draw { .. } => return None,
+        })
+    }
+
+    /// What a yes has to cover. A yes to an edit of several files is a yes to each of them, and to all that is done
+    /// to it.
+    fn needs(&self) -> Vec<(&'static str, &str)> {
+        let PermitSubject { tool, on, places } = &self.subject;
+        if !matches!(self.action, ToolAction::Change(ProposedChange::Edit(_))) {
+            return vec![(tool, on)];
+        }
+        let is_deleted = |place: &str| self.also.iter().any(|(tool, gone)| *tool == deeds::DELETE && gone == place);
+        let edited = places.iter().filter(|place| !is_deleted(place)).map(|place| (*tool, place.as_str()));
+        self.also.iter().map(|(tool, place)| (*tool, place.as_str())).chain(edited).collect()
+    }
+
+    /// The first of them that no rule allows.
+    fn missing(&self) -> Option<(&'static str, &str)> {
+        self.needs().into_iter().find(|need| self.allowing(need).is_none())
+    }
+
+    fn allowing(&self, need: &(&'static str, &str)) -> Option<&'a Rule> {
+        self.rule(RuleVerdict::Allow, need.0, need.1)
+    }
+
+    /// The rule that refuses it or has it asked about. That counts for each file, for both ends of a move, for what an
+    /// edit does besides editing, and outside of the sandbox as inside.
+    fn objection(&self, verdict: RuleVerdict) -> Option<&'a Rule> {
+        let PermitSubject { tool, on, places } = &self.subject;
+        let also = self.also.iter().find_map(|(tool, place)| self.rule(verdict, tool, place));
+        let places = || places.iter().find_map(|place| self.rule(verdict, tool, place));
+        let inside = || (*tool == OUTSIDE).then(|| self.rule(verdict, "run_command", on)).flatten();
+        also.or_else(|| self.rule(verdict, tool, on)).or_else(places).or_else(inside)
+    }
+
+    fn rule(&self, verdict: RuleVerdict, tool: &str, on: &str) -> Option<&'a Rule> {
+        let counts = |rule: &&Rule| verdict != RuleVerdict::Allow || self.is_meant(rule);
+        let about = |rule: &&Rule| rule.verdict == verdict && rule.covers(tool, on, self.session.folder());
+        self.session.rules().iter().filter(counts).find(about)
+    }
+
+    /// Whether a yes was meant for this. A yes to many things was not meant for what only a person can allow: there a
+    /// rule counts as their answer only if it names exactly this. A yes about the one end of a move says nothing about
+    /// the other.
+    fn is_meant(&self, rule: &Rule) -> bool {
+        let is_move = matches!(self.action, ToolAction::Change(ProposedChange::Move { .. }));
+        let is_exact = !rule.pattern.ends_with('*') && !is_move;
+        !self.is_once && (!self.class.needs_person() || is_exact)
+    }
+}
+
+/// Why an edit asks that nothing is special about.
+const EDITS: &str = "edits need approval. Set `apply.files = \"auto\"` to apply them automatically";
+
+/// Whether nothing is left of a file.
+fn empties(also: &[Deed]) -> bool {
+    also.iter().any(|(tool, _)| *tool == deeds::DELETE)
+}
+
+/// What an action needs an approval for, which says who may give it.
+fn class_of(action: &ToolAction, guard: Option<Guard>, unread: bool, empties: bool) -> ApprovalClass {
+    match action {
+        ToolAction::Look(_) => ApprovalClass::Secret,
+        ToolAction::Fetch { .. } => ApprovalClass::NewHost,
+        ToolAction::Run { outside: Some(_), .. } => ApprovalClass::LeaveSandbox,
+        ToolAction::Change(_) if unread => ApprovalClass::DeleteUnread,
+        ToolAction::Change(_) if guard == Some(Guard::Secret) => ApprovalClass::Secret,
+        ToolAction::Change(_) if guard.is_some() => ApprovalClass::ControlFile,
+        ToolAction::Change(ProposedChange::Delete { .. }) => ApprovalClass::Delete,
+        ToolAction::Change(_) if empties => ApprovalClass::Delete,
+        ToolAction::Change(_) => ApprovalClass::Edit,
+        _ => ApprovalClass::Command,
+    }
+}

@@ -1,0 +1,96 @@
+//! What a tool call comes to.
+
+use trimtab_vocab::{Plan, ReadOp, RefKey, Todo};
+
+use crate::proposal::ProposedChange;
+
+/// What a tool call comes to. It is read from the call once, when the reply is folded.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum ToolAction {
+    /// See something of the folder.
+    Look(ReadOp),
+    /// See a page of the web.
+    Fetch {
+        /// Its address.
+        url: String,
+        /// Whose page it is.
+        host: String,
+    },
+    /// Read a stored text.
+    Stored {
+        /// Its name.
+        key: RefKey,
+        /// The first byte to show.
+        offset: usize,
+    },
+    /// Change a file.
+    Change(ProposedChange),
+    /// Run a command.
+    Run {
+        /// The command line.
+        command: String,
+        /// Seconds it may take; absent: as set.
+        timeout_s: Option<u64>,
+        /// Why it should run outside of the sandbox; absent: it should not.
+        outside: Option<String>,
+        /// Whether it needs a terminal.
+        terminal: bool,
+    },
+    /// Keep the list of steps.
+    Steps(Vec<Todo>),
+    /// Say what would be done, step by step.
+    Plan(Plan),
+    /// Ask the person.
+    Ask {
+        /// The question.
+        question: String,
+        /// Answers to choose from.
+        options: Vec<String>,
+    },
+    /// Make pictures. No model asks for it: the program makes the call itself.
+    Draw {
+        /// What they show.
+        prompt: String,
+        /// How many.
+        count: u32,
+    },
+}
+
+impl ToolAction {
+    /// Whether it must be alone: it changes something, or waits for a person.
+    pub(crate) fn is_alone(&self) -> bool {
+        match self {
+            Self::Change(_) | Self::Run { .. } | Self::Ask { .. } => true,
+            Self::Look(_)
+            | Self::Fetch { .. }
+            | Self::Stored { .. }
+            | Self::Steps(_)
+            | Self::Plan(_)
+            | Self::Draw { .. } => false,
+        }
+    }
+
+    /// Whether it reads the folder, or works in it.
+    pub(crate) fn touches_the_folder(&self) -> bool {
+        match self {
+            Self::Look(_) | Self::Change(_) | Self::Run { .. } => true,
+            Self::Fetch { .. }
+            | Self::Stored { .. }
+            | Self::Steps(_)
+            | Self::Plan(_)
+            | Self::Ask { .. }
+            | Self::Draw { .. } => false,
+        }
+    }
+
+    /// Of those that run side by side, the quick ones begin first.
+    pub(crate) fn rank(&self) -> u8 {
+        match self {
+            Self::Steps(_) | Self::Plan(_) | Self::Stored { .. } => 0,
+            Self::Look(ReadOp::Read { .. }) => 1,
+            Self::Look(ReadOp::Search { .. }) => 3,
+            Self::Look(_) => 2,
+            _ => 4,
+        }
+    }
+}

@@ -1,0 +1,293 @@
+//! The tools a model may ask for, and the reading of their calls into a [`ToolAction`].
+//!
+//! The registry holds definitions as owned data: what the model is told of a tool, and how it is treated. Nothing else
+//! in the engine goes by a tool's name. The tools of the program itself are declared one file each, the description
+//! beside the reading of the arguments; what a tool does is the world's.
+
+mod action;
+mod ask_user;
+mod edit;
+mod fetch;
+mod plan;
+mod read;
+mod read_ref;
+mod run_command;
+mod set_steps;
+
+pub(crate) use action::ToolAction;
+pub(crate) use fetch::{host_of, interrogating, remark};
+
+use std::sync::{Arc, LazyLock};
+
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use trimtab_vocab::event::OfferedTools;
+use trimtab_vocab::{ToolCall, ToolSpec};
+
+use crate::tokens::estimate;
+
+/// Which tools are offered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ToolOffer {
+    /// None: the turn is a conversation.
+    Nothing,
+    /// Those that change nothing.
+    Looking,
+    /// All.
+    Everything,
+}
+
+/// The group of tools that all work needs.
+const FILES: &str = "files";
+const COMMANDS: &str = "commands";
+const WEB: &str = "web";
+
+/// A tool: what a model is told of it, and how it is treated.
+#[derive(Debug, Clone)]
+pub(crate) struct ToolDefinition {
+    /// Its name, its description and the JSON schema of its arguments.
+    pub(crate) spec: Arc<ToolSpec>,
+    /// Whether it changes nothing.
+    pub(crate) read_only: bool,
+    /// The group it belongs to, which requests and pills choose by. None: it touches nothing, and is in all of them.
+    pub(crate) category: Option<String>,
+    /// Tokens of the spec, about.
+    tokens: u64,
+    /// The hash of the spec.
+    hash: blake3::Hash,
+}
+
+impl ToolDefinition {
+    fn new(spec: ToolSpec, read_only: bool, category: Option<String>) -> Self {
+        let schema = spec.input_schema.to_string();
+        let tokens = estimate(&spec.description) + schema.len() as u64 / 3;
+        let hash = blake3::hash([&spec.name, &spec.description, &schema].map(String::as_str).join("\n").as_bytes());
+        Self { spec: Arc::new(spec), read_only, category, tokens, hash }
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        &self.spec.name
+    }
+
+    /// Whether a request that needs these groups is offered it.
+    pub(crate) fn is_needed(&self, categories: &[String]) -> bool {
+        match &self.category {
+            Some(category) => category == FILES || categories.contains(category),
+            None => true,
+        }
+    }
+
+    fn is_in(&self, offer: ToolOffer) -> bool {
+        match offer {
+            ToolOffer::Nothing => false,
+            ToolOffer::Looking => self.read_only,
+            // A plan is proposed only while one is made.
+            ToolOffer::Everything => self.name() != plan::PROPOSE.name,
+        }
+    }
+}
+
+/// All tools that there are.
+#[derive(Debug)]
+pub(crate) struct ToolRegistry {
+    tools: Vec<ToolDefinition>,
+}
+
+impl ToolRegistry {
+    /// The tools of the program itself.
+    fn built_in() -> Self {
+        Self { tools: BUILT_IN.iter().map(BuiltInTool::definition).collect() }
+    }
+
+    pub(crate) fn get(&self, name: &str) -> Option<&ToolDefinition> {
+        self.tools.iter().find(|tool| tool.name() == name)
+    }
+
+    /// Those of an offer, always in the same order: the prompt's beginning stays the same, byte for byte, so that
+    /// providers can cache it.
+    pub(crate) fn offered(&self, offer: ToolOffer) -> impl Iterator<Item = &ToolDefinition> {
+        self.tools.iter().filter(move |tool| tool.is_in(offer))
+    }
+
+    pub(crate) fn names(&self) -> Vec<&str> {
+        self.tools.iter().map(ToolDefinition::name).collect()
+    }
+
+    /// Tokens of the tools that a prompt offers, about.
+    pub(crate) fn weight(&self, offered: &[Arc<ToolSpec>]) -> u64 {
+        offered.iter().filter_map(|spec| self.get(&spec.name)).map(|tool| tool.tokens).sum()
+    }
+
+    /// The tools that a prompt offers, as they are recorded.
+    pub(crate) fn record_of(&self, offered: &[Arc<ToolSpec>]) -> OfferedTools {
+        if offered.is_empty() {
+            return OfferedTools::default();
+        }
+        let mut hash = blake3::Hasher::new();
+        for tool in offered.iter().filter_map(|spec| self.get(&spec.name)) {
+            hash.update(tool.hash.as_bytes());
+        }
+        let names = offered.iter().map(|spec| spec.name.clone()).collect();
+        OfferedTools { names, hash: hash.finalize().to_hex()[..32].to_owned() }
+    }
+
+    /// Reads a call. What is wrong with it is said in words that let the model do better.
+    pub(crate) fn read(&self, call: &ToolCall) -> Result<ToolAction, String> {
+        let name = &call.name;
+        let (Some(tool), Some(reader)) = (self.get(name), BUILT_IN.iter().find(|tool| tool.name == name)) else {
+            return Err(format!("There is no tool called {name}. There are: {}.", self.names().join(", ")));
+        };
+        if call.broken.is_some() {
+            return Err(format!(
+                "The arguments of {name} are not a JSON object; nothing was done. Send them again, whole."
+            ));
+        }
+        let none = Value::Object(serde_json::Map::new());
+        let input = if call.input.is_null() { &none } else { &call.input };
+        (reader.read)(input)
+            .map_err(|reason| format!("{name} was not run: {reason} Its schema: {}", tool.spec.input_schema))
+    }
+}
+
+/// The registry. It is made once.
+pub(crate) fn registry() -> &'static ToolRegistry {
+    static REGISTRY: LazyLock<ToolRegistry> = LazyLock::new(ToolRegistry::built_in);
+    &REGISTRY
+}
+
+/// How a tool of the program itself is declared.
+struct BuiltInTool {
+    name: &'static str,
+    /// What it is for, and when to use it.
+    description: &'static str,
+    /// The JSON schema of its arguments.
+    schema: &'static str,
+    read_only: bool,
+    category: Option<&'static str>,
+    /// The reading of its arguments.
+    read: fn(&Value) -> Result<ToolAction, String>,
+}
+
+impl BuiltInTool {
+    fn definition(&self) -> ToolDefinition {
+        let spec = ToolSpec {
+            name: self.name.into(),
+            description: self.description.into(),
+            input_schema: serde_json::from_str(self.schema).expect("schemas are JSON; a test reads them all"),
+        };
+        ToolDefinition::new(spec, self.read_only, self.category.map(str::to_owned))
+    }
+}
+
+/// The tools of the program itself, in the order in which models are told of them.
+const BUILT_IN: &[BuiltInTool] = &[
+    read::READ,
+    read::LIST,
+    read::FIND,
+    read::SEARCH,
+    edit::EDIT,
+    edit::DIFF,
+    edit::WRITE,
+    edit::DELETE,
+    edit::MOVE,
+    run_command::RUN,
+    fetch::FETCH,
+    set_steps::STEPS,
+    ask_user::ASK,
+    read_ref::READ_REF,
+    plan::PROPOSE,
+];
+
+/// Arguments of one shape. Numbers that came as texts are read as numbers: weak models write them so.
+fn arguments<T: DeserializeOwned>(input: &Value) -> Result<T, String> {
+    T::deserialize(input).map_err(|error| format!("{error}."))
+}
+
+/// A number, also when it came as a text.
+fn number<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
+    use serde::Deserialize;
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum WrittenNumber {
+        Number(f64),
+        Text(String),
+        Nothing(()),
+    }
+    let bad = || serde::de::Error::custom("expected a whole number");
+    match WrittenNumber::deserialize(deserializer)? {
+        WrittenNumber::Number(n) if n >= 0.0 && n.fract() == 0.0 => Ok(Some(n as u64)),
+        WrittenNumber::Number(_) => Err(bad()),
+        WrittenNumber::Text(text) if text.trim().is_empty() => Ok(None),
+        WrittenNumber::Text(text) => text.trim().parse().map(Some).map_err(|_| bad()),
+        WrittenNumber::Nothing(()) => Ok(None),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use trimtab_vocab::ReadOp;
+
+    use super::*;
+
+    fn read(name: &str, input: Value, broken: Option<&str>) -> Result<ToolAction, String> {
+        let broken = broken.map(str::to_owned);
+        registry().read(&ToolCall { id: "1".into(), name: name.into(), input, broken })
+    }
+
+    #[test]
+    fn every_schema_is_json_and_the_tools_are_small() {
+        let size = |offer: ToolOffer| {
+            registry()
+                .offered(offer)
+                .map(|tool| &tool.spec)
+                .map(|spec| spec.name.len() + spec.description.len() + spec.input_schema.to_string().len())
+                .sum::<usize>()
+        };
+        assert!(size(ToolOffer::Everything) < 5_500, "{}", size(ToolOffer::Everything));
+        assert!(size(ToolOffer::Looking) < size(ToolOffer::Everything));
+        assert_eq!(registry().offered(ToolOffer::Nothing).count(), 0);
+        assert!(registry().offered(ToolOffer::Looking).all(|tool| tool.read_only));
+    }
+
+    #[test]
+    fn a_wrong_call_is_answered_with_what_would_be_right() {
+        let wrong = read("read_file", json!({"file": "a"}), None).expect_err("refused");
+        assert!(wrong.contains("missing field `path`") && wrong.contains("\"offset\""), "{wrong}");
+        assert!(read("destroy", json!({}), None).expect_err("refused").contains("There is no tool called destroy"));
+        assert!(read("read_file", Value::Null, Some("{\"pa")).expect_err("refused").contains("not a JSON object"));
+    }
+
+    #[test]
+    fn numbers_may_come_as_texts_and_left_out_fields_as_null() {
+        let read = |input| read("read_file", input, None).expect("read");
+        let wanted = ToolAction::Look(ReadOp::Read { path: "a".into(), offset: Some(7), limit: None });
+        assert_eq!(read(json!({"path": "a", "offset": "7", "limit": null})), wanted);
+        assert_eq!(read(json!({"path": "a", "offset": 7.0})), wanted);
+    }
+
+    #[test]
+    fn every_tool_reads_its_own_documented_arguments() {
+        for (name, input) in [
+            ("read_file", json!({"path": "a"})),
+            ("list_files", json!({})),
+            ("find_files", json!({"pattern": "*.rs"})),
+            ("search", json!({"pattern": "x"})),
+            ("edit_file", json!({"path": "a", "blocks": [{"search": "a", "replace": "b"}]})),
+            ("apply_diff", json!({"path": "a", "diff": "@@"})),
+            ("write_file", json!({"path": "a", "content": ""})),
+            ("delete_file", json!({"path": "a"})),
+            ("move_file", json!({"from": "a", "to": "b"})),
+            ("run_command", json!({"command": "ls"})),
+            ("fetch_url", json!({"url": "https://example.org/x"})),
+            ("set_steps", json!({"steps": [{"text": "a", "completed": true}, "b"]})),
+            ("ask_user", json!({"question": "Which?", "options": ["a", "b"]})),
+            ("read_ref", json!({"key": "ref:result-r1-c1t1"})),
+            ("propose_plan", json!({"steps": [{"title": "a", "dependsOn": []}]})),
+        ] {
+            read(name, input, None).unwrap_or_else(|error| panic!("{name}: {error}"));
+        }
+        assert_eq!(BUILT_IN.len(), 15, "a new tool belongs into this test");
+    }
+}
