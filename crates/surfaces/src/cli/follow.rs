@@ -1,6 +1,7 @@
 //! Follows a request to its end, in words or as events.
 
 mod asked;
+mod entries;
 mod recap;
 mod screen;
 mod since;

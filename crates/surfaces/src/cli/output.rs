@@ -11,7 +11,7 @@ use trimtab_vocab::{Problem, ProblemKind};
 use crate::output::{Ink, StdStream};
 pub(super) use crate::palette::no_colour;
 use crate::words::wrap;
-pub(super) use crate::words::{age, calm, failed};
+pub(super) use crate::words::{age, calm};
 
 const CLOSED: &str = "standard output was closed";
 

@@ -2,6 +2,7 @@
 
 pub(crate) mod answers;
 mod asked;
+pub(crate) mod conversation;
 pub(crate) mod effects;
 pub(crate) mod elapsed;
 mod wrap;
@@ -39,7 +40,7 @@ pub(crate) fn of_picture(fact: &ImageFact) -> Option<String> {
             Some(format!("  made {image} (ref:{key}, {media_type}, {size} kB, ${cost_usd:.2}): {prompt}"))
         }
         ImageFact::Failed { error, retry_in_ms: Some(wait), .. } => {
-            Some(format!("  {} Trying again in {:.1} s.", sentence(&error.message), *wait as f64 / 1_000.0))
+            Some(format!("  {} {}.", sentence(&error.message), conversation::trying_again(*wait)))
         }
         ImageFact::Failed { image: Some(image), error, .. } => Some(format!("  not made: {image}: {error}")),
         _ => None,
@@ -126,15 +127,6 @@ pub(crate) fn sentence(text: &str) -> Cow<'_, str> {
     if ends { Cow::Borrowed(text) } else { Cow::Owned(format!("{}.", text.trim_end())) }
 }
 
-/// How a call failed, as a sentence; what failed the same way just before is not told at length again.
-pub(crate) fn failed(before: &mut String, message: &str) -> String {
-    if before == message {
-        return "Failed again in the same way.".to_owned();
-    }
-    message.clone_into(before);
-    sentence(message).into_owned()
-}
-
 /// Text from elsewhere, fit for a terminal: control characters could move the cursor, change the
 /// title or worse.
 pub(crate) fn calm(text: &str) -> Cow<'_, str> {
@@ -186,14 +178,6 @@ mod tests {
         assert_eq!(result_for_person("No such file.\nmore").as_deref(), Some("No such file."));
         let whole = whole_result_for_person("line\n[Full result saved as ref:output-r1]");
         assert_eq!(whole, "line\nThe whole result: trimtab ref output-r1");
-    }
-
-    #[test]
-    fn what_fails_in_the_same_way_is_told_at_length_once() {
-        let mut before = String::new();
-        assert_eq!(failed(&mut before, "No connection"), "No connection.");
-        assert_eq!(failed(&mut before, "No connection"), "Failed again in the same way.");
-        assert_eq!(failed(&mut before, "It broke."), "It broke.");
     }
 
     #[test]

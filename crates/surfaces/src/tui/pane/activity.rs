@@ -9,6 +9,7 @@ use trimtab_vocab::{Event, Fact, RequestId, StepStatus, Time};
 use crate::tui::text::{cut, tame};
 use crate::tui::theme::{StyleName, Theme};
 use crate::tui::transcript;
+use crate::words::conversation::trying_again;
 use crate::words::elapsed::Elapsed;
 
 const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
@@ -146,7 +147,7 @@ impl Activity {
             let left = self.again_at.map(|at| at.millis() - now.millis()).filter(|left| *left > 0);
             let label = match left {
                 _ if self.is_stopping => "Stopping...".to_owned(),
-                Some(left) => format!("Trying again in {:.1} s...", left as f64 / 1_000.0),
+                Some(left) => format!("{}...", trying_again(left.unsigned_abs())),
                 None => tame(&self.label),
             };
             let mut facts = vec![short(self.elapsed(now))];

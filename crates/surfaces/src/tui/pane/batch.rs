@@ -6,6 +6,7 @@ use trimtab_vocab::{Event, Fact, Series, SeriesState};
 
 use crate::tui::text::{cut, first_line, tame};
 use crate::tui::theme::{StyleName, Theme};
+use crate::words::conversation::SERIES_TITLE;
 
 /// Commands that are listed.
 const LISTED: usize = 6;
@@ -51,7 +52,7 @@ impl CommandBatchPane {
         let style = |name| theme.style(name);
         let close = if self.is_over() { "  [✕] esc" } else { "" };
         let mut rows = vec![Line::from(vec![
-            Span::styled("🖥 CLI Execution", style(StyleName::Title)),
+            Span::styled(SERIES_TITLE, style(StyleName::Title)),
             Span::styled(format!("  ✓ {}", series.ok), style(StyleName::Good)),
             Span::styled(
                 format!("  ✗ {}", series.failed),
