@@ -185,6 +185,7 @@ fn an_image_with_a_request() {
 #[ignore = "writes the fixtures"]
 fn answers_of_a_model_without_tools() {
     let program = program();
+    std::fs::create_dir_all(program.home()).expect("a folder");
     std::fs::write(program.home().join("models.toml"), "[\"anthropic/plain\"]\ntools = false\n").expect("written");
     let answer = json!({"summary": "It is a rudder \"on\" a rudder.\nSmall.", "sections": []}).to_string();
     program.provider.push(says(&[&answer[..20], &answer[20..]]));

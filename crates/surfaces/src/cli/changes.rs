@@ -18,7 +18,7 @@ use super::output::{age, calm, note, print, print_json};
 use super::{CliOutcome, place};
 use crate::diff::LoadedDiff;
 use crate::diff::counted;
-use crate::words::{effects, sentence};
+use crate::words::{self, effects, sentence};
 
 /// Where the history is.
 #[derive(Debug, Default, Args)]
@@ -38,7 +38,7 @@ impl HistoryArgs {
         }
         let folder = place::folder(self.dir.as_deref())?;
         client.latest(&folder).await?.map(|row| row.id).ok_or_else(|| {
-            Problem::new(ProblemKind::NotFound, "There is no session in this folder.")
+            Problem::new(ProblemKind::NotFound, words::NO_SESSION_HERE)
                 .hint("`trimtab sessions list` shows all; name one with --session.")
         })
     }

@@ -15,6 +15,7 @@ use super::handoff::quoted;
 use super::output::note;
 use super::{CliOutcome, place};
 use crate::picture;
+use crate::words;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -188,7 +189,7 @@ async fn prefilled(client: &Client, target: &SendTo) -> Result<String, Problem> 
 async fn folder_of(client: &Client, session: &SessionId) -> Result<String, Problem> {
     let found = client.sessions(None).await?.into_iter().find(|row| row.id == *session);
     found.map(|row| row.folder).ok_or_else(|| {
-        Problem::new(ProblemKind::NotFound, format!("There is no session called {session}."))
+        Problem::new(ProblemKind::NotFound, words::no_session(session))
             .hint("`trimtab sessions list` shows those there are.")
     })
 }
@@ -216,8 +217,10 @@ impl From<ApproveArg> for trimtab_vocab::Approve {
 async fn latest_session(client: &Client, folder: &str) -> Result<SessionId, Problem> {
     match client.latest(folder).await? {
         Some(row) => Ok(row.id),
-        None => Err(Problem::new(ProblemKind::Usage, "There is no session in this folder to go on with.")
-            .hint("Leave --continue out to begin one.")),
+        None => {
+            Err(Problem::new(ProblemKind::Usage, words::NO_SESSION_TO_CONTINUE)
+                .hint("Leave --continue out to begin one."))
+        }
     }
 }
 

@@ -45,9 +45,10 @@ fn shape(entry: &Entry) -> Option<Value> {
                 "undone": change.undone})
         }
         Entry::Question(asked) => {
-            let answer = asked.answer.as_ref().map(|answer| {
-                json!({"choice": answer.choice, "text": answer.text, "by": answer.by})
-            });
+            let answer = asked
+                .answer
+                .as_ref()
+                .map(|answer| json!({"choice": answer.choice, "text": answer.text, "by": answer.by}));
             json!({"is": "question", "checkpoint": asked.checkpoint, "kind": asked.kind, "title": asked.title,
                 "answer": answer})
         }

@@ -19,6 +19,14 @@ pub(crate) use wrap::wrap;
 pub(crate) const EXTENDED: &str = "The session is extended: its whole conversation goes on with it, for as long as that \
                                    fits the model's window. What was summed up stays readable (trimtab ref).";
 
+pub(crate) const NO_SESSION_YET: &str = "There is no session yet.";
+pub(crate) const NO_SESSION_HERE: &str = "There is no session in this folder.";
+pub(crate) const NO_SESSION_TO_CONTINUE: &str = "There is no session in this folder to go on with.";
+
+pub(crate) fn no_session(name: impl std::fmt::Display) -> String {
+    format!("There is no session called {name}.")
+}
+
 /// A tool call in one line.
 pub(crate) fn tool_line(name: &str, input: &serde_json::Value) -> String {
     let main = ["command", "path", "pattern", "url", "from", "question", "key"];
