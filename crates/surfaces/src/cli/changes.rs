@@ -14,7 +14,7 @@ use trimtab_vocab::{FileWrite, Problem, ProblemKind, SessionId, Time};
 pub(super) use rewind::{ForwardArgs, Rewind, named_parts};
 
 use super::diff::{Looks, show};
-use super::output::{age, calm, note, print, print_json};
+use super::output::{age, note, print, print_json, sanitize};
 use super::{CliOutcome, place};
 use crate::diff::LoadedDiff;
 use crate::diff::counted;
@@ -59,7 +59,7 @@ impl HistoryArgs {
         for row in rows.iter().filter(|row| row.id != *session).take(LOOKED_AT) {
             let history = client.history(&row.id).await?;
             if history.in_force > 0 && history.sets.iter().any(|set| set.lent.is_none() && !set.expired) {
-                let title = calm(&row.title);
+                let title = sanitize(&row.title);
                 note(&format!("Session {} did ({title}): trimtab changes --session {0}", row.id));
                 break;
             }

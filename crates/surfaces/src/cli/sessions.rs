@@ -8,7 +8,7 @@ use trimtab_host::{Client, SessionRow};
 use trimtab_vocab::event::Status;
 use trimtab_vocab::{Event, Problem, ProblemKind, SessionId, TaskWrite, TasksFact};
 
-use super::output::{age, calm, print, print_exact, print_json};
+use super::output::{age, print, print_exact, print_json, sanitize};
 use super::{CliOutcome, place};
 use crate::conversation::{Conversation, Entry, EntryChange, MessageVia, ReplyState, SessionNotice, UserMessage};
 use crate::export::{about, pieces};
@@ -108,7 +108,7 @@ impl SessionsArgs {
             SessionsAction::Rename { id, title } => {
                 find(&client, &id).await?;
                 let title = client.rename(&id, &title).await?;
-                print(&format!("Session {id} is called \"{}\" now.\n", calm(&title)))?;
+                print(&format!("Session {id} is called \"{}\" now.\n", sanitize(&title)))?;
             }
             SessionsAction::Export { id, .. } => export(&client, &id).await?,
             SessionsAction::Delete { id } => {
@@ -134,8 +134,8 @@ async fn list(client: &Client, folder: Option<&str>, tags: &[String], words: &st
                 (Some(parent), None) => format!("  (from {parent})"),
                 (None, _) => String::new(),
             };
-            let title = calm(&row.title);
-            print(&format!("{}  {:>8}  {title}{from}{}\n", row.id, age(row.updated, now), calm(&place)))?;
+            let title = sanitize(&row.title);
+            print(&format!("{}  {:>8}  {title}{from}{}\n", row.id, age(row.updated, now), sanitize(&place)))?;
         }
     }
     if rows.is_empty() && !json {
@@ -179,7 +179,7 @@ async fn all_events(client: &Client, id: &SessionId) -> Result<Vec<Event>, Probl
 
 async fn show(client: &Client, id: &SessionId, numbers: bool) -> Result<(), Problem> {
     let row = find(client, id).await?;
-    print(&format!("{}\n{} · {}\n", calm(&row.title), row.id, calm(&row.folder)))?;
+    print(&format!("{}\n{} · {}\n", sanitize(&row.title), row.id, sanitize(&row.folder)))?;
     match (&row.parent, row.forked) {
         (Some(parent), Some(at)) => print(&format!("Forked from session {parent} at {at}.\n"))?,
         (Some(parent), None) => print(&format!("Goes on from session {parent}.\n"))?,
@@ -194,7 +194,7 @@ async fn show(client: &Client, id: &SessionId, numbers: bool) -> Result<(), Prob
         for update in conversation.observe(&event) {
             if let Some(text) = in_words(conversation.entry(update.at), &update.change) {
                 let number = event.seq.filter(|_| numbers).map(|seq| format!("#{seq}\n")).unwrap_or_default();
-                print(&format!("\n{number}{}\n", calm(&text)))?;
+                print(&format!("\n{number}{}\n", sanitize(&text)))?;
             }
             if let Entry::Summary(summary) = conversation.entry(update.at) {
                 print(&format!("[Took {}.]\n", elapsed::in_words(summary.took.unwrap_or_default())))?;

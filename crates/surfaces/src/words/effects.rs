@@ -2,7 +2,7 @@
 
 use trimtab_vocab::event::{ByCommand, ChangedFile};
 
-use super::calm;
+use super::sanitize;
 
 /// Files that a line names.
 const NAMED: usize = 5;
@@ -18,7 +18,7 @@ pub(crate) fn after(files: &[ChangedFile], by: &ByCommand) -> Vec<String> {
         let late = if by.late { ", or by others while it was not watched" } else { "" };
         lines.push(format!(
             "  {changed} changed by this command{late} ({}{rest}); `trimtab rewind` undoes it",
-            calm(&shown)
+            sanitize(&shown)
         ));
     }
     lines.extend(unkept(by).map(|line| format!("  {line}")));
@@ -34,7 +34,7 @@ pub(crate) fn unkept(by: &ByCommand) -> Option<String> {
     let named: Vec<String> =
         by.unkept.iter().take(NAMED).map(|file| format!("{} ({})", file.path, file.why.words())).collect();
     let rest = if all > named.len() as u64 { ", …" } else { "" };
-    Some(format!("also changed {} that cannot be undone: {}{rest}", count(all), calm(&named.join(", "))))
+    Some(format!("also changed {} that cannot be undone: {}{rest}", count(all), sanitize(&named.join(", "))))
 }
 
 fn count(files: u64) -> String {

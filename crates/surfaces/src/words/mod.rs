@@ -5,6 +5,7 @@ mod asked;
 pub(crate) mod conversation;
 pub(crate) mod effects;
 pub(crate) mod elapsed;
+pub(crate) mod permission;
 mod wrap;
 
 use std::borrow::Cow;
@@ -137,8 +138,14 @@ pub(crate) fn sentence(text: &str) -> Cow<'_, str> {
 
 /// Text from elsewhere, fit for a terminal: control characters could move the cursor, change the
 /// title or worse.
-pub(crate) fn calm(text: &str) -> Cow<'_, str> {
+pub(crate) fn sanitize(text: &str) -> Cow<'_, str> {
     visible(text)
+}
+
+/// The same for a grid of cells, where a tab has no width of its own.
+pub(crate) fn sanitize_cells(text: &str) -> String {
+    let text = sanitize(text);
+    if text.contains('\t') { text.replace('\t', "    ") } else { text.into_owned() }
 }
 
 /// How long ago something was, in a word or two.
@@ -158,9 +165,9 @@ mod tests {
 
     #[test]
     fn foreign_text_cannot_steer_the_terminal() {
-        assert_eq!(calm("a\u{1b}]0;x\u{7}b"), "a⟨U+001B⟩]0;x⟨U+0007⟩b");
-        assert_eq!(calm("two\n\tlines é 🦀"), "two\n\tlines é 🦀");
-        assert_eq!(calm("x\u{202e}txt.exe"), "x⟨U+202E⟩txt.exe");
+        assert_eq!(sanitize("a\u{1b}]0;x\u{7}b"), "a⟨U+001B⟩]0;x⟨U+0007⟩b");
+        assert_eq!(sanitize("two\n\tlines é 🦀"), "two\n\tlines é 🦀");
+        assert_eq!(sanitize("x\u{202e}txt.exe"), "x⟨U+202E⟩txt.exe");
     }
 
     #[test]

@@ -7,7 +7,7 @@ use trimtab_vocab::event::{Level, Status, ToolStatus};
 use trimtab_vocab::{Answer, Problem, Rule, StepStatus, Time};
 
 use super::{OutputForm, choice_line};
-use crate::cli::output::{calm, no_colour, note, note_ink, note_part, print, print_exact, problem};
+use crate::cli::output::{no_colour, note, note_ink, note_part, print, print_exact, problem, sanitize};
 use crate::cli::{handoff, memory};
 use crate::conversation::{
     AppliedChange, CallRetry, CommandRun, Conversation, Entry, EntryChange, EntryUpdate, MessageVia, ModelReply,
@@ -121,7 +121,7 @@ impl RunOutput {
             Entry::Retry(retry) => self.retry(retry)?,
             Entry::Banner { level, text } => {
                 let mark = if *level == Level::Info { "note" } else { "warning" };
-                self.say(&format!("{mark}: {}", calm(text)));
+                self.say(&format!("{mark}: {}", sanitize(text)));
             }
             Entry::Image(fact) => words::of_picture(fact).iter().for_each(|line| self.say(line)),
             Entry::Notice(notice) => self.notice(notice),
@@ -156,7 +156,7 @@ impl RunOutput {
             // Words before tools are on the way to an answer, not the answer.
             EntryChange::Ended if reply.before_tools => {
                 if self.streamed.shown.is_empty() && !reply.text.trim().is_empty() {
-                    self.say(&calm(reply.text.trim()));
+                    self.say(&sanitize(reply.text.trim()));
                     return Ok(());
                 }
                 self.end_shown()
@@ -192,7 +192,7 @@ impl RunOutput {
             EntryChange::CommandEnded => {
                 // Whoever could not watch it sees what it came to.
                 let unseen = if self.is_moving { "" } else { tool.preview.as_str() };
-                unseen.lines().for_each(|line| self.say(&format!("  | {}", calm(line))));
+                unseen.lines().for_each(|line| self.say(&format!("  | {}", sanitize(line))));
                 if let Some(CommandRun { unobserved: Some(why), .. }) = tool.command {
                     self.say(&format!("  {}", entry_words::unobserved(why)));
                 }
@@ -262,7 +262,7 @@ impl RunOutput {
             SessionNotice::Handoff { child, changes, prefill } => {
                 self.answered = true;
                 let told = handoff::in_words(child, *changes, prefill.as_deref());
-                self.say(&calm(told.trim_end()));
+                self.say(&sanitize(told.trim_end()));
             }
             SessionNotice::Extended => self.say(words::EXTENDED),
             SessionNotice::Refused { reason } => self.say(reason),
@@ -336,7 +336,7 @@ impl RunOutput {
     /// Shows words that had come before an interruption; they are not the answer.
     fn quote(&mut self, words: &str) {
         self.say("Before the interruption, the model had said:");
-        for line in calm(words).lines() {
+        for line in sanitize(words).lines() {
             note(&format!("  | {line}"));
         }
     }

@@ -4,9 +4,10 @@ use ratatui::text::{Line, Span};
 use trimtab_vocab::event::{CommandsFact, RequestFact};
 use trimtab_vocab::{Event, Fact, Series, SeriesState};
 
-use crate::tui::text::{cut, first_line, tame};
+use crate::tui::text::{cut, first_line};
 use crate::tui::theme::{StyleName, Theme};
 use crate::words::conversation::SERIES_TITLE;
+use crate::words::sanitize_cells;
 
 /// Commands that are listed.
 const LISTED: usize = 6;
@@ -85,7 +86,8 @@ impl CommandBatchPane {
             rows.push(Line::from(Span::styled(line, style(StyleName::Accent))));
         }
         if !series.remaining.is_empty() {
-            let next: Vec<String> = series.remaining.iter().map(|command| format!("`{}`", tame(command))).collect();
+            let next: Vec<String> =
+                series.remaining.iter().map(|command| format!("`{}`", sanitize_cells(command))).collect();
             rows.push(Line::from(Span::styled(
                 cut(&format!("Next: {}", next.join(", ")), width),
                 style(StyleName::Dim),

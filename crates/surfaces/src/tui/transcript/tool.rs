@@ -11,8 +11,9 @@ use super::entry::signed;
 use crate::conversation::CommandRun;
 use crate::diff::LoadedDiff;
 use crate::tui::diffs;
-use crate::tui::text::{cut, first_line, tame};
+use crate::tui::text::{cut, first_line};
 use crate::tui::theme::{StyleName, Theme};
+use crate::words::sanitize_cells;
 use crate::words::{elapsed, result_for_person, whole_result_for_person, wrap};
 
 /// Rows of a command's output while it runs.
@@ -150,7 +151,7 @@ impl ToolEntry {
         if let Some(files) = self.diff.as_ref().filter(|_| !self.changed.is_empty()) {
             rows.extend(diffs::glimpse(files, width, theme, usize::MAX));
         } else {
-            let text = tame(whole_result_for_person(&self.preview).trim_end());
+            let text = sanitize_cells(whole_result_for_person(&self.preview).trim_end());
             for line in text.lines() {
                 let line = Line::from(vec![
                     Span::styled("  │ ", theme.style(StyleName::Frame)),
@@ -207,7 +208,7 @@ impl ToolEntry {
 
     fn output(&self, command: &CommandEntry, width: usize, theme: &Theme) -> Vec<Line<'static>> {
         let text = if command.run.is_over && !self.preview.trim().is_empty() { &self.preview } else { &command.output };
-        let text = tame(text.trim_end());
+        let text = sanitize_cells(text.trim_end());
         let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
         let most = if command.run.is_over { LEFT } else { WINDOW };
         let hidden = lines.len().saturating_sub(most);
@@ -266,7 +267,7 @@ pub(in crate::tui) fn words(name: &str, input: &Value, tense: Tense) -> (String,
         _ => {
             let line = crate::words::tool_line(name, input);
             let (name, what) = line.split_once(' ').unwrap_or((&line, ""));
-            return (tame(name), what.to_owned());
+            return (sanitize_cells(name), what.to_owned());
         }
     };
     let verb = match tense {
