@@ -1,5 +1,5 @@
-//! What a fence costs: a command that does nothing, started plainly, supervised, and behind each fence. All of them
-//! take turns in one run.
+//! What a fence costs: a command that does nothing, started plainly, supervised, and behind each fence, in folders of
+//! different sizes. All of them take turns in one run.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -11,21 +11,21 @@ use trimtab_world::sandbox::run::{SandboxSetup, run};
 use crate::ROUNDS;
 use crate::table::{Table, median};
 
-const KINDS: [(&str, Sandbox, Option<CommandClass>, usize); 6] = [
-    ("supervised, no fence", Sandbox::Off, None, SMALL),
-    ("approved, workspace sandbox", Sandbox::Workspace, None, SMALL),
-    ("automatic, read fence", Sandbox::Workspace, Some(CommandClass::Read), SMALL),
-    ("automatic, check fence", Sandbox::Workspace, Some(CommandClass::Check), SMALL),
-    ("read fence, 20,000 files", Sandbox::Workspace, Some(CommandClass::Read), LARGE),
-    ("check fence, 20,000 files", Sandbox::Workspace, Some(CommandClass::Check), LARGE),
+const KINDS: [(&str, Sandbox, Option<CommandClass>); 4] = [
+    ("supervised, no fence", Sandbox::Off, None),
+    ("approved, workspace sandbox", Sandbox::Workspace, None),
+    ("automatic, read fence", Sandbox::Workspace, Some(CommandClass::Read)),
+    ("automatic, check fence", Sandbox::Workspace, Some(CommandClass::Check)),
 ];
 
-/// Files of a project.
-const SMALL: usize = 200;
-const LARGE: usize = 20_000;
+/// Files of the projects.
+const SIZES: [(&str, usize); 3] = [("20 files", 20), ("500 files", 500), ("20,000 files", 20_000)];
+
+/// How many files of a project are in one folder.
+const TOGETHER: usize = 10;
 
 pub fn measure(binary: &Path, table: &mut Table) {
-    let [small, large] = [SMALL, LARGE].map(|files| {
+    let folders = SIZES.map(|(_, files)| {
         let folder = tempfile::tempdir().expect("a folder");
         project(folder.path(), files);
         folder
@@ -34,27 +34,29 @@ pub fn measure(binary: &Path, table: &mut Table) {
     setup.launcher = binary.to_owned();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     let mut plain = Vec::new();
-    let mut fenced: [Vec<Duration>; KINDS.len()] = Default::default();
+    let mut fenced: [[Vec<Duration>; KINDS.len()]; SIZES.len()] = Default::default();
     for _ in 0..ROUNDS * 3 {
         plain.push(plainly());
-        for ((_, sandbox, class, files), times) in KINDS.iter().zip(&mut fenced) {
-            let folder = if *files == LARGE { &large } else { &small };
-            let plan = plan(folder.path(), *sandbox, *class);
-            let (_, overtime) = tokio::sync::mpsc::channel(1);
-            let began = Instant::now();
-            let outcome = runtime.block_on(run(&plan, &setup, |_| {}, std::future::pending(), overtime));
-            times.push(began.elapsed());
-            assert_eq!(outcome.exit_code, Some(0), "{outcome:?}");
+        for (folder, times) in folders.iter().zip(&mut fenced) {
+            for ((_, sandbox, class), times) in KINDS.iter().zip(times) {
+                let plan = plan(folder.path(), *sandbox, *class);
+                let (_, overtime) = tokio::sync::mpsc::channel(1);
+                let began = Instant::now();
+                let outcome = runtime.block_on(run(&plan, &setup, |_| {}, std::future::pending(), overtime));
+                times.push(began.elapsed());
+                assert_eq!(outcome.exit_code, Some(0), "{outcome:?}");
+            }
         }
     }
-    plain.sort();
-    fenced.iter_mut().for_each(|times| times.sort());
-    let supervised = median(&fenced[0]);
-    table.durations("command: sh -c true", plain.clone(), None);
-    for ((name, ..), times) in KINDS.iter().zip(fenced) {
-        let more = median(&times).as_secs_f64() - supervised.as_secs_f64();
-        let what = format!("command: {name} ({:+.2} ms)", more * 1_000.0);
-        table.durations(&what, times, Some(("supervised", supervised)));
+    table.durations("command: sh -c true", plain, None);
+    for ((size, _), mut times) in SIZES.iter().zip(fenced) {
+        times.iter_mut().for_each(|times| times.sort());
+        let supervised = median(&times[0]);
+        for ((name, ..), times) in KINDS.iter().zip(times) {
+            let more = median(&times).as_secs_f64() - supervised.as_secs_f64();
+            let what = format!("{size}: {name} ({:+.2} ms)", more * 1_000.0);
+            table.durations(&what, times, Some(("supervised", supervised)));
+        }
     }
 }
 
@@ -69,7 +71,7 @@ fn project(folder: &Path, files: usize) {
     let git = Command::new("git").args(["init", "-q"]).arg(folder).status();
     assert!(git.is_ok_and(|git| git.success()), "there is git");
     for n in 0..files {
-        let place = folder.join(format!("src/part{}", n % (files / 10)));
+        let place = folder.join(format!("src/part{}", n / TOGETHER));
         std::fs::create_dir_all(&place).expect("a folder");
         std::fs::write(place.join(format!("file{n}.rs")), "fn main() {}\n").expect("a file");
     }

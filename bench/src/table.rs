@@ -54,9 +54,9 @@ fn show(time: Duration) -> String {
 
 impl fmt::Display for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "{:<44} {:>12} {:>12}  beside", "", "median", "worst")?;
+        writeln!(f, "{:<60} {:>12} {:>12}  beside", "", "median", "worst")?;
         for [what, middle, worst, beside] in &self.rows {
-            writeln!(f, "{what:<44} {middle:>12} {worst:>12}  {beside}")?;
+            writeln!(f, "{what:<60} {middle:>12} {worst:>12}  {beside}")?;
         }
         Ok(())
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use trimtab_vocab::event::{AbsentFile, Conflict, LoadedFile};
 use trimtab_vocab::{
-    CallId, ChangePart, ChangeSetId, CheckpointId, Control, DryRun, Fault, FileEffects, FileState, FileWrite,
+    CallId, ChangePart, ChangeSetId, CheckpointId, Control, DryRun, Fault, FileEffects, FileMark, FileState, FileWrite,
     InstructionFile, Lists, MadePicture, Message, ReadResult, RefKey, Reply, Request, RequestId, Rule, SessionId,
     TasksView, Time, TimerId, Usage,
 };
@@ -47,6 +47,9 @@ pub enum Input {
         /// Where.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         surface: Option<String>,
+        /// Where the answer trusts the folder: its instruction files at this moment, which are accepted with it.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        instructions: Vec<FileMark>,
     },
     /// A person wants a part of a proposed change, and nothing else of it.
     Chosen {

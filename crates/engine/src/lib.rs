@@ -36,7 +36,7 @@ pub mod turn;
 
 pub use input::{Compared, Input, Interrupted, Narrowed, NoEffect, Partial, Prepared, Ran, RewindPreview};
 pub use output::{Effect, Output, ProposedChange, RewindPath, RewindStep};
-pub use permit::{command_policy, command_prefixes, hidden_by_links, is_broad, trusts, user_initiated};
+pub use permit::{CommandRuling, check_command, hidden_by_links, is_broad, trusts, unanswered_by, user_initiated};
 pub use record::{Assist, AssistState, ChangeSet, Checkpoint, Flow, FlowState, Phase, RunningRequest, Session};
 pub use step::{fork, give_up, step};
 pub use turn::choosing::objection as objection_to_part;

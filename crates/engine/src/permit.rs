@@ -1,13 +1,17 @@
 //! May this be done? One place answers, from the person's rules, settings and mode. It alone vouches
 //! for approvals.
 
+mod commands;
 mod deeds;
+
+pub(crate) use commands::command_policy;
+pub use commands::{CommandRuling, check_command, unanswered_by};
 
 use trimtab_vocab::event::RouteDecision;
 use trimtab_vocab::sensitive_paths;
 use trimtab_vocab::{
-    Applying, Approval, ApprovalClass, Approved, CallId, CommandClass, CommandPlan, CommandRun, ControlFile, FilePlan,
-    FileSet, FileWrite, Machine, PersonDecision, ReadOp, Rule, RuleVerdict, RunSettings, Sandbox, control_file,
+    Applying, Approval, ApprovalClass, Approved, CallId, CommandPlan, CommandRun, ControlFile, FilePlan, FileSet,
+    FileWrite, Machine, PersonDecision, ReadOp, Rule, RuleVerdict, Sandbox, control_file,
 };
 
 use crate::ProposedChange;
@@ -70,6 +74,11 @@ impl Permit {
     /// Whether a question was answered, by whomever.
     pub(crate) fn is_answer(&self) -> bool {
         self.by == Approval::Answer
+    }
+
+    /// Whether a standing rule of the person says yes.
+    pub(crate) fn is_rule(&self) -> bool {
+        matches!(self.by, Approval::Rule { .. })
     }
 
     /// The plan for a set of files that may be written.
@@ -210,8 +219,10 @@ pub(crate) fn judge(session: &Session, active: &RunningRequest, errand: &ToolAct
             reason: "This is plan mode: nothing is changed or run. Say what you would do.".into(),
         };
     }
-    // A command is more than its text: `cargo test *` must not allow `cargo test; rm x`. What such a
-    // rule says of commands, the policy works out; rules about other things are about plain subjects.
+    if let ToolAction::Run { command, outside: None, .. } = errand {
+        return command_case(session, active).judge(command).into_ruling(command, folder);
+    }
+    // A command is more than its text: `cargo test *` must not allow `cargo test; rm x`.
     let by_text = |rule: &&Rule| {
         !(matches!(errand, ToolAction::Run { .. }) && rule.pattern.ends_with('*') && rule.pattern != "*")
     };
@@ -260,9 +271,7 @@ pub(crate) fn judge(session: &Session, active: &RunningRequest, errand: &ToolAct
     let yes = |(tool, subject): &(&'static str, &str)| ruled(RuleVerdict::Allow, tool, subject);
     let missing = needs.iter().find(|need| yes(need).is_none());
     if let Some(rule) = objects(RuleVerdict::Deny) {
-        return Ruling::Refuse {
-            reason: format!("The user has forbidden this once and for all ({rule}). Do not try it again."),
-        };
+        return Ruling::Refuse { reason: forbidden(&rule.to_string()) };
     }
     let verdict = match errand {
         ToolAction::Run { command, .. } => Some(command::judge(command, &policy(session, active))),
@@ -293,49 +302,34 @@ pub(crate) fn judge(session: &Session, active: &RunningRequest, errand: &ToolAct
         if let Some(rule) = needs.first().filter(|_| missing.is_none()).and_then(yes) {
             return Ruling::Go(by_rule(rule, class));
         }
-        if let ToolAction::Run { command, .. } = errand
-            && !deletes
-            && tool != OUTSIDE
-            && let Some(rule) = allowed_by_prefix(session, active, command)
-        {
-            return Ruling::Go(Permit::standing(Approval::Rule { rule }));
-        }
         let by_setting = match errand {
             _ if class.needs_person() => false,
             ToolAction::Change(_) if class == ApprovalClass::Delete && settings.confirm_deletes => false,
             ToolAction::Change(_) => settings.apply_files == Applying::Auto,
-            ToolAction::Run { .. } => verdict.as_ref().is_some_and(|verdict| runs_automatically(active, verdict)),
             _ => false,
         };
         if by_setting {
             return Ruling::Go(Permit::standing(Approval::Setting));
         }
     }
-    match (errand, verdict) {
-        (ToolAction::Fetch { host, .. }, _) => {
+    match errand {
+        ToolAction::Fetch { host, .. } => {
             let remark = remark(host).map(|place| format!(", and is in {place}")).unwrap_or_default();
             ask(format!("{host} has not been asked for anything yet{remark}"), subject)
         }
-        (ToolAction::Change(ProposedChange::Delete { .. }), _) if unread => {
+        ToolAction::Change(ProposedChange::Delete { .. }) if unread => {
             ask("a file would be deleted that the model has not read".into(), subject)
         }
-        (ToolAction::Change(ProposedChange::Delete { .. }), _) => ask("a file would be deleted".into(), subject),
-        (ToolAction::Change(_), _) if let Some(guard) = delicate => ask(guard.reason().into(), subject),
-        (ToolAction::Change(_), _) if empties => ask("a file would be deleted or emptied".into(), subject),
-        (ToolAction::Change(_), _) if recovered => ask("it comes from a reply that was cut off".into(), subject),
-        (ToolAction::Change(_), _) if unread => ask(UNREAD.into(), subject),
-        (ToolAction::Look(_), _) => ask(Guard::Secret.reason().into(), subject),
-        (ToolAction::Run { outside: Some(why), .. }, _) => {
+        ToolAction::Change(ProposedChange::Delete { .. }) => ask("a file would be deleted".into(), subject),
+        ToolAction::Change(_) if let Some(guard) = delicate => ask(guard.reason().into(), subject),
+        ToolAction::Change(_) if empties => ask("a file would be deleted or emptied".into(), subject),
+        ToolAction::Change(_) if recovered => ask("it comes from a reply that was cut off".into(), subject),
+        ToolAction::Change(_) if unread => ask(UNREAD.into(), subject),
+        ToolAction::Look(_) => ask(Guard::Secret.reason().into(), subject),
+        ToolAction::Run { outside: Some(why), .. } => {
             ask(format!("it would run outside the sandbox; the model says why: {why}"), subject)
         }
-        (ToolAction::Run { .. }, Some(verdict)) => {
-            let reason = match verdict.decision {
-                CommandDecision::Auto => "commands are asked about (apply.commands)".to_owned(),
-                _ => verdict.reason,
-            };
-            ask(reason, subject)
-        }
-        _ => ask("changes of files are asked about (apply.files)".into(), "*"),
+        _ => ask("edits need approval. Set `apply.files = \"auto\"` to apply them automatically".into(), "*"),
     }
 }
 
@@ -363,13 +357,19 @@ fn by_rule(rule: &Rule, class: ApprovalClass) -> Permit {
     Permit { by: Approval::Rule { rule: rule.to_string() }, person }
 }
 
-/// Whether a command runs without a question. One that only reads does, as other reads do; one that builds or tests
-/// does where a setting or an agreement says so. What an answer proposes waits until somebody runs it.
-fn runs_automatically(active: &RunningRequest, verdict: &command::CommandVerdict) -> bool {
-    let is_proposed = active.batch.as_ref().is_some_and(|batch| batch.of_series);
-    let by_class = verdict.class == CommandClass::Read && !is_proposed;
-    let is_set = active.request.settings.apply_commands == Applying::Auto || active.has_agreed();
-    verdict.decision == CommandDecision::Auto && (by_class || is_set)
+/// What the person's own rule refuses, in words that the model reads.
+fn forbidden(rule: &str) -> String {
+    format!("The user has forbidden this once and for all ({rule}). Do not try it again.")
+}
+
+fn command_case<'a>(session: &'a Session, active: &'a RunningRequest) -> commands::CommandCase<'a> {
+    commands::CommandCase {
+        settings: &active.request.settings,
+        rules: session.rules(),
+        folder: session.folder(),
+        agreed: active.has_agreed(),
+        proposed: active.batch.as_ref().is_some_and(|batch| batch.of_series),
+    }
 }
 
 /// The tool's name in rules about commands that run outside of the sandbox.
@@ -380,50 +380,6 @@ pub(crate) const UNREAD: &str = "a file would be replaced that the model has not
 /// What the command policy needs to know.
 pub(crate) fn policy(session: &Session, active: &RunningRequest) -> Policy {
     command_policy(&active.request.settings, session.rules(), session.folder().unwrap_or_default())
-}
-
-/// What commands in a folder are judged by, with these settings and rules: a session and `check-command` alike.
-pub fn command_policy(settings: &RunSettings, rules: &[Rule], folder: &str) -> Policy {
-    let mut policy = Policy::new(folder, settings.machine.home.clone());
-    if let Some(allow) = &settings.commands_allowed {
-        policy = policy.only(allow.clone());
-    }
-    let prefixes =
-        |verdict: RuleVerdict| command_prefixes(rules, Some(folder).filter(|folder| !folder.is_empty()), verdict);
-    policy.ask = prefixes(RuleVerdict::Ask);
-    policy.deny = prefixes(RuleVerdict::Deny);
-    policy.ask.extend(settings.commands_asked.iter().cloned());
-    policy.deny.extend(settings.commands_denied.iter().cloned());
-    policy.plain = settings.plain_prefix;
-    policy.own.extend(settings.machine.own.iter().cloned());
-    policy.ports.extend(&settings.machine.ports);
-    policy.sandboxed = settings.sandbox != Sandbox::Off;
-    policy
-}
-
-/// Beginnings of commands that the person's rules name.
-fn prefixes(session: &Session, verdict: RuleVerdict) -> Vec<String> {
-    command_prefixes(session.rules(), session.folder(), verdict)
-}
-
-/// Beginnings of commands that rules name for a folder. A rule without `*` names one command, not a beginning.
-pub fn command_prefixes(rules: &[Rule], folder: Option<&str>, verdict: RuleVerdict) -> Vec<String> {
-    let here = |rule: &&Rule| rule.folder.is_none() || rule.folder.as_deref() == folder;
-    let about = |rule: &&Rule| rule.tool == "run_command" && rule.verdict == verdict;
-    let stem = |rule: &Rule| Some(rule.pattern.strip_suffix('*')?.trim().to_owned()).filter(|stem| !stem.is_empty());
-    rules.iter().filter(about).filter(here).filter_map(stem).collect()
-}
-
-/// The rule by whose beginning a command may run, if the policy finds every part of it covered.
-fn allowed_by_prefix(session: &Session, active: &RunningRequest, command: &str) -> Option<String> {
-    let allow = prefixes(session, RuleVerdict::Allow);
-    if allow.is_empty() {
-        return None;
-    }
-    // The person's own rule counts outside of the sandbox too: they have said so themselves.
-    let policy = Policy { sandboxed: true, ..policy(session, active).only(allow) };
-    let verdict = command::judge(command, &policy);
-    (verdict.decision == CommandDecision::Auto).then(|| verdict.rule.unwrap_or_else(|| "a rule".into()))
 }
 
 /// The parts of a path, lower case: file systems differ in whether case counts.
@@ -457,7 +413,7 @@ impl Guard {
 
 /// How a path is guarded: by the strictest of its parts. The names are those that commands are fenced by.
 fn guard(path: &str) -> Option<Guard> {
-    let secret = || parts(path).any(|part| sensitive_paths::is_secret(&part)).then_some(Guard::Secret);
+    let secret = || sensitive_paths::has_secret(path).then_some(Guard::Secret);
     control_file(path).map(Guard::Control).or_else(secret)
 }
 
@@ -475,7 +431,8 @@ pub(crate) fn secret_in(look: &ReadOp) -> Option<&str> {
         ReadOp::List { .. } | ReadOp::Glob { .. } | ReadOp::Fetch { .. } => return None,
     };
     // The folder's own settings may be read: keys are not kept there.
-    parts(named).any(|part| part != ".trimtab" && sensitive_paths::is_secret(&part)).then_some(named.as_str())
+    let others: Vec<String> = parts(named).filter(|part| part != ".trimtab").collect();
+    sensitive_paths::has_secret(&others.join("/")).then_some(named.as_str())
 }
 
 /// A path without detours in its spelling, relative to the folder, as rules name it.

@@ -20,7 +20,8 @@ pub fn step(session: &mut Session, input: Input) -> Vec<Output> {
         }
         Input::Said { request } => intake::take_in(&mut step, *request),
         Input::Controlled { request, action } => turn::control::controlled(&mut step, request, action),
-        Input::Answered { checkpoint, choice, text, by, surface } => {
+        Input::Answered { checkpoint, choice, text, by, surface, instructions } => {
+            turn::instructions::bind(&mut step, &checkpoint, &choice, &instructions);
             turn::answers::answered(&mut step, &checkpoint, choice, text, Answerer { by, surface });
         }
         Input::Chosen { checkpoint, parts, by, surface } => {

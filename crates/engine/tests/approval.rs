@@ -72,7 +72,10 @@ fn asked() -> (Log, CheckpointId) {
 fn answered(log: &Log, checkpoint: &CheckpointId) -> Vec<Output> {
     let mut session = Session::replay(log.iter().map(|(request, fact)| (request.as_ref(), fact)));
     let (checkpoint, choice) = (checkpoint.clone(), "allow".to_owned());
-    step(&mut session, Input::Answered { checkpoint, choice, text: None, by: "user".into(), surface: None })
+    step(
+        &mut session,
+        Input::Answered { checkpoint, choice, text: None, by: "user".into(), surface: None, instructions: Vec::new() },
+    )
 }
 
 fn runs(outputs: &[Output]) -> Option<&trimtab_vocab::CommandPlan> {

@@ -109,7 +109,14 @@ impl Play {
     fn answer(&mut self, choice: &str) {
         let (checkpoint, _) = self.asked().expect("a question");
         let (choice, by) = (choice.to_owned(), "user".to_owned());
-        self.feed(Input::Answered { checkpoint, choice, text: None, by, surface: Some("tui".into()) });
+        self.feed(Input::Answered {
+            checkpoint,
+            choice,
+            text: None,
+            by,
+            surface: Some("tui".into()),
+            instructions: Vec::new(),
+        });
         let id: RequestId = "r1".parse().expect("an id");
         self.feed(Input::Admitted { request: id });
     }
@@ -166,7 +173,7 @@ fn what_answered_in_a_persons_place_before_leaves_no_sandbox_now() {
     let (checkpoint, _) = play.asked().expect("a question");
     let mut play = play.again();
     let (choice, by) = ("allow".to_owned(), "approve auto".to_owned());
-    play.feed(Input::Answered { checkpoint, choice, text: None, by, surface: None });
+    play.feed(Input::Answered { checkpoint, choice, text: None, by, surface: None, instructions: Vec::new() });
     play.feed(Input::Admitted { request: "r1".parse().expect("an id") });
     assert!(play.plan().is_none(), "nobody has decided that");
 }

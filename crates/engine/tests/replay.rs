@@ -87,7 +87,7 @@ fn any_input() -> impl Strategy<Value = Input> {
         4 => (0_u8..4, 1_u32..6, "raise|stop|dance|allow|always|never|wait|trust|no|continue|tell|again|skip|o1|other|\
               submit|approve|modify|replan|cancel|retry|satisfied|needs_changes|start_over|talk",
               prop::option::of("0|1|9|x|\\[\\{\"title\":\"new\"\\}\\]")).prop_map(|(id, n, choice, text)| {
-            Input::Answered { checkpoint: CheckpointId::nth(&request_id(id), n), choice, text, by: "user".into(), surface: None }
+            Input::Answered { checkpoint: CheckpointId::nth(&request_id(id), n), choice, text, by: "user".into(), surface: None, instructions: Vec::new() }
         }),
         1 => Just(Input::Opened { folder: "/project".into() }),
     ]

@@ -102,7 +102,14 @@ impl Drive {
                 None => {
                     let checkpoint = self.open.first().cloned().expect("a question, for nothing else is left");
                     let choice = on_unknown.to_owned();
-                    Input::Answered { checkpoint, choice, text: None, by: "user".into(), surface: None }
+                    Input::Answered {
+                        checkpoint,
+                        choice,
+                        text: None,
+                        by: "user".into(),
+                        surface: None,
+                        instructions: Vec::new(),
+                    }
                 }
             };
             let answers = self.one(next);

@@ -306,7 +306,8 @@ impl Actor {
         if let Some(lists) = self.lists(trusting).await {
             outputs.extend(trimtab_engine::step(&mut self.session, Input::Listed { lists }));
         }
-        for (input, text) in inputs {
+        for (mut input, text) in inputs {
+            self.look_at_instructions(&mut input).await;
             if let Input::Admitted { request } = &input {
                 self.admitted.insert(request.clone());
             }
@@ -327,6 +328,14 @@ impl Actor {
             }
         }
         self.record(outputs, commit).await
+    }
+
+    /// Whoever trusts the folder accepts its instructions as they are at this moment.
+    async fn look_at_instructions(&self, input: &mut Input) {
+        let Input::Answered { checkpoint, choice, instructions, .. } = input else { return };
+        let names = self.session.instructions_to_bind(checkpoint, choice);
+        let Some(folder) = self.session.folder().filter(|_| !names.is_empty()) else { return };
+        *instructions = crate::instructions::marks(&*self.deps.world.hands, folder, names).await;
     }
 
     /// What the settings list, if that may have changed since a request was made.

@@ -354,7 +354,7 @@ impl Client {
     pub async fn answer(&self, session: &SessionId, answer: Answered) -> Result<(), Problem> {
         let Answered { checkpoint, choice, text, by } = answer;
         let surface = self.surface.map(str::to_owned);
-        self.tell(session, &Input::Answered { checkpoint, choice, text, by, surface }).await
+        self.tell(session, &Input::Answered { checkpoint, choice, text, by, surface, instructions: Vec::new() }).await
     }
 
     /// Whether these are parts of the change that a checkpoint asks about: files, or hunks of them.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::Serialize;
-use trimtab_engine::proposal::command::{self, CommandDecision, CommandVerdict};
+use trimtab_engine::proposal::command::CommandDecision;
 use trimtab_engine::proposal::compare::{self, LineStats};
 use trimtab_engine::proposal::edit::Edit;
 use trimtab_vocab::event::ChangedFile;
@@ -46,13 +46,16 @@ pub async fn apply_edit(folder: &str, edit: &Edit, dry: bool) -> Result<Vec<Chan
     Ok(files)
 }
 
-/// What the policy would do with a command in a folder, and how it would run.
+/// What a session in a folder does with a command, and how it runs there.
 #[derive(Debug, Clone, Serialize)]
 pub struct CommandCheck {
-    /// The decision, with its reason and rule.
-    #[serde(flatten)]
-    pub verdict: CommandVerdict,
-    /// What it needs, if it runs without a question.
+    /// Whether it runs, asks, or is refused.
+    pub decision: CommandDecision,
+    /// Why.
+    pub reason: String,
+    /// The rule that decided, if one did.
+    pub rule: Option<String>,
+    /// What it needs, if it is known to be safe: an approval may be needed all the same.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub class: Option<CommandClass>,
     /// What the sandbox keeps it from, in words.
@@ -63,19 +66,8 @@ pub struct CommandCheck {
     pub runs: Option<String>,
 }
 
-impl From<CommandVerdict> for CommandCheck {
-    fn from(verdict: CommandVerdict) -> Self {
-        let class = (verdict.decision == CommandDecision::Auto).then_some(verdict.class);
-        let fence = class.map(|class| match class {
-            CommandClass::Read => "read-only, no secrets, no network",
-            CommandClass::Check => "writes in the folder under a snapshot, no secrets, no network",
-        });
-        Self { class, fence, runs: verdict.rewritten.clone().filter(|_| class.is_some()), verdict }
-    }
-}
-
-/// Decides on a command as a session in this folder would. `allow`: the beginnings that may run automatically, instead
-/// of those in force.
+/// Decides on a command as a session in this folder would. `allow`: the beginnings that a person's rules allow, instead
+/// of the rules and settings in force.
 pub fn check_command(
     profile: &Profile,
     rules: &[Rule],
@@ -83,38 +75,37 @@ pub fn check_command(
     line: &str,
     allow: Option<Vec<String>>,
 ) -> CommandCheck {
-    let replaced = allow.is_some();
-    let mut policy = trimtab_engine::command_policy(&profile.command_settings(), rules, folder);
-    match allow {
-        Some(allow) => policy = policy.only(allow),
-        None => policy.allow.extend(trimtab_engine::command_prefixes(rules, Some(folder), RuleVerdict::Allow)),
+    let mut settings = profile.command_settings();
+    let mut rules = rules.to_vec();
+    if let Some(allow) = allow {
+        settings.commands_allowed = Some(Vec::new());
+        rules.retain(|rule| rule.verdict != RuleVerdict::Allow);
+        rules.extend(allow.iter().map(|prefix| Rule {
+            verdict: RuleVerdict::Allow,
+            tool: "run_command".to_owned(),
+            pattern: format!("{prefix} *"),
+            folder: None,
+        }));
     }
-    let mut verdict = command::judge(line, &policy);
-    if verdict.decision == CommandDecision::Auto
-        && let Some(reason) = crate::links::leads_out(line, folder)
-    {
-        verdict = CommandVerdict { decision: CommandDecision::Ask, reason, rule: None, ..verdict };
+    let ruling = trimtab_engine::check_command(&settings, &rules, folder, line);
+    let is_fenced = ruling.is_fenced();
+    let led_out = is_fenced.then(|| crate::links::leads_out(line, folder)).flatten();
+    let trimtab_engine::CommandRuling { mut decision, mut reason, mut rule, verdict, .. } = ruling;
+    if let Some(why) = led_out {
+        (decision, reason, rule) = (CommandDecision::Ask, why, None);
     }
-    // Rules about this very command: a no counts over everything, a yes over a question.
-    let exact = |wanted: RuleVerdict| {
-        rules.iter().find(|rule| rule.verdict == wanted && rule.covers("run_command", line.trim(), Some(folder)))
-    };
-    let by = |decision, rule: &Rule| {
-        let reason = format!("your rule decides: {rule}");
-        CommandCheck::from(CommandVerdict { decision, reason, rule: Some(rule.to_string()), ..verdict.clone() })
-    };
-    if let Some(rule) = exact(RuleVerdict::Deny) {
-        return by(CommandDecision::Deny, rule);
-    }
-    // A rule does not cover what deletes, unless a setting says so.
-    let is_once = !profile.hands.remember_deletes && command::deletes(line);
-    let covers = |rule: &&Rule| !is_once && (!rule.pattern.ends_with('*') || rule.pattern == "*");
-    match exact(RuleVerdict::Allow).filter(covers) {
-        Some(rule) if verdict.decision == CommandDecision::Ask && !replaced && exact(RuleVerdict::Ask).is_none() => {
-            by(CommandDecision::Auto, rule)
-        }
-        _ => verdict.into(),
-    }
+    let runs_fenced = is_fenced && decision == CommandDecision::Auto;
+    let fence = runs_fenced.then_some(match verdict.class {
+        CommandClass::Read => "read-only, no secrets, no network",
+        CommandClass::Check => "writes in the folder under a snapshot, no secrets, no network",
+    });
+    let class = (verdict.decision == CommandDecision::Auto || runs_fenced).then_some(verdict.class);
+    CommandCheck { decision, reason, rule, class, fence, runs: verdict.rewritten.filter(|_| runs_fenced) }
+}
+
+/// What a new rule leaves asking although it seems to allow it; none if it does what it says.
+pub fn unanswered_by(profile: &Profile, rule: &Rule) -> Option<String> {
+    trimtab_engine::unanswered_by(rule, &profile.command_settings())
 }
 
 /// What is certain of a saved model answer, and whether that is anything.

@@ -12,8 +12,8 @@ use trimtab_engine::terminal::{Readable, readable};
 use trimtab_engine::{Input, ProposedChange, Ran, RewindPath};
 use trimtab_vocab::event::{AbsentFile, CommandFact, LoadedFile, ToolStatus};
 use trimtab_vocab::{
-    CallId, ChangePart, CommandPlan, Event, Fault, FilePlan, FileWrite, InstructionFile, MadePicture, OnConflict,
-    Overtime, ReadOp, ReadResult, RefKey, RequestId, Retry, SessionId, SnapshotLimits, sensitive_paths,
+    CallId, ChangePart, CommandPlan, Event, Fault, FilePlan, FileWrite, MadePicture, OnConflict, Overtime, ReadOp,
+    ReadResult, RefKey, RequestId, Retry, SessionId, SnapshotLimits, sensitive_paths,
 };
 use trimtab_world::models::DrawOrder;
 use trimtab_world::store::{NewInput, StoreError};
@@ -26,7 +26,7 @@ use crate::effects::{ActorHandle, find_room, written};
 use crate::hub::Update;
 use crate::prepare::{narrow, prepare};
 use crate::snapshot::{self, FolderBefore};
-use crate::workspace::{CommandUpdate, Contents, EndedCommand, FileNow};
+use crate::workspace::{CommandUpdate, Contents, EndedCommand};
 
 /// Bytes of all that a request names, together.
 const LOADED: usize = 64 * 1024;
@@ -405,12 +405,8 @@ pub(crate) async fn load(
     for name in named {
         // Nobody misses these, and nobody is told their names.
         let is_usual = sensitive_paths::INSTRUCTIONS.contains(&name.as_str());
-        match hands.read(&folder, &name).await {
-            // A link may lead to what is never sent by itself.
-            Ok(FileNow { content: Some((bytes, state)), real, .. }) if !sensitive_paths::has_secret(&real) => {
-                let text = String::from_utf8_lossy(&bytes).into_owned();
-                instruction_files.push(InstructionFile { path: name, hash: state.hash, text });
-            }
+        match crate::instructions::read(&**hands, &folder, &name).await {
+            Some(file) => instruction_files.push(file),
             _ if is_usual => {}
             _ => missing.push(name),
         }

@@ -11,6 +11,14 @@ impl Dice {
         Self(seed)
     }
 
+    /// The seed that `TRIMTAB_SEED` names, and how many lines `TRIMTAB_LINES` wants: longer runs of generated tests are
+    /// one variable away, and a failure can be repeated.
+    pub fn seed_and_lines(usual: usize) -> (u64, usize) {
+        let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
+        let lines = number("TRIMTAB_LINES").and_then(|lines| usize::try_from(lines).ok());
+        (number("TRIMTAB_SEED").unwrap_or(0x5eed_1234_5678_9abc), lines.unwrap_or(usual))
+    }
+
     /// The next throw.
     pub fn throw(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);

@@ -547,6 +547,7 @@ fn allowed(checkpoint: &CheckpointId) -> Input {
         text: None,
         by: "user".into(),
         surface: None,
+        instructions: Vec::new(),
     }
 }
 

@@ -343,6 +343,7 @@ fn an_untrusted_folder_is_neither_read_nor_told_of_before_the_person_says_so() {
         <@ read_file {"path":"a.txt"}
         ! trust
         ?~ alpha
+        ?^ Speak like a pirate.
         < Seen.
         > again
         ?^ Speak like a pirate.
@@ -350,10 +351,11 @@ fn an_untrusted_folder_is_neither_read_nor_told_of_before_the_person_says_so() {
         "#
     ), &["checkpoint.opened", "checkpoint.resolved", "rule.added", "context.loaded", "tool.finished"]), @r#"
     r1 checkpoint.opened {"checkpoint":"r1-k1","kind":"permission","title":"Do you trust the files in PROJECT? They will be read and sent to the model.","choices":[{"id":"trust","label":"Yes, I trust this folder","number":1},{"id":"no","label":"No, answer without it","number":2}],"about":"trust","class":"trust_folder","rule":{"verdict":"allow","tool":"trust","pattern":"*"}}
+    r1 rule.added {"rule":{"verdict":"allow","tool":"instructions","pattern":"AGENTS.md@15250f163352a3706c9577fdfd61b82f"}}
     r1 checkpoint.resolved {"checkpoint":"r1-k1","choice":"trust","by":"user"}
     r1 rule.added {"rule":{"verdict":"allow","tool":"trust","pattern":"*"}}
+    r1 context.loaded {"instructions":"Speak like a pirate.\n"}
     r1 tool.finished {"call":"c1t1","status":"ok","preview":"1\talpha"}
-    r2 context.loaded {"instructions":"Speak like a pirate.\n"}
     --- AGENTS.md
     Speak like a pirate.
     --- a.txt
@@ -1067,7 +1069,7 @@ fn a_model_without_tools_answers_in_a_form_that_becomes_the_same_proposals() {
     r1 tool.finished {"call":"c1t1","status":"ok","preview":"Changed a.txt: +1 -1 lines."}
     r1 change.applied {"changeSet":"r1-x-c1t1","position":0,"files":[{"path":"new.txt","added":1,"removed":0,"modified":0,"isNew":true,"isDeleted":false}]}
     r1 tool.finished {"call":"c1t2","status":"ok","preview":"Created new.txt (1 lines)."}
-    r1 checkpoint.opened {"checkpoint":"r1-k1","kind":"permission","title":"Run this command? cat a.txt","choices":[{"id":"allow","label":"Run Once","number":1,"key":"y"},{"id":"always","label":"Add & Run","number":2,"key":"a","confirm":true},{"id":"skip","label":"Skip","number":3,"key":"n"}],"about":"tool","call":"c1t0","tool":"run_command","input":{"command":"cat a.txt"},"class":"command","reason":"commands are asked about (apply.commands)","ruleText":"allow run_command: cat a.txt (in PROJECT)","plan":{"argv":["cat","a.txt"],"cwd":"PROJECT","sandbox":"workspace","timeoutS":30},"rule":{"verdict":"allow","tool":"run_command","pattern":"cat a.txt"}}
+    r1 checkpoint.opened {"checkpoint":"r1-k1","kind":"permission","title":"Run this command? cat a.txt","choices":[{"id":"allow","label":"Run Once","number":1,"key":"y"},{"id":"always","label":"Add & Run","number":2,"key":"a","confirm":true},{"id":"skip","label":"Skip","number":3,"key":"n"}],"about":"tool","call":"c1t0","tool":"run_command","input":{"command":"cat a.txt"},"class":"command","reason":"the answer only proposes it","ruleText":"allow run_command: cat a.txt (in PROJECT)","plan":{"argv":["cat","a.txt"],"cwd":"PROJECT","sandbox":"workspace","timeoutS":30},"rule":{"verdict":"allow","tool":"run_command","pattern":"cat a.txt"}}
     r1 tool.finished {"call":"c1t0","status":"ok","preview":"Exit code 0.\nbeta\n"}
     r1 answer {"summary":"It says beta."}
     r1 request.finished {"status":"completed","usage":{"inputTokens":20,"cachedTokens":0,"outputTokens":10}}

@@ -4,6 +4,9 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+/// Letters of a hash that a rule names.
+const HASH: usize = 32;
+
 /// A person's standing decision about a tool.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -50,6 +53,22 @@ impl Rule {
     pub fn trust_broad(folder: impl Into<String>) -> Self {
         let folder = folder.into();
         Self { pattern: folder.clone(), ..Self::trust(folder) }
+    }
+
+    /// The rule that accepts these instructions of a folder, each by its path and the beginning of its hash; nothing where
+    /// there are none.
+    pub fn instructions<'a>(
+        folder: impl Into<String>,
+        files: impl IntoIterator<Item = (&'a str, &'a str)>,
+    ) -> Option<Self> {
+        let entries: Vec<String> = files.into_iter().map(|(path, hash)| Self::instruction(path, hash)).collect();
+        let (verdict, tool, folder) = (RuleVerdict::Allow, Self::INSTRUCTIONS.into(), Some(folder.into()));
+        (!entries.is_empty()).then(|| Self { verdict, tool, pattern: entries.join(", "), folder })
+    }
+
+    /// How such a rule names one of them.
+    pub fn instruction(path: &str, hash: &str) -> String {
+        format!("{path}@{}", &hash[..hash.floor_char_boundary(HASH)])
     }
 
     /// Whether the rule speaks of this use of this tool in this folder.

@@ -104,7 +104,14 @@ impl Talk {
     fn answer(&mut self, choice: &str, text: Option<&str>) {
         let checkpoint = self.open().expect("a question").0;
         let (choice, text) = (choice.to_owned(), text.map(str::to_owned));
-        self.feed(Input::Answered { checkpoint, choice, text, by: "user".into(), surface: None });
+        self.feed(Input::Answered {
+            checkpoint,
+            choice,
+            text,
+            by: "user".into(),
+            surface: None,
+            instructions: Vec::new(),
+        });
     }
 
     /// What is asked: its id, its kind and its title.
@@ -424,7 +431,7 @@ proptest::proptest! {
                     ("plan", 0) => Some(r#"[{"op":"add","title":"New"}]"#.to_owned()),
                     _ => Some(format!("words {number}")),
                 };
-                talk.feed(Input::Answered { checkpoint, choice, text, by: "user".into(), surface: None });
+                talk.feed(Input::Answered { checkpoint, choice, text, by: "user".into(), surface: None, instructions: Vec::new() });
             } else if talk.call.is_some() {
                 let planning = active.path() == Some(RouteDecision::Plan);
                 match one % 5 {

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use crate::record::{Exchange, Session};
+use crate::record::{RememberedExchange, Session};
 
 /// Lines of a list at most.
 const LINES: usize = 200;
@@ -101,7 +101,7 @@ fn section(text: &mut String, heading: &str, lines: impl ExactSizeIterator<Item 
     }
 }
 
-fn pair(pair: &Exchange) -> String {
+fn pair(pair: &RememberedExchange) -> String {
     let answer = pair.answer.as_deref().unwrap_or("(not answered yet)");
     format!("User: {}\nAI: {}", block(&pair.user), block(answer))
 }

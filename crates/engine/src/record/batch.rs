@@ -39,7 +39,7 @@ pub struct BatchItem {
     /// How many hunks each of these has.
     pub hunks: Vec<u32>,
     /// The part of that which a person wants, if it is not all.
-    pub chosen: Option<Selection>,
+    pub chosen: Option<HunkSelection>,
     /// A person wants it ended.
     pub stopping: bool,
     /// The command as the model had asked for it, if a person has edited it.
@@ -64,7 +64,7 @@ pub struct BatchItem {
 
 /// The part of a change that a person wants.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Selection {
+pub struct HunkSelection {
     /// What is wanted.
     pub parts: Vec<ChangePart>,
     /// What is not.

@@ -25,7 +25,7 @@ pub struct Memory {
     /// How many requests were answered.
     pub exchanges: u64,
     /// The last pairs, oldest first.
-    pub pairs: VecDeque<Exchange>,
+    pub pairs: VecDeque<RememberedExchange>,
     /// What the last answer, or the last summary of the conversation, says.
     pub summary: String,
     /// Files that requests named and that were read for them, in the order of their first use.
@@ -42,7 +42,7 @@ pub struct Memory {
 
 /// What a person said, and what came of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Exchange {
+pub struct RememberedExchange {
     request: RequestId,
     /// The person's words.
     pub user: String,
@@ -55,7 +55,11 @@ impl Memory {
         match (fact, request) {
             (Fact::Request(RequestFact::Received { text, .. }), Some(id)) => {
                 self.stored += text.len() as u64;
-                push(&mut self.pairs, Exchange { request: id.clone(), user: cut(text, WORDS), answer: None }, PAIRS);
+                push(
+                    &mut self.pairs,
+                    RememberedExchange { request: id.clone(), user: cut(text, WORDS), answer: None },
+                    PAIRS,
+                );
             }
             (Fact::Session(SessionFact::Inherited { text, referenced, .. }), _) => {
                 self.stored += text.len() as u64;

@@ -16,19 +16,20 @@ use trimtab_vocab::event::{CheckpointKind, RouteDecision, Undo};
 use trimtab_vocab::{
     CallId, ChangeSetId, CheckpointId, FileChange, FileWrite, GeneratedImage, ImageId, Lists, MergedWrite, Message,
     OnConflict, Part, RefKey, Remembered, Request, RequestId, Role, Rule, RunSettings, Series, SessionId, StopReason,
-    TimerId, Todo, Usage,
+    TimerId, Todo, Usage, sensitive_paths,
 };
 
 pub use assist::{Assist, AssistState, OpenProposal, TaskMemory};
-pub use batch::{Batch, BatchItem, Progress, Selection, ToolOutcome, UserDecision, WithheldResult};
+pub use batch::{Batch, BatchItem, HunkSelection, Progress, ToolOutcome, UserDecision, WithheldResult};
 pub use checkpoint_subject::CheckpointSubject;
 pub(crate) use flow::completed;
 pub use flow::{Flow, FlowState};
 pub use lineage::Lineage;
-pub use memory::{Exchange, Memory};
+pub use memory::{Memory, RememberedExchange};
 pub use pictures::SessionPicture;
 
 use crate::tokens::estimate;
+use crate::turn::answers;
 
 /// A picture in a prompt, in tokens: about what the dearest one takes.
 const PICTURE: u64 = 1_600;
@@ -186,6 +187,8 @@ pub struct RunningRequest {
     pub hollow: u32,
     /// What a person said when asked to trust the folder.
     pub trust: Option<bool>,
+    /// The folder was trusted after its instructions would have been read.
+    pub is_uninstructed: bool,
     /// The person knows that the folder holds more than a project.
     pub warned: bool,
     /// Instructions that the person does not want used, as the rule that would accept them names them.
@@ -322,6 +325,7 @@ impl RunningRequest {
             more_steps: 0,
             hollow: 0,
             trust: None,
+            is_uninstructed: false,
             warned: false,
             declined: None,
             repeat: None,
@@ -479,6 +483,17 @@ impl Session {
     pub fn is_trusted(&self) -> bool {
         let request = self.active.iter().chain(&self.waiting).chain(&self.parked).next();
         request.is_some_and(|active| crate::permit::is_trusted(self, active))
+    }
+
+    /// The names of the instruction files that this answer accepts, because it trusts the folder.
+    pub fn instructions_to_bind(&self, checkpoint: &CheckpointId, choice: &str) -> Vec<String> {
+        let asked = self
+            .checkpoint(checkpoint)
+            .filter(|asked| asked.about == CheckpointSubject::Trust && choice == answers::TRUST);
+        let request = asked.and_then(|asked| self.unfinished(&asked.request));
+        request
+            .map(|active| sensitive_paths::instruction_files(&active.request.settings.context.files))
+            .unwrap_or_default()
     }
 
     /// Dollars that the session may cost together with those before it, as a request and later answers have

@@ -354,11 +354,19 @@ pub(crate) fn answered(
     // Whoever has said more wants more than what is there.
     let goes_on = step.session.unfinished(&request).is_some_and(|active| !active.untold.is_empty());
     let (accepts, planned) = (accepts && !goes_on, planned || (leaves && goes_on));
-    if let Some(rule) = rule {
-        if checkpoint.about == CheckpointSubject::Instructions {
-            instructions::accepted(step, &request, &rule);
+    match rule {
+        Some(rule) if checkpoint.about == CheckpointSubject::Instructions => {
+            instructions::replace(step, &request, Some(rule))
         }
-        step.emit(Some(&request), RuleFact::Added { rule });
+        Some(rule) => {
+            let settings = step.session.unfinished(&request).map(|active| &active.request.settings);
+            let unanswered = settings.and_then(|settings| crate::permit::unanswered_by(&rule, settings));
+            step.emit(Some(&request), RuleFact::Added { rule });
+            if let Some(text) = unanswered {
+                step.emit(Some(&request), BannerFact { level: Level::Warning, text });
+            }
+        }
+        None => {}
     }
     if let Some(rule) = checkpoint.rule.filter(|_| suggests) {
         suggest(step, &request, &rule);
@@ -467,8 +475,21 @@ fn go_on_with(step: &mut Transition<'_>, call: Option<&CallId>) {
     if matches!(active.phase, Phase::Stopping { .. }) {
         return;
     }
-    let (request, had_stopped) =
-        (active.request.id.clone(), matches!(active.phase, Phase::Waiting { .. } | Phase::Admitting));
+    let had_stopped = matches!(active.phase, Phase::Waiting { .. } | Phase::Admitting);
+    if had_stopped && active.is_uninstructed && active.batch.is_some() {
+        return instructions::load(step);
+    }
+    resume(step, had_stopped, call);
+}
+
+/// The instructions of a folder that was trusted in the middle of a request are read: its tools go on.
+pub(super) fn instructed(step: &mut Transition<'_>) {
+    resume(step, true, None);
+}
+
+fn resume(step: &mut Transition<'_>, had_stopped: bool, call: Option<&CallId>) {
+    let Some(active) = step.session.active() else { return };
+    let request = active.request.id.clone();
     if had_stopped {
         step.emit(Some(&request), RequestFact::Resumed { wish: false });
     }

@@ -9,7 +9,7 @@ use trimtab_vocab::{CallId, ChangePart, CheckpointId, FileWrite, ProposalId};
 
 use super::batch::{self, SHOWN_DIFF};
 use super::tools::{self, ToolAction};
-use crate::record::{BatchItem, Checkpoint, CheckpointSubject, Progress, Selection, Session};
+use crate::record::{BatchItem, Checkpoint, CheckpointSubject, HunkSelection, Progress, Session};
 use crate::step::Transition;
 use crate::{Effect, Narrowed, ProposedChange};
 
@@ -99,7 +99,7 @@ pub(super) fn narrow(item: &BatchItem) -> Option<Effect> {
 /// It is known what the part makes of the files.
 pub(crate) fn narrowed(step: &mut Transition<'_>, call: &CallId, parts: &[ChangePart], narrowed: Narrowed) {
     let Some((request, item)) = batch::find(step, call) else { return };
-    let is_wanted = |chosen: &Selection| chosen.parts == parts && chosen.left_out.is_none();
+    let is_wanted = |chosen: &HunkSelection| chosen.parts == parts && chosen.left_out.is_none();
     if item.progress != Progress::Started || !item.chosen.as_ref().is_some_and(is_wanted) {
         return;
     }
@@ -143,7 +143,7 @@ fn is_of(writes: &[FileWrite], item: &BatchItem, parts: &[ChangePart]) -> bool {
 }
 
 /// What the model is told, so that it does not take the rest for done.
-pub(super) fn told(summary: &str, chosen: &Selection) -> String {
+pub(super) fn told(summary: &str, chosen: &HunkSelection) -> String {
     let named = |part: &ChangePart| match part.hunks.as_slice() {
         [] => format!("all of {}", part.path),
         [one] => format!("hunk {one} of {}", part.path),

@@ -1,14 +1,16 @@
 //! The folder's own instructions become part of the prompt, so they are bound to what a person accepted: by trusting
-//! the folder, by approving a change of such a file, or by being asked. What has changed since is asked about first;
-//! where nobody can be asked, the request goes on without it.
+//! the folder (as it is at that moment), by approving a change of such a file, or by being asked. What nobody has accepted
+//! as it is now is asked about first; where nobody can be asked, the request goes on without it.
 
 use serde_json::{Map, json};
 use trimtab_vocab::event::{BannerFact, CheckpointKind, Level, RuleFact, Status};
 use trimtab_vocab::{
-    ApprovalClass, Approve, FileWrite, InstructionFile, RequestId, Rule, RuleVerdict, sensitive_paths,
+    ApprovalClass, Approve, CheckpointId, FileMark, FileWrite, InstructionFile, RequestId, Rule, RuleVerdict,
+    sensitive_paths,
 };
 
 use super::answers::{self, CheckpointDraft, SKIP};
+use crate::output::Effect;
 use crate::proposal::command::visible;
 use crate::record::{CheckpointSubject, RunningRequest, Session};
 use crate::step::Transition;
@@ -16,8 +18,6 @@ use crate::step::Transition;
 /// The answer that accepts instructions as they are now.
 pub const USE: &str = "use";
 
-/// Letters of a hash that a rule names.
-const HASH: usize = 32;
 /// Bytes of a changed file that somebody can be asked about: they see all of it.
 const LARGEST: usize = 256 * 1024;
 
@@ -32,33 +32,26 @@ pub(super) fn settle(
     if !settings.instructions_bound {
         return Some(files);
     }
-    if !rules(step.session).any(|_| true) {
-        // The person has trusted the folder as it is.
-        let all = rule(step.session, &entries(&files));
-        step.emit(Some(request), RuleFact::Added { rule: all });
-        return Some(files);
-    }
     let is_accepted =
-        |file: &InstructionFile| rules(step.session).any(|rule| has(rule, &entry(&file.path, &file.hash)));
+        |file: &InstructionFile| rules(step.session).any(|rule| has(rule, &Rule::instruction(&file.path, &file.hash)));
     let is_large = |file: &InstructionFile| file.text.len() > LARGEST && !is_accepted(file);
     let (large, files): (Vec<_>, Vec<_>) = files.into_iter().partition(is_large);
-    let offered = rule(step.session, &entries(&files));
+    let offered = rule(step.session, &files);
     let (accepted, changed): (Vec<_>, Vec<_>) = files.into_iter().partition(is_accepted);
     let is_asked = settings.attended && answers::approve(active) == Approve::Ask;
-    let is_open = !changed.is_empty() && active.declined.as_ref() != Some(&offered.pattern);
-    if is_open && is_asked {
+    let offered = offered.filter(|offered| !changed.is_empty() && active.declined.as_ref() != Some(&offered.pattern));
+    let is_open = offered.is_some();
+    if let Some(offered) = offered.filter(|_| is_asked) {
         ask(step, &changed, offered);
         return None;
     }
     let mut warn = |files: &[InstructionFile], why: &str, how: &str| {
-        let text = format!(
-            "{} changed since you accepted it as instructions{why}. This request runs without it. {how}, or pass --trust.",
-            names(files)
-        );
+        let what = what(step.session, files);
+        let text = format!("{what}{why}. This request runs without it. {how}, or pass --trust.");
         step.emit(Some(request), BannerFact { level: Level::Warning, text });
     };
     if is_open {
-        warn(&changed, "", "Accept it in the terminal or the browser");
+        warn(&changed, "", "Accept it in the terminal, in the browser, or with `trimtab trust`");
     }
     if !large.is_empty() {
         warn(&large, " and is too large to show", "Make it smaller");
@@ -77,18 +70,59 @@ fn ask(step: &mut Transition<'_>, changed: &[InstructionFile], rule: Rule) {
     let question = CheckpointDraft {
         kind: CheckpointKind::Permission,
         about: CheckpointSubject::Instructions,
-        title: format!("{} changed since you accepted it as instructions. Use it?", names(changed)),
+        title: format!("{}. Use it?", what(step.session, changed)),
         choices: vec![answers::choice(USE, "Use it"), answers::choice(SKIP, "Continue without it")],
         body,
     };
     answers::ask(step, question, Status::NeedsUser);
 }
 
+/// What there is to say about files that nobody has accepted as they are.
+fn what(session: &Session, files: &[InstructionFile]) -> String {
+    let names = files.iter().map(|file| visible(&file.path)).collect::<Vec<_>>().join(", ");
+    let is_known = |file: &InstructionFile| {
+        let start = Rule::instruction(&file.path, "");
+        rules(session).any(|rule| rule.pattern.split(", ").any(|entry| entry.starts_with(&start)))
+    };
+    match files.iter().all(is_known) {
+        true => format!("{names} changed since you accepted it as instructions"),
+        false => format!("You have not accepted {names} as instructions yet"),
+    }
+}
+
+/// A person is about to trust the folder: its instructions are accepted as they are at this moment.
+pub(crate) fn bind(step: &mut Transition<'_>, checkpoint: &CheckpointId, choice: &str, files: &[FileMark]) {
+    let Some(asked) = step.session.checkpoint(checkpoint) else { return };
+    let Some(folder) =
+        step.session.folder().filter(|_| asked.about == CheckpointSubject::Trust && choice == answers::TRUST)
+    else {
+        return;
+    };
+    let new = Rule::instructions(folder, files.iter().map(|file| (file.path.as_str(), file.hash.as_str())));
+    let request = asked.request.clone();
+    replace(step, &request, new);
+    if !files.is_empty() {
+        let names: Vec<String> = files.iter().map(|file| visible(&file.path)).collect();
+        let text = format!("Accepted as instructions: {}. You are asked again when they change.", names.join(", "));
+        step.emit(Some(&request), BannerFact { level: Level::Info, text });
+    }
+}
+
+/// Reads the instructions that were not read when the request began, because the folder was not trusted then.
+pub(super) fn load(step: &mut Transition<'_>) {
+    let Some(active) = step.session.active() else { return };
+    let (request, instructions) = (active.request.id.clone(), named(active));
+    step.request(Effect::Load { request, files: Vec::new(), marked: Vec::new(), urls: Vec::new(), instructions });
+}
+
 /// A person has accepted instructions: what they had accepted before does not count any more.
-pub(super) fn accepted(step: &mut Transition<'_>, request: &RequestId, new: &Rule) {
-    let old: Vec<Rule> = rules(step.session).filter(|rule| *rule != new).cloned().collect();
+pub(super) fn replace(step: &mut Transition<'_>, request: &RequestId, new: Option<Rule>) {
+    let old: Vec<Rule> = rules(step.session).filter(|rule| Some(*rule) != new.as_ref()).cloned().collect();
     for rule in old {
         step.emit(Some(request), RuleFact::Removed { rule });
+    }
+    if let Some(rule) = new.filter(|new| !step.session.rules().contains(new)) {
+        step.emit(Some(request), RuleFact::Added { rule });
     }
 }
 
@@ -98,24 +132,19 @@ pub(super) fn approved(step: &mut Transition<'_>, request: &RequestId, writes: &
         return;
     };
     let named = named(active);
-    let is_one = |write: &&FileWrite| named.contains(&write.path);
-    let Some(old) = rules(step.session).next().filter(|_| writes.iter().any(|write| is_one(&write))) else { return };
-    let mut entries: Vec<String> = old.pattern.split(", ").filter(|entry| *entry != NONE).map(str::to_owned).collect();
-    for write in writes.iter().filter(is_one) {
-        let start = format!("{}@", write.path);
-        entries.retain(|entry| !entry.starts_with(&start));
-        entries.extend(write.after.as_ref().map(|after| entry(&write.path, &after.hash)));
-    }
-    let new = rule(step.session, &entries);
-    accepted(step, request, &new);
-    step.emit(Some(request), RuleFact::Added { rule: new });
+    let written: Vec<&FileWrite> = writes.iter().filter(|write| named.contains(&write.path)).collect();
+    let Some(folder) = step.session.folder().filter(|_| !written.is_empty()) else { return };
+    let is_other = |entry: &&str| !written.iter().any(|write| entry.starts_with(&Rule::instruction(&write.path, "")));
+    let old = rules(step.session).flat_map(|rule| rule.pattern.split(", "));
+    let kept = old.filter(is_other).filter_map(|entry| entry.rsplit_once('@'));
+    let new = written.iter().filter_map(|write| Some((write.path.as_str(), write.after.as_ref()?.hash.as_str())));
+    let rule = Rule::instructions(folder, kept.chain(new));
+    replace(step, request, rule);
 }
 
-/// Files of the folder that are read as instructions: the usual ones, then those that the settings name. A secret is
-/// never sent because a setting says so.
+/// Files of the folder that are read as instructions.
 pub(super) fn named(active: &RunningRequest) -> Vec<String> {
-    let named = active.request.settings.context.files.iter().filter(|path| !sensitive_paths::has_secret(path));
-    sensitive_paths::INSTRUCTIONS.into_iter().map(str::to_owned).chain(named.cloned()).collect()
+    sensitive_paths::instruction_files(&active.request.settings.context.files)
 }
 
 /// The instructions as one text. The one file is often a copy of the other, or a link to it.
@@ -131,29 +160,9 @@ pub(super) fn joined(files: &[InstructionFile]) -> Option<String> {
     (!texts.is_empty()).then(|| texts.join("\n\n"))
 }
 
-/// What a rule says where there are no instructions.
-const NONE: &str = "none";
-
-fn entry(path: &str, hash: &str) -> String {
-    format!("{path}@{}", &hash[..hash.floor_char_boundary(HASH)])
-}
-
-fn entries<'a>(files: impl IntoIterator<Item = &'a InstructionFile>) -> Vec<String> {
-    files.into_iter().map(|file| entry(&file.path, &file.hash)).collect()
-}
-
-fn names(files: &[InstructionFile]) -> String {
-    files.iter().map(|file| visible(&file.path)).collect::<Vec<_>>().join(", ")
-}
-
-fn rule(session: &Session, entries: &[String]) -> Rule {
-    let pattern = if entries.is_empty() { NONE.to_owned() } else { entries.join(", ") };
-    Rule {
-        verdict: RuleVerdict::Allow,
-        tool: Rule::INSTRUCTIONS.into(),
-        pattern,
-        folder: session.folder().map(str::to_owned),
-    }
+/// The rule that accepts all of these.
+fn rule(session: &Session, files: &[InstructionFile]) -> Option<Rule> {
+    Rule::instructions(session.folder()?, files.iter().map(|file| (file.path.as_str(), file.hash.as_str())))
 }
 
 /// The rules that say which instructions of the folder are accepted.

@@ -35,7 +35,7 @@ use trimtab_vocab::{
 };
 
 use crate::flow::{self, conversation};
-use crate::record::{Phase, RunningRequest};
+use crate::record::{Phase, RunningRequest, Session};
 use crate::step::Transition;
 use crate::{
     Effect, Input, Interrupted, Partial, assistant, handoff, history, intake, memory, permit, pictures, route,
@@ -157,7 +157,9 @@ pub(crate) struct LoadedContext {
 
 /// What the request names was read.
 pub(crate) fn loaded(step: &mut Transition<'_>, request: &RequestId, loaded: LoadedContext, absent: &[AbsentFile]) {
-    if active(step, request).is_none_or(|active| active.phase != Phase::Loading) {
+    let Some(active) = active(step, request) else { return };
+    let is_midway = awaits_instructions(step.session);
+    if active.phase != Phase::Loading && !is_midway {
         return;
     }
     let LoadedContext { files, missing, instructions, instruction_files } = loaded;
@@ -177,7 +179,18 @@ pub(crate) fn loaded(step: &mut Transition<'_>, request: &RequestId, loaded: Loa
         let label = format!("📂 Loaded {count} file{}", if count == 1 { "" } else { "s" });
         step.emit(Some(request), StageFact { stage: Stage::Intake, label });
     }
-    next(step);
+    match is_midway {
+        true => answers::instructed(step),
+        false => next(step),
+    }
+}
+
+/// Whether the tools of a request go on once the instructions of a folder that was trusted meanwhile are read.
+fn awaits_instructions(session: &Session) -> bool {
+    session.active().is_some_and(|active| match &active.phase {
+        Phase::Waiting { checkpoint } => active.is_uninstructed && session.checkpoint(checkpoint).is_none(),
+        phase => active.is_uninstructed && *phase == Phase::Admitting,
+    })
 }
 
 /// What the person named with an `@` and the model will not see: a line each. The words themselves are sent as they are.
@@ -462,6 +475,8 @@ pub(crate) fn woke(step: &mut Transition<'_>, interrupted: Vec<Interrupted>) {
             }
         }
         Phase::BackingOff { .. } => back_off(step),
+        // The instructions of the folder were being read.
+        Phase::Waiting { .. } if awaits_instructions(step.session) => answers::go_on(step),
         // A person is still to answer, or the call is this owner's own.
         Phase::Waiting { .. } | Phase::Calling { .. } | Phase::Replied => {}
     }

@@ -380,7 +380,6 @@ impl Profile {
             fast_facts: self.roles.fast.as_ref().map(|model| self.catalog.facts(model)),
             apply_files: self.hands.files,
             confirm_deletes: self.hands.confirm_deletes,
-            apply_commands: self.hands.commands,
             dialog: self.hands.dialog,
             command_timeout_s: self.hands.timeout_s,
             command_timeouts: self.hands.timeouts.clone(),
@@ -409,6 +408,7 @@ impl Profile {
             commands_denied: self.hands.deny.clone(),
             plain_prefix: self.hands.plain_prefix,
             remember_deletes: self.hands.remember_deletes,
+            apply_commands: self.hands.commands,
             sandbox: self.hands.sandbox,
             machine: Machine { ports: self.own_ports(), ..self.hands.machine.clone() },
             ..RunSettings::default()

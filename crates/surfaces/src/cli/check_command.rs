@@ -1,4 +1,4 @@
-//! `trimtab check-command`: what the policy would do with a command.
+//! `trimtab check-command`: what a session with the present settings would do with a command.
 
 use std::path::PathBuf;
 
@@ -10,7 +10,7 @@ use trimtab_vocab::Problem;
 
 const EXAMPLES: &str = "\
 Examples:
-  trimtab check-command \"git status && rm -rf build\"    auto (runs without a question), ask or deny, and why";
+  trimtab check-command \"git status && rm -rf build\"    auto (runs without a question), ask, or deny, and why";
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
@@ -18,7 +18,7 @@ pub(super) struct CheckCommand {
     /// The command line; several words after `--` are one command
     #[arg(required = true, num_args = 1.., allow_hyphen_values = true)]
     command: Vec<String>,
-    /// Allow commands that begin with PREFIX; replaces the list in force
+    /// Check as if your only rule allowed commands that begin with PREFIX
     #[arg(long, value_name = "PREFIX")]
     allow: Vec<String>,
     /// Judge it for this folder instead of the current one

@@ -66,7 +66,7 @@ const TOOLS: [&str; 7] =
 
 impl RulesArgs {
     pub(super) async fn execute(self) -> Result<CliOutcome, Problem> {
-        let (_, client) = place::open(&[])?;
+        let (profile, client) = place::open(&[])?;
         let client = client.on("cli");
         match self.command.unwrap_or(RulesCommand::List { json: false }) {
             RulesCommand::List { json } => {
@@ -95,6 +95,9 @@ impl RulesArgs {
                 let rule = Rule { verdict, tool, pattern, folder };
                 client.change_rule(&rule, true).await?;
                 print(&format!("From now on: {rule}.\n"))?;
+                if let Some(note) = trimtab_host::unanswered_by(&profile, &rule) {
+                    print(&format!("{note}\n"))?;
+                }
             }
             RulesCommand::Remove { number } => {
                 let rules = client.rules().await?;
@@ -131,7 +134,7 @@ pub(super) struct TrustArgs {
 impl TrustArgs {
     pub(super) async fn execute(self) -> Result<CliOutcome, Problem> {
         let folder = place::folder(self.folder.as_deref())?;
-        let (_, client) = place::open(&[])?;
+        let (profile, client) = place::open(&[])?;
         let client = client.on("cli");
         let is_broad = client.is_broad(&folder);
         let confirmed = self.confirm.map(|path| place::folder(Some(&path))).transpose()?;
@@ -139,24 +142,19 @@ impl TrustArgs {
             let problem = Problem::new(ProblemKind::Usage, format!("{folder} is not trusted: {BROAD}."));
             return Err(problem.hint(broad_hint(&folder)));
         }
-        let rule = if is_broad { Rule::trust_broad(folder.clone()) } else { Rule::trust(folder.clone()) };
-        client.change_rule(&rule, !self.remove).await?;
-        if self.remove {
-            // What was accepted together with it is asked about again, should it be trusted again.
-            let with_it = |rule: &&Rule| {
-                matches!(rule.tool.as_str(), Rule::TRUST | Rule::INSTRUCTIONS)
-                    && rule.folder.as_deref() == Some(folder.as_str())
-            };
-            for rule in client.rules().await?.iter().filter(with_it) {
-                client.change_rule(rule, false).await?;
-            }
-        }
         // A name with line ends must not say something on a line of its own.
-        let folder = folder.replace(['\n', '\r'], "\u{23ce}");
-        let said = match self.remove {
-            false => format!("{folder} is trusted: its files may be read, changed and sent to the model.\n"),
-            true => format!("{folder} is no longer trusted.\n"),
-        };
+        let shown = folder.replace(['\n', '\r'], "\u{23ce}");
+        if self.remove {
+            client.distrust(&folder).await?;
+            print(&format!("{shown} is no longer trusted.\n"))?;
+            return Ok(CliOutcome::Done);
+        }
+        let instructions = client.trust(&profile, &folder).await?;
+        let mut said = format!("{shown} is trusted: its files may be read, changed and sent to the model.\n");
+        if !instructions.is_empty() {
+            let names = instructions.join(", ").replace(['\n', '\r'], "\u{23ce}");
+            said.push_str(&format!("Accepted as instructions: {names}. You are asked again when they change.\n"));
+        }
         print(&said)?;
         Ok(CliOutcome::Done)
     }

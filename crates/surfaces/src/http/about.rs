@@ -23,7 +23,7 @@ pub(super) fn routes(api: Api) -> Api {
             json!({"folder": "/home/me/project", "settings": [{"setting": "limits.steps", "value": "25", "origin": "default"}]}),
         );
     let pills = RouteOperation::new("get", "listPills", "about", "The workflows that can be called by name")
-        .query::<Where>()
+        .query::<FolderQuery>()
         .gives::<PillList>(
             StatusCode::OK,
             "The pills of the person, and those of the folder if it is trusted.",
@@ -70,7 +70,7 @@ async fn settings_in_force(State(server): State<Shared>) -> Json<Settings> {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Where {
+struct FolderQuery {
     /// The folder of the session; without it, the server's own.
     folder: Option<String>,
 }
@@ -78,11 +78,11 @@ struct Where {
 #[derive(Debug, Serialize, JsonSchema)]
 struct PillList {
     /// The pills.
-    pills: Vec<KnownPill>,
+    pills: Vec<PillInfo>,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-struct KnownPill {
+struct PillInfo {
     /// What it is called by, without the `/`.
     name: String,
     /// What it is for.
@@ -93,12 +93,12 @@ struct KnownPill {
 
 async fn known_pills(
     State(server): State<Shared>,
-    QueryArgs(wanted): QueryArgs<Where>,
+    QueryArgs(wanted): QueryArgs<FolderQuery>,
 ) -> Result<Json<PillList>, Failure> {
     let folder = wanted.folder.as_deref().unwrap_or(&server.folder);
     let trusted = server.profile.trusts(folder) || server.client.trusts(folder).await?;
     let pills = Pills::load(&server.profile, trusted.then_some(folder));
-    let known = pills.list().map(|(name, known)| KnownPill {
+    let known = pills.list().map(|(name, known)| PillInfo {
         name,
         description: known.definition.description.clone(),
         arguments: known.definition.arguments.clone(),

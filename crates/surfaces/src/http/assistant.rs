@@ -20,7 +20,7 @@ use trimtab_vocab::{Ask, Mode, Prior, Problem, RequestId, Said, Via};
 
 use super::Shared;
 use super::access::Authenticated;
-use super::assistant_stream::{MessageEnd, Reply, StreamPiece, Translator};
+use super::assistant_stream::{AssistantReply, MessageEnd, StreamPiece, Translator};
 use super::events::{Slot, beating};
 use super::extract::RawBody;
 use super::failure::Failure;
@@ -32,7 +32,7 @@ const TURNS: usize = 50;
 pub(super) fn routes(api: Api) -> Api {
     let message = RouteOperation::new("post", "assistantMessage", "assistant", "Ask the assistant about your tasks")
         .takes::<MessageBody>(json!({"message": "Mark everything today as done", "transcript": [], "options": {"mode": "auto"}}))
-        .gives::<Reply>(
+        .gives::<AssistantReply>(
             StatusCode::OK,
             "The answer with the operations that are proposed, or a question.",
             json!({"text": "Both of today's tasks will be done.", "operations": [{"op": {"op": "complete", "id": 1}, "errors": []}]}),
@@ -65,7 +65,7 @@ pub(super) fn routes(api: Api) -> Api {
         "Ask the assistant what is too long for an address, and follow it by name",
     )
     .takes::<MessageBody>(json!({"message": "Mark everything today as done", "options": {"mode": "auto"}}))
-    .gives::<StartedMessage>(
+    .gives::<FollowedMessage>(
         StatusCode::ACCEPTED,
         "It is taken in; GET /api/assistant/message/stream?job=… tells what becomes of it.",
         json!({"job": "r01kabcdefghjkmnq"}),
@@ -173,13 +173,13 @@ fn failed(detail: &str) -> Response {
 }
 
 /// A message as it is meant.
-struct Message {
+struct AssistantMessage {
     text: String,
     mode: Mode,
     ask: Ask,
 }
 
-impl Message {
+impl AssistantMessage {
     fn new(text: &str, mode: &str, transcript: Vec<Said>, clarify: Option<Prior>, via: Via) -> Self {
         let mode = match mode.trim().to_lowercase().as_str() {
             "auto" => Mode::Auto,
@@ -208,14 +208,14 @@ fn prior(value: Option<&Value>) -> Option<Prior> {
     Prior::deserialize(value.filter(|value| value.is_object())?).ok()
 }
 
-fn posted(body: &[u8]) -> Option<Message> {
+fn posted(body: &[u8]) -> Option<AssistantMessage> {
     let mut body: Value = serde_json::from_slice(body).ok()?;
     let transcript = turns(body.get_mut("transcript").map(Value::take));
     let text = body.get("message")?.as_str().filter(|text| !text.trim().is_empty())?;
     let options = body.get("options");
     let mode = options.and_then(|options| options.get("mode")?.as_str()).unwrap_or("plan");
     let clarify = prior(options.and_then(|options| options.get("clarify")));
-    Some(Message::new(text, mode, transcript, clarify, Via::Post))
+    Some(AssistantMessage::new(text, mode, transcript, clarify, Via::Post))
 }
 
 /// What an address says: names may come more than once.
@@ -225,7 +225,7 @@ fn given<'a>(query: &'a QueryPairs, name: &str) -> Option<&'a str> {
     query.iter().rev().find(|(other, _)| other == name).map(|(_, value)| value.as_str())
 }
 
-fn streamed(query: &QueryPairs) -> Option<Message> {
+fn streamed(query: &QueryPairs) -> Option<AssistantMessage> {
     let text = given(query, "message").filter(|text| !text.trim().is_empty())?;
     let json = |text: &str| serde_json::from_str::<Value>(text).ok();
     // A list in one text, or one turn in each of several.
@@ -237,10 +237,10 @@ fn streamed(query: &QueryPairs) -> Option<Message> {
     let transcript = turns(Some(said.collect()));
     let clarify = given(query, "clarify").and_then(json);
     let mode = given(query, "mode").unwrap_or("plan");
-    Some(Message::new(text, mode, transcript, prior(clarify.as_ref()), Via::Sse))
+    Some(AssistantMessage::new(text, mode, transcript, prior(clarify.as_ref()), Via::Sse))
 }
 
-async fn ask(server: &Shared, message: Message) -> Result<(Sent, SessionWatch), Problem> {
+async fn ask(server: &Shared, message: AssistantMessage) -> Result<(Sent, SessionWatch), Problem> {
     let mut profile = server.profile.clone();
     if profile.model.is_none() {
         profile.model = trimtab_host::local_model(&profile).await;
@@ -248,7 +248,7 @@ async fn ask(server: &Shared, message: Message) -> Result<(Sent, SessionWatch), 
     let mut settings = profile.run_settings()?;
     // Nobody is waited for: a question ends the request, and the answer is a message of its own.
     settings.attended = false;
-    let Message { text, mode, ask } = message;
+    let AssistantMessage { text, mode, ask } = message;
     let sent = server.client.ask(TaskQuestion { text, mode, ask, settings }).await?;
     let watch = server.client.watch(&sent.session, 0);
     Ok((sent, watch))
@@ -278,7 +278,7 @@ async fn message_posted(State(server): State<Shared>, RawBody(body): RawBody) ->
 
 /// A message that was taken in, to be followed by its name.
 #[derive(Debug, Serialize, JsonSchema)]
-struct StartedMessage {
+struct FollowedMessage {
     /// `job` of the stream that tells what becomes of it.
     job: RequestId,
 }
@@ -286,7 +286,7 @@ struct StartedMessage {
 async fn message_begun(State(server): State<Shared>, RawBody(body): RawBody) -> Response {
     let Some(message) = posted(&body) else { return invalid() };
     match ask(&server, message).await {
-        Ok((Sent { request, .. }, _)) => (StatusCode::ACCEPTED, Json(StartedMessage { job: request })).into_response(),
+        Ok((Sent { request, .. }, _)) => (StatusCode::ACCEPTED, Json(FollowedMessage { job: request })).into_response(),
         Err(problem) => failed(&problem.message),
     }
 }

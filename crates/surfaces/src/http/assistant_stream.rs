@@ -15,7 +15,7 @@ const PLANNING: &str = "Planning…";
 /// An answer, or a question.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 #[serde(untagged)]
-pub(super) enum Reply {
+pub(super) enum AssistantReply {
     /// A person has to say which tasks are meant.
     #[serde(rename_all = "camelCase")]
     Question {
@@ -129,7 +129,7 @@ pub(super) enum MessageEnd {
 #[derive(Debug, Default)]
 pub(super) struct Translator {
     operations: Vec<Annotation>,
-    pub(super) reply: Reply,
+    pub(super) reply: AssistantReply,
     pub(super) end: Option<MessageEnd>,
     pub(super) over: bool,
 }
@@ -147,7 +147,7 @@ impl Translator {
             }
             Fact::Checkpoint(CheckpointFact::Opened { kind: CheckpointKind::Clarification, title, body, .. }) => {
                 let clarify = clarify(title, body);
-                self.reply = Reply::Question { requires_clarification: true, clarify: clarify.clone() };
+                self.reply = AssistantReply::Question { requires_clarification: true, clarify: clarify.clone() };
                 vec![StreamPiece::Clarify(clarify)]
             }
             Fact::Proposal(ProposalFact::Opened { kind: ProposalKind::Tasks, operations, version, .. }) => {
@@ -159,7 +159,7 @@ impl Translator {
             }
             Fact::Answer(AnswerFact { answer }) => {
                 let (text, operations) = (answer.summary.clone(), self.operations.clone());
-                self.reply = Reply::Answer { text: text.clone(), operations: operations.clone() };
+                self.reply = AssistantReply::Answer { text: text.clone(), operations: operations.clone() };
                 vec![StreamPiece::Summary { text: text.clone() }, StreamPiece::Result { text, operations }]
             }
             Fact::Request(RequestFact::Finished { status, error, .. }) => {
@@ -167,7 +167,7 @@ impl Translator {
                     error.as_ref().map_or_else(|| "The request came to no end.".into(), |error| error.message.clone());
                 self.end = Some(match status {
                     Status::Completed => MessageEnd::Done,
-                    Status::NeedsUser if matches!(self.reply, Reply::Question { .. }) => MessageEnd::Done,
+                    Status::NeedsUser if matches!(self.reply, AssistantReply::Question { .. }) => MessageEnd::Done,
                     Status::Cancelled => MessageEnd::Replaced,
                     Status::Limit => MessageEnd::Failed("The budget of the session is used up.".into()),
                     Status::Failed | Status::NeedsUser => MessageEnd::Failed(why),

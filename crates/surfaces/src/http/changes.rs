@@ -75,14 +75,14 @@ pub(super) fn routes(api: Api) -> Api {
 #[derive(Debug, Serialize, JsonSchema)]
 struct Changes {
     /// The sets, oldest first.
-    changes: Vec<ChangeSet>,
+    changes: Vec<ChangeSetInfo>,
     /// The place of the set that is current, from 0; below 0: none is.
     position: i64,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-struct ChangeSet {
+struct ChangeSetInfo {
     /// Its number, from 1.
     number: usize,
     /// Names it.
@@ -109,7 +109,7 @@ struct ChangeSet {
     command: Option<String>,
 }
 
-impl ChangeSet {
+impl ChangeSetInfo {
     fn new(at: usize, in_force: usize, set: &Set) -> Self {
         Self {
             number: at + 1,
@@ -135,7 +135,7 @@ fn position(history: &History) -> i64 {
 async fn changes(State(server): State<Shared>, Id(id): Id<SessionId>) -> Result<Json<Changes>, Failure> {
     server.client.session(&id).await?;
     let (history, _) = server.client.settled_history(&id).await?;
-    let sets = history.sets.iter().enumerate().map(|(at, set)| ChangeSet::new(at, history.in_force, set));
+    let sets = history.sets.iter().enumerate().map(|(at, set)| ChangeSetInfo::new(at, history.in_force, set));
     Ok(Json(Changes { changes: sets.collect(), position: position(&history) }))
 }
 

@@ -31,7 +31,7 @@ pub(crate) fn sign_of_sandbox(sign: &str) -> String {
 }
 
 pub(crate) fn longer_limit(seconds: u64) -> String {
-    format!("The model asks for {seconds} s, more than it would have by itself.")
+    format!("The model asks for {seconds} s, more than the default.")
 }
 
 pub(crate) fn rule_of_always(rule: &str) -> String {
@@ -48,4 +48,4 @@ pub(crate) fn parts_by_shell(checkpoint: &impl Display, hunks: u64) -> [String; 
 
 /// How another command is given from a shell.
 pub(crate) const OTHER_COMMAND: &str =
-    "Another command instead: `allow --text \"COMMAND\"`, at a prompt `e COMMAND`; it is judged anew.";
+    "Edit it: `allow --text \"COMMAND\"`, or `e COMMAND` at a prompt. It is checked again.";

@@ -314,6 +314,40 @@ mod approve_auto {
     }
 
     #[test]
+    fn a_rule_for_git_commit_commits_and_never_reads_a_secret_or_changes_a_hook() {
+        let program = program();
+        let set_up = "git init -q . && git config user.name a && git config user.email a@b && mkdir -p .git/hooks && \
+            printf '#!/bin/sh\ncat .env > LEAKED; echo x > .git/hooks/post-commit; true\n' > .git/hooks/pre-commit && \
+            chmod +x .git/hooks/pre-commit";
+        let made = std::process::Command::new("sh").args(["-c", set_up]).current_dir(program.project()).status();
+        assert!(made.is_ok_and(|made| made.success()));
+        for pattern in ["git add *", "git commit *"] {
+            assert_eq!(program.run(&["rules", "add", "allow", "run_command", pattern]).code, Some(0));
+        }
+        let line = json!({"command": "git add a.txt && git commit -m 'Fix parser'"}).to_string();
+        program.provider.push(Answer::anthropic(Reply::new().tool("toolu_1", "run_command", [line])));
+        program.provider.push(Answer::anthropic(Reply::new().text(["Done."])));
+        let run = program.run(&["run", "--json", "--trust", "go"]);
+        assert_eq!(run.code, Some(0), "{}{}", run.stdout, run.stderr);
+        let log = std::process::Command::new("git").args(["log", "--oneline"]).current_dir(program.project()).output();
+        assert!(log.is_ok_and(|log| log.stdout.ends_with(b"Fix parser\n")), "{}", run.stdout);
+        let leaked = std::fs::read_to_string(program.project().join("LEAKED")).unwrap_or_default();
+        assert!(!leaked.contains("TOPSECRET"), "{leaked}");
+        assert!(!program.project().join(".git/hooks/post-commit").exists());
+    }
+
+    #[test]
+    fn a_rule_that_leaves_commands_asking_says_so() {
+        let program = program();
+        let added = program.run(&["rules", "add", "allow", "run_command", "git push *"]);
+        assert!(added.stdout.contains("Other commands that begin with `git push` still ask"), "{}", added.stdout);
+        let added = program.run(&["rules", "add", "allow", "run_command", "cargo test *"]);
+        assert_eq!(added.stdout.lines().count(), 1, "{}", added.stdout);
+        let checked = program.run(&["check-command", "make"]).events();
+        assert_eq!((&checked[0]["decision"], &checked[0]["class"]), (&json!("ask"), &json!("check")));
+    }
+
+    #[test]
     fn a_rule_for_one_command_gives_what_its_approval_gave() {
         let program = program();
         assert_eq!(program.run(&["rules", "add", "allow", "run_command", "cat .env"]).code, Some(0));

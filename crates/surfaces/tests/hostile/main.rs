@@ -12,6 +12,8 @@ mod lines;
 mod loss;
 mod page;
 mod planted;
+mod read_class;
 mod repositories;
+mod secrets;
 mod shown;
 mod trail;

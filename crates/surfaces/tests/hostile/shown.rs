@@ -145,16 +145,18 @@ fn a_command_is_never_allowed_before_its_end_was_on_the_screen() {
         terminal.press("y");
         std::thread::sleep(Duration::from_millis(300));
         assert!(program.project().join("victim").exists(), "{}", terminal.screen());
+        // On a small screen, what follows the command may fill the last page.
+        let mut was_shown = false;
         for _ in 0..100 {
             let screen = terminal.settled();
+            was_shown |= screen.contains("$ rm -rf victim");
+            assert!(screen.contains("Asked because"), "{screen}");
             if screen.contains("… end of") {
                 break;
             }
-            assert!(screen.contains("Asked because"), "{screen}");
             terminal.press(" ");
         }
-        let read = terminal.settled();
-        assert!(read.contains("$ rm -rf victim") && read.contains("Asked because"), "{read}");
+        assert!(was_shown, "{}", terminal.screen());
         terminal.press("1");
         terminal.wait_for("It ran.");
     }

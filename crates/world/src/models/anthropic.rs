@@ -173,7 +173,7 @@ enum AnthropicBlock<'a> {
         text: &'a str,
     },
     Image {
-        source: ImageSource<'a>,
+        source: AnthropicImageSource<'a>,
     },
     Thinking {
         thinking: &'a str,
@@ -196,7 +196,7 @@ enum AnthropicBlock<'a> {
 }
 
 #[derive(Serialize)]
-struct ImageSource<'a> {
+struct AnthropicImageSource<'a> {
     r#type: &'static str,
     media_type: &'a str,
     data: &'a str,
@@ -415,7 +415,7 @@ fn block<'a>(role: Role, part: &'a Part, images: &'a BTreeMap<RefKey, Arc<str>>)
         // A model cannot be shown as the one who showed a picture.
         Part::Image { .. } if role == Role::Assistant => return None,
         Part::Image { image, media_type } => match images.get(image) {
-            Some(data) => AnthropicBlock::Image { source: ImageSource { r#type: "base64", media_type, data } },
+            Some(data) => AnthropicBlock::Image { source: AnthropicImageSource { r#type: "base64", media_type, data } },
             None => AnthropicBlock::Text { text: "[image missing]" },
         },
         Part::ToolUse(call) => AnthropicBlock::ToolUse {
@@ -503,7 +503,6 @@ enum StartedBlock {
 
 #[derive(Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-#[expect(clippy::enum_variant_names, reason = "the names are the wire's")]
 enum AnthropicDelta {
     TextDelta {
         text: String,

@@ -136,11 +136,24 @@ pub(super) fn secrets(home: &Path) -> Vec<PathBuf> {
     SECRETS.iter().map(|name| home.join(name)).collect()
 }
 
+/// The third argument of a fence whose supervisor has entered namespaces.
+pub(super) const APART: &str = "apart";
+
+/// Where a path leads to. Most of those that are asked for are not there, which one call tells; to follow a path takes
+/// one for each part.
+pub(super) fn real(path: &Path) -> Option<PathBuf> {
+    path.symlink_metadata().ok()?;
+    path.canonicalize().ok()
+}
+
 /// The whole life of a fence.
 pub(super) fn main() -> ExitCode {
     // What is said after the command has taken over standard output must go another way.
     let Ok(voice) = std::io::stdout().as_fd().try_clone_to_owned() else { return ExitCode::FAILURE };
     let mut voice = std::fs::File::from(voice);
+    // The order comes when the supervisor has looked at the folder; what does not depend on it is done until then.
+    let is_apart = std::env::args_os().nth(3).is_some_and(|argument| argument == APART);
+    let apart = is_apart.then(system::step_apart);
     let mut text = Vec::new();
     let order: RunOrder = match std::io::stdin().read_to_end(&mut text).map(|_| serde_json::from_slice(&text)) {
         Ok(Ok(order)) => order,
@@ -151,7 +164,7 @@ pub(super) fn main() -> ExitCode {
         line.push(b'\n');
         let _ = voice.write_all(&line);
     };
-    let fences = match system::shut_in(&order) {
+    let fences = match system::shut_in(&order, apart) {
         FenceReport::Fenced(fences) => fences,
         ready => {
             say(&ready);
@@ -191,6 +204,10 @@ pub(super) fn main() -> ExitCode {
             Ok(child) => {
                 say(&FenceReport::Running);
                 drop(command);
+                if !order.terminal {
+                    // It shall end with the last process of the command, not with this one.
+                    super::supervise::release_output();
+                }
                 say(&init::attend(&child));
                 return ExitCode::SUCCESS;
             }

@@ -24,6 +24,7 @@ mod environment;
 mod fence;
 mod group;
 mod inherited_fds;
+mod listings;
 mod proof;
 mod protect;
 mod repository;
@@ -38,6 +39,7 @@ use trimtab_vocab::Sandbox;
 
 pub use collect::Collected;
 pub use group::group;
+pub use listings::ListingCache;
 pub use proof::{Proof, prove};
 pub use run::{CommandLimits, CommandOutcome, CommandReport, SandboxSetup, probe, run};
 pub use wire::{Fence, Fences};

@@ -1,7 +1,7 @@
 //! What a command must not write in a folder that it may write, and what an automatic one must not read there.
 //!
-//! Before the run the supervisor looks for all of it (`scan.rs`, `repository.rs`), and the fence mounts it as the marks
-//! say. A path can be made read-only only if there is one. So where `.git`, `.trimtab`, or the hooks or settings of a
+//! Before the run the host looks for all of it (`scan.rs`), the supervisor follows what it has found (`repository.rs`),
+//! and the fence mounts it as the marks say. A path can be made read-only only if there is one. So where `.git`, `.trimtab`, or the hooks or settings of a
 //! repository are missing, the supervisor puts an empty placeholder for as long as the command runs; otherwise a command
 //! could make a `.git` of its own, with hooks. Several commands may share a placeholder. Each holds a lock on it, and
 //! the last one removes it. A placeholder is empty and has the sticky bit.
@@ -22,7 +22,7 @@ use trimtab_vocab::{ControlFile, Sandbox};
 
 use super::repository;
 use super::scan::{FolderScan, ScanTarget, holds_credential, scan};
-use super::wire::RunOrder;
+use super::wire::{RunOrder, ScannedFolder};
 use crate::git_config::Repositories;
 
 const STICKY: u32 = 0o1000;
@@ -104,6 +104,7 @@ struct ProtectedPaths {
     missing: Vec<PathBuf>,
     links: Vec<(PathBuf, PathBuf)>,
     others: Vec<(PathBuf, Vec<ChangeStamp>)>,
+    repositories: Option<BTreeSet<PathBuf>>,
     trouble: Option<String>,
 }
 
@@ -121,11 +122,9 @@ impl Protected {
             others: Vec::new(),
         };
         let is_off = order.sandbox == Sandbox::Off;
-        if order.probe || !(order.writes_folder() || order.automatic.is_some() || is_off) {
-            return protected;
-        }
-        let wanted = if order.writes_folder() || is_off { ScanTarget::All } else { ScanTarget::Secrets };
-        let scan = scan(&order.folder, wanted);
+        let scanned = order.scanned.take();
+        let Some(wanted) = order.wanted() else { return protected };
+        let scan = usable(scanned, &order.folder).unwrap_or_else(|| scan(&order.folder, wanted));
         let mut found = ProtectedPaths { trouble: scan.cut.clone(), ..ProtectedPaths::default() };
         if order.writes_folder() {
             protected.put_placeholders(order, &scan);
@@ -139,14 +138,17 @@ impl Protected {
             protected.before = found.watched.iter().map(|path| stamp(path)).collect();
             return Self { watched: found.watched, ..protected };
         }
-        if order.automatic.is_some() && order.writes_folder() {
+        if order.is_scanned_afterwards() {
             protected.known = Some(made_of(&scan));
         }
         found.read_only.extend(order.read_only.iter().cloned());
         order.marks = marks(&order.folder, &found.read_only);
         if order.automatic.is_some() {
             // Git itself needs its settings; whatever else runs can do without those that hold a credential.
-            let repositories = if order.plain_git { BTreeSet::new() } else { repositories(&order.folder, &scan) };
+            let repositories = match order.plain_git {
+                true => BTreeSet::new(),
+                false => found.repositories.take().unwrap_or_else(|| repositories(&order.folder, &scan)),
+            };
             let settings = repositories.iter().flat_map(|of| ["config", "config.worktree"].map(|name| of.join(name)));
             let settings = settings.filter(|settings| holds_credential(settings));
             order.marks.extend(scan.secrets.iter().cloned().chain(settings).map(MountMark::Absent));
@@ -176,8 +178,8 @@ impl Protected {
         }
     }
 
-    /// Undoes what could not be prevented, and removes the placeholders that no other run needs.
-    pub(super) fn finish(self) -> Aftermath {
+    /// Undoes what could not be prevented. `scanned` is what the host has found in the folder after the command.
+    pub(super) fn finish(&self, scanned: Option<ScannedFolder>) -> Aftermath {
         let mut aftermath = Aftermath::default();
         let shown = |path: &Path| path.strip_prefix(&self.folder).unwrap_or(path).display().to_string();
         for (path, before) in self.watched.iter().zip(&self.before) {
@@ -187,7 +189,7 @@ impl Protected {
         }
         let mut made: BTreeSet<PathBuf> = self.missing.iter().filter(|path| is_made(path)).cloned().collect();
         if let Some(known) = &self.known {
-            let scan = scan(&self.folder, ScanTarget::All);
+            let scan = usable(scanned, &self.folder).unwrap_or_else(|| scan(&self.folder, ScanTarget::Control));
             made.extend(made_of(&scan).difference(known).filter(|path| is_made(path)).cloned());
             aftermath.touched.extend(scan.cut.map(|why| format!("perhaps others ({why})")));
         }
@@ -204,11 +206,15 @@ impl Protected {
                 let _ = std::os::unix::fs::symlink(target, link);
             }
         }
-        self.remove_placeholders();
         aftermath
     }
 
-    fn remove_placeholders(&self) {
+    pub(super) fn has_placeholders(&self) -> bool {
+        !self.placeholders.is_empty()
+    }
+
+    /// Removes the placeholders that no other run needs.
+    pub(super) fn remove_placeholders(self) {
         for (path, kind, lock) in self.placeholders.iter().rev() {
             // Removing it would unmount it from under another run. The directory must still be empty, and
             // so must the file, or someone has made it theirs.
@@ -288,6 +294,7 @@ impl ProtectedPaths {
             }
         }
         self.watched.extend(self.read_only.iter().filter(|_| !is_automatic).cloned());
+        self.repositories = Some(repositories);
     }
 
     fn add(&mut self, folder: &Path, path: &Path, is_automatic: bool) {
@@ -337,6 +344,11 @@ impl ProtectedPaths {
         let shown = path.strip_prefix(folder).unwrap_or(path).display();
         self.trouble.get_or_insert_with(|| format!("{shown} {why}"));
     }
+}
+
+/// A scan by the host, if it is one of this folder.
+fn usable(scanned: Option<ScannedFolder>, folder: &Path) -> Option<FolderScan> {
+    scanned.filter(|scanned| scanned.folder == folder).map(|scanned| scanned.scan)
 }
 
 /// The repositories of a scan, and those that they lead to.

@@ -7,14 +7,18 @@ use std::pin::{Pin, pin};
 use std::process::Stdio;
 use std::time::Duration;
 
+use serde::Serialize;
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
+use tokio::process::ChildStdin;
 use tokio::sync::mpsc;
 use trimtab_vocab::{CommandPlan, CommandRun, Overtime, Sandbox};
 
 use super::collect::Collected;
 use super::environment::{home, passed_on, tools};
+use super::listings::ListingCache;
+use super::scan::{ScanTarget, scan_again};
 use super::supervise::remove;
-use super::wire::{CommandEnding, Fences, RunOrder, SupervisorReport};
+use super::wire::{CommandEnding, Fences, HostMessage, RunOrder, ScannedFolder, SupervisorReport};
 use super::{SUPERVISE, fence};
 
 /// Once nothing of a command is left, all that it wrote is in the pipe. Nobody who holds the other
@@ -34,6 +38,8 @@ pub struct SandboxSetup {
     pub private: Vec<String>,
     /// What one command may use.
     pub limits: CommandLimits,
+    /// What is known about the folders in which commands have run.
+    pub listings: ListingCache,
 }
 
 /// What one command may use. `None`: as much as there is.
@@ -65,7 +71,14 @@ impl SandboxSetup {
         let environment: Vec<(OsString, OsString)> = environment.into_iter().collect();
         let hidden = home(&environment).map(|home| fence::secrets(&home)).unwrap_or_default();
         let launcher = this_executable();
-        Self { launcher, environment, hidden, private: Vec::new(), limits: CommandLimits::default() }
+        Self {
+            launcher,
+            environment,
+            hidden,
+            private: Vec::new(),
+            limits: CommandLimits::default(),
+            listings: ListingCache::default(),
+        }
     }
 
     fn order(&self, run: &CommandRun) -> RunOrder {
@@ -84,6 +97,7 @@ impl SandboxSetup {
             writes_repository: run.writes_repository,
             homes: home(&self.environment).into_iter().collect(),
             kept: tools(&self.environment),
+            scanned: None,
             marks: Vec::new(),
             unmarked: None,
             is_init: false,
@@ -228,11 +242,6 @@ async fn attempt(
     mut stop: &mut Pin<&mut impl Future<Output = ()>>,
     overtime: &mut mpsc::Receiver<Overtime>,
 ) -> StartAttempt {
-    let mut line = match serde_json::to_vec(order) {
-        Ok(line) => line,
-        Err(error) => return CommandOutcome::not_started(format!("The command cannot be passed on: {error}.")).into(),
-    };
-    line.push(b'\n');
     #[expect(clippy::disallowed_methods, reason = "this is the place where commands are started")]
     let supervisor = tokio::process::Command::from(std::process::Command::new(&setup.launcher))
         .arg0(NAME)
@@ -261,10 +270,19 @@ async fn attempt(
     let mut started = None;
     let mut taken = None;
     let mut open = true;
-    // The order may be longer than a pipe. A supervisor that cannot be written to says so by ending.
+    let passed_on = async {
+        // Meanwhile the supervisor starts.
+        let scanned = scanned(order.folder.clone(), order.wanted(), setup).await;
+        let order = RunOrder { scanned, ..order.clone() };
+        // The order may be longer than a pipe. A supervisor that cannot be written to says so by ending.
+        send(&mut control, &order).await
+    };
     let stopped = tokio::select! {
         () = &mut stop => true,
-        _ = control.write_all(&line) => false,
+        sent = passed_on => match sent {
+            Ok(()) => false,
+            Err(why) => return CommandOutcome::not_started(format!("The command cannot be passed on: {why}.")).into(),
+        }
     };
     let mut control = Some(control).filter(|_| !stopped);
     let mut chunk = vec![0; 64 * 1024];
@@ -274,10 +292,9 @@ async fn attempt(
             biased;
             () = &mut stop, if control.is_some() => control = None,
             Some(overtime) = overtime.recv() => {
-                if let (Some(control), Ok(mut line)) = (&mut control, serde_json::to_vec(&overtime)) {
-                    line.push(b'\n');
-                    // A few bytes: the pipe has room for them. A supervisor that is gone says so by its silence.
-                    let _ = control.write_all(&line).await;
+                if let Some(control) = &mut control {
+                    // A few bytes: the pipe has room for them.
+                    let _ = send(control, &HostMessage::Overtime(overtime)).await;
                 }
             }
             report = reports.next_line() => {
@@ -286,6 +303,12 @@ async fn attempt(
                     Some(SupervisorReport::Taken { temp }) => taken = Some(temp),
                     Some(SupervisorReport::Started { pid, fences }) => (started, outcome.fences) = (Some(pid), Some(fences)),
                     Some(SupervisorReport::Overdue) => tell(CommandReport::Overdue),
+                    Some(SupervisorReport::Rescan) => {
+                        let found = scanned(order.folder.clone(), Some(ScanTarget::Control), setup).await;
+                        if let Some(control) = &mut control {
+                            let _ = send(control, &HostMessage::Scanned(found)).await;
+                        }
+                    }
                     Some(SupervisorReport::NotStarted { why }) => break Err(why),
                     Some(SupervisorReport::Blocked { why }) => {
                         outcome.blocked = Some(why.clone());
@@ -337,6 +360,27 @@ async fn attempt(
         Err(why) => CommandOutcome { not_started: Some(why), fences: None, ..outcome },
     };
     outcome.into()
+}
+
+/// What is in a folder, as far as commands have to be kept from it. None where the supervisor has to look for itself,
+/// which takes longer.
+async fn scanned(folder: PathBuf, wanted: Option<ScanTarget>, setup: &SandboxSetup) -> Option<ScannedFolder> {
+    let (wanted, listings) = (wanted?, setup.listings.clone());
+    let scanning = tokio::task::spawn_blocking(move || {
+        let folder = folder.canonicalize().ok()?;
+        let scan = scan_again(&folder, wanted, &listings);
+        Some(ScannedFolder { folder, scan })
+    });
+    // A path that is no text cannot be passed on.
+    scanning.await.ok().flatten().filter(|found| serde_json::to_vec(found).is_ok())
+}
+
+/// A supervisor that cannot be written to says so by its silence. The error is about what was to be written.
+async fn send(control: &mut ChildStdin, message: &impl Serialize) -> Result<(), serde_json::Error> {
+    let mut line = serde_json::to_vec(message)?;
+    line.push(b'\n');
+    let _ = control.write_all(&line).await;
+    Ok(())
 }
 
 /// The supervisor was killed, so its work is done here as far as it can be.

@@ -1,15 +1,20 @@
 //! What in a folder has to be guarded while a command runs: control files, by the shared table and by structure,
 //! repositories, and files that usually hold secrets. The walk is bounded, and says so where it had to stop.
 
-use std::ffi::{OsStr, OsString};
+use std::collections::HashSet;
+use std::ffi::OsStr;
 use std::fs;
 use std::io::ErrorKind;
+use std::os::unix::fs::{DirEntryExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use trimtab_vocab::sensitive_paths::is_secret;
+use rustix::fs::FileType;
+use serde::{Deserialize, Serialize};
+use trimtab_vocab::sensitive_paths::is_secret_in;
 use trimtab_vocab::{ControlFile, control_entry};
 
+use super::listings::{ListingCache, Listings, Noted};
 use crate::workspace::snapshot::rebuildable;
 
 /// Entries that are looked at, at most. A folder with more is not one that a command can be fenced in quickly.
@@ -22,12 +27,15 @@ const LONGEST: Duration = Duration::from_secs(3);
 const CACHE: &str = "CACHEDIR.TAG";
 const ENVIRONMENT: &str = "pyvenv.cfg";
 
+/// Names by which a directory is known as a repository, or as what tools have made.
+const TELLING: &[&str] = &["HEAD", "objects", "refs", "commondir", CACHE, ENVIRONMENT];
+
 /// Parts of a path where keys are made for tests and are no secrets.
 const FIXTURES: &[&str] =
     &["test", "tests", "testdata", "test_data", "test-data", "fixtures", "__fixtures__", "testing"];
 
 /// What was found; all paths absolute.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct FolderScan {
     /// Outermost control files and folders, apart from repositories.
     pub(super) control: Vec<(PathBuf, ControlFile)>,
@@ -38,6 +46,9 @@ pub(super) struct FolderScan {
     /// Links with the name of a control file or of `.git`, and links to files in control folders.
     pub(super) links: Vec<PathBuf>,
     pub(super) secrets: Vec<PathBuf>,
+    /// Device and inode of those that have further names.
+    #[serde(skip)]
+    linked: HashSet<(u64, u64)>,
     /// Why it is not all.
     pub(super) cut: Option<String>,
 }
@@ -47,6 +58,8 @@ pub(super) struct FolderScan {
 pub(super) enum ScanTarget {
     /// Secrets and repositories: all that matters to who cannot write.
     Secrets,
+    /// Control files and repositories: all that matters to who may read secrets.
+    Control,
     All,
 }
 
@@ -55,33 +68,43 @@ struct Ahead {
     above: Vec<String>,
     /// It lies in a control folder, where only secrets are looked for.
     in_control: bool,
-    /// Tools fill and empty it. Only what lies directly in it is looked at.
+    /// Tools fill and empty it. Further down, only secrets are looked for.
     is_shallow: bool,
+    /// It lies further down in such a folder.
+    is_deep: bool,
     /// It is the same, if it says so itself.
     may_be_shallow: bool,
 }
 
+/// Looks at everything.
 pub(super) fn scan(folder: &Path, wanted: ScanTarget) -> FolderScan {
+    scan_again(folder, wanted, &ListingCache::default())
+}
+
+/// Looks at everything, and lists only the directories that have changed since the scans that `cache` knows of.
+pub(super) fn scan_again(folder: &Path, wanted: ScanTarget, cache: &ListingCache) -> FolderScan {
+    let mut listings = Listings::open(cache, folder);
     let mut scan = FolderScan::default();
     let top = folder.to_owned();
-    let mut ahead =
-        vec![Ahead { folder: top, above: Vec::new(), in_control: false, is_shallow: false, may_be_shallow: false }];
+    let mut ahead = vec![Ahead {
+        folder: top,
+        above: Vec::new(),
+        in_control: false,
+        is_shallow: false,
+        is_deep: false,
+        may_be_shallow: false,
+    }];
     let (start, mut entries) = (Instant::now(), 0);
     while let Some(mut next) = ahead.pop() {
-        // A link is never entered.
-        let inside = match fs::read_dir(&next.folder) {
-            Ok(inside) => inside,
+        let listing = match listings.list(&next.folder, MOST_ENTRIES, |name, kind| note(&next.above, name, kind)) {
+            Ok(listing) => listing,
             Err(error) => {
                 scan.cut = scan.cut.or_else(|| why_unlisted(folder, &next.folder, &error));
                 continue;
             }
         };
-        let inside: Vec<(OsString, fs::FileType)> = inside
-            .flatten()
-            .take(MOST_ENTRIES + 1)
-            .filter_map(|entry| Some((entry.file_name(), entry.file_type().ok()?)))
-            .collect();
-        entries += inside.len();
+        let inside = &listing.noted;
+        entries += listing.entries;
         if entries > MOST_ENTRIES {
             scan.cut =
                 Some(format!("the folder has more than {MOST_ENTRIES} files, too many to find what has to be guarded"));
@@ -93,29 +116,42 @@ pub(super) fn scan(folder: &Path, wanted: ScanTarget) -> FolderScan {
                 Some(format!("to find what has to be guarded in the folder takes longer than {seconds} seconds"));
             break;
         }
-        let has = |name: &str| inside.iter().any(|(entry, _)| entry == name);
+        let has = |name: &str| inside.iter().any(|entry| entry.name == name);
         // With `commondir`, objects and refs are elsewhere.
-        if !next.in_control && has("HEAD") && ((has("objects") && has("refs")) || has("commondir")) {
+        if !next.in_control && !next.is_deep && has("HEAD") && ((has("objects") && has("refs")) || has("commondir")) {
             scan.repositories.push(next.folder);
             continue;
         }
-        let is_environment = has(ENVIRONMENT);
+        let is_environment = !next.is_deep && has(ENVIRONMENT);
         next.is_shallow |= next.may_be_shallow && (is_environment || has(CACHE));
         if is_environment {
-            let programs = inside.iter().filter(|(name, kind)| kind.is_dir() && (name == "bin" || name == "Scripts"));
-            scan.control.extend(programs.map(|(name, _)| (next.folder.join(name), ControlFile::Program)));
+            let is_programs = |entry: &&Noted| entry.kind.is_dir() && (entry.name == "bin" || entry.name == "Scripts");
+            let programs = inside.iter().filter(is_programs).map(|entry| next.folder.join(&entry.name));
+            scan.control.extend(programs.map(|path| (path, ControlFile::Program)));
         }
-        for (name, kind) in inside {
-            scan.look(&next, &name, kind, wanted, &mut ahead);
+        for entry in inside.iter() {
+            scan.look(&next, entry, wanted, &mut ahead);
         }
     }
+    listings.keep(folder.to_owned());
+    if !scan.linked.is_empty() {
+        scan.find_further_names(folder);
+    }
     scan
+}
+
+/// Notes an entry if a scan, of whatever kind, makes anything of it.
+fn note(above: &[String], entry: &OsStr, kind: FileType) -> Option<Noted> {
+    let name = entry.to_string_lossy();
+    let is_secret = is_secret_in(above.last().map_or("", String::as_str), &name);
+    let control = control_entry(above, &name);
+    let matters = !kind.is_file() || is_secret || control.is_some() || TELLING.contains(&&*name);
+    matters.then(|| Noted { name: entry.to_owned(), kind, is_secret, control })
 }
 
 /// Why a folder that cannot be listed matters, if it does. What somebody else has shut, the command cannot enter
 /// either; what its own user has shut, it can open again.
 fn why_unlisted(top: &Path, folder: &Path, error: &std::io::Error) -> Option<String> {
-    use std::os::unix::fs::MetadataExt as _;
     if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) {
         return None;
     }
@@ -126,16 +162,22 @@ fn why_unlisted(top: &Path, folder: &Path, error: &std::io::Error) -> Option<Str
 }
 
 impl FolderScan {
-    fn look(&mut self, at: &Ahead, entry: &OsStr, kind: fs::FileType, wanted: ScanTarget, ahead: &mut Vec<Ahead>) {
-        let name = entry.to_string_lossy();
-        let is_secret = is_secret(&name);
-        let counts = !at.in_control && (wanted == ScanTarget::All || is_secret || is_git(&name));
-        let control = if counts { control_entry(&at.above, &name) } else { None };
-        let path = || at.folder.join(entry);
+    fn look(&mut self, at: &Ahead, entry: &Noted, wanted: ScanTarget, ahead: &mut Vec<Ahead>) {
+        let (name, kind, is_secret) = (entry.name.to_string_lossy(), entry.kind, entry.is_secret);
+        let counts = !at.in_control && !at.is_deep && (wanted != ScanTarget::Secrets || is_secret || is_git(&name));
+        let control = entry.control.filter(|_| counts);
+        let path = || at.folder.join(&entry.name);
         if is_secret && control != Some(ControlFile::Own) && holds_secret(&path(), &name, kind, &at.above) {
             // What is covered cannot be written either, but what is new is to be found afterwards.
             self.control.extend(control.map(|kind| (path(), kind)));
             self.secrets.push(path());
+            // Package managers link all files of packages to a store, so those say nothing.
+            if let Some(found) = path().symlink_metadata().ok().filter(|_| !at.is_shallow && !at.is_deep)
+                && found.is_file()
+                && found.nlink() > 1
+            {
+                self.linked.insert((found.dev(), found.ino()));
+            }
             return;
         }
         match control {
@@ -144,21 +186,55 @@ impl FolderScan {
             Some(_) if kind.is_symlink() => return self.links.push(path()),
             Some(control) => self.control.push((path(), control)),
             // The folder is obeyed with what its links lead to.
-            None if at.in_control && wanted == ScanTarget::All && kind.is_symlink() && path().is_file() => {
+            None if at.in_control
+                && !at.is_deep
+                && wanted != ScanTarget::Secrets
+                && kind.is_symlink()
+                && path().is_file() =>
+            {
                 return self.links.push(path());
             }
             None => {}
         }
-        if !kind.is_dir() || at.is_shallow {
+        let is_deep = at.is_shallow || at.is_deep;
+        if !kind.is_dir() || is_deep && (wanted == ScanTarget::Control || is_git(&name)) {
             return;
         }
         ahead.push(Ahead {
             folder: path(),
             above: at.above.iter().cloned().chain([name.to_lowercase()]).collect(),
             in_control: at.in_control || control.is_some(),
-            is_shallow: rebuildable::is_built(&name),
-            may_be_shallow: rebuildable::may_be_built(&name),
+            is_shallow: !is_deep && rebuildable::is_built(&name),
+            is_deep,
+            may_be_shallow: !is_deep && rebuildable::may_be_built(&name),
         });
+    }
+
+    /// Looks for other names of secrets that have several (hard links), wherever they are in the folder.
+    fn find_further_names(&mut self, folder: &Path) {
+        let (start, mut entries) = (Instant::now(), 0);
+        let mut ahead = vec![folder.to_owned()];
+        while let Some(next) = ahead.pop() {
+            for entry in fs::read_dir(&next).into_iter().flatten().flatten() {
+                entries += 1;
+                let path = || entry.path();
+                let is_one = |found: &fs::Metadata| self.linked.contains(&(found.dev(), found.ino()));
+                match entry.file_type() {
+                    Ok(kind) if kind.is_dir() => ahead.push(path()),
+                    Ok(kind) if kind.is_file() && self.linked.iter().any(|(_, inode)| *inode == entry.ino()) => {
+                        let is_new =
+                            entry.metadata().is_ok_and(|found| is_one(&found)) && !self.secrets.contains(&path());
+                        self.secrets.extend(is_new.then(path));
+                    }
+                    _ => {}
+                }
+            }
+            if entries > MOST_ENTRIES || start.elapsed() > LONGEST {
+                let why = "to find all names of a secret file with hard links takes too long in this folder";
+                self.cut.get_or_insert_with(|| why.to_owned());
+                return;
+            }
+        }
     }
 }
 
@@ -167,7 +243,7 @@ fn is_git(name: &str) -> bool {
 }
 
 /// Some names hold secrets only sometimes; those are looked into, so that builds find what they need.
-fn holds_secret(path: &Path, name: &str, kind: fs::FileType, above: &[String]) -> bool {
+fn holds_secret(path: &Path, name: &str, kind: FileType, above: &[String]) -> bool {
     let name = name.to_ascii_lowercase();
     let says = |words: &[&str]| match (kind.is_file(), read_small(path)) {
         (true, Some(text)) => words.iter().any(|word| text.to_lowercase().contains(word)),
@@ -178,7 +254,8 @@ fn holds_secret(path: &Path, name: &str, kind: fs::FileType, above: &[String]) -
         "npmrc" | "yarnrc" => says(&["_auth", "_password", "token"]),
         "yml" if name == ".yarnrc.yml" => says(&["authtoken", "authident", "password"]),
         "pem" => !is_fixture() && says(&["private key"]),
-        "key" | "p12" | "pfx" | "jks" | "keystore" => !is_fixture(),
+        "key" | "p8" | "p12" | "pfx" | "ppk" | "jks" | "keystore" | "tfstate" | "tfvars" => !is_fixture(),
+        "env" if name != ".env" => !is_fixture(),
         _ => true,
     }
 }
@@ -222,6 +299,123 @@ mod tests {
         folder
     }
 
+    /// A folder that was scanned after it had settled, so that all its listings are kept.
+    fn known_folder(paths: &[&str]) -> (tempfile::TempDir, ListingCache) {
+        let (folder, cache) = (folder(paths), ListingCache::default());
+        std::thread::sleep(Duration::from_millis(60));
+        scan_again(folder.path(), ScanTarget::All, &cache);
+        (folder, cache)
+    }
+
+    fn assert_found(folder: &Path, cache: &ListingCache, secret: &str) {
+        for wanted in [ScanTarget::Secrets, ScanTarget::All] {
+            let (again, anew) = (scan_again(folder, wanted, cache), scan(folder, wanted));
+            assert!(again.secrets.contains(&folder.join(secret)), "{secret}: {again:?}");
+            assert_eq!(sorted(again), sorted(anew), "{secret}");
+        }
+    }
+
+    fn sorted(mut scan: FolderScan) -> FolderScan {
+        scan.secrets.sort();
+        scan.repositories.sort();
+        scan.control.sort_by(|one, other| one.0.cmp(&other.0));
+        scan
+    }
+
+    fn modified(path: &Path) -> std::time::SystemTime {
+        fs::metadata(path).unwrap().modified().unwrap()
+    }
+
+    fn set_modified(path: &Path, then: std::time::SystemTime) {
+        fs::File::open(path).unwrap().set_modified(then).unwrap();
+    }
+
+    #[test]
+    fn a_secret_that_appears_between_two_scans_is_never_missed() {
+        type Change = fn(&Path);
+        let changes: [(&str, Change); 7] = [
+            ("a/b/.env", |at| fs::write(at.join("a/b/.env"), "x").unwrap()),
+            ("a/b/.env.local", |at| fs::rename(at.join("a/b/plain"), at.join("a/b/.env.local")).unwrap()),
+            ("a/server.key", |at| fs::hard_link(at.join("a/b/plain"), at.join("a/server.key")).unwrap()),
+            ("a/moved/deep/.env", |at| fs::rename(at.join("../out"), at.join("a/moved")).unwrap()),
+            ("a/new/x/y/z/.netrc", |at| {
+                fs::create_dir_all(at.join("a/new/x/y/z")).unwrap();
+                fs::write(at.join("a/new/x/y/z/.netrc"), "x").unwrap();
+            }),
+            ("a/b/credentials", |at| std::os::unix::fs::symlink("plain", at.join("a/b/credentials")).unwrap()),
+            // Another directory by an old name.
+            ("a/b/.env", |at| {
+                fs::rename(at.join("a/b"), at.join("a/old")).unwrap();
+                fs::create_dir(at.join("a/b")).unwrap();
+                fs::write(at.join("a/b/.env"), "x").unwrap();
+            }),
+        ];
+        for (secret, change) in changes {
+            let (base, cache) = known_folder(&["in/a/b/plain", "in/AGENTS.md", "in/c/file", "out/deep/.env"]);
+            let at = base.path().join("in");
+            scan_again(&at, ScanTarget::All, &cache);
+            assert!(cache.keeps(&at, &at.join("a/b")), "the listing is kept");
+            // Who covers its tracks puts the times back that everybody can set.
+            let times = [at.clone(), at.join("a"), at.join("a/b")].map(|path| (modified(&path), path));
+            change(&at);
+            times.iter().for_each(|(then, path)| set_modified(path, *then));
+            assert_found(&at, &cache, secret);
+        }
+    }
+
+    #[test]
+    fn a_control_file_that_appears_between_two_scans_is_never_missed() {
+        let (base, cache) = known_folder(&["a/b/plain", "tools/hooks/run"]);
+        let at = base.path();
+        let times = [at.to_owned(), at.join("a"), at.join("a/b")].map(|path| (modified(&path), path));
+        fs::write(at.join("a/b/AGENTS.md"), "x").unwrap();
+        fs::create_dir_all(at.join("a/.git/hooks")).unwrap();
+        fs::rename(at.join("tools"), at.join(".husky")).unwrap();
+        for name in ["HEAD", "objects", "refs"] {
+            fs::write(at.join("a/b").join(name), "x").unwrap();
+        }
+        times.iter().for_each(|(then, path)| set_modified(path, *then));
+        let (again, anew) = (scan_again(at, ScanTarget::All, &cache), scan(at, ScanTarget::All));
+        assert_eq!(again.repositories.len(), 2, "{again:?}");
+        assert!(again.control.iter().any(|(path, _)| path.ends_with(".husky")), "{again:?}");
+        assert_eq!(sorted(again), sorted(anew));
+    }
+
+    #[test]
+    fn a_change_in_the_moment_of_a_scan_is_never_missed() {
+        let (base, cache) = known_folder(&["a/plain"]);
+        for number in 0..300 {
+            let secret = format!("a/{number}.key");
+            scan_again(base.path(), ScanTarget::Secrets, &cache);
+            let then = modified(&base.path().join("a"));
+            fs::write(base.path().join(&secret), "x").unwrap();
+            set_modified(&base.path().join("a"), then);
+            let found = scan_again(base.path(), ScanTarget::Secrets, &cache).secrets;
+            assert_eq!(found.len(), number + 1, "{secret}");
+        }
+    }
+
+    #[test]
+    fn what_a_file_holds_is_never_kept_in_mind() {
+        let (base, cache) = known_folder(&["a/.npmrc"]);
+        assert!(scan_again(base.path(), ScanTarget::All, &cache).secrets.is_empty());
+        assert!(cache.keeps(base.path(), &base.path().join("a")), "the listing is kept");
+        fs::write(base.path().join("a/.npmrc"), "//r/:_authToken=x").unwrap();
+        assert_found(base.path(), &cache, "a/.npmrc");
+    }
+
+    #[test]
+    fn a_folder_that_is_shut_after_a_scan_is_never_taken_from_memory() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let (base, cache) = known_folder(&["shut/a"]);
+        let shut = base.path().join("shut");
+        fs::set_permissions(&shut, fs::Permissions::from_mode(0o000)).unwrap();
+        let is_seen = fs::read_dir(&shut).is_ok();
+        let cut = scan_again(base.path(), ScanTarget::All, &cache).cut;
+        fs::set_permissions(&shut, fs::Permissions::from_mode(0o700)).unwrap();
+        assert!(is_seen || cut.is_some());
+    }
+
     #[test]
     fn a_planted_tag_never_ends_the_search() {
         let folder =
@@ -232,12 +426,32 @@ mod tests {
         assert!(scan.control.iter().any(|(path, _)| path.ends_with("ops/a/AGENTS.md")));
     }
 
-    #[test]
-    fn what_tools_make_is_not_searched() {
-        let folder = folder(&["target/CACHEDIR.TAG", "target/a/.env", "node_modules/a/.env", "build/a/.env", ".env"]);
-        let mut found = scan(folder.path(), ScanTarget::Secrets).secrets;
+    fn below(folder: &Path, mut found: Vec<PathBuf>) -> Vec<String> {
         found.sort();
-        assert_eq!(found, [folder.path().join(".env"), folder.path().join("build/a/.env")]);
+        found.iter().map(|path| path.strip_prefix(folder).unwrap().display().to_string()).collect()
+    }
+
+    #[test]
+    fn in_what_tools_make_only_secrets_are_searched_for() {
+        let secrets = [".env", ".next/standalone/.env", "build/a/.env", "node_modules/a/b/.env", "target/a/prod.env"];
+        let others =
+            ["target/CACHEDIR.TAG", "node_modules/a/AGENTS.md", "node_modules/a/.git/HEAD", "target/a/.env.example"];
+        let folder = folder(&[&secrets[..], &others[..]].concat());
+        let all = scan(folder.path(), ScanTarget::All);
+        assert_eq!(below(folder.path(), all.secrets), secrets);
+        assert!(all.control.is_empty() && all.repositories.is_empty(), "{:?}", all.control);
+        assert_eq!(below(folder.path(), scan(folder.path(), ScanTarget::Secrets).secrets), secrets);
+        assert_eq!(below(folder.path(), scan(folder.path(), ScanTarget::Control).secrets), [".env", "build/a/.env"]);
+    }
+
+    #[test]
+    fn a_second_name_never_shows_a_secret() {
+        let folder = folder(&["a/.env", "b/plain.txt"]);
+        for name in ["b/notes.txt", "b/.gitkeep"] {
+            fs::hard_link(folder.path().join("a/.env"), folder.path().join(name)).unwrap();
+        }
+        let found = scan(folder.path(), ScanTarget::Secrets).secrets;
+        assert_eq!(below(folder.path(), found), ["a/.env", "b/.gitkeep", "b/notes.txt"]);
     }
 
     #[test]

@@ -1,10 +1,10 @@
 //! The supervisor: a process that outlives the command, and sees to it that nothing else does.
 
 use std::ffi::OsStr;
-use std::io::Write as _;
+use std::io::{ErrorKind, Write as _};
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::path::{Path, PathBuf};
-use std::process::{ExitCode, Stdio};
+use std::process::{ChildStdin, ExitCode, Stdio};
 use std::time::Duration;
 
 use rustix::process::Pid;
@@ -19,7 +19,7 @@ use super::protect::{Aftermath, Protected};
 use super::run::this_program;
 use super::terminal::{self, Terminal};
 use super::tree::{Reaped, Tree};
-use super::wire::{CommandEnding, FenceReport, RunOrder, SupervisorReport};
+use super::wire::{CommandEnding, FenceReport, HostMessage, RunOrder, ScannedFolder, SupervisorReport};
 use super::{fence, inherited_fds, proof};
 
 /// The second argument that makes the process a fence.
@@ -34,6 +34,9 @@ pub(super) const LINGER: Duration = Duration::from_millis(250);
 
 /// How long the host may take to read what is left in the terminal of a command that is over.
 const LAST_READING: Duration = Duration::from_secs(5);
+
+/// How long the host may take to look at the folder. It gives up before that.
+const LONGEST_SCAN: Duration = Duration::from_secs(10);
 
 /// An order is a command line and some paths. What is longer is not one.
 const LONGEST_ORDER: usize = 32 * 1024 * 1024;
@@ -72,41 +75,59 @@ async fn supervise() -> Option<()> {
             }
         }
     }
-    follow_hidden(&mut order);
-    let temp = true_folder(&mut order).and_then(|()| private_temp(order.sandbox));
-    let report = match temp {
-        Err(why) => SupervisorReport::NotStarted { why },
-        Ok(temp) => {
-            order.temp = temp;
+    let started = true_folder(&mut order).and_then(|()| start(&order));
+    // The fence starts meanwhile. It waits for its order.
+    let started = started.and_then(|started| {
+        order.temp = private_temp(order.sandbox)?;
+        Ok(started)
+    });
+    match started {
+        Err(why) => tell(&SupervisorReport::NotStarted { why }),
+        Ok(mut started) => {
             tell(&SupervisorReport::Taken { temp: order.temp.clone() });
+            keep_hidden(&mut order);
             let protected = Protected::prepare(&mut order);
-            let outcome = run(&mut control, &order).await;
-            let Aftermath { touched, undone } = protected.finish();
-            match outcome {
+            let outcome = run(&mut control, &order, &mut started).await;
+            let scanned = if order.is_scanned_afterwards() { control.rescanned().await } else { None };
+            let Aftermath { touched, undone } = protected.finish(scanned);
+            if protected.has_placeholders() {
+                // As long as the fence has them mounted, the kernel takes its time to remove them.
+                if let Ok(mut child) = signal(SignalKind::child()) {
+                    let _ = timeout(LINGER, main_is_reaped(&mut started.tree, &mut child)).await;
+                }
+                started.tree.kill();
+            }
+            protected.remove_placeholders();
+            // First the report: to take down mounts, or to remove a large temporary folder, takes its time.
+            tell(&match outcome {
                 Ok(ending) => SupervisorReport::Ended(CommandEnding { touched, undone, ..ending }),
                 Err(report) => report,
-            }
+            });
+            started.tree.kill();
         }
-    };
-    // First the report: to remove a large temporary folder takes its time.
-    tell(&report);
+    }
     if let Some(temp) = &order.temp {
         remove(temp);
     }
     Some(())
 }
 
-async fn run(control: &mut HostPipe, order: &RunOrder) -> Result<CommandEnding, SupervisorReport> {
+async fn run(
+    control: &mut HostPipe,
+    order: &RunOrder,
+    started: &mut Started,
+) -> Result<CommandEnding, SupervisorReport> {
     let not_started = |why: String| SupervisorReport::NotStarted { why };
     let child = signal(SignalKind::child());
     let mut child = child.map_err(|error| not_started(format!("Signals cannot be received: {error}.")))?;
-    let Started { mut tree, main, ours, mut voice } = start(order).map_err(not_started)?;
+    started.pass_on(order).map_err(not_started)?;
+    let Started { tree, main, ours, voice, .. } = started;
     let ready = tokio::select! {
         ready = voice.ready() => ready,
         () = control.stop() => None,
     };
     let output = std::io::stderr().as_fd().try_clone_to_owned();
-    let terminal = ours.zip(output.ok()).map(|(ours, output)| Terminal::attend(ours, output));
+    let terminal = ours.take().zip(output.ok()).map(|(ours, output)| Terminal::attend(ours, output));
     // The command, or who attends to its terminal, has the pipe now. It shall end with the last one who can write to it.
     release_output();
     let fences = match ready {
@@ -123,13 +144,13 @@ async fn run(control: &mut HostPipe, order: &RunOrder) -> Result<CommandEnding, 
         }
     };
     tell(&SupervisorReport::Started { pid: main.as_raw_nonzero().get(), fences });
-    let timed_out = !in_time(control, order, &mut tree, &mut child).await;
+    let timed_out = !in_time(control, order, tree, voice, &mut child).await;
     let mut ending = CommandEnding { timed_out, ..CommandEnding::default() };
     if ending.timed_out {
         tree.ask_to_end();
         tokio::select! {
             () = control.stop() => {}
-            _ = timeout(GRACE, main_ends(&mut tree, &mut child)) => {}
+            _ = timeout(GRACE, main_ends(tree, voice, &mut child)) => {}
         }
     }
     let end = Instant::now() + LINGER;
@@ -140,7 +161,10 @@ async fn run(control: &mut HostPipe, order: &RunOrder) -> Result<CommandEnding, 
             () = sleep_until(end) => {}
         }
     }
-    ending.stuck = tree.kill();
+    // What is alone is the fence, which ends by itself and has nothing in common with the command any more.
+    if !voice.is_alone() || terminal.is_some() {
+        ending.stuck = tree.kill();
+    }
     if let Some(terminal) = terminal {
         let is_free = !control.stopped && ending.stuck == 0;
         terminal.close(if is_free { LAST_READING } else { LINGER }).await;
@@ -159,7 +183,13 @@ async fn run(control: &mut HostPipe, order: &RunOrder) -> Result<CommandEnding, 
 
 /// Waits for the end of the command, or of its time; whether it had enough of that. Where somebody is
 /// there, it goes on when its time is up, until they say what becomes of it.
-async fn in_time(control: &mut HostPipe, order: &RunOrder, tree: &mut Tree, child: &mut Signal) -> bool {
+async fn in_time(
+    control: &mut HostPipe,
+    order: &RunOrder,
+    tree: &mut Tree,
+    voice: &mut Voice,
+    child: &mut Signal,
+) -> bool {
     let mut end = Instant::now().checked_add(Duration::from_millis(order.timeout_ms));
     loop {
         tokio::select! {
@@ -169,7 +199,7 @@ async fn in_time(control: &mut HostPipe, order: &RunOrder, tree: &mut Tree, chil
                 Some(Overtime::Unlimited) => end = None,
                 Some(Overtime::None) => return false,
             },
-            () = main_ends(tree, child) => return true,
+            () = main_ends(tree, voice, child) => return true,
             () = sleep_until(end.unwrap_or_else(Instant::now)), if end.is_some() => match order.attended {
                 true => {
                     tell(&SupervisorReport::Overdue);
@@ -181,7 +211,15 @@ async fn in_time(control: &mut HostPipe, order: &RunOrder, tree: &mut Tree, chil
     }
 }
 
-async fn main_ends(tree: &mut Tree, child: &mut Signal) {
+/// Comes when the command has ended: it was waited for, or the fence says so and that nothing else is left.
+async fn main_ends(tree: &mut Tree, voice: &mut Voice, child: &mut Signal) {
+    tokio::select! {
+        () = main_is_reaped(tree, child) => {}
+        () = voice.left_alone() => {}
+    }
+}
+
+async fn main_is_reaped(tree: &mut Tree, child: &mut Signal) {
     loop {
         match tree.reap() {
             Reaped::All => return,
@@ -200,14 +238,25 @@ struct Started {
     /// The supervisor's end of the terminal.
     ours: Option<OwnedFd>,
     voice: Voice,
+    ear: Option<ChildStdin>,
 }
 
-/// Starts a fence, which will become the command, or its parent.
+impl Started {
+    /// Tells the fence what to do. If it dies while it listens, what it says, or does not say, tells.
+    fn pass_on(&mut self, order: &RunOrder) -> Result<(), String> {
+        let text = serde_json::to_vec(order).map_err(|error| format!("The order cannot be passed on: {error}."))?;
+        let _ = self.ear.take().map(|mut ear| ear.write_all(&text));
+        Ok(())
+    }
+}
+
+/// Starts a fence, which will become the command, or its parent, once it has its order.
 fn start(order: &RunOrder) -> Result<Started, String> {
     let failed = |error: std::io::Error| format!("The fence around the command cannot be started: {error}.");
     let (ours, theirs) = order.terminal.then(terminal::open).transpose()?.unzip();
     let mut fence = this_program()
         .args([super::SUPERVISE, FENCE])
+        .args(order.is_init.then_some(fence::APART))
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(theirs.map_or_else(Stdio::inherit, Stdio::from))
@@ -215,18 +264,19 @@ fn start(order: &RunOrder) -> Result<Started, String> {
         .map_err(failed)?;
     let main = i32::try_from(fence.id()).ok().and_then(Pid::from_raw).ok_or("A process without a number.")?;
     let tree = Tree::new(main, order.is_init);
-    let text = serde_json::to_vec(order).map_err(|error| format!("The order cannot be passed on: {error}."))?;
-    // If it dies while it listens, what it says, or does not say, tells.
-    let _ = fence.stdin.take().map(|mut stdin| stdin.write_all(&text));
+    let ear = fence.stdin.take();
     let words = fence.stdout.take().ok_or("The fence around the command has no voice.")?;
-    let voice = Voice { pipe: pipe::Receiver::from_owned_fd(OwnedFd::from(words)).map_err(failed)?, read: Vec::new() };
-    Ok(Started { tree, main, ours, voice })
+    let pipe = pipe::Receiver::from_owned_fd(OwnedFd::from(words)).map_err(failed)?;
+    let voice = Voice { pipe, read: Vec::new(), over: None };
+    Ok(Started { tree, main, ours, voice, ear })
 }
 
 /// What the fence says.
 struct Voice {
     pipe: pipe::Receiver,
     read: Vec<u8>,
+    /// How the command ended, and how many processes it has left.
+    over: Option<(Option<i32>, Option<i32>, u32)>,
 }
 
 impl Voice {
@@ -249,10 +299,29 @@ impl Voice {
 
     /// How the command ended, if the fence has seen it.
     async fn over(&mut self) -> Option<(Option<i32>, Option<i32>, u32)> {
-        match timeout(LINGER, self.next()).await.ok()?? {
-            FenceReport::Over { exit_code, signal, left } => Some((exit_code, signal, left)),
-            _ => None,
+        if self.over.is_none()
+            && let Some(FenceReport::Over { exit_code, signal, left }) = timeout(LINGER, self.next()).await.ok()?
+        {
+            self.over = Some((exit_code, signal, left));
         }
+        self.over
+    }
+
+    /// Comes when the fence says that the command has ended and has left no process. In its namespace all orphans are
+    /// its children, so that it knows.
+    async fn left_alone(&mut self) {
+        if self.over.is_none()
+            && let Some(FenceReport::Over { exit_code, signal, left }) = self.next().await
+        {
+            self.over = Some((exit_code, signal, left));
+        }
+        if !self.is_alone() {
+            std::future::pending::<()>().await;
+        }
+    }
+
+    fn is_alone(&self) -> bool {
+        matches!(self.over, Some((_, _, 0)))
     }
 }
 
@@ -264,7 +333,8 @@ fn tell(report: &SupervisorReport) {
     }
 }
 
-fn release_output() {
+/// Lets go of the pipe that the command writes to.
+pub(super) fn release_output() {
     if let Ok(null) = std::fs::OpenOptions::new().write(true).open("/dev/null") {
         let _ = rustix::stdio::dup2_stderr(null.as_fd());
     }
@@ -278,8 +348,15 @@ fn true_folder(order: &mut RunOrder) -> Result<(), String> {
     Ok(())
 }
 
-/// Also hides what hidden paths lead to. Once the home is emptied, links in it cannot be followed any more.
-fn follow_hidden(order: &mut RunOrder) {
+/// Of the hidden paths, those that are there, and what they lead to. Once the home is emptied, links in it cannot be
+/// followed any more.
+fn keep_hidden(order: &mut RunOrder) {
+    let is_missing = |path: &PathBuf| {
+        path.symlink_metadata()
+            .is_err_and(|error| matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory))
+    };
+    // Seatbelt goes by names, and refuses what comes later, too.
+    order.hidden.retain(|path| cfg!(not(target_os = "linux")) || !is_missing(path));
     let real: Vec<PathBuf> = order.hidden.iter().filter_map(|path| path.canonicalize().ok()).collect();
     order.hidden.extend(real);
     order.hidden.sort();
@@ -355,9 +432,31 @@ impl HostPipe {
             _ = int.recv() => None,
             _ = hup.recv() => None,
         };
-        let wish = line.and_then(|line| serde_json::from_slice(&line).ok());
-        self.stopped = wish.is_none();
-        wish
+        let message = line.and_then(|line| serde_json::from_slice(&line).ok());
+        let Some(HostMessage::Overtime(wish)) = message else {
+            self.stopped = true;
+            return None;
+        };
+        Some(wish)
+    }
+
+    /// What the host finds in the folder after the command. None if it is gone, or busy with something else.
+    async fn rescanned(&mut self) -> Option<ScannedFolder> {
+        if self.stopped {
+            return None;
+        }
+        tell(&SupervisorReport::Rescan);
+        let answer = async {
+            loop {
+                let line = next_line(&mut self.pipe, &mut self.read).await?;
+                match serde_json::from_slice(&line).ok()? {
+                    HostMessage::Scanned(found) => return found,
+                    // The command has ended just as its time was extended.
+                    HostMessage::Overtime(_) => {}
+                }
+            }
+        };
+        timeout(LONGEST_SCAN, answer).await.ok().flatten()
     }
 
     /// Comes when the command is to be killed.

@@ -4,9 +4,10 @@ use std::fmt;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
-use trimtab_vocab::{CommandClass, Sandbox};
+use trimtab_vocab::{CommandClass, Overtime, Sandbox};
 
 use super::protect::MountMark;
+use super::scan::{FolderScan, ScanTarget};
 
 /// What is to be run, from the host to the supervisor and on to the fence.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -31,6 +32,9 @@ pub(super) struct RunOrder {
     /// Folders of tools, by variables such as `PATH`, that stay visible in an emptied home.
     #[serde(default)]
     pub(super) kept: Vec<PathBuf>,
+    /// What the host has found in the folder, for the supervisor.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) scanned: Option<ScannedFolder>,
     /// How the paths of the folder are treated, outer before inner; the supervisor finds them.
     #[serde(default)]
     pub(super) marks: Vec<MountMark>,
@@ -73,6 +77,39 @@ impl RunOrder {
     pub(super) fn writes_folder(&self) -> bool {
         self.sandbox == Sandbox::Workspace && self.automatic != Some(CommandClass::Read)
     }
+
+    /// What has to be found in the folder before the command starts.
+    pub(super) fn wanted(&self) -> Option<ScanTarget> {
+        match (self.writes_folder() || self.sandbox == Sandbox::Off, self.automatic) {
+            _ if self.probe => None,
+            (true, Some(_)) => Some(ScanTarget::All),
+            (true, None) => Some(ScanTarget::Control),
+            (false, Some(_)) => Some(ScanTarget::Secrets),
+            (false, None) => None,
+        }
+    }
+
+    /// Whether control files that the command has made are looked for afterwards.
+    pub(super) fn is_scanned_afterwards(&self) -> bool {
+        self.automatic.is_some() && self.writes_folder() && !self.probe
+    }
+}
+
+/// What was found in a folder, with its real path.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct ScannedFolder {
+    pub(super) folder: PathBuf,
+    pub(super) scan: FolderScan,
+}
+
+/// What the host has to say after the order.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum HostMessage {
+    /// What becomes of a command whose time is up.
+    Overtime(Overtime),
+    /// The answer to [`SupervisorReport::Rescan`].
+    Scanned(Option<ScannedFolder>),
 }
 
 /// What the fence has to say.
@@ -103,6 +140,8 @@ pub(super) enum SupervisorReport {
     Started { pid: i32, fences: Fences },
     /// Its time is up, and it goes on.
     Overdue,
+    /// The command is over. The host, who knows the folder, is to look what is there now.
+    Rescan,
     /// It did not come to that.
     NotStarted { why: String },
     /// It was to run automatically, and a fence that it needs is missing.

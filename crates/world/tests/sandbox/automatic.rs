@@ -19,6 +19,8 @@ crate::checks![
     what_somebody_else_checks_out_is_never_renamed,
     settings_that_git_cannot_read_never_count_as_none,
     a_credential_in_the_settings_of_git_is_never_read,
+    a_secret_of_the_command_before_is_never_read,
+    a_control_file_that_is_new_since_the_command_before_is_never_written,
 ];
 
 fn scene(class: CommandClass) -> Scene {
@@ -157,4 +159,41 @@ fn a_credential_in_the_settings_of_git_is_never_read() {
         assert_eq!(text(&outcome), ".git\n");
         assert_eq!(fs::read_to_string(scene.at("in/.git/config")).unwrap(), url);
     }
+}
+
+/// The first command makes secrets in all ways and covers its tracks; both run with the same memory of the folder.
+fn a_secret_of_the_command_before_is_never_read() {
+    for class in [Read, Check] {
+        let mut scene = scene(Check);
+        fs::create_dir_all(scene.at("in/a/b/c")).unwrap();
+        fs::write(scene.at("in/a/b/c/plain"), "secret").unwrap();
+        fs::write(scene.at("in/a/also"), "secret").unwrap();
+        std::thread::sleep(std::time::Duration::from_millis(50));
+        let Some(_) = tried(scene.sh("cat a/also", Workspace)) else { return };
+        let script = "touch -r . $TMPDIR/1; touch -r a $TMPDIR/2; touch -r a/b $TMPDIR/3; \
+                      echo secret > a/.env; ln a/also a/b/.netrc; mkdir -p new/d/e; echo secret > new/d/e/.env.local; \
+                      mv a/b/c a/moved; mv a/moved/plain a/moved/server.key; \
+                      touch -r $TMPDIR/1 .; touch -r $TMPDIR/2 a; touch -r $TMPDIR/3 a/b";
+        let outcome = tried(scene.sh(script, Workspace)).unwrap();
+        assert_eq!(outcome.exit_code, Some(0), "{}", text(&outcome));
+        scene.automatic = Some(class);
+        let script = "cat a/.env a/b/.netrc new/d/e/.env.local a/moved/server.key; echo over";
+        let outcome = tried(scene.sh(script, Workspace)).unwrap();
+        assert!(!text(&outcome).contains("secret") && text(&outcome).contains("over"), "{}", text(&outcome));
+    }
+}
+
+fn a_control_file_that_is_new_since_the_command_before_is_never_written() {
+    let scene = scene(Check);
+    fs::create_dir_all(scene.at("in/a/b")).unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(50));
+    let Some(_) = tried(scene.sh("touch x", Workspace)) else { return };
+    fs::write(scene.at("in/a/b/AGENTS.md"), "old").unwrap();
+    fs::create_dir_all(scene.at("in/lib/.git/hooks")).unwrap();
+    let script = "echo x > a/b/AGENTS.md; echo x > lib/.git/hooks/pre-commit; \
+                  touch -r a $TMPDIR/1; echo x > a/CLAUDE.md; touch -r $TMPDIR/1 a; true";
+    let outcome = tried(scene.sh(script, Workspace)).unwrap();
+    assert_eq!(outcome.undone, ["a/CLAUDE.md"], "{outcome:?}");
+    assert_eq!(fs::read_to_string(scene.at("in/a/b/AGENTS.md")).unwrap(), "old");
+    assert!(!scene.at("in/lib/.git/hooks/pre-commit").exists());
 }

@@ -100,11 +100,18 @@ const MORE: &[&str] = &[
     "cargo tree",
     "cargo metadata",
     "go vet",
+    "go fmt",
+    "go mod tidy",
+    "go mod verify",
+    "go mod graph",
     "go list",
     "go version",
     "go env",
     "gofmt",
     "golangci-lint run",
+    "npm start",
+    "pnpm start",
+    "yarn start",
     "npm ls",
     "npm list",
     "npm run-script",
@@ -138,6 +145,11 @@ const MORE: &[&str] = &[
     "pip3 list",
     "pip3 freeze",
     "pip3 show",
+    // They open a socket to see what the machine can do, so that they are no reads.
+    "pip --version",
+    "pip -V",
+    "pip3 --version",
+    "pip3 -V",
     "make",
     "ctest",
     "cmake --build",
@@ -171,11 +183,13 @@ const MORE: &[&str] = &[
     "gradle",
     "dotnet build",
     "dotnet test",
+    "chmod",
+    "yarn",
 ];
 
 /// Programs that say which version they are, and do nothing else when that is all they are asked.
 pub(super) const VERSIONED: &str = "git cargo rustc rustup rustfmt go node nodejs npm pnpm yarn npx deno bun tsc eslint \
-    prettier jest vitest python python3 pip pip3 pytest ruff mypy black uv poetry make cmake gcc g++ clang ninja java \
+    prettier jest vitest python python3 pytest ruff mypy black uv poetry make cmake gcc g++ clang ninja java \
     javac mvn gradle dotnet ruby gem perl php composer docker kubectl terraform jq rg fd tree curl wget grep sed gawk \
     bash zsh";
 
@@ -197,9 +211,7 @@ pub(super) fn asks_version(words: &[&str]) -> bool {
         ["java" | "javac", "-version"] | ["go", "version"] => true,
         [name, "--version"] => among(VERSIONED, name),
         // Of others it is something else: to `zsh` an option of the shell, which then runs its input.
-        [name, "-V"] => {
-            among("cargo rustc rustup python python3 pip pip3 pytest mypy ruff uv curl wget grep gawk rg fd", name)
-        }
+        [name, "-V"] => among("cargo rustc rustup python python3 pytest mypy ruff uv curl wget grep gawk rg fd", name),
         // Of these `-v` is the same; of others it is *verbose*.
         [name, "-v"] => matches!(*name, "node" | "npm" | "pnpm" | "yarn" | "tsc" | "php" | "ruby"),
         _ => false,

@@ -201,7 +201,7 @@ fn next_word<'a>(flag: &str, args: &mut impl Iterator<Item = &'a str>) -> Result
             Err(format!("`{}` after `{}` could be another option", shown(value), shown(flag)))
         }
         Some(value) => Ok(value),
-        None => Err(format!("`{}` lacks its value", shown(flag))),
+        None => Err(format!("`{}` is missing its value", shown(flag))),
     }
 }
 

@@ -160,14 +160,14 @@ pub fn judge(line: &str, policy: &Policy) -> CommandVerdict {
         git_folders: Vec::new(),
     };
     if line.len() > LONGEST_LOOK {
-        return ask(format!("the line is longer than {LONGEST_LOOK} bytes"));
+        return ask(format!("the command is longer than {LONGEST_LOOK} bytes"));
     }
     let reading = read::read(line, &policy.home, &policy.folder);
     if let Some(refusal) = refuse::refusal(line, &reading.parts, policy) {
         return CommandVerdict { decision: CommandDecision::Deny, rule: Some(refusal.rule), ..ask(refusal.reason) };
     }
     if line.len() > LONGEST {
-        return ask(format!("the line is longer than {LONGEST} bytes"));
+        return ask(format!("the command is longer than {LONGEST} bytes"));
     }
     if let Some(reason) = strange::strange(line).or_else(|| reading.trouble.clone()) {
         return ask(reason);
@@ -178,7 +178,7 @@ pub fn judge(line: &str, policy: &Policy) -> CommandVerdict {
     // Nothing was in trouble, so every word is known or bounded; should that ever be untrue, it asks.
     let mut words = reading.parts.iter().flat_map(|part| &part.words);
     if words.any(|word| !word.known && (word.fill == WordFill::None || reading.open.is_none())) {
-        return ask("a word is not known".to_owned());
+        return ask("an argument is unknown until the shell expands it".to_owned());
     }
     let parts: Vec<Vec<String>> = reading.parts.iter().map(open::sample).collect();
     let read = |part: &SimpleCommand| {
@@ -193,7 +193,7 @@ pub fn judge(line: &str, policy: &Policy) -> CommandVerdict {
     let argv = reading.open.is_none().then(|| parts.clone());
     let known = CommandVerdict { argv, words: parts.clone(), reads, direct, git_folders, globs, ..ask(String::new()) };
     if !policy.sandboxed {
-        return CommandVerdict { reason: "there is no sandbox for it to run in".to_owned(), ..known };
+        return CommandVerdict { reason: "the sandbox is off".to_owned(), ..known };
     }
     let mut used: Vec<&str> = Vec::new();
     let mut class = CommandClass::Read;
@@ -314,7 +314,7 @@ fn allowed<'p>(
     let called = shown(&words.join(" "));
     let asked = |words: &[&str]| rules::matching(&policy.ask, words);
     if let Some(rule) = asked(&words).or_else(|| asked(&whole.iter().map(String::as_str).collect::<Vec<_>>())) {
-        return Err((format!("`{called}`: the rule `{}` asks", shown(rule)), Some(rule.to_owned())));
+        return Err((format!("`{called}`: your rule `{}` asks", shown(rule)), Some(rule.to_owned())));
     }
     for redirect in &part.redirects {
         let target = &redirect.target;
@@ -362,7 +362,7 @@ fn unlisted(called: &str, argv: &[String], place: &str) -> String {
         }
         _ => match programs::judge(argv, place, 0, 0) {
             TableFinding::Never(reason) => format!("`{called}`: {reason}"),
-            _ => format!("`{called}` is not on the list of what runs by itself"),
+            _ => format!("`{called}` is not on the allowlist"),
         },
     }
 }

@@ -56,7 +56,7 @@ pub(super) fn reason(reading: &CommandLine, argv: &[Vec<String>], class: Command
     for (at, words) in argv.iter().enumerate().filter(|(_, words)| words.first().is_some_and(|name| name == "xargs")) {
         let is_fed = at > 0 && reading.parts[at].join == Join::Pipe && !(0..argv.len()).any(|at| is_inside(&at));
         if !is_fed || !carries(at - 1) {
-            return Some(format!("`{}`: its input is not known to be names of files", shown(&words.join(" "))));
+            return Some(format!("`{}`: its input is not known to be file names", shown(&words.join(" "))));
         }
     }
     let open = reading.open.clone()?;

@@ -30,7 +30,7 @@ fn holds_own(path: &str, policy: &Policy) -> bool {
 fn refused(what: &str) -> CommandRefusal {
     CommandRefusal::new(
         "own-files",
-        format!("`{}` is part of Trimtab's own settings, rules, log or secrets", shown(what)),
+        format!("`{}` belongs to Trimtab's own settings, rules, log, or secrets", shown(what)),
     )
 }
 
@@ -48,7 +48,7 @@ pub(super) fn redirected(target: &Word, writes: bool, place: &RunPlace) -> Optio
         return None;
     }
     if is_disk(&path) {
-        return Some(CommandRefusal::new("wipe", format!("it would write over the disk `{}`", shown(&path))));
+        return Some(CommandRefusal::new("wipe", format!("it would overwrite the disk `{}`", shown(&path))));
     }
     is_own(&path, place.policy).then(|| refused(&target.text))
 }
@@ -261,10 +261,10 @@ pub(super) fn ourselves(name: &str, words: &[Word]) -> Option<CommandRefusal> {
         || (rest.contains(&"token") && verb(&["add", "login", "revoke"]))
         || (rest.contains(&"config") && verb(&["set", "unset", "add", "remove", "edit", "reset"]));
     if alters {
-        return Some(CommandRefusal::new("own-settings", "Trimtab does not change its own rules and settings"));
+        return Some(CommandRefusal::new("own-settings", "commands cannot change Trimtab's rules and settings"));
     }
     (answers || deletes || approves)
-        .then(|| CommandRefusal::new("own-answers", "Trimtab does not answer its own questions"))
+        .then(|| CommandRefusal::new("own-answers", "commands cannot answer Trimtab's questions"))
 }
 
 /// A program text that names what is ours and has the means to change it.

@@ -1,6 +1,6 @@
 //! Where a path leads, as far as its text tells. Links are not followed: the sandbox answers for those.
 
-use trimtab_vocab::sensitive_paths::{decides_what_runs, is_secret};
+use trimtab_vocab::sensitive_paths::{SECRET_NAMES, SECRET_PATTERNS, decides_what_runs, has_secret, is_secret};
 
 use super::word::shown;
 
@@ -41,51 +41,18 @@ pub(super) fn readable(path: &str, folder: &str) -> Result<(), String> {
     }
     stays(path, folder)?;
     if resolve(path, folder).ends_with("/.git/config") {
-        return Err("`.git/config` may hold a token in an address".to_owned());
+        return Err("`.git/config` may contain a token in a URL".to_owned());
     }
     names_no_secret(path)
 }
-
-/// Names by which a glob that begins with letters is told to aim at secrets.
-const SAMPLES: &[&str] = &[
-    ".env",
-    ".env.local",
-    ".envrc",
-    ".netrc",
-    ".npmrc",
-    ".yarnrc",
-    ".pypirc",
-    ".pgpass",
-    ".my.cnf",
-    ".git-credentials",
-    ".dockercfg",
-    ".ssh",
-    ".gnupg",
-    ".aws",
-    ".azure",
-    ".kube",
-    ".htpasswd",
-    ".vault-token",
-    ".bash_history",
-    ".zsh_history",
-    "id_rsa",
-    "id_dsa",
-    "id_ecdsa",
-    "id_ed25519",
-    "secrets.toml",
-    "secrets.json",
-    "secrets.yaml",
-    "secrets.yml",
-    "credentials",
-    "credentials.json",
-    "credentials.toml",
-];
 
 /// Whether no part of a text, path or glob, is the name of a file that usually holds secrets; the reason if one is.
 pub(super) fn names_no_secret(text: &str) -> Result<(), String> {
     let pieces = text.split(['/', ':', ',', '=', '!', ' ', '\n', '\t', '{', '}']);
     match pieces.filter(|piece| !piece.is_empty()).find(|piece| aims_at_secret(piece)) {
         Some(name) => Err(format!("`{}` usually holds secrets", shown(name))),
+        // Some names mean this only in one folder.
+        None if has_secret(text) => Err(format!("`{}` usually holds secrets", shown(text))),
         None => Ok(()),
     }
 }
@@ -97,7 +64,15 @@ fn aims_at_secret(piece: &str) -> bool {
     }
     // A glob that begins with a wildcard is a general one (`*.json`), unless its end alone says it (`*.pem`).
     let filled = |by: &str| is_secret(&piece.replace(wild, by));
-    filled("") || filled("x") || (!piece.starts_with(wild) && SAMPLES.iter().any(|name| could_be(piece, name)))
+    filled("") || filled("x") || (!piece.starts_with(wild) && samples().any(|name| could_be(piece, name)))
+}
+
+/// Names by which a glob that begins with letters is told to aim at secrets: those that begin like little else.
+fn samples() -> impl Iterator<Item = &'static str> {
+    let is_telling = |name: &&str| [".", "id_", "credentials", "secrets"].iter().any(|start| name.starts_with(start));
+    let patterns = SECRET_PATTERNS.iter().map(|pattern| pattern.trim_end_matches('*'));
+    // The folder's own settings may be read.
+    SECRET_NAMES.iter().copied().chain(patterns).filter(is_telling).filter(|name| *name != ".trimtab")
 }
 
 /// Whether a glob could stand for a name. A `[…]` counts as any text, so that this errs to yes.
@@ -119,20 +94,20 @@ pub(super) fn writable(path: &str, folder: &str) -> Result<(), String> {
     readable(path, folder)?;
     if path == "/dev/null" {
         // Copied over a file it empties it, and a file moved there is gone.
-        return Err("`/dev/null` takes everything and gives nothing".to_owned());
+        return Err("writing to `/dev/null` discards the file".to_owned());
     }
     if path == "-" {
         // Not standard input here, but a file whose name the next program will take for it.
         return Err("`-` is a risky file name".to_owned());
     }
     if resolve(path, folder) == resolve(folder, "/") {
-        return Err("the folder itself would be changed".to_owned());
+        return Err("it would change the folder itself".to_owned());
     }
     if let Some(name) = path.split('/').find(|name| decides_what_runs(name)) {
-        return Err(format!("`{}` decides what other programs run", shown(name)));
+        return Err(format!("`{}` controls what other programs run", shown(name)));
     }
     if path.split('/').any(|name| name.starts_with('-')) {
-        return Err(format!("`{}` could be taken for an option later", shown(path)));
+        return Err(format!("`{}` could be mistaken for an option", shown(path)));
     }
     Ok(())
 }
@@ -141,7 +116,7 @@ pub(super) fn writable(path: &str, folder: &str) -> Result<(), String> {
 pub(super) fn stays(path: &str, folder: &str) -> Result<(), String> {
     let drive = path.as_bytes().get(1) == Some(&b':') && path.as_bytes()[0].is_ascii_alphabetic() && path.len() > 2;
     if path.contains('\\') || (drive && path.as_bytes()[2] == b'/') || path.starts_with('~') {
-        return Err(format!("it is not certain where `{}` leads", shown(path)));
+        return Err(format!("`{}` may lead outside the folder", shown(path)));
     }
     let folder = resolve(folder, "/");
     // Above the folder and back again may be the same place, but only if no link is on the way.
@@ -170,7 +145,7 @@ fn climbs_out(path: &str) -> bool {
 /// Whether an argument of unknown meaning could lead out of the folder: each of its pieces is taken for a path.
 pub(super) fn argument_stays(argument: &str, folder: &str) -> Result<(), String> {
     if argument.contains("://") {
-        return Err(format!("`{}` is an address", shown(argument)));
+        return Err(format!("`{}` is a URL", shown(argument)));
     }
     let stripped = argument.trim_start_matches('-');
     // `-I/usr` glues a path to its flag; the letter before the slash is no part of it.

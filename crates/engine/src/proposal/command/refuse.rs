@@ -52,7 +52,7 @@ const MOST: usize = 4000;
 /// The first refusal that the parts of a line call for.
 pub(super) fn refusal(line: &str, parts: &[SimpleCommand], policy: &Policy) -> Option<CommandRefusal> {
     if bomb(line) {
-        return Some(CommandRefusal::new("wipe", "it starts copies of itself without end"));
+        return Some(CommandRefusal::new("wipe", "it is a fork bomb"));
     }
     let mut left = MOST;
     look_at(parts, policy, Some(resolve(&policy.folder, "/")), 0, &mut left)
@@ -131,7 +131,7 @@ fn spoken(part: &SimpleCommand) -> Option<String> {
 fn script_of(script: &str, place: &RunPlace, layer: usize, left: &mut usize) -> Option<CommandRefusal> {
     let reading = read(script, &place.policy.home, place.cwd.as_deref().unwrap_or(&place.policy.folder));
     if bomb(script) {
-        return Some(CommandRefusal::new("wipe", "it starts copies of itself without end"));
+        return Some(CommandRefusal::new("wipe", "it is a fork bomb"));
     }
     look_at(&reading.parts, place.policy, place.cwd.clone(), layer + 1, left)
 }
@@ -144,7 +144,7 @@ fn command(words: &[Word], place: &RunPlace, layer: usize, left: &mut usize) -> 
     let argv: Vec<&str> = words.iter().map(|word| word.text.as_str()).collect();
     if let Some(rule) = rules::matching(&place.policy.deny, &argv) {
         return Some(CommandRefusal {
-            reason: format!("the rule `{}` refuses it", shown(rule)),
+            reason: format!("your rule `{}` denies it", shown(rule)),
             rule: rule.to_owned(),
         });
     }

@@ -12,18 +12,18 @@ use super::word::shown;
 pub(super) fn strange(line: &str) -> Option<String> {
     for c in line.chars() {
         if c.is_control() && !matches!(c, '\n' | '\t') {
-            return Some(format!("the line holds the control character U+{:04X}", u32::from(c)));
+            return Some(format!("the command contains the control character U+{:04X}", u32::from(c)));
         }
         if deceives(c) {
             return Some(format!(
-                "the line holds U+{:04X}, which is hidden or looks like something else",
+                "the command contains U+{:04X}, which is invisible or looks like another character",
                 u32::from(c)
             ));
         }
     }
     line.split(|c: char| !c.is_alphabetic())
         .find(|run| run.chars().any(|c| c.is_ascii_alphabetic()) && run.chars().any(is_look_alike))
-        .map(|run| format!("`{}` mixes letters of several scripts", shown(run)))
+        .map(|run| format!("`{}` mixes letters of several alphabets", shown(run)))
 }
 
 #[cfg(test)]

@@ -64,7 +64,7 @@ fn target<'w>(word: &'w Word, place: &RunPlace) -> Option<&'w str> {
 fn lost(what: &str) -> CommandRefusal {
     CommandRefusal::new(
         "wipe",
-        format!("it would wipe `{}`, which holds the disk, the home or the folder", shown(what)),
+        format!("it would delete `{}`, which contains the root, your home folder, or the project", shown(what)),
     )
 }
 
@@ -74,7 +74,7 @@ pub(super) fn is_disk(path: &str) -> bool {
 }
 
 fn on_disk(path: &str) -> CommandRefusal {
-    CommandRefusal::new("wipe", format!("it would write over the disk `{}`", shown(path)))
+    CommandRefusal::new("wipe", format!("it would overwrite the disk `{}`", shown(path)))
 }
 
 /// Refuses a command that would leave nothing.
@@ -100,10 +100,7 @@ pub(super) fn wiped(name: &str, words: &[Word], place: &RunPlace) -> Option<Comm
     match name {
         "rm" | "grm" | "srm" => {
             if rest.iter().any(|word| word.text.starts_with("--no-pres")) {
-                return Some(CommandRefusal::new(
-                    "wipe",
-                    "`--no-preserve-root` has no other use than to wipe the disk",
-                ));
+                return Some(CommandRefusal::new("wipe", "`--no-preserve-root` serves only to delete the root folder"));
             }
             if flag("rR", &["recursive"]) { first_lost() } else { None }
         }
@@ -114,7 +111,7 @@ pub(super) fn wiped(name: &str, words: &[Word], place: &RunPlace) -> Option<Comm
             let whole = |word: &&Word| place.path(word.text.trim_end_matches('*')).is_some_and(|path| path == "/");
             let hit = operands().find(|word| !word.text.is_empty() && whole(word) && word.text.starts_with('/'));
             hit.filter(|_| flag("R", &["recursive"]))
-                .map(|_| CommandRefusal::new("wipe", "it would change the rights of the whole disk"))
+                .map(|_| CommandRefusal::new("wipe", "it would change permissions on the whole disk"))
         }
         "mv" | "gmv" => {
             // With `-t` the place that things go to comes first, and is not moved itself.
@@ -135,9 +132,10 @@ pub(super) fn wiped(name: &str, words: &[Word], place: &RunPlace) -> Option<Comm
         name if name.starts_with("mkfs") || name == "mke2fs" || name == "blkdiscard" || name == "mkswap" => {
             // An image in a file is a file like any other.
             let on_device = |word: &Word| place.path(&word.text).is_none_or(|path| path.starts_with("/dev/"));
-            operands().next_back().is_none_or(on_device).then(|| {
-                CommandRefusal::new("wipe", format!("`{}` makes a new file system over the old one", shown(name)))
-            })
+            operands()
+                .next_back()
+                .is_none_or(on_device)
+                .then(|| CommandRefusal::new("wipe", format!("`{}` formats a disk", shown(name))))
         }
         "wipefs" | "sgdisk" | "sfdisk" | "fdisk" | "parted" | "cryptsetup" => {
             let only_looks =

@@ -7,7 +7,7 @@ use trimtab_vocab::event::{Change, ChangeFact, CommandsFact, Inherited, Proposal
 use trimtab_vocab::{CallId, ChangeSetId, FileWrite, MergedWrite, Message, RequestId, SeriesState};
 
 use crate::assistant;
-use crate::record::{Batch, BatchItem, ChangeSet, HistoryMove, Phase, Progress, Selection, Session, ToolOutcome};
+use crate::record::{Batch, BatchItem, ChangeSet, HistoryMove, HunkSelection, Phase, Progress, Session, ToolOutcome};
 use crate::turn::{answers, series};
 
 impl Session {
@@ -59,7 +59,7 @@ impl Session {
             ProposalFact::Chosen { call, parts, left, .. } => {
                 let Some(active) = request.and_then(|request| self.unfinished_mut(request)) else { return };
                 if let Some(item) = active.batch.as_mut().and_then(|batch| batch.item_mut(call)) {
-                    item.chosen = Some(Selection { parts: parts.clone(), left: left.clone(), left_out: None });
+                    item.chosen = Some(HunkSelection { parts: parts.clone(), left: left.clone(), left_out: None });
                 }
             }
             ProposalFact::Resolved { proposal, verdict } if verdict == answers::APPROVED => {

@@ -100,7 +100,10 @@ impl Session {
                     };
                 }
             }
-            CheckpointSubject::Trust => active.trust = Some(choice == answers::TRUST),
+            CheckpointSubject::Trust => {
+                active.trust = Some(choice == answers::TRUST);
+                active.is_uninstructed = choice == answers::TRUST && active.batch.is_some();
+            }
             CheckpointSubject::TrustBroad if choice == answers::TRUST => active.warned = true,
             CheckpointSubject::TrustBroad => active.trust = Some(false),
             CheckpointSubject::Instructions if choice == answers::SKIP => {

@@ -73,6 +73,7 @@ impl Session {
             RequestFact::Resumed { wish: false } => {
                 if let Some(active) = self.unfinished_mut(id) {
                     active.phase = if active.batch.is_some() { Phase::Tools } else { Phase::Loading };
+                    active.is_uninstructed = false;
                 }
             }
             RequestFact::Adjusted { approve, attended, max_steps, trusted, tools } => {

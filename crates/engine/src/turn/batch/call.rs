@@ -253,20 +253,22 @@ fn fenced_for(
     if !permit.is_standing() || asked.sandbox == Sandbox::Off {
         return asked;
     }
-    if permit.is_answer() {
-        let writes_repository = asked.sandbox == Sandbox::Workspace && is_only_git(session, command);
+    let writes_repository = asked.sandbox == Sandbox::Workspace && writes_only_by_git(session, command);
+    // A rule that names `git commit` is meant to commit.
+    if permit.is_answer() || (permit.is_rule() && writes_repository) {
         return CommandRun { automatic: Some(CommandClass::Check), writes_repository, ..asked };
     }
     let by_itself = command_run(session, call, command, timeout_s, true);
     CommandRun { sandbox: asked.sandbox, terminal: asked.terminal, ..by_itself }
 }
 
-/// Whether every part of a line is git, so that nothing else can write where git writes.
-fn is_only_git(session: &Session, command: &str) -> bool {
+/// Whether every part of a line is git, so that nothing else can write where git writes, and some of it may write.
+fn writes_only_by_git(session: &Session, command: &str) -> bool {
     let Some(active) = session.active() else { return false };
-    let parts = command::judge(command, &permit::policy(session, active)).argv.unwrap_or_default();
+    let policy = permit::policy(session, active);
+    let parts = command::judge(command, &policy).argv.unwrap_or_default();
     let is_git = |part: &Vec<String>| matches!(part.first().map(String::as_str), Some("git" | "cd"));
-    !parts.is_empty() && parts.iter().all(is_git)
+    !parts.is_empty() && parts.iter().all(is_git) && !command::only_looks(command, &policy)
 }
 
 /// What would be run, if a person approves it.

@@ -7,7 +7,9 @@
 //! asked, with its name.
 
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
+
+use trimtab_vocab::sensitive_paths;
 
 use super::super::wire::RunOrder;
 
@@ -54,7 +56,9 @@ pub(super) fn variables(order: &RunOrder) -> Result<Vec<(String, String)>, Strin
     if !order.plain_git {
         return Ok(Vec::new());
     }
-    let mut all = set();
+    let attributes = order.automatic.map(|_| attributes(order)).transpose()?;
+    let mut all: Vec<(String, &str)> = set();
+    all.extend(attributes.as_deref().map(|file| ("core.attributesFile".to_owned(), file)));
     let folders = if order.git_folders.is_empty() { std::slice::from_ref(&order.cwd) } else { &order.git_folders };
     // Where a person or the engine has said so on the command line, no setting counts.
     let says = |flag: &str| order.argv.iter().any(|word| word == flag);
@@ -71,6 +75,9 @@ pub(super) fn variables(order: &RunOrder) -> Result<Vec<(String, String)>, Strin
                 GitSettingEffect::Override(value) => all.push((name, value)),
                 GitSettingEffect::Unknown => return Err(blocked(&name)),
             }
+        }
+        if order.automatic.is_some() {
+            shows_only_named_files(folder, &order.argv.join(" "))?;
         }
         if !says("--ignore-submodules=dirty") {
             all.extend(submodules(folder)?);
@@ -136,19 +143,7 @@ fn top(folder: &Path) -> Option<std::path::PathBuf> {
 /// because then nothing obeys its settings. Outside of a repository, and in one whose owner git does not trust, git
 /// lists those of the person, and obeys no others.
 fn settings(folder: &Path, arguments: &[&str], must_succeed: bool) -> Result<Vec<(String, String)>, String> {
-    #[expect(clippy::disallowed_methods, reason = "it is asked from behind the fences, and runs nothing else")]
-    let mut git = Command::new("git");
-    for name in REMOVED {
-        git.env_remove(name);
-    }
-    // To read a file of the index, git would start what watches files.
-    git.envs(VARIABLES.iter().copied()).envs(overriding(&set()));
-    git.args(arguments).current_dir(folder).stdin(Stdio::null()).stderr(Stdio::null());
-    let done = match git.output() {
-        Ok(done) => done,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(format!("The repository's git settings cannot be asked for: {error}.")),
-    };
+    let Some(done) = ask(folder, arguments)? else { return Ok(Vec::new()) };
     if must_succeed && !done.status.success() {
         return Err("The repository's git settings cannot be read: git itself fails at them.".into());
     }
@@ -159,6 +154,82 @@ fn settings(folder: &Path, arguments: &[&str], must_succeed: bool) -> Result<Vec
     let listed = listed.map_err(|_| "The repository's git settings are not valid UTF-8.".to_owned())?;
     let entries = listed.split_terminator('\0').map(|entry| entry.split_once('\n').unwrap_or((entry, "")));
     Ok(entries.map(|(name, value)| (name.to_owned(), value.to_owned())).collect())
+}
+
+/// What git answers; nothing if there is no git.
+fn ask(folder: &Path, arguments: &[&str]) -> Result<Option<Output>, String> {
+    #[expect(clippy::disallowed_methods, reason = "it is asked from behind the fences, and runs nothing else")]
+    let mut git = Command::new("git");
+    for name in REMOVED {
+        git.env_remove(name);
+    }
+    // To read a file of the index, git would start what watches files.
+    git.envs(VARIABLES.iter().copied()).envs(overriding(&set()));
+    git.args(arguments).current_dir(folder).stdin(Stdio::null()).stderr(Stdio::null());
+    match git.output() {
+        Ok(done) => Ok(Some(done)),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(format!("The repository's git settings cannot be asked for: {error}.")),
+    }
+}
+
+/// A file of attributes with which git shows of files that usually hold secrets only that they differ, also where they
+/// were deleted long ago.
+fn attributes(order: &RunOrder) -> Result<String, String> {
+    let file = order.temp.as_ref().map(|temp| temp.join(".gitattributes"));
+    let file = file.ok_or("There is no place to tell git which files hold secrets.")?;
+    #[expect(clippy::disallowed_methods, reason = "it is in the command's own temporary folder")]
+    std::fs::write(&file, attribute_lines())
+        .map_err(|error| format!("Git cannot be told which files hold secrets: {error}."))?;
+    let file = file.into_os_string().into_string();
+    file.map_err(|_| "The temporary folder's name is not valid UTF-8.".to_owned())
+}
+
+fn attribute_lines() -> String {
+    // Git compares attributes by case.
+    let in_any_case = |c: char| match c.is_ascii_alphabetic() {
+        true => format!("[{}{}]", c.to_ascii_lowercase(), c.to_ascii_uppercase()),
+        false => c.to_string(),
+    };
+    let spelled = |name: &&str| name.chars().map(in_any_case).collect::<String>();
+    // The folder's own settings hold no keys.
+    let names = sensitive_paths::SECRET_NAMES
+        .iter()
+        .chain(sensitive_paths::SECRET_PATTERNS)
+        .filter(|name| **name != ".trimtab");
+    let names = names.map(&spelled);
+    let hidden = names.map(|name| format!("{name} -diff\n**/{name}/** -diff\n"));
+    let shown = sensitive_paths::EXAMPLE_PATTERNS.iter().map(|name| format!("{} !diff\n", spelled(name)));
+    let inside = sensitive_paths::SECRETS_IN.iter().map(|(folder, name)| {
+        let (folder, name) = (spelled(folder), spelled(name));
+        format!("**/{folder}/{name} -diff\n")
+    });
+    hidden.chain(shown).chain(inside).collect()
+}
+
+/// Commands of git that take a file by its hash.
+const PRINTING: &[&str] = &["cat-file", "diff", "show"];
+
+/// Git knows what a file is called only where it is not named by its hash.
+fn shows_only_named_files(folder: &Path, line: &str) -> Result<(), String> {
+    let is_made_up = ["xargs", "$(", "`", "-exec"].iter().any(|word| line.contains(word));
+    let words = line.split(|c: char| c.is_whitespace() || "$()`|;&\"'".contains(c)).filter(|word| !word.is_empty());
+    let words: Vec<&str> = words.collect();
+    // Options may stand between the two.
+    let prints = |at: usize| words[at] == "git" && words[at..].iter().take(4).any(|word| PRINTING.contains(word));
+    if is_made_up && (0..words.len()).any(prints) {
+        return Err("Git could show a file that holds secrets by its hash.".into());
+    }
+    let is_hash = |word: &&str| word.len() >= 4 && word.chars().all(|c| c.is_ascii_hexdigit());
+    let hashes: Vec<&str> = line.split(|c: char| !c.is_ascii_alphanumeric()).filter(is_hash).collect();
+    for hash in hashes {
+        // What is no object of the repository is shown by nobody.
+        let kind = ask(folder, &["cat-file", "-t", hash])?.map(|done| done.stdout);
+        if kind.is_some_and(|kind| kind.starts_with(b"blob")) {
+            return Err(format!("Git shows the file {hash} without its name, and it could hold secrets."));
+        }
+    }
+    Ok(())
 }
 
 fn is_external_diff(name: &str) -> bool {

@@ -13,6 +13,7 @@ use rustix::mount::{MountFlags, mount, mount_bind_recursive};
 use super::super::scan::holds_credential;
 use super::super::wire::RunOrder;
 use super::namespaces::said;
+use super::real;
 
 /// What is kept, relative to the home. No file here holds a credential by its usual use.
 const KEPT: &[&str] = &[
@@ -165,7 +166,7 @@ fn cover(home: &Path, order: &RunOrder) -> Result<Vec<PathBuf>, Errno> {
     kept.extend(CACHES.iter().map(|name| (home.join(name), HomeMount::Overlaid)));
     // `~/bin/..`, or a link to the home, would bring all of it back; a link to a secret, that one.
     let is_closed = |real: &Path| home.starts_with(real) || order.hidden.iter().any(|hidden| real.starts_with(hidden));
-    kept.retain(|(path, _)| own.contains(&path) || path.canonicalize().is_ok_and(|real| !is_closed(&real)));
+    kept.retain(|(path, _)| own.contains(&path) || real(path).is_some_and(|real| !is_closed(&real)));
     // Outer before inner; what is in something that is kept needs no mount of its own.
     kept.sort_by(|(one, _), (other, _)| one.cmp(other));
     kept.dedup_by(|(inner, _), (outer, _)| inner.starts_with(outer));

@@ -6,11 +6,16 @@ use rustix::thread::{CapabilitySet, CapabilitySets};
 use trimtab_vocab::Sandbox;
 
 use super::super::wire::{Fence, FenceReport, Fences, RunOrder};
-use super::namespaces::{self, NamespaceError, Space};
+use super::namespaces::{self, Apart, NamespaceError, Space};
 use super::{calls, paths};
 
+/// Leaves the view of the system that everybody shares, for one that is still to be arranged.
+pub(super) fn step_apart() -> Apart {
+    namespaces::leave()
+}
+
 /// Puts up all fences that the order asks for.
-pub(super) fn shut_in(order: &RunOrder) -> FenceReport {
+pub(super) fn shut_in(order: &RunOrder, apart: Option<Apart>) -> FenceReport {
     // A session of its own: no terminal, and one group by which it can be told to end.
     let _ = rustix::process::setsid();
     limit(Resource::Core, Some(0));
@@ -25,7 +30,7 @@ pub(super) fn shut_in(order: &RunOrder) -> FenceReport {
     limit(Resource::Cpu, order.cpu_s);
     let space = match &order.no_namespaces {
         Some(why) => Err(why.clone()),
-        None => match namespaces::enter(order) {
+        None => match apart.unwrap_or_else(step_apart).and_then(|network| namespaces::enter(order, network)) {
             Ok(space) => Ok(space),
             Err(NamespaceError::Unavailable(why) | NamespaceError::Halfway(why)) => return FenceReport::Halfway(why),
         },

@@ -3,18 +3,21 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::OpenOptions;
 use std::io::Write as _;
+use std::os::fd::{AsFd as _, OwnedFd};
 use std::path::{Path, PathBuf};
+use std::thread::JoinHandle;
 
+use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::mount::{
     MountFlags, MountPropagationFlags, mount, mount_bind, mount_bind_recursive, mount_change, mount_remount,
 };
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
-use rustix::thread::{CapabilitySet, CapabilitySets, UnshareFlags};
+use rustix::thread::{CapabilitySet, CapabilitySets, LinkNameSpaceType, UnshareFlags};
 
 use super::super::protect::MountMark;
 use super::super::wire::{Fence, RunOrder};
-use super::{devices, home};
+use super::{devices, home, real};
 
 /// What is so in the new view.
 pub(super) struct Space {
@@ -50,7 +53,6 @@ pub(in super::super) fn found() -> Result<(), NamespaceError> {
     let (user, group) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
     unshare(UnshareFlags::NEWUSER | UnshareFlags::NEWPID)
         .map_err(|errno| NamespaceError::Unavailable(format!("namespaces cannot be entered: {}", said(errno))))?;
-    let halfway = |what: &str, errno: Errno| NamespaceError::Halfway(format!("{what}: {}", said(errno)));
     // The same person, and nobody else.
     let _ = write("/proc/self/setgroups", "deny");
     write("/proc/self/uid_map", &format!("{user} {user} 1")).map_err(|errno| halfway("no user can be named", errno))?;
@@ -67,12 +69,45 @@ fn hand_down() -> Result<(), Errno> {
     NEEDED.into_iter().try_for_each(|one| rustix::thread::configure_capability_in_ambient_set(one, true))
 }
 
-/// Arranges the view of a fence whose supervisor has prepared for it.
-pub(super) fn enter(order: &RunOrder) -> Result<Space, NamespaceError> {
-    let halfway = |what: &str, errno: Errno| NamespaceError::Halfway(format!("{what}: {}", said(errno)));
-    unshare(UnshareFlags::NEWNS | UnshareFlags::NEWNET | UnshareFlags::NEWIPC)
+fn halfway(what: &str, errno: Errno) -> NamespaceError {
+    NamespaceError::Halfway(format!("{what}: {}", said(errno)))
+}
+
+/// The network of a fence that has a view of its own already, as it is made.
+pub(super) type Apart = Result<JoinHandle<Result<Network, Errno>>, NamespaceError>;
+
+/// A network that ends at the command.
+pub(super) struct Network {
+    link: OwnedFd,
+    loopback: bool,
+}
+
+/// Gives a fence whose supervisor has prepared for it a view of its own. A network takes the kernel as long as all the
+/// rest, so another thread makes it.
+pub(super) fn leave() -> Apart {
+    let network = std::thread::Builder::new().spawn(new_network);
+    let network = network.map_err(|error| NamespaceError::Halfway(format!("no thread can be started: {error}")))?;
+    unshare(UnshareFlags::NEWNS | UnshareFlags::NEWIPC)
         .map_err(|errno| halfway("namespaces cannot be entered", errno))?;
-    arrange(order).map_err(|(what, errno)| halfway(&what, errno))
+    Ok(network)
+}
+
+fn new_network() -> Result<Network, Errno> {
+    unshare(UnshareFlags::NEWNET)?;
+    let loopback = loopback_up().is_ok();
+    let link = rustix::fs::open("/proc/thread-self/ns/net", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
+    Ok(Network { link, loopback })
+}
+
+/// Arranges the view.
+pub(super) fn enter(order: &RunOrder, network: JoinHandle<Result<Network, Errno>>) -> Result<Space, NamespaceError> {
+    let arranged = arrange(order).map_err(|(what, errno)| halfway(&what, errno));
+    let entered = network.join().unwrap_or(Err(Errno::IO)).and_then(|network| {
+        rustix::thread::move_into_link_name_space(network.link.as_fd(), Some(LinkNameSpaceType::Network))?;
+        Ok(network.loopback)
+    });
+    let loopback = entered.map_err(|errno| halfway("no network of its own can be entered", errno))?;
+    Ok(Space { loopback, ..arranged? })
 }
 
 fn unshare(flags: UnshareFlags) -> Result<(), Errno> {
@@ -116,11 +151,12 @@ fn arrange(order: &RunOrder) -> Result<Space, (String, Errno)> {
         open.beneath.push(devices::SHARED_MEMORY.into());
     }
     open.single.extend(emptied.iter().flatten().cloned());
-    let visible: Vec<&PathBuf> = order.hidden.iter().filter(|path| !hide(path, order)).collect();
+    let nothing = nothing(order);
+    let visible: Vec<&PathBuf> = order.hidden.iter().filter(|path| !hide(path, order, &nothing)).collect();
     if order.automatic.is_some() {
         // Best effort: only root can read them anyway.
         for path in SYSTEM_SECRETS {
-            hide(Path::new(path), order);
+            hide(Path::new(path), order, &nothing);
         }
     }
     // Who cannot write is kept from reading secrets only.
@@ -131,7 +167,7 @@ fn arrange(order: &RunOrder) -> Result<Space, (String, Errno)> {
     for mark in &order.marks {
         let done = match mark {
             MountMark::Pinned(path) | MountMark::ReadOnly(path) => mount_bind_recursive(path, path).map_err(said),
-            MountMark::Absent(path) => cover(path).map_err(said),
+            MountMark::Absent(path) => cover(path, &nothing).map_err(said),
         };
         match (done, mark) {
             (Ok(()), MountMark::Pinned(_)) => {}
@@ -149,20 +185,29 @@ fn arrange(order: &RunOrder) -> Result<Space, (String, Errno)> {
     trouble
         .extend(marked.filter(|path| !done.contains(*path)).map(|path| format!("{} stays writable", path.display())));
     let fence = |trouble: Vec<String>| trouble.into_iter().next().map_or(Fence::Holds, Fence::missing);
-    let loopback = loopback_up().is_ok();
-    Ok(Space { all_read_only, hidden: fence(secret), devices, loopback, protected: fence(trouble), processes })
+    Ok(Space { all_read_only, hidden: fence(secret), devices, loopback: false, protected: fence(trouble), processes })
 }
 
 /// Covers a secret with nothing. Whether it is out of sight then.
-fn hide(path: &Path, order: &RunOrder) -> bool {
-    let Ok(path) = path.canonicalize() else { return true };
+fn hide(path: &Path, order: &RunOrder, nothing: &Path) -> bool {
+    let Some(path) = real(path) else { return true };
     if order.folder.starts_with(&path) || order.temp.as_ref().is_some_and(|temp| temp.starts_with(&path)) {
         return false;
     }
-    cover(&path).is_ok()
+    cover(&path, nothing).is_ok()
 }
 
-fn cover(path: &Path) -> Result<(), Errno> {
+/// The empty file that covers others. It is a plain one, because git fails at a device among the files that it tracks.
+fn nothing(order: &RunOrder) -> PathBuf {
+    use std::os::unix::fs::OpenOptionsExt as _;
+    let made = order.temp.as_ref().map(|temp| temp.join(".empty")).filter(|file| {
+        let opened = OpenOptions::new().write(true).create_new(true).mode(0o444).open(file);
+        opened.is_ok_and(|file| file.metadata().is_ok_and(|meta| meta.len() == 0))
+    });
+    made.unwrap_or_else(|| "/dev/null".into())
+}
+
+fn cover(path: &Path, nothing: &Path) -> Result<(), Errno> {
     match path.symlink_metadata().is_ok_and(|meta| meta.is_dir()) {
         true => {
             let flags = HARMLESS | MountFlags::NOEXEC | MountFlags::RDONLY;
@@ -170,10 +215,10 @@ fn cover(path: &Path) -> Result<(), Errno> {
         }
         // A link is not followed: what it leads to is covered where it is, or is no file of the folder.
         false if path.is_symlink() => match path.canonicalize() {
-            Ok(real) => mount_bind("/dev/null", real),
+            Ok(real) => mount_bind(nothing, real),
             Err(_) => Ok(()),
         },
-        false => mount_bind("/dev/null", path),
+        false => mount_bind(nothing, path),
     }
 }
 

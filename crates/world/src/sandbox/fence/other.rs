@@ -21,8 +21,11 @@ pub(in super::super) fn found() -> Result<(), NoNamespaces> {
     Err(NoNamespaces::Unavailable("this system has no namespaces".into()))
 }
 
+/// There is nothing to step out of.
+pub(super) fn step_apart() {}
+
 /// Says what will hold. On macOS the fences go up with the command itself, in [`argv`].
-pub(super) fn shut_in(order: &RunOrder) -> FenceReport {
+pub(super) fn shut_in(order: &RunOrder, _: Option<()>) -> FenceReport {
     let _ = rustix::process::setsid();
     if order.sandbox == Sandbox::Off {
         return FenceReport::Fenced(Fences::none("the sandbox is off"));

@@ -17,6 +17,7 @@ use super::super::repository;
 use super::super::wire::RunOrder;
 use super::devices;
 use super::namespaces::Space;
+use super::real;
 
 /// The newest version that was tried out. An older kernel gives what it has.
 const TRIED: ABI = ABI::V7;
@@ -51,7 +52,7 @@ fn try_restrict(
     let reading = AccessFs::from_read(TRIED);
     let device = make_bitflags!(AccessFs::{ReadFile | WriteFile | Truncate | IoctlDev});
     let mut rules = allow(rules.create()?, Path::new("/"), AccessFs::ReadDir.into())?;
-    let mut hidden: Vec<PathBuf> = order.hidden.iter().filter_map(|path| path.canonicalize().ok()).collect();
+    let mut hidden: Vec<PathBuf> = order.hidden.iter().filter_map(|path| real(path)).collect();
     if order.folder.starts_with(devices::FOLDER) {
         for path in readable(&order.folder, &hidden) {
             rules = allow(rules, &path, reading)?;
@@ -124,6 +125,8 @@ fn read_roots(order: &RunOrder) -> Vec<PathBuf> {
     roots.push(order.folder.clone());
     // The program itself, where it is named by its path.
     roots.extend(order.argv.first().map(PathBuf::from).filter(|program| program.is_absolute()));
+    roots.sort();
+    roots.dedup();
     roots
 }
 

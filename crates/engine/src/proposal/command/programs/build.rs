@@ -47,7 +47,7 @@ pub(super) const ROWS: &[KnownProgram] = &[
     ),
     cargo(&["test", "t", "bench"], CARGO_SHORT, CARGO, Operands::Text, Some(harness)),
     cargo(&["run", "r"], CARGO_SHORT, CARGO, Operands::Words, None),
-    cargo(&["fmt"], "vqp%", "check all package=% quiet verbose", Operands::Text, Some(only_checks)),
+    cargo(&["fmt"], "vqp%", "check all package=% quiet verbose", Operands::Text, Some(formats)),
     cargo(
         &["tree", "metadata"],
         "p%e%i%d",
@@ -58,7 +58,7 @@ pub(super) const ROWS: &[KnownProgram] = &[
     ),
     KnownProgram {
         names: &["go"],
-        subs: &["build", "vet", "list"],
+        subs: &["build", "vet", "list", "fmt"],
         flags: Flags {
             style: FlagStyle::OneDashFirst,
             short: "",
@@ -81,6 +81,7 @@ pub(super) const ROWS: &[KnownProgram] = &[
         operands: Operands::Words,
         check: Some(local_main),
     },
+    KnownProgram { names: &["go"], subs: &["mod"], flags: Flags::NONE, operands: Operands::Words, check: Some(tidies) },
     KnownProgram { names: &["go"], subs: &["version"], flags: Flags::NONE, operands: Operands::None, check: None },
     KnownProgram {
         names: &["python", "python3", "python2"],
@@ -94,6 +95,13 @@ pub(super) const ROWS: &[KnownProgram] = &[
         subs: &["list", "freeze", "check", "show"],
         flags: Flags { style: FlagStyle::Gnu, short: "", long: "format=% local" },
         operands: Operands::Words,
+        check: None,
+    },
+    KnownProgram {
+        names: &["pip", "pip3"],
+        subs: &["--version", "-V"],
+        flags: Flags::NONE,
+        operands: Operands::None,
         check: None,
     },
     // What is installed lands outside the folder, and building it runs code that nobody has looked at.
@@ -152,28 +160,36 @@ fn lints(used: &SortedArguments<'_>) -> Result<(), String> {
 fn runs_or_lists(used: &SortedArguments<'_>) -> Result<(), String> {
     match used.operands.first() {
         Some(&("run" | "list")) if used.passed.is_empty() => Ok(()),
-        _ => Err("it is not known to only test".to_owned()),
+        _ => Err("it is not known to only run tests".to_owned()),
     }
 }
 
-fn only_checks(used: &SortedArguments<'_>) -> Result<(), String> {
-    let passed = used.passed == ["--check"];
-    if used.operands.len() > usize::from(passed) {
-        return Err("what it is given is not known to be safe".to_owned());
+/// Formatting changes sources of the folder, which undo brings back. Other options after `--` may name files elsewhere.
+fn formats(used: &SortedArguments<'_>) -> Result<(), String> {
+    match used.operands.as_slice() {
+        [] => Ok(()),
+        operands if operands == used.passed && used.passed == ["--check"] => Ok(()),
+        _ => Err("its arguments are not known to be safe".to_owned()),
     }
-    if used.has(&["check"]) || passed { Ok(()) } else { Err("it rewrites the sources".to_owned()) }
+}
+
+fn tidies(used: &SortedArguments<'_>) -> Result<(), String> {
+    match used.operands.as_slice() {
+        ["tidy" | "verify" | "graph"] => Ok(()),
+        _ => Err("it is not known to stay in the folder".to_owned()),
+    }
 }
 
 fn only_helps(used: &SortedArguments<'_>) -> Result<(), String> {
     if used.has(&["version", "help", "V", "h"]) && used.operands.is_empty() {
         return Ok(());
     }
-    Err("it fetches something from outside the folder".to_owned())
+    Err("it needs the network".to_owned())
 }
 
 fn local_package(used: &SortedArguments<'_>) -> Result<(), String> {
     match used.operands.iter().find(|operand| operand.contains('@')) {
-        Some(operand) => Err(format!("`{}` is fetched from elsewhere", shown(operand))),
+        Some(operand) => Err(format!("`{}` is downloaded", shown(operand))),
         None => Ok(()),
     }
 }
@@ -182,7 +198,7 @@ fn local_package(used: &SortedArguments<'_>) -> Result<(), String> {
 fn local_main(used: &SortedArguments<'_>) -> Result<(), String> {
     match used.operands.first() {
         Some(operand) if operand.starts_with('.') || operand.ends_with(".go") => Ok(()),
-        Some(operand) => Err(format!("`{}` may be fetched from elsewhere", shown(operand))),
-        None => Err("it names nothing to run".to_owned()),
+        Some(operand) => Err(format!("`{}` may be downloaded", shown(operand))),
+        None => Err("it does not name a package to run".to_owned()),
     }
 }

@@ -34,12 +34,12 @@ pub(super) const ROWS: &[KnownProgram] = &[
         Some(reports_here),
     ),
     row(&["unittest"], &[], "vqfcbk:s@p:t@", "verbose quiet failfast catch buffer", Operands::Words, None),
-    // Not `--fix`, `--config`, `--output-file`, `--add-noqa` and `--watch`.
+    // Not `--config`, `--output-file`, `--add-noqa` and `--watch`.
     row(
         &["ruff"],
         &["check"],
         "qve",
-        "no-fix select= ignore= extend-select= extend-ignore= output-format=% statistics quiet verbose exit-zero \
+        "fix no-fix select= ignore= extend-select= extend-ignore= output-format=% statistics quiet verbose exit-zero \
             target-version=% line-length=+ preview diff no-cache exclude= extend-exclude= show-files",
         Operands::Read,
         None,
@@ -50,7 +50,7 @@ pub(super) const ROWS: &[KnownProgram] = &[
         "qv",
         "check diff quiet verbose target-version=% line-length=+ preview no-cache exclude=",
         Operands::Read,
-        Some(only_compares),
+        None,
     ),
     row(
         &["black"],
@@ -59,16 +59,9 @@ pub(super) const ROWS: &[KnownProgram] = &[
         "check diff quiet verbose color no-color line-length=+ target-version=% skip-string-normalization fast safe \
             include= exclude= extend-exclude= workers=+",
         Operands::Read,
-        Some(only_compares),
+        None,
     ),
-    row(
-        &["isort"],
-        &[],
-        "cqvl+",
-        "check check-only diff profile=% line-length=+ quiet verbose",
-        Operands::Read,
-        Some(only_compares),
-    ),
+    row(&["isort"], &[], "cqvl+", "check check-only diff profile=% line-length=+ quiet verbose", Operands::Read, None),
     // Not `--install-types`, `--config-file`, `--python-executable` and the reports.
     row(
         &["mypy"],
@@ -95,7 +88,7 @@ pub(super) const ROWS: &[KnownProgram] = &[
     KnownProgram {
         names: &["gofmt"],
         subs: &[],
-        flags: Flags { style: FlagStyle::OneDash, short: "", long: "l d s e" },
+        flags: Flags { style: FlagStyle::OneDash, short: "", long: "l d s e w" },
         operands: Operands::Read,
         check: Some(lists_or_compares),
     },
@@ -106,6 +99,8 @@ pub(super) const ROWS: &[KnownProgram] = &[
         operands: Operands::Words,
         check: Some(plain_settings),
     },
+    row(&["chmod"], &[], "v", "verbose", Operands::Write, Some(makes_executable)),
+    row(&["venv"], &[], "", "without-pip system-site-packages", Operands::Write, Some(super::look::at_most_one)),
     row(&["golangci-lint"], &["run"], "v", "verbose timeout=% fast", Operands::Read, None),
     // Not `-f`, `--eval`, `-I` and settings of variables.
     row(
@@ -185,14 +180,16 @@ pub(super) fn runs_script(argv: &[String], folder: &str) -> bool {
     {
         return !file.starts_with('-') && readable(file, folder).is_ok();
     }
-    let plain = |arg: &String| {
-        let value = arg.trim_start_matches('-').replacen('=', " ", 1);
-        plain_word(&value) && arg.len() - arg.trim_start_matches('-').len() <= 2 && argument_stays(arg, folder).is_ok()
-    };
     plain_word(script)
         && ends.iter().any(|end| script.ends_with(end))
         && readable(script, folder).is_ok()
-        && args.iter().all(plain)
+        && args.iter().all(|arg| is_plain(arg, folder))
+}
+
+/// Whether an argument of the folder's own program is a plain word or option that stays in the folder.
+fn is_plain(arg: &str, folder: &str) -> bool {
+    let value = arg.trim_start_matches('-').replacen('=', " ", 1);
+    plain_word(&value) && arg.len() - arg.trim_start_matches('-').len() <= 2 && argument_stays(arg, folder).is_ok()
 }
 
 /// Checks that Python runs as modules.
@@ -208,7 +205,9 @@ pub(super) fn as_called(argv: &[String]) -> Option<Vec<String>> {
         return Some(argv);
     }
     let skipped = match words.as_slice() {
-        ["python" | "python3", "-m", module, ..] if among(MODULES, module) => 2,
+        ["python" | "python3", "-m", module, ..] if among(MODULES, module) || *module == "venv" => 2,
+        // Without a word behind it, it installs.
+        ["yarn"] => return Some(vec!["yarn".to_owned(), "install".to_owned()]),
         ["poetry" | "pipenv" | "uv", "run", module, ..] if *module != "unittest" && among(MODULES, module) => 2,
         ["poetry" | "pipenv" | "uv", "run", "python" | "python3", "-m", ..] => 2,
         ["npx", "--no-install" | "--no", "vitest", "run", ..] | ["pnpm", "exec", "vitest", "run", ..] => 2,
@@ -245,26 +244,35 @@ fn reports_here(used: &SortedArguments<'_>) -> Result<(), String> {
         flag.0 == "cov-report" && !flag.2.is_some_and(|kind| among("term term-missing xml html json lcov", kind))
     };
     match used.flags.iter().find(elsewhere) {
-        Some((_, _, kind)) => Err(format!("`{}` may be written anywhere", shown(kind.unwrap_or_default()))),
+        Some((_, _, kind)) => Err(format!("`{}` may write a report anywhere", shown(kind.unwrap_or_default()))),
         None => Ok(()),
     }
 }
 
-fn only_compares(used: &SortedArguments<'_>) -> Result<(), String> {
-    if used.has(&["check", "check-only", "diff", "c"]) { Ok(()) } else { Err("it rewrites the sources".to_owned()) }
+/// Makes a file executable, which undo takes back. Any other mode may take rights away that somebody needs.
+fn makes_executable(used: &SortedArguments<'_>) -> Result<(), String> {
+    let is_mode = |mode: &&str| matches!(*mode, "+x" | "a+x" | "u+x" | "ug+x" | "ugo+x");
+    match used.operands.split_first() {
+        Some((mode, files)) if is_mode(mode) && !files.is_empty() => Ok(()),
+        _ => Err("it does more than make files executable".to_owned()),
+    }
 }
 
-/// Without either `gofmt` prints the sources, which is no check.
+/// Without any of these `gofmt` prints the sources, which is no check.
 fn lists_or_compares(used: &SortedArguments<'_>) -> Result<(), String> {
-    if used.has(&["l", "d"]) { Ok(()) } else { Err("it prints the sources again".to_owned()) }
+    if used.has(&["l", "d", "w"]) {
+        Ok(())
+    } else {
+        Err("it prints the sources without `-l`, `-d`, or `-w`".to_owned())
+    }
 }
 
 /// Addresses of proxies may hold a password.
 fn plain_settings(used: &SortedArguments<'_>) -> Result<(), String> {
     const PLAIN: &str = "GOPATH GOROOT GOVERSION GOOS GOARCH GOMOD GOWORK GOBIN GOCACHE GOMODCACHE CGO_ENABLED";
     match used.operands.iter().find(|name| !among(PLAIN, name)) {
-        Some(name) => Err(format!("`{}` may hold a secret", shown(name))),
-        None if used.operands.is_empty() => Err("all of them may hold a secret".to_owned()),
+        Some(name) => Err(format!("`{}` may contain a secret", shown(name))),
+        None if used.operands.is_empty() => Err("its output may contain secrets".to_owned()),
         None => Ok(()),
     }
 }
@@ -277,7 +285,7 @@ fn builds_target(used: &SortedArguments<'_>) -> Result<(), String> {
         // `--target` takes several words, so that one behind the folder would be another target.
         None if used.operands.len() > 1 => Err(format!("`{}` may be another target", shown(used.operands[1]))),
         None if used.passed.is_empty() => Ok(()),
-        None => Err("what another program is told is not known to be safe".to_owned()),
+        None => Err("options after `--` are not known to be safe".to_owned()),
     }
 }
 
@@ -292,7 +300,7 @@ fn builds(used: &SortedArguments<'_>) -> Result<(), String> {
     let number = |target: &str| target.bytes().all(|b| b.is_ascii_digit());
     let mut targets = used.operands.iter().filter(|target| !number(target)).peekable();
     if targets.peek().is_none() {
-        return Err("what it does without a target is not known".to_owned());
+        return Err("its default target is not known".to_owned());
     }
     match targets.find(|target| !among(TARGETS, target)) {
         Some(target) => Err(format!("`{}` may do more than build and check", shown(target))),

@@ -18,11 +18,12 @@ const fn row(
 /// Options before the subcommand that change nothing but the show. They are left out before rules are matched.
 pub(in super::super) const SHOW_ONLY: &[&str] = &["--no-pager", "-P", "--no-optional-locks", "--literal-pathspecs"];
 
-/// Flags of `diff` and `log`, which share most of them. Not `--ext-diff`, `--textconv`, `--output` and `--no-index`.
+/// Flags of `diff` and `log`, which share most of them. Not `--ext-diff`, `--textconv`, `--output` and `--no-index`, and not
+/// `--text` and `--binary`, which show what the fence keeps git from showing: files that usually hold secrets.
 const DIFF: &str = "patch no-patch unified=+ raw patch-with-raw indent-heuristic minimal patience histogram diff-algorithm= \
     anchored= stat? compact-summary numstat shortstat dirstat? summary patch-with-stat name-only name-status \
     color? no-color color-moved? color-words? word-diff? word-diff-regex=/ no-renames find-renames? \
-    find-copies? full-index binary abbrev? diff-filter= pickaxe-all pickaxe-regex relative? no-relative text \
+    find-copies? full-index abbrev? diff-filter= pickaxe-all pickaxe-regex relative? no-relative \
     ignore-cr-at-eol ignore-space-at-eol ignore-space-change ignore-all-space ignore-blank-lines \
     inter-hunk-context=+ function-context exit-code quiet no-ext-diff no-textconv src-prefix= \
     dst-prefix= no-prefix cached staged merge-base check stat-width=+ stat-count=+ base ours theirs cc no-merges \
@@ -32,7 +33,7 @@ const DIFF: &str = "patch no-patch unified=+ raw patch-with-raw indent-heuristic
     abbrev-commit no-abbrev-commit date= relative-date parents children left-right cherry-pick cherry-mark \
     simplify-by-decoration full-history walk-reflogs boundary source log-size show-pulls reflog count no-walk? \
     notes? no-notes min-parents=+ max-parents=+ no-expand-tabs";
-const DIFF_SHORT: &str = "#puU+sM?C?B?l+S/G/O@RabwWzn+iEFPgqcmtX?";
+const DIFF_SHORT: &str = "#puU+sM?C?B?l+S/G/O@RbwWzn+iEFPgqcmtX?";
 
 pub(super) const ROWS: &[KnownProgram] = &[
     row(
@@ -44,7 +45,7 @@ pub(super) const ROWS: &[KnownProgram] = &[
         None,
     ),
     row(&["diff"], DIFF_SHORT, DIFF, Operands::Revisions, Some(no_signature)),
-    row(&["log", "show"], "#puU+sM?C?B?l+S/G/O@RabwWzn+iEFPgqcmtX?L:", DIFF, Operands::Revisions, Some(no_signature)),
+    row(&["log", "show"], "#puU+sM?C?B?l+S/G/O@RbwWzn+iEFPgqcmtX?L:", DIFF, Operands::Revisions, Some(no_signature)),
     row(
         &["branch"],
         "avrqi",
@@ -131,8 +132,8 @@ pub(super) const ROWS: &[KnownProgram] = &[
         Operands::Revisions,
         None,
     ),
-    // Not `-v`: addresses may hold a password.
-    row(&["remote"], "", "", Operands::None, None),
+    // An address with a password is not shown: the fence hides settings that hold one.
+    row(&["remote"], "v", "verbose", Operands::None, None),
     row(
         &["merge-base", "name-rev", "cat-file", "count-objects"],
         "ptsvH",
@@ -141,18 +142,37 @@ pub(super) const ROWS: &[KnownProgram] = &[
         None,
     ),
     KnownProgram {
-        // Not `-O`, which opens a pager of its own choice.
+        // Not `-O`, which opens a pager of its own choice, and not `-a`: see above.
         names: &["git"],
         subs: &["grep"],
         flags: Flags {
             style: FlagStyle::Alone,
-            short: "aiIwvhHEGPFnlLcoqpWe/f@A+B+C+m+#",
+            short: "iIwvhHEGPFnlLcoqpWe/f@A+B+C+m+#",
             long: "cached untracked ignore-case word-regexp invert-match line-number column files-with-matches \
                 name-only count color? no-color break heading show-function function-context and or not \
                 all-match quiet extended-regexp perl-regexp fixed-strings only-matching max-depth=+ context=+ \
-                after-context=+ before-context=+ no-textconv text",
+                after-context=+ before-context=+ no-textconv",
         },
         operands: Operands::Search,
+        check: None,
+    },
+];
+
+/// Subcommands that record what is there, with flags that lose nothing and skip no check. No allowlist of ours names
+/// them: they count for a person's own rule.
+pub(super) const RECORDS: &[KnownProgram] = &[
+    // Not `-f`, which adds what is ignored.
+    row(&["add"], "Auvn", "all update verbose dry-run no-all intent-to-add", Operands::Revisions, None),
+    KnownProgram {
+        // Not `--amend`, `--no-verify` and `-F`.
+        names: &["git"],
+        subs: &["commit"],
+        flags: Flags {
+            style: FlagStyle::Gnu,
+            short: "am/qvs",
+            long: "all message=/ quiet verbose signoff no-edit allow-empty dry-run",
+        },
+        operands: Operands::Revisions,
         check: None,
     },
 ];
@@ -161,8 +181,8 @@ pub(super) const ROWS: &[KnownProgram] = &[
 fn only_shows(used: &SortedArguments<'_>) -> Result<(), String> {
     match used.operands.first() {
         Some(&("list" | "show")) => Ok(()),
-        Some(operand) => Err(format!("`{}` is not known to only show", shown(operand))),
-        None => Err("it is not known to only show".to_owned()),
+        Some(operand) => Err(format!("`{}` is not known to be read-only", shown(operand))),
+        None => Err("it is not known to be read-only".to_owned()),
     }
 }
 
@@ -180,7 +200,7 @@ fn plain_setting(used: &SortedArguments<'_>) -> Result<(), String> {
         [name] if plain(name) => Ok(()),
         // A second word would be the new value.
         [_, ..] if used.flags.is_empty() && used.operands.len() > 1 => Err("it changes the configuration".to_owned()),
-        _ => Err("the configuration may hold secrets".to_owned()),
+        _ => Err("the configuration may contain secrets".to_owned()),
     }
 }
 
@@ -191,11 +211,7 @@ fn no_signature(used: &SortedArguments<'_>) -> Result<(), String> {
         matches!(*name, "pretty" | "format" | "sort" | "group")
             && (asks_signature(given) || (matches!(*name, "pretty" | "format") && !spelled(given)))
     });
-    if asks {
-        Err("the format starts a program that checks signatures, or is one from the configuration".to_owned())
-    } else {
-        Ok(())
-    }
+    if asks { Err("the format verifies signatures or is defined in the git configuration".to_owned()) } else { Ok(()) }
 }
 
 /// Whether a format shows something of a signature: `%G?`, `%+GK`, `%(signature)`, and the sort key of that name.
@@ -219,7 +235,7 @@ fn lists_branches(used: &SortedArguments<'_>) -> Result<(), String> {
     if used.operands.is_empty() || used.has(&["list", "contains", "no-contains", "merged", "no-merged", "points-at"]) {
         return Ok(());
     }
-    Err("a name makes a new branch".to_owned())
+    Err("it would create a branch".to_owned())
 }
 
 fn lists_tags(used: &SortedArguments<'_>) -> Result<(), String> {
@@ -227,5 +243,5 @@ fn lists_tags(used: &SortedArguments<'_>) -> Result<(), String> {
     if used.operands.is_empty() || used.has(&["l", "list", "contains", "merged", "points-at"]) {
         return Ok(());
     }
-    Err("a name makes a new tag".to_owned())
+    Err("it would create a tag".to_owned())
 }

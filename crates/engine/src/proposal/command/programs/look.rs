@@ -248,7 +248,7 @@ fn lists_archive(used: &SortedArguments<'_>) -> Result<(), String> {
     if used.flags.iter().any(|(_, _, given)| given.is_some_and(|file| file.contains(':'))) {
         return Err("the archive may be on another machine".to_owned());
     }
-    if used.has(&["t", "l", "list"]) { Ok(()) } else { Err("it does not only list the archive".to_owned()) }
+    if used.has(&["t", "l", "list"]) { Ok(()) } else { Err("it does more than list the archive".to_owned()) }
 }
 
 fn rg_lists(used: &SortedArguments<'_>) -> Result<(), String> {
@@ -256,7 +256,7 @@ fn rg_lists(used: &SortedArguments<'_>) -> Result<(), String> {
     if used.has(&["files", "type-list"])
         && used.operands.iter().any(|path| path.starts_with(['/', '~']) || path.contains(".."))
     {
-        return Err("`--files` may list what is outside the folder".to_owned());
+        return Err("`--files` may list files outside the folder".to_owned());
     }
     Ok(())
 }
@@ -267,18 +267,18 @@ fn only_filters(used: &SortedArguments<'_>) -> Result<(), String> {
         .iter()
         .find(|word| filter.contains(**word))
     {
-        Some(word) => Err(format!("`{word}` may look beyond what it is given, or never end")),
+        Some(word) => Err(format!("`{word}` may read other data or never end")),
         None => Ok(()),
     }
 }
 
-fn at_most_one(used: &SortedArguments<'_>) -> Result<(), String> {
-    if used.operands.len() > 1 { Err("its second operand is written".to_owned()) } else { Ok(()) }
+pub(super) fn at_most_one(used: &SortedArguments<'_>) -> Result<(), String> {
+    if used.operands.len() > 1 { Err("its second argument is an output file".to_owned()) } else { Ok(()) }
 }
 
 fn only_formats(used: &SortedArguments<'_>) -> Result<(), String> {
     match used.operands.iter().find(|operand| !operand.starts_with('+')) {
-        Some(operand) => Err(format!("`{}` could set the clock", shown(operand))),
+        Some(operand) => Err(format!("`{}` could set the system clock", shown(operand))),
         None => Ok(()),
     }
 }
@@ -331,7 +331,7 @@ pub(super) fn xargs(args: &[String], folder: &str) -> Result<(), String> {
     if looks_at_anything(program) && super::only_looks(command, folder) {
         return Ok(());
     }
-    Err(format!("`xargs` runs `{}` with words that are not known yet", shown(program)))
+    Err(format!("`xargs` runs `{}` with arguments that are not known yet", shown(program)))
 }
 
 /// `find` has a language of its own: places first, then an expression.
@@ -346,20 +346,20 @@ pub(super) fn find(args: &[String], folder: &str) -> TableFinding {
         let texts = among(FIND_TEXTS, arg);
         if texts || among(FIND_PATHS, arg) {
             begun = true;
-            let Some(value) = args.next() else { return TableFinding::Unsafe(format!("`{arg}` lacks its value")) };
+            let Some(value) = args.next() else { return TableFinding::Unsafe(format!("`{arg}` is missing its value")) };
             if let Some(reason) = (!texts).then(|| readable(value, folder).err()).flatten() {
                 return TableFinding::Unsafe(reason);
             }
             continue;
         }
         if arg == "-delete" {
-            return TableFinding::Never("`-delete` deletes what is found".to_owned());
+            return TableFinding::Never("`-delete` deletes the files it finds".to_owned());
         }
         if matches!(arg, "-exec" | "-execdir") {
             let command: Vec<&str> = args.by_ref().take_while(|word| !matches!(*word, ";" | "+")).collect();
             if !looks_at_found(&command, folder) {
                 return TableFinding::Never(format!(
-                    "`{arg}` runs `{}` on what is found, which is not known to only look",
+                    "`{arg}` runs `{}`, which is not known to be read-only",
                     shown(&command.join(" "))
                 ));
             }
@@ -367,7 +367,7 @@ pub(super) fn find(args: &[String], folder: &str) -> TableFinding {
             continue;
         }
         if matches!(arg, "-ok" | "-okdir") {
-            return TableFinding::Never(format!("`{arg}` runs a command on what is found"));
+            return TableFinding::Never(format!("`{arg}` runs a command on each match"));
         }
         if arg.starts_with('-') || begun {
             return TableFinding::Unsafe(format!("`{}` is not known to be safe for `find`", shown(arg)));

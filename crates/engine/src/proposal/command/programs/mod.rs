@@ -70,7 +70,12 @@ pub(super) struct KnownProgram {
 /// All rows that go by flags and operands, with the class of what they allow.
 fn rows() -> impl Iterator<Item = (CommandClass, &'static KnownProgram)> {
     let read = look::ROWS.iter().chain(git::ROWS).map(|row| (CommandClass::Read, row));
-    let check = files::ROWS.iter().chain(node::ROWS).chain(build::ROWS).map(|row| (CommandClass::Check, row));
+    let check = files::ROWS
+        .iter()
+        .chain(node::ROWS)
+        .chain(build::ROWS)
+        .chain(git::RECORDS)
+        .map(|row| (CommandClass::Check, row));
     read.chain(check)
 }
 
@@ -85,7 +90,7 @@ const DEEPEST: usize = 6;
 /// none if the rule is one of ours; `layer` counts the wrappers around the command.
 pub(super) fn judge(argv: &[String], folder: &str, ruled: usize, layer: usize) -> TableFinding {
     if layer > DEEPEST {
-        return TableFinding::Never("it is wrapped too deeply".to_owned());
+        return TableFinding::Never("it nests too many commands".to_owned());
     }
     let Some(program) = argv.first() else { return TableFinding::Unsafe("there is no command".to_owned()) };
     let name = super::wrap::base_name(program);
@@ -139,7 +144,7 @@ pub(super) fn judge(argv: &[String], folder: &str, ruled: usize, layer: usize) -
         return TableFinding::Unsafe(format!("`{name} {}` is not known to be safe", shown(sub)));
     }
     if super::wrap::code_flags(&name).is_some() {
-        return TableFinding::Unsafe(format!("`{name}` runs a program of its own"));
+        return TableFinding::Unsafe(format!("`{name}` runs arbitrary code"));
     }
     unknown(argv, folder, ruled).map_or_else(TableFinding::Unsafe, |()| TableFinding::Safe)
 }
@@ -196,7 +201,7 @@ fn into(used: &SortedArguments<'_>, folder: &str) -> Result<(), String> {
 fn unknown(argv: &[String], folder: &str, ruled: usize) -> Result<(), String> {
     stays_or_name(&argv[0], folder)?;
     if ruled == 0 {
-        return Err(format!("`{}` is used in a way that is not known to be safe", shown(&argv[0])));
+        return Err(format!("this use of `{}` is not known to be safe", shown(&argv[0])));
     }
     for (at, arg) in argv.iter().enumerate().skip(1) {
         argument_stays(arg, folder)?;
@@ -232,7 +237,7 @@ fn by_row(class: CommandClass, row: &KnownProgram, name: &str, args: &[String], 
     // Many programs that build and check take further arguments from a file that is named like this.
     let listed = used.operands.iter().copied().chain(used.flags.iter().filter_map(|flag| flag.2));
     if let Some(list) = listed.filter(|_| class == CommandClass::Check).find(|word| word.starts_with('@')) {
-        return Err(format!("`{}` may hold further arguments", shown(list)));
+        return Err(format!("`{}` may be a file with more arguments", shown(list)));
     }
     let mut operands = used.operands.as_slice();
     match row.operands {

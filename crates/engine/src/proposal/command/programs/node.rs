@@ -64,7 +64,7 @@ pub(super) const ROWS: &[KnownProgram] = &[
         flags: Flags {
             style: FlagStyle::Gnu,
             short: "hvq",
-            long: "quiet max-warnings=% ext= color no-color version help no-warn-ignored no-fix format=% cache",
+            long: "quiet max-warnings=% ext= color no-color version help no-warn-ignored fix no-fix format=% cache",
         },
         operands: Operands::Read,
         check: Some(shows_as_usual),
@@ -72,7 +72,7 @@ pub(super) const ROWS: &[KnownProgram] = &[
     KnownProgram {
         names: &["prettier"],
         subs: &[],
-        flags: Flags { style: FlagStyle::Gnu, short: "cl", long: "check list-different version help no-color" },
+        flags: Flags { style: FlagStyle::Gnu, short: "clw", long: "check list-different write version help no-color" },
         operands: Operands::Read,
         check: None,
     },
@@ -114,7 +114,7 @@ pub(super) fn shows_as_usual(used: &SortedArguments<'_>) -> Result<(), String> {
         _ => false,
     };
     match used.flags.iter().find(odd) {
-        Some((name, ..)) => Err(format!("what `--{name}` names is not known to be safe")),
+        Some((name, ..)) => Err(format!("the value of `--{name}` is not known to be safe")),
         None => Ok(()),
     }
 }
@@ -122,7 +122,7 @@ pub(super) fn shows_as_usual(used: &SortedArguments<'_>) -> Result<(), String> {
 /// `npm run env` shows the environment, keys and all.
 fn own_script(used: &SortedArguments<'_>) -> Result<(), String> {
     match used.operands.first() {
-        Some(script @ &"env") => Err(format!("`{script}` shows the environment")),
+        Some(script @ &"env") => Err(format!("`{script}` prints the environment")),
         Some(script) if script.contains('/') => Err(format!("`{}` is not the name of a script", shown(script))),
         _ => Ok(()),
     }
@@ -134,16 +134,16 @@ fn usual_script(used: &SortedArguments<'_>) -> Result<(), String> {
     match used.operands.first() {
         // `test:unit` is a kind of `test`.
         Some(script) if usual(script.split(':').next().unwrap_or_default()) && !script.contains('/') => Ok(()),
-        Some(script) => Err(format!("`{}` may be any program of the folder's packages", shown(script))),
+        Some(script) => Err(format!("`{}` may run any program of the installed packages", shown(script))),
         None => Ok(()),
     }
 }
 
 fn names_package(_: &SortedArguments<'_>) -> Result<(), String> {
-    Err("a package from elsewhere would be added".to_owned())
+    Err("it installs a package".to_owned())
 }
 
 /// Without an operand and a flag, an interpreter runs what it is fed.
 pub(super) fn says_something(used: &SortedArguments<'_>) -> Result<(), String> {
-    if used.flags.is_empty() { Err("it runs what it is fed".to_owned()) } else { Ok(()) }
+    if used.flags.is_empty() { Err("it runs code from standard input".to_owned()) } else { Ok(()) }
 }

@@ -26,29 +26,25 @@ const TEXTS: &str = "sed gsed awk gawk mawk nawk less more man vi vim nvim ex ed
 pub(super) fn judge(name: &str, argv: &[String], folder: &str, layer: usize) -> Option<TableFinding> {
     let stem = name.split('.').next().unwrap_or(name);
     if among(DELETES, name) || stem == "mkfs" {
-        return Some(TableFinding::Never(format!("`{name}` deletes or overwrites")));
+        return Some(TableFinding::Never(format!("`{name}` deletes or overwrites files")));
     }
     if among(RIGHTS, name) {
-        return Some(TableFinding::Never(format!("`{name}` takes other rights")));
+        return Some(TableFinding::Never(format!("`{name}` changes privileges")));
     }
     if among(RUNS, name) {
-        return Some(TableFinding::Never(format!("`{name}` changes the shell or runs what its words do not show")));
+        return Some(TableFinding::Never(format!("`{name}` changes the shell or runs other commands")));
     }
     if is_shell(name) {
-        return Some(TableFinding::Never(format!("`{name}` is a shell")));
+        return Some(TableFinding::Never(format!("`{name}` is a shell and can run arbitrary commands")));
     }
     if name == "trimtab" {
-        return Some(TableFinding::Never("Trimtab does not run itself".to_owned()));
+        return Some(TableFinding::Never("Trimtab cannot run itself".to_owned()));
     }
     let words: Vec<Word> = argv.iter().map(Word::plain).collect();
     for found in inner(&words, folder) {
         match found {
-            WrappedCommand::Code(_) => {
-                return Some(TableFinding::Never(format!("`{name}` is given a program as text")));
-            }
-            WrappedCommand::Script(_) => {
-                return Some(TableFinding::Never(format!("`{name}` is given a text for a shell")));
-            }
+            WrappedCommand::Code(_) => return Some(TableFinding::Never(format!("`{name}` runs inline code"))),
+            WrappedCommand::Script(_) => return Some(TableFinding::Never(format!("`{name}` passes text to a shell"))),
             // What a wrapper runs decides whether a rule may vouch for the whole.
             WrappedCommand::Argv(words) => {
                 let argv: Vec<String> = words.into_iter().map(|word| word.text).collect();
@@ -60,10 +56,10 @@ pub(super) fn judge(name: &str, argv: &[String], folder: &str, layer: usize) -> 
     }
     let fed = argv.len() == 1 || argv.iter().skip(1).any(|arg| arg == "-" || arg == "/dev/stdin");
     if code_flags(name).is_some() && fed {
-        return Some(TableFinding::Never(format!("`{name}` runs what it is fed")));
+        return Some(TableFinding::Never(format!("`{name}` runs code from standard input")));
     }
     git_perils(name, argv)
-        .or_else(|| among(TEXTS, name).then(|| TableFinding::Unsafe(format!("`{name}` can be told to do anything"))))
+        .or_else(|| among(TEXTS, name).then(|| TableFinding::Unsafe(format!("`{name}` can run arbitrary programs"))))
 }
 
 /// Subcommands of `git` that lose something, and options that make it run something.
@@ -76,7 +72,7 @@ fn git_perils(name: &str, argv: &[String]) -> Option<TableFinding> {
     if matches!(sub, "-c" | "-C" | "--exec-path" | "--git-dir" | "--work-tree" | "--config-env")
         || sub.starts_with("--exec-path=")
     {
-        return Some(TableFinding::Never(format!("`{sub}` puts other settings in the place of the repository's")));
+        return Some(TableFinding::Never(format!("`{sub}` overrides the repository's settings")));
     }
     let loses = match sub {
         "rm" | "clean" => true,
@@ -89,5 +85,5 @@ fn git_perils(name: &str, argv: &[String]) -> Option<TableFinding> {
         "reflog" => has(&["expire", "delete", "drop"]),
         _ => false,
     };
-    loses.then(|| TableFinding::Never(format!("`git {sub}` deletes")))
+    loses.then(|| TableFinding::Never(format!("`git {sub}` deletes data")))
 }

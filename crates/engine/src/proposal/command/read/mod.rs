@@ -227,7 +227,7 @@ impl ShellReader {
                 '&' if self.looking_at("&>") && self.quiets(&mut draft) => {}
                 ';' | '&' | '|' => {
                     if draft.empty() {
-                        self.trouble(format!("`{c}` stands where a command was expected"));
+                        self.trouble(format!("`{c}` is where a command is expected"));
                     }
                     let (join, more) = self.operator();
                     self.finish(draft, false);
@@ -235,7 +235,7 @@ impl ShellReader {
                     owed = more;
                 }
                 '(' if self.peek(1) == Some('(') && draft.empty() => {
-                    self.trouble("`((…))` is arithmetic of the shell");
+                    self.trouble("`((…))` is shell arithmetic");
                     self.at += 2;
                     self.arithmetic();
                 }
@@ -283,7 +283,7 @@ impl ShellReader {
             return (Join::Next, false);
         }
         if self.looking_at("|&") {
-            self.trouble("`|&` is not read alike by all shells");
+            self.trouble("`|&` differs between shells");
             self.at += 2;
             return (Join::Pipe, true);
         }
@@ -295,7 +295,7 @@ impl ShellReader {
         let c = self.peek(0);
         self.at += 1;
         if c == Some('&') {
-            self.trouble("`&` leaves a command running in the background");
+            self.trouble("`&` runs a command in the background");
         }
         if c == Some('|') { (Join::Pipe, true) } else { (Join::Next, false) }
     }
@@ -323,7 +323,7 @@ impl ShellReader {
     fn finish(&mut self, draft: CommandDraft, owed: bool) {
         if draft.empty() {
             if owed {
-                self.trouble("the line ends where a command was expected");
+                self.trouble("the line ends where a command is expected");
             }
             return;
         }
@@ -359,7 +359,7 @@ impl ShellReader {
         let words = self.word();
         if self.at == from {
             // Nothing was taken, which would be for ever: pass over the character.
-            self.trouble("a character was not understood");
+            self.trouble("a character is not understood");
             self.at += 1;
             return;
         }
@@ -368,10 +368,10 @@ impl ShellReader {
             return;
         };
         if draft.closed {
-            self.trouble(format!("`{}` stands where an operator was expected", word.shown()));
+            self.trouble(format!("`{}` is where an operator is expected", word.shown()));
         }
         if word.text.starts_with('{') && matches!(self.peek(0), Some('<' | '>')) {
-            self.trouble("`{…}` before a redirection names a variable to some shells");
+            self.trouble("`{…}` before a redirection names a variable in some shells");
         }
         // A number that touches a redirection belongs to it.
         if word.bare && word.text.bytes().all(|b| b.is_ascii_digit()) && matches!(self.peek(0), Some('<' | '>')) {
@@ -393,14 +393,14 @@ impl ShellReader {
                 if among(JUDGED_BY_PARTS, &word.text) {
                     self.in_shell = true;
                 } else {
-                    self.trouble(format!("`{}` is a control word of the shell", word.text));
+                    self.trouble(format!("`{}` is a shell keyword", word.text));
                 }
                 draft.looping = matches!(word.text.as_str(), "for" | "select");
                 draft.closed |= matches!(word.text.as_str(), "done" | "fi");
                 return;
             }
             if word.fill != WordFill::None {
-                self.trouble(format!("`{}` decides which program runs", word.shown()));
+                self.trouble(format!("`{}` determines which program runs", word.shown()));
             }
         } else if matches!(draft.words[0].text.as_str(), "export" | "local" | "declare" | "readonly" | "typeset")
             && let Some((name, value)) = word.assignment()
@@ -430,17 +430,17 @@ impl ShellReader {
             self.trouble("a redirection depends on a loop");
         }
         if matches!(self.peek(0), Some('<' | '>')) {
-            self.trouble("two redirections touch, which shells do not read alike");
+            self.trouble("two redirections without a space differ between shells");
         }
         let fd = number.as_deref().unwrap_or(if operator.starts_with('<') { "0" } else { "1" });
         match operator {
             "<<" | "<<-" => {
-                self.trouble("a here-document feeds the command");
+                self.trouble("the command reads a here-document");
                 let literal = self.chars[raw_from..self.at].iter().any(|c| matches!(c, '\'' | '"' | '\\'));
                 draft.awaited.push((target.text, literal, operator == "<<-"));
             }
             "<<<" => {
-                self.trouble("a here-string feeds the command");
+                self.trouble("the command reads a here-string");
                 draft.fed.push(target.text);
             }
             ">&" if matches!(fd, "1" | "2") && target.known && matches!(target.text.as_str(), "1" | "2") => {}

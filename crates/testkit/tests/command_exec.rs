@@ -1,7 +1,7 @@
 //! What the policy takes for the words of a command is what a shell makes of them: lines made by dice are run
 //! for real, with a program in the path that reports its words.
 //!
-//! `TRIMTAB_LINES=100000 cargo test -p trimtab-engine --test command_exec -- --nocapture` takes that many.
+//! `TRIMTAB_LINES=100000 cargo test -p trimtab-testkit --test command_exec -- --nocapture` takes that many.
 
 #![allow(clippy::disallowed_methods, reason = "tests make their own files and processes")]
 
@@ -11,21 +11,11 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use trimtab_engine::proposal::command::{Policy, judge};
+use trimtab_testkit::dice::Dice;
 
-/// Dice from a seed.
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, most: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 11) as usize % most
-    }
-
-    fn of<'a>(&mut self, choices: &[&'a str]) -> &'a str {
-        choices[self.below(choices.len())]
-    }
+/// One of several.
+fn one<'a>(dice: &mut Dice, choices: &[&'a str]) -> &'a str {
+    dice.pick(choices).copied().unwrap_or_default()
 }
 
 /// What words are made of: plain, quoted, escaped, and everything that a shell might do something with.
@@ -168,68 +158,77 @@ const SPACES: &[&str] = &[" ", " ", " ", "  ", "\t", " \\\n", "", "\r", "\u{b}",
 
 fn line(dice: &mut Dice) -> String {
     let mut line = String::new();
-    let parts = [1, 1, 1, 2, 3][dice.below(5)];
+    let parts = dice.pick(&[1, 1, 1, 2, 3]).copied().unwrap_or(1);
     for part in 0..parts {
         if part > 0 {
-            line.push_str(dice.of(BETWEEN));
+            line.push_str(one(dice, BETWEEN));
         }
         if dice.below(30) == 0 {
-            line.push_str(dice.of(&[
-                "x=1 ",
-                " ",
-                "\t",
-                "! ",
-                "time ",
-                "\\\n",
-                "'' ",
-                "> f ",
-                "2>&1 ",
-                "CI=1 ",
-                "NO_COLOR=1 RUST_LOG=a=b ",
-                "CI='1' ",
-                "CI=1\t",
-                "\"CI\"=1 ",
-                "CI+=1 ",
-                "CI=$x ",
-                "< f ",
-                "<b.txt ",
-            ]));
+            line.push_str(one(
+                dice,
+                &[
+                    "x=1 ",
+                    " ",
+                    "\t",
+                    "! ",
+                    "time ",
+                    "\\\n",
+                    "'' ",
+                    "> f ",
+                    "2>&1 ",
+                    "CI=1 ",
+                    "NO_COLOR=1 RUST_LOG=a=b ",
+                    "CI='1' ",
+                    "CI=1\t",
+                    "\"CI\"=1 ",
+                    "CI+=1 ",
+                    "CI=$x ",
+                    "< f ",
+                    "<b.txt ",
+                ],
+            ));
         }
-        line.push_str(dice.of(&[
-            "echo", "ls", "'echo'", "e\"ch\"o", "\\echo", "echo\\\n", "cat", "report", "r'eport'", "wc", "cd", "sort",
-            "test", "printf", "sed",
-        ]));
+        line.push_str(one(
+            dice,
+            &[
+                "echo", "ls", "'echo'", "e\"ch\"o", "\\echo", "echo\\\n", "cat", "report", "r'eport'", "wc", "cd",
+                "sort", "test", "printf", "sed",
+            ],
+        ));
         for _ in 0..dice.below(5) {
-            line.push_str(dice.of(SPACES));
+            line.push_str(one(dice, SPACES));
             for _ in 0..=dice.below(3) {
-                let piece = dice.of(PIECES);
+                let piece = one(dice, PIECES);
                 // Mostly plain, so that many lines are known.
-                line.push_str(if dice.below(3) == 0 { piece } else { dice.of(&PIECES[..38]) });
+                line.push_str(if dice.below(3) == 0 { piece } else { one(dice, &PIECES[..38]) });
             }
         }
         if dice.below(25) == 0 {
-            line.push_str(dice.of(&[
-                " > f",
-                " 2>/dev/null",
-                " <f",
-                " >>f",
-                " 2>&1",
-                " <<< x",
-                " < f",
-                " <src/main.rs",
-                " < b.txt 2>&1",
-                " <f <b.txt",
-                " < $x",
-                " <*",
-                " [ a ]",
-                " [",
-                " [a",
-                " a[",
-                " &>f",
-                " # end",
-                "\\",
-                " \\",
-            ]));
+            line.push_str(one(
+                dice,
+                &[
+                    " > f",
+                    " 2>/dev/null",
+                    " <f",
+                    " >>f",
+                    " 2>&1",
+                    " <<< x",
+                    " < f",
+                    " <src/main.rs",
+                    " < b.txt 2>&1",
+                    " <f <b.txt",
+                    " < $x",
+                    " <*",
+                    " [ a ]",
+                    " [",
+                    " [a",
+                    " a[",
+                    " &>f",
+                    " # end",
+                    "\\",
+                    " \\",
+                ],
+            ));
         }
     }
     line
@@ -276,8 +275,7 @@ fn what_is_known_of_a_line_is_what_a_shell_executes() {
     if !Command::new("bash").arg("-c").arg(":").status().is_ok_and(|status| status.success()) {
         return println!("there is no bash here");
     }
-    let wanted: usize = std::env::var("TRIMTAB_LINES").ok().and_then(|n| n.parse().ok()).unwrap_or(3_000);
-    let seed = std::env::var("TRIMTAB_SEED").ok().and_then(|n| n.parse().ok()).unwrap_or(0x5eed_1234_5678_9abc);
+    let (seed, wanted) = Dice::seed_and_lines(3_000);
     let folder = std::env::temp_dir().join(format!("trimtab-exec-{}", std::process::id()));
     let work = folder.join("work");
     for path in ["bin", "work/src"] {
@@ -291,7 +289,7 @@ fn what_is_known_of_a_line_is_what_a_shell_executes() {
         .expect("a program");
     fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).expect("may be run");
     let policy = Policy::new(work.display().to_string(), HOME);
-    let mut dice = Dice(seed);
+    let mut dice = Dice::new(seed);
     let (mut known, mut calls) = (0, 0);
     let mut wrong = Vec::new();
     for _ in 0..wanted {

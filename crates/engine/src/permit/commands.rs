@@ -1,0 +1,228 @@
+//! Commands: what happens with a line, by the person's rules, the tables and the settings. A session and
+//! `check-command` both ask here.
+
+use trimtab_vocab::{Applying, Approval, ApprovalClass, CommandClass, Rule, RuleVerdict, RunSettings, Sandbox};
+
+use super::{Permit, Ruling, by_rule};
+use crate::proposal::command::{self, CommandDecision, CommandVerdict, Policy};
+
+/// The tool's name in rules about commands.
+const TOOL: &str = "run_command";
+
+/// What a command is judged by besides its words.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct CommandCase<'a> {
+    pub(super) settings: &'a RunSettings,
+    pub(super) rules: &'a [Rule],
+    pub(super) folder: Option<&'a str>,
+    /// The person has agreed to what it is a part of.
+    pub(super) agreed: bool,
+    /// An answer proposes it: it waits until somebody runs it.
+    pub(super) proposed: bool,
+}
+
+/// What a session does with a command.
+#[derive(Debug, Clone)]
+pub struct CommandRuling {
+    /// Whether it runs, asks, or is refused.
+    pub decision: CommandDecision,
+    /// Why.
+    pub reason: String,
+    /// The rule that decided, if one did.
+    pub rule: Option<String>,
+    /// What the tables say about it.
+    pub verdict: CommandVerdict,
+    /// The person's own rule refuses it.
+    is_forbidden: bool,
+    permit: Option<Permit>,
+}
+
+impl CommandRuling {
+    /// Whether it would run in the fence of its class, because no person has approved exactly this.
+    pub fn is_fenced(&self) -> bool {
+        self.permit.as_ref().is_some_and(Permit::is_standing)
+    }
+
+    pub(super) fn into_ruling(self, line: &str, folder: Option<&str>) -> Ruling {
+        let rule = Rule {
+            verdict: RuleVerdict::Allow,
+            tool: TOOL.into(),
+            pattern: line.trim().to_owned(),
+            folder: folder.map(str::to_owned),
+        };
+        match (self.decision, self.permit) {
+            (CommandDecision::Auto, Some(permit)) => Ruling::Go(permit),
+            (CommandDecision::Deny, _) if self.is_forbidden => {
+                Ruling::Refuse { reason: super::forbidden(&self.rule.unwrap_or_default()) }
+            }
+            (CommandDecision::Deny, _) => {
+                Ruling::Refuse { reason: format!("This command is never run: {}.", self.reason) }
+            }
+            _ => Ruling::Ask { class: ApprovalClass::Command, reason: self.reason, rule },
+        }
+    }
+}
+
+/// Why a command that builds or tests asks.
+const NEEDS_APPROVAL: &str =
+    "builds and tests need approval. Set `apply.commands = \"auto\"` to run them automatically";
+
+impl CommandCase<'_> {
+    pub(super) fn judge(&self, line: &str) -> CommandRuling {
+        let verdict = command::judge(line, &self.policy());
+        let deletes = !self.settings.remember_deletes && command::deletes(line);
+        let of_verdict = CommandRuling {
+            decision: verdict.decision,
+            reason: verdict.reason.clone(),
+            rule: verdict.rule.clone(),
+            verdict,
+            is_forbidden: false,
+            permit: None,
+        };
+        if let Some(rule) = self.ruled(RuleVerdict::Deny, line) {
+            let (reason, rule) = (format!("your rule denies it: {rule}"), Some(rule.to_string()));
+            return CommandRuling { decision: CommandDecision::Deny, reason, rule, is_forbidden: true, ..of_verdict };
+        }
+        if of_verdict.decision == CommandDecision::Deny {
+            return of_verdict;
+        }
+        if let Some(rule) = self.ruled(RuleVerdict::Ask, line) {
+            let (reason, rule) = (format!("your rule asks: {rule}"), Some(rule.to_string()));
+            return CommandRuling { decision: CommandDecision::Ask, reason, rule, ..of_verdict };
+        }
+        let allowed = |reason: String, rule: String, permit: Permit| CommandRuling {
+            decision: CommandDecision::Auto,
+            reason,
+            rule: Some(rule),
+            permit: Some(permit),
+            ..of_verdict.clone()
+        };
+        // A yes to a command that deletes was a yes to that one time, unless a setting says otherwise.
+        if let Some(rule) = self.exact(line).filter(|_| !deletes) {
+            let permit = by_rule(rule, ApprovalClass::Command);
+            return allowed(format!("your rule allows it: {rule}"), rule.to_string(), permit);
+        }
+        if let Some(rule) = self.prefix(line).filter(|_| !deletes) {
+            let permit = Permit::standing(Approval::Rule { rule: rule.clone() });
+            return allowed(format!("your rule allows it: {rule}"), rule, permit);
+        }
+        if of_verdict.decision == CommandDecision::Ask {
+            return of_verdict;
+        }
+        if self.runs_automatically(of_verdict.verdict.class) {
+            return CommandRuling { permit: Some(Permit::standing(Approval::Setting)), ..of_verdict };
+        }
+        let reason = match self.proposed && of_verdict.verdict.class == CommandClass::Read {
+            true => "the answer only proposes it".to_owned(),
+            false => NEEDS_APPROVAL.to_owned(),
+        };
+        CommandRuling { decision: CommandDecision::Ask, reason, rule: None, ..of_verdict }
+    }
+
+    fn policy(&self) -> Policy {
+        command_policy(self.settings, self.rules, self.folder.unwrap_or_default())
+    }
+
+    /// The first rule of this verdict that speaks of the line.
+    fn ruled(&self, verdict: RuleVerdict, line: &str) -> Option<&Rule> {
+        let speaks = |rule: &&Rule| rule.verdict == verdict && rule.covers(TOOL, line.trim(), self.folder);
+        self.rules.iter().find(speaks)
+    }
+
+    /// The rule that allows exactly this line, or every one. A command is more than its text: `cargo test *` must not
+    /// allow `cargo test; rm x`. What a beginning allows, the policy works out.
+    fn exact(&self, line: &str) -> Option<&Rule> {
+        let speaks = |rule: &&Rule| {
+            let is_whole = !rule.pattern.ends_with('*') || rule.pattern == "*";
+            rule.verdict == RuleVerdict::Allow && is_whole && rule.covers(TOOL, line.trim(), self.folder)
+        };
+        self.rules.iter().find(speaks)
+    }
+
+    /// The rule by whose beginning the line may run, if the policy finds every part of it covered.
+    fn prefix(&self, line: &str) -> Option<String> {
+        let allow = command_prefixes(self.rules, self.folder, RuleVerdict::Allow);
+        if allow.is_empty() {
+            return None;
+        }
+        // The person's own rule counts outside of the sandbox too: they have said so themselves.
+        let policy = Policy { sandboxed: true, ..self.policy().only(allow) };
+        let verdict = command::judge(line, &policy);
+        (verdict.decision == CommandDecision::Auto).then(|| verdict.rule.unwrap_or_else(|| "a rule".into()))
+    }
+
+    /// Whether a command that the tables know runs without a question. One that only reads does, as other reads do;
+    /// one that builds or tests does where a setting or an agreement says so.
+    fn runs_automatically(&self, class: CommandClass) -> bool {
+        let by_class = class == CommandClass::Read && !self.proposed;
+        by_class || self.agreed || self.settings.apply_commands == Applying::Auto
+    }
+}
+
+/// What a session in this folder does with a command that its model asks for.
+pub fn check_command(settings: &RunSettings, rules: &[Rule], folder: &str, line: &str) -> CommandRuling {
+    CommandCase { settings, rules, folder: Some(folder), agreed: false, proposed: false }.judge(line)
+}
+
+/// What a new rule leaves asking although it seems to allow it, in words for the person; none if it does what it says.
+pub fn unanswered_by(rule: &Rule, settings: &RunSettings) -> Option<String> {
+    if rule.verdict != RuleVerdict::Allow || rule.tool != TOOL || rule.pattern == "*" {
+        return None;
+    }
+    let folder = rule.folder.as_deref().unwrap_or("/folder");
+    let Some(stem) = rule.pattern.strip_suffix('*').map(str::trim) else {
+        let asks = !settings.remember_deletes && command::deletes(&rule.pattern);
+        return asks.then(|| {
+            "Commands that delete files ask each time. Set `permissions.remember_deletes = true` to let rules cover them."
+                .to_owned()
+        });
+    };
+    let policy = Policy { sandboxed: true, ..command_policy(settings, &[], folder) };
+    let judge = |allow: &str, line: &str, plain: bool| {
+        command::judge(line, &Policy { plain, ..policy.clone() }.only(vec![allow.to_owned()]))
+    };
+    // A rule for its very words would vouch for the stem alone, so that it is judged by a shorter one.
+    let (program, more) = stem.split_once(' ').map_or((stem, ""), |(program, more)| (program, more));
+    let bare = judge(program, stem, settings.plain_prefix);
+    let longer = format!("{stem} x");
+    let is_known = |plain: bool| {
+        judge(stem, &longer, plain).decision == CommandDecision::Auto
+            || (!more.is_empty() && judge(program, stem, plain).decision == CommandDecision::Auto)
+    };
+    if is_known(settings.plain_prefix) {
+        return None;
+    }
+    let reason = if bare.decision == CommandDecision::Auto { String::new() } else { format!(": {}", bare.reason) };
+    let setting = if is_known(true) { ", or set `commands.match = \"plain_prefix\"`" } else { "" };
+    Some(format!(
+        "This rule covers only uses that are known to be safe. Other commands that begin with `{stem}` still \
+         ask{reason}. To allow one exact command, make a rule for it without `*`{setting}."
+    ))
+}
+
+/// What commands in a folder are judged by, with these settings and rules.
+pub(crate) fn command_policy(settings: &RunSettings, rules: &[Rule], folder: &str) -> Policy {
+    let mut policy = Policy::new(folder, settings.machine.home.clone());
+    if let Some(allow) = &settings.commands_allowed {
+        policy = policy.only(allow.clone());
+    }
+    let prefixes =
+        |verdict: RuleVerdict| command_prefixes(rules, Some(folder).filter(|folder| !folder.is_empty()), verdict);
+    policy.ask = prefixes(RuleVerdict::Ask);
+    policy.deny = prefixes(RuleVerdict::Deny);
+    policy.ask.extend(settings.commands_asked.iter().cloned());
+    policy.deny.extend(settings.commands_denied.iter().cloned());
+    policy.plain = settings.plain_prefix;
+    policy.own.extend(settings.machine.own.iter().cloned());
+    policy.ports.extend(&settings.machine.ports);
+    policy.sandboxed = settings.sandbox != Sandbox::Off;
+    policy
+}
+
+/// Beginnings of commands that rules name for a folder. A rule without `*` names one command, not a beginning.
+fn command_prefixes(rules: &[Rule], folder: Option<&str>, verdict: RuleVerdict) -> Vec<String> {
+    let here = |rule: &&Rule| rule.folder.is_none() || rule.folder.as_deref() == folder;
+    let about = |rule: &&Rule| rule.tool == TOOL && rule.verdict == verdict;
+    let stem = |rule: &Rule| Some(rule.pattern.strip_suffix('*')?.trim().to_owned()).filter(|stem| !stem.is_empty());
+    rules.iter().filter(about).filter(here).filter_map(stem).collect()
+}

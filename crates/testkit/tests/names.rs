@@ -1,0 +1,81 @@
+//! Type names identify: a name is declared once in the shipping crates, so that a search for it ends at one place.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+const CRATES: &[&str] = &["vocab", "engine", "world", "host", "surfaces"];
+
+/// Names that stand for one idea wherever they are declared, and why.
+const SHARED: &[(&str, &str)] = &[];
+
+#[test]
+fn every_type_has_a_name_of_its_own() {
+    let mut places: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for file in CRATES.iter().flat_map(|name| sources(&crates().join(name).join("src"))) {
+        let text = fs::read_to_string(&file).unwrap();
+        for name in declared(&text) {
+            let place = file.strip_prefix(crates()).unwrap().display().to_string();
+            places.entry(name.to_owned()).or_default().push(place);
+        }
+    }
+    assert!(places.len() > 800, "only {} types were found: the reader of sources is wrong", places.len());
+    let shared = |name: &str| SHARED.iter().any(|(known, _)| *known == name);
+    let twice: Vec<String> = places
+        .iter()
+        .filter(|(name, places)| places.len() > 1 && !shared(name))
+        .map(|(name, places)| format!("{name}: {}", places.join(", ")))
+        .collect();
+    assert!(twice.is_empty(), "declared more than once:\n{}", twice.join("\n"));
+    for (name, _) in SHARED {
+        assert!(
+            places.get(*name).is_some_and(|places| places.len() > 1),
+            "{name} is declared once: take it off the list"
+        );
+    }
+}
+
+#[test]
+fn declarations_are_found_and_tests_are_not() {
+    let text = "pub struct Alpha;\n    enum Beta {}\ntype Gamma = u8;\n    type Output = u8;\n// struct Delta\n\
+                #[cfg(test)]\nmod tests {\n    struct Epsilon;\n}\n";
+    assert_eq!(declared(text).collect::<Vec<_>>(), ["Alpha", "Beta", "Gamma"]);
+}
+
+/// The types that a file declares outside of its tests. Associated types are indented, and are not declarations.
+fn declared(text: &str) -> impl Iterator<Item = &str> {
+    let end =
+        text.find("#[cfg(test)]\nmod ").filter(|at| text[*at..].lines().nth(1).is_some_and(|line| line.ends_with('{')));
+    text[..end.unwrap_or(text.len())].lines().filter_map(|line| {
+        let words = line.trim_start();
+        let words = match words.strip_prefix("pub") {
+            Some(rest) => {
+                rest.split_once(')').filter(|_| rest.starts_with('(')).map_or(rest, |(_, rest)| rest).trim_start()
+            }
+            None => words,
+        };
+        let (kind, rest) = words.split_once(' ')?;
+        let is_type = matches!(kind, "struct" | "enum" | "trait") || (kind == "type" && !line.starts_with(' '));
+        let name = rest.split(|character: char| !character.is_alphanumeric() && character != '_').next()?;
+        (is_type && !name.is_empty()).then_some(name)
+    })
+}
+
+fn crates() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
+}
+
+fn sources(folder: &Path) -> Vec<PathBuf> {
+    let mut all = Vec::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_str().unwrap();
+        if path.is_dir() && name != "tests" {
+            all.extend(sources(&path));
+        } else if name.ends_with(".rs") && name != "tests.rs" {
+            all.push(path);
+        }
+    }
+    all.sort();
+    all
+}
