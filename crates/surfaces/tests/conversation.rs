@@ -189,7 +189,7 @@ fn answers_of_a_model_without_tools() {
     std::fs::write(program.home().join("models.toml"), "[\"anthropic/plain\"]\ntools = false\n").expect("written");
     let answer = json!({"summary": "It is a rudder \"on\" a rudder.\nSmall.", "sections": []}).to_string();
     program.provider.push(says(&[&answer[..20], &answer[20..]]));
-    let ended = run(&program, &["--model", "anthropic/plain", "What is a trim tab?"]);
+    let ended = run(&program, &["--model", "anthropic/plain", "make a.txt"]);
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     record("structured", &program, &[&ended]);
 }

@@ -90,7 +90,10 @@ pub(crate) struct ToolRun {
     pub(crate) name: String,
     pub(crate) input: Value,
     pub(crate) status: Option<ToolStatus>,
+    /// What came of it as a person looks at it: the output of a command, else the result.
     pub(crate) preview: String,
+    /// What the model was told of it.
+    pub(crate) result: String,
     /// A person is asked whether it may.
     pub(crate) is_waiting: bool,
     pub(crate) command: Option<CommandRun>,

@@ -390,6 +390,7 @@ impl EventFold<'_> {
                 let at = self.tool_at(call);
                 let Some(tool) = self.tool_mut(at) else { return };
                 tool.status = Some(*status);
+                tool.result.clone_from(preview);
                 if tool.command.is_none() || tool.preview.is_empty() {
                     tool.preview.clone_from(preview);
                 }
@@ -406,6 +407,7 @@ impl EventFold<'_> {
             input,
             status: None,
             preview: String::new(),
+            result: String::new(),
             is_waiting: false,
             command: None,
             writes: Vec::new(),

@@ -209,8 +209,8 @@ impl RunOutput {
             Some(ToolStatus::Interrupted) => "stopped:",
             Some(ToolStatus::Error) => "failed:",
         };
-        let line = tool_line(&tool.name, &tool.input);
-        let why: String = words::result_for_person(&tool.preview).unwrap_or_default().chars().take(200).collect();
+        let line = if tool.name.is_empty() { String::new() } else { tool_line(&tool.name, &tool.input) };
+        let why: String = words::result_for_person(&tool.result).unwrap_or_default().chars().take(200).collect();
         let gap = if line.is_empty() || why.is_empty() { "" } else { ": " };
         self.say(&format!("  {word} {line}{gap}{why}"));
     }
