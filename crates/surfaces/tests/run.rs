@@ -440,9 +440,12 @@ fn in_a_terminal_words_appear_as_they_come_and_a_retry_says_nothing_twice() {
     assert_eq!(screen.matches("Hel").count(), 1, "{screen}");
     assert!(screen.contains("Trying again in"), "{screen}");
     assert!(screen.contains("wörld 🦀."), "{screen}");
-    program.provider.push(Answer::anthropic(Reply::new().text(["\u{1b}]0;title\u{7}", "\u{1b}[2J", "calm"])));
+    program.provider.push(Answer::anthropic(Reply::new().text(["\u{1b}]0;title\u{7}", "\u{1b}[2J", "sanitize"])));
     let screen = in_a_terminal(&program, "run hi");
-    assert!(!screen.contains("\u{1b}]0;") && !screen.contains("\u{1b}[2J") && screen.contains("calm"), "{screen:?}");
+    assert!(
+        !screen.contains("\u{1b}]0;") && !screen.contains("\u{1b}[2J") && screen.contains("sanitize"),
+        "{screen:?}"
+    );
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 import { Failure, get, post, told } from './api';
 import { newKey } from './key';
+import { accepted, arrived, type Outgoing } from './outbox';
 import { empty, fold, type View } from './fold';
 import type { Given, Picture } from './wire';
 import { watch, type Connection, type Watch } from './live';
@@ -18,7 +19,9 @@ export class Session {
   /** The process that ran the request has ended; nobody runs it now. */
   interrupted = $state(false);
   /** Sent, and not heard of yet. */
-  sending = $state.raw<{ text: string; key: string }[]>([]);
+  sending = $state.raw<Outgoing[]>([]);
+  /** Requests that the session has told of while something was on its way. */
+  private heard = new Set<string>();
   private watching: Watch;
 
   constructor(readonly id: string) {
@@ -28,9 +31,8 @@ export class Session {
         this.view = fold(this.view, events);
         if (events.some((event) => event.type === 'model.called' || event.type === 'request.finished')) this.interrupted = false;
         if (this.sending.length) {
-          const heard = events.filter((event) => event.type === 'request.received' || event.type === 'request.joined');
-          const texts = heard.map((event) => ('text' in event ? event.text : ''));
-          this.sending = this.sending.filter((one) => !texts.some((text) => one.text.startsWith(text.replace(/…$/, ''))));
+          for (const event of events) if (event.request && (event.type === 'request.received' || event.type === 'request.joined')) this.heard.add(event.request);
+          this.sending = arrived(this.sending, this.heard);
         }
       },
       reading: (count) => (this.read = count),
@@ -76,8 +78,12 @@ export class Session {
   async say(text: string, more: { mode?: string; images?: Picture[]; whileRunning?: string; literal?: boolean; autoContinue?: boolean } = {}): Promise<boolean> {
     // The same key for every try: a message that arrived although its answer was lost is not sent twice.
     const key = newKey();
+    if (!this.sending.length) this.heard.clear();
     this.sending = [...this.sending, { text, key }];
-    const done = await this.try(() => post(`${this.path}/messages`, { text, ...more }, { 'idempotency-key': key }));
+    const done = await this.try(async () => {
+      const { request } = await post<Given<'Accepted'>>(`${this.path}/messages`, { text, ...more }, { 'idempotency-key': key });
+      this.sending = arrived(accepted(this.sending, key, request), this.heard);
+    });
     if (!done) this.sending = this.sending.filter((one) => one.key !== key);
     return done;
   }

@@ -19,7 +19,7 @@ export function partialSummary(text: string): string {
     if (text[at] !== '\\') said += text[at];
     else {
       const next = text[++at];
-      said += next === 'n' ? ' ' : next === 'u' ? '' : (next ?? '');
+      said += next === 'n' ? '\n' : next === 't' ? '\t' : next === 'u' ? '' : (next ?? '');
       if (next === 'u') {
         const code = Number.parseInt(text.slice(at + 1, at + 5), 16);
         if (Number.isFinite(code)) said += String.fromCharCode(code);

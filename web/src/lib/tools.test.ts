@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import type { Item } from './fold';
-import { runs } from './reach';
+import { runs } from './windowing';
 import { together } from './tools';
 
 const tool = (name: string, status?: string) => ({ is: 'tool', call: '', name, input: {}, status }) as Item;

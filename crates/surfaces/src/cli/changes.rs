@@ -14,11 +14,11 @@ use trimtab_vocab::{FileWrite, Problem, ProblemKind, SessionId, Time};
 pub(super) use rewind::{ForwardArgs, Rewind, named_parts};
 
 use super::diff::{Looks, show};
-use super::output::{age, calm, note, print, print_json};
+use super::output::{age, note, print, print_json, sanitize};
 use super::{CliOutcome, place};
 use crate::diff::LoadedDiff;
 use crate::diff::counted;
-use crate::words::{effects, sentence};
+use crate::words::{self, effects, sentence};
 
 /// Where the history is.
 #[derive(Debug, Default, Args)]
@@ -38,7 +38,7 @@ impl HistoryArgs {
         }
         let folder = place::folder(self.dir.as_deref())?;
         client.sessions().latest(&folder).await?.map(|row| row.id).ok_or_else(|| {
-            Problem::new(ProblemKind::NotFound, "There is no session in this folder.")
+            Problem::new(ProblemKind::NotFound, words::NO_SESSION_HERE)
                 .hint("`trimtab sessions list` shows all; name one with --session.")
         })
     }
@@ -59,7 +59,7 @@ impl HistoryArgs {
         for row in rows.iter().filter(|row| row.id != *session).take(LOOKED_AT) {
             let history = client.changes().history(&row.id).await?;
             if history.in_force > 0 && history.sets.iter().any(|set| set.lent.is_none() && !set.expired) {
-                let title = calm(&row.title);
+                let title = sanitize(&row.title);
                 note(&format!("Session {} did ({title}): trimtab changes --session {0}", row.id));
                 break;
             }

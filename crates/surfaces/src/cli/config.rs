@@ -5,7 +5,7 @@ use serde_json::json;
 use trimtab_host::config::{self, KEYS};
 use trimtab_vocab::{Problem, ProblemKind};
 
-use super::output::{calm, note, print, print_json};
+use super::output::{note, print, print_json, sanitize};
 use super::{CliOutcome, place};
 
 const EXAMPLES: &str = "\
@@ -46,7 +46,12 @@ impl Config {
                 print_json(&json!({"setting": one.path, "value": one.value, "origin": one.origin}))?;
             } else {
                 let line = format!("{} = {}", one.path, one.value);
-                print(&format!("{:<width$}  # {}\n", calm(&line), calm(&one.origin), width = width.unwrap_or(0)))?;
+                print(&format!(
+                    "{:<width$}  # {}\n",
+                    sanitize(&line),
+                    sanitize(&one.origin),
+                    width = width.unwrap_or(0)
+                ))?;
                 if let Some(about) = self.name.as_ref().and_then(|_| about(&one.path)) {
                     print(&about)?;
                 }

@@ -10,6 +10,7 @@ use super::follow::{Attendance, OutputForm, follow};
 use super::output::note;
 use super::run::ApproveArg;
 use super::{CliOutcome, place};
+use crate::words;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -110,7 +111,7 @@ impl ControlArgs {
             Some(session) => session,
             None if about_the_past => match client.sessions().latest(&folder).await? {
                 Some(row) => row.id,
-                None => return Err(Problem::new(ProblemKind::NotFound, "There is no session in this folder.")),
+                None => return Err(Problem::new(ProblemKind::NotFound, words::NO_SESSION_HERE)),
             },
             None => {
                 let running = |job: &trimtab_host::JobRow| job.folder == folder && job.state == JobState::Running;

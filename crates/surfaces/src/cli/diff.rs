@@ -7,7 +7,7 @@ use trimtab_vocab::event::{CheckpointFact, ProposalFact};
 use trimtab_vocab::{Fact, FileWrite, Problem, ProblemKind, SessionId};
 
 use super::changes::{HistoryArgs, at_rest, find_set};
-use super::output::{calm, print, print_exact, print_ink};
+use super::output::{print, print_exact, print_ink, sanitize};
 use super::paint::Palette;
 use super::{CliOutcome, place};
 use crate::diff::{DiffLine, DiffView, Layout, LoadedDiff, draw, stat, written};
@@ -63,8 +63,8 @@ pub(super) fn show(files: &[LoadedDiff], looks: &Looks) -> Result<(), Problem> {
 /// A patch without what steers a terminal; line ends stay as they are, or it would fit no file.
 fn calm_patch(patch: &str) -> String {
     let line = |line: &str| match line.strip_suffix("\r\n") {
-        Some(text) => calm(text).into_owned() + "\r\n",
-        None => calm(line).into_owned(),
+        Some(text) => sanitize(text).into_owned() + "\r\n",
+        None => sanitize(line).into_owned(),
     };
     patch.split_inclusive('\n').map(line).collect()
 }

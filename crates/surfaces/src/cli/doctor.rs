@@ -9,7 +9,7 @@ use trimtab_vocab::event::Status;
 use trimtab_vocab::{Problem, ProblemKind};
 
 use super::CliOutcome;
-use super::output::{calm, print};
+use super::output::{print, sanitize};
 
 #[derive(Debug, Args)]
 pub(super) struct Doctor {}
@@ -20,17 +20,17 @@ struct DoctorReport {
 
 impl DoctorReport {
     fn good(&self, line: &str) -> Result<(), Problem> {
-        print(&format!("ok       {}\n", calm(line)))
+        print(&format!("ok       {}\n", sanitize(line)))
     }
 
     fn note(&self, line: &str) -> Result<(), Problem> {
-        print(&format!("note     {}\n", calm(line)))
+        print(&format!("note     {}\n", sanitize(line)))
     }
 
     fn bad(&mut self, problem: &Problem) -> Result<(), Problem> {
         self.troubles += 1;
         let hint = problem.hint.as_ref().map(|hint| format!("\n         {hint}")).unwrap_or_default();
-        print(&format!("problem  {}{}\n", calm(&problem.message), calm(&hint)))
+        print(&format!("problem  {}{}\n", sanitize(&problem.message), sanitize(&hint)))
     }
 }
 

@@ -1,6 +1,7 @@
 //! Follows a request to its end, in words or as events.
 
 mod asked;
+mod entries;
 mod recap;
 mod screen;
 mod since;
@@ -8,12 +9,12 @@ mod since;
 use std::io::{self, IsTerminal};
 use std::time::Duration;
 
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::task::JoinHandle;
-use tokio::time::MissedTickBehavior;
-use trimtab_host::{Client, Sent};
+use tokio::time::{Interval, MissedTickBehavior};
+use trimtab_host::{Client, Sent, SessionWatch};
 use trimtab_vocab::event::{BannerFact, CheckpointFact, Choice, Level, RequestFact, Status};
-use trimtab_vocab::{Control, Event, Fact, Problem, ProblemKind};
+use trimtab_vocab::{CheckpointId, Control, Event, Fact, Problem, ProblemKind, RequestId};
 
 use super::output::note;
 use super::run::ApproveArg;
@@ -109,128 +110,211 @@ async fn watch(
     client: &Client,
     sent: &Sent,
     after: u64,
-    mut screen: RunPrinter,
+    screen: RunPrinter,
     asking: Attendance,
 ) -> Result<CliOutcome, Problem> {
-    let listen = |kind| {
-        signal(kind).map_err(|error| Problem::new(ProblemKind::Internal, format!("Signals cannot be heard: {error}.")))
-    };
-    let mut interrupt = listen(SignalKind::interrupt())?;
-    let mut terminate = listen(SignalKind::terminate())?;
-    let is_detached = ignores_hang_up();
-    let mut hang_up = listen(SignalKind::hangup())?;
+    let mut signals = Signals::listen()?;
     let mut watch = client.watch(&sent.session, after);
-    let mut sent = sent.clone();
     let mut tick = tokio::time::interval(Duration::from_millis(100));
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let mut cancelling: Option<JoinHandle<Result<(), Problem>>> = None;
-    let mut question: Option<PromptState> = None;
-    // Whether the last question was answered without this terminal.
-    let mut passed_by = false;
-    // Whether the request waits for its turn, or has become a part of one that somebody else may be asked about.
-    let (mut has_come, mut has_joined) = (false, false);
+    let mut follower = Follower {
+        client,
+        tick,
+        sent: sent.clone(),
+        screen,
+        asking,
+        cancelling: None,
+        question: None,
+        passed_by: false,
+        has_come: false,
+        has_joined: false,
+    };
     loop {
+        let event = match follower.next_event(&mut signals, &mut watch).await? {
+            Heard::Event(event) => event,
+            Heard::Signal(number) => return Ok(follower.screen.leave(number)),
+        };
+        if let Some(outcome) = follower.take(&event).await? {
+            return Ok(outcome);
+        }
+    }
+}
+
+/// The signals that end a program, or cancel what it does.
+struct Signals {
+    interrupt: Signal,
+    terminate: Signal,
+    hang_up: Signal,
+    is_detached: bool,
+}
+
+impl Signals {
+    fn listen() -> Result<Self, Problem> {
+        let listen = |kind| {
+            signal(kind)
+                .map_err(|error| Problem::new(ProblemKind::Internal, format!("Signals cannot be heard: {error}.")))
+        };
+        Ok(Self {
+            interrupt: listen(SignalKind::interrupt())?,
+            terminate: listen(SignalKind::terminate())?,
+            is_detached: ignores_hang_up(),
+            hang_up: listen(SignalKind::hangup())?,
+        })
+    }
+}
+
+enum Heard {
+    Event(Event),
+    /// A signal that ends the program.
+    Signal(i32),
+}
+
+/// A request that is followed, and whoever is asked about it.
+struct Follower<'a> {
+    client: &'a Client,
+    /// When the moving line moves.
+    tick: Interval,
+    /// The request; another one, once its words were passed on to that.
+    sent: Sent,
+    screen: RunPrinter,
+    asking: Attendance,
+    cancelling: Option<JoinHandle<Result<(), Problem>>>,
+    question: Option<PromptState>,
+    /// The last question was answered without this terminal.
+    passed_by: bool,
+    /// The request waits for its turn.
+    has_come: bool,
+    /// It has become a part of one that somebody else may be asked about.
+    has_joined: bool,
+}
+
+const WAITS: CliOutcome = CliOutcome::Finished(Status::NeedsUser);
+
+impl Follower<'_> {
+    /// Waits for the next event of the session; answers, Ctrl-C and the moving line go on meanwhile.
+    async fn next_event(&mut self, signals: &mut Signals, watch: &mut SessionWatch) -> Result<Heard, Problem> {
         // Kept while other things happen: beginning to read a long log anew at every tick would
         // never come to its end.
         let next = watch.next();
         tokio::pin!(next);
-        let event = loop {
+        loop {
             tokio::select! {
                 biased;
-                _ = interrupt.recv() => {
-                    if cancelling.is_some() {
-                        screen.clear_line();
-                        std::process::exit(130);
-                    }
-                    screen.say("Cancelling; Ctrl-C again ends the program at once.");
-                    let (client, sent) = (client.clone(), sent.clone());
-                    cancelling = Some(tokio::spawn(async move {
-                        client.requests().control(&sent.session, Some(sent.request), Control::Cancel).await
-                    }));
-                }
-                _ = terminate.recv() => return Ok(screen.leave(15)),
-                _ = hang_up.recv(), if !is_detached => return Ok(screen.leave(1)),
-                told = told(&mut cancelling) => told.inspect_err(|_| screen.clear_line())?,
-                (answer, parts) = answered(&mut question) => match parts.is_empty() {
-                    true => client.requests().answer(&sent.session, answer).await?,
-                    false => question = part(client, &sent, answer, parts, asking).await?,
+                _ = signals.interrupt.recv() => self.cancel(),
+                _ = signals.terminate.recv() => return Ok(Heard::Signal(15)),
+                _ = signals.hang_up.recv(), if !signals.is_detached => return Ok(Heard::Signal(1)),
+                told = told(&mut self.cancelling) => told.inspect_err(|_| self.screen.clear_line())?,
+                (answer, parts) = answered(&mut self.question) => match parts.is_empty() {
+                    true => self.client.requests().answer(&self.sent.session, answer).await?,
+                    false => self.question = part(self.client, &self.sent, answer, parts, self.asking).await?,
                 },
-                event = &mut next => break event.inspect_err(|_| screen.clear_line())?,
-                _ = tick.tick(), if question.is_none() => screen.tick(),
+                event = &mut next => return event.map(Heard::Event).inspect_err(|_| self.screen.clear_line()),
+                _ = self.tick.tick(), if self.question.is_none() => self.screen.tick(),
             }
-        };
-        let is_asked = matches!(event.fact, Fact::Checkpoint(CheckpointFact::Opened { .. }));
-        if event.request.as_ref() != Some(&sent.request) {
-            // What the request before it is asked may take as long as it likes; a script does not wait for that.
-            if is_asked
-                && has_come
-                && let Some(open) = held_up_by(client, &sent).await?
-                && screen.held_up(&open, asking)?
-            {
-                return Ok(CliOutcome::Finished(Status::NeedsUser));
-            }
-            continue;
         }
-        let ended = screen.show(&event)?;
-        match &event.fact {
+    }
+
+    fn cancel(&mut self) {
+        if self.cancelling.is_some() {
+            self.screen.clear_line();
+            std::process::exit(130);
+        }
+        self.screen.say("Cancelling; Ctrl-C again ends the program at once.");
+        let (client, sent) = (self.client.clone(), self.sent.clone());
+        self.cancelling = Some(tokio::spawn(async move {
+            client.requests().control(&sent.session, Some(sent.request), Control::Cancel).await
+        }));
+    }
+
+    /// Shows an event and does what follows from it; how it ended, if it is the last one.
+    async fn take(&mut self, event: &Event) -> Result<Option<CliOutcome>, Problem> {
+        if event.request.as_ref() != Some(&self.sent.request) {
+            let is_asked = matches!(event.fact, Fact::Checkpoint(CheckpointFact::Opened { .. }));
+            // What the request before it is asked may take as long as it likes; a script does not wait for that.
+            return if is_asked && self.has_come { self.held_up().await } else { Ok(None) };
+        }
+        let ended = self.screen.show(event)?;
+        let outcome = match &event.fact {
             Fact::Request(RequestFact::Received { while_running: None, .. }) => {
-                has_come = true;
-                if let Some(open) = held_up_by(client, &sent).await?
-                    && screen.held_up(&open, asking)?
-                {
-                    return Ok(CliOutcome::Finished(Status::NeedsUser));
-                }
+                self.has_come = true;
+                self.held_up().await?
             }
             Fact::Request(RequestFact::Joined { into, checkpoint, .. }) => {
-                (sent.request, has_joined) = (into.clone(), true);
-                if checkpoint.is_none() && rests_since(client, &sent, event.seq).await? {
-                    return screen.still_open(client, &sent).await;
-                }
-                if let Some(open) = asked_of(client, &sent).await?.filter(|open| open.seq < event.seq) {
-                    if screen.held_up(&open, asking)? {
-                        return Ok(CliOutcome::Finished(Status::NeedsUser));
-                    }
-                    question = PromptState::ask(asking, &open, true);
-                }
+                self.joined(event, into.clone(), checkpoint.is_some()).await?
             }
-            Fact::Checkpoint(CheckpointFact::Opened { checkpoint, .. }) if is_open(client, &event).await? => {
-                // Somebody at another screen has taken the request up meanwhile, and is asked there.
-                if asking == Attendance::Nobody && !is_parked(client, &sent).await? {
-                    match has_joined {
-                        true => drop(screen.held_up(&event, asking)?),
-                        false => screen.asked_elsewhere(&event),
-                    }
-                    return Ok(CliOutcome::Finished(Status::NeedsUser));
-                }
-                screen.announce(client, &event, checkpoint).await;
-                question = PromptState::ask(asking, &event, !passed_by);
+            Fact::Checkpoint(CheckpointFact::Opened { checkpoint, .. }) if is_open(self.client, event).await? => {
+                self.asked(event, checkpoint).await?
             }
             // An answer may be turned down; what was asked is still asked.
-            Fact::Banner(BannerFact { level: Level::Warning, .. }) if question.is_none() => {
-                let open = client.requests().checkpoints().await?;
-                let open = open.into_iter().find(|open| open.request.as_ref() == Some(&sent.request));
-                let is_last = !has_more(client, &sent, event.seq).await?;
-                match open.filter(|_| is_last) {
-                    Some(open) if asking == Attendance::AtTheTerminal => {
-                        describe(&open);
-                        question = PromptState::ask(asking, &open, true);
-                    }
-                    Some(_) if is_parked(client, &sent).await? => return Ok(CliOutcome::Finished(Status::NeedsUser)),
-                    _ => {}
-                }
+            Fact::Banner(BannerFact { level: Level::Warning, .. }) if self.question.is_none() => {
+                self.asked_again(event).await?
             }
             Fact::Checkpoint(CheckpointFact::Resolved { checkpoint, .. }) => {
-                let open = question.take_if(|question| question.checkpoint == *checkpoint);
-                passed_by = open.is_some_and(|question| !question.is_refused());
+                let open = self.question.take_if(|question| question.checkpoint == *checkpoint);
+                self.passed_by = open.is_some_and(|question| !question.is_refused());
+                None
             }
+            _ => None,
+        };
+        match ended {
+            _ if outcome.is_some() => Ok(outcome),
+            // What ended for want of a person may have gone on since.
+            Some(Status::NeedsUser | Status::Limit) if is_reopened(self.client, &self.sent, event.seq).await? => {
+                Ok(None)
+            }
+            Some(status) => Ok(Some(CliOutcome::Finished(status))),
+            None => Ok(None),
+        }
+    }
+
+    /// A request before it is asked something.
+    async fn held_up(&mut self) -> Result<Option<CliOutcome>, Problem> {
+        let Some(open) = held_up_by(self.client, &self.sent).await? else { return Ok(None) };
+        Ok(self.screen.held_up(&open, self.asking)?.then_some(WAITS))
+    }
+
+    /// Its words were passed on to another request, or taken as an answer.
+    async fn joined(&mut self, event: &Event, into: RequestId, answers: bool) -> Result<Option<CliOutcome>, Problem> {
+        (self.sent.request, self.has_joined) = (into, true);
+        if !answers && rests_since(self.client, &self.sent, event.seq).await? {
+            return self.screen.still_open(self.client, &self.sent).await.map(Some);
+        }
+        if let Some(open) = asked_of(self.client, &self.sent).await?.filter(|open| open.seq < event.seq) {
+            if self.screen.held_up(&open, self.asking)? {
+                return Ok(Some(WAITS));
+            }
+            self.question = PromptState::ask(self.asking, &open, true);
+        }
+        Ok(None)
+    }
+
+    async fn asked(&mut self, event: &Event, checkpoint: &CheckpointId) -> Result<Option<CliOutcome>, Problem> {
+        // Somebody at another screen has taken the request up meanwhile, and is asked there.
+        if self.asking == Attendance::Nobody && !is_parked(self.client, &self.sent).await? {
+            match self.has_joined {
+                true => drop(self.screen.held_up(event, self.asking)?),
+                false => self.screen.asked_elsewhere(event),
+            }
+            return Ok(Some(WAITS));
+        }
+        self.screen.announce(self.client, event, checkpoint).await;
+        self.question = PromptState::ask(self.asking, event, !self.passed_by);
+        Ok(None)
+    }
+
+    async fn asked_again(&mut self, event: &Event) -> Result<Option<CliOutcome>, Problem> {
+        let open = self.client.requests().checkpoints().await?;
+        let open = open.into_iter().find(|open| open.request.as_ref() == Some(&self.sent.request));
+        let is_last = !has_more(self.client, &self.sent, event.seq).await?;
+        match open.filter(|_| is_last) {
+            Some(open) if self.asking == Attendance::AtTheTerminal => {
+                describe(&open);
+                self.question = PromptState::ask(self.asking, &open, true);
+            }
+            Some(_) if is_parked(self.client, &self.sent).await? => return Ok(Some(WAITS)),
             _ => {}
         }
-        match ended {
-            // What ended for want of a person may have gone on since.
-            Some(Status::NeedsUser | Status::Limit) if is_reopened(client, &sent, event.seq).await? => {}
-            Some(status) => return Ok(CliOutcome::Finished(status)),
-            None => {}
-        }
+        Ok(None)
     }
 }
 

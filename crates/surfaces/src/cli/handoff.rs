@@ -7,7 +7,7 @@ use trimtab_vocab::event::{SessionFact, Status};
 use trimtab_vocab::{Control, Problem, SessionId};
 
 use super::changes::{HistoryArgs, at_rest};
-use super::output::{calm, note, print, print_json};
+use super::output::{note, print, print_json, sanitize};
 use super::{CliOutcome, place};
 use crate::words::EXTENDED;
 
@@ -50,7 +50,7 @@ impl Handoff {
                 "session": child, "parentSessionId": session, "changeSets": change_sets, "prefill": prefill,
             }))?;
         } else {
-            print(&calm(&in_words(&child, change_sets.len(), prefill.as_deref())))?;
+            print(&sanitize(&in_words(&child, change_sets.len(), prefill.as_deref())))?;
         }
         Ok(CliOutcome::Done)
     }

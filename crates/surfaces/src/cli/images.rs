@@ -9,7 +9,7 @@ use trimtab_vocab::{GeneratedImage, ImageId, PictureWish, Problem, ProblemKind, 
 
 use super::changes::HistoryArgs;
 use super::follow::{Attendance, OutputForm, follow};
-use super::output::{calm, note, print, print_json};
+use super::output::{note, print, print_json, sanitize};
 use super::run::{ApproveArg, dollars};
 use super::{CliOutcome, place};
 use crate::words::one_line;
@@ -152,7 +152,7 @@ impl ImagesListArgs {
             note("There are no pictures in this session. `trimtab run \"Draw a fox\"` makes one.");
         }
         for (number, picture) in (1..).zip(&gallery) {
-            print(&calm(&line(number, picture)))?;
+            print(&sanitize(&line(number, picture)))?;
         }
         Ok(CliOutcome::Done)
     }

@@ -6,7 +6,7 @@ use trimtab_host::{JobRow, JobState};
 use trimtab_vocab::Problem;
 use trimtab_vocab::event::Status;
 
-use super::output::{age, calm, print, print_json};
+use super::output::{age, print, print_json, sanitize};
 use super::{CliOutcome, place};
 
 const EXAMPLES: &str = "\
@@ -39,7 +39,7 @@ impl JobsArgs {
                 }))?;
             } else {
                 let line = format!("{}  {state:<11}  {:>8}  {}", job.request, age(job.created, now), job.text);
-                print(&format!("{}\n", calm(&line)))?;
+                print(&format!("{}\n", sanitize(&line)))?;
             }
         }
         if jobs.is_empty() && !self.json {

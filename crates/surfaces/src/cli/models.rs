@@ -7,7 +7,7 @@ use trimtab_vocab::event::Status;
 use trimtab_vocab::{ModelFacts, Problem, ProblemKind};
 
 use super::CliOutcome;
-use super::output::{calm, note, print, print_json, problem};
+use super::output::{note, print, print_json, problem, sanitize};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -94,6 +94,6 @@ impl ModelsArgs {
             }
         }
         let line = format!("{name}  {}k tokens, {prices}; {}", facts.window / 1_000, able.join(", "));
-        print(&format!("{}\n", calm(&line)))
+        print(&format!("{}\n", sanitize(&line)))
     }
 }

@@ -11,7 +11,7 @@ use trimtab_vocab::{Problem, ProblemKind};
 use crate::output::{Ink, StdStream};
 pub(super) use crate::palette::no_colour;
 use crate::words::wrap;
-pub(super) use crate::words::{age, calm, failed};
+pub(super) use crate::words::{age, sanitize};
 
 const CLOSED: &str = "standard output was closed";
 
@@ -73,7 +73,7 @@ pub(super) fn note_ink(ink: &Ink) {
 /// Tells a problem: what happened, then what to do.
 pub(super) fn problem(problem: &Problem) {
     let columns = StdStream::Err.columns().filter(|_| StdStream::Err.is_terminal());
-    let told = folded(&format!("error: {}", calm(&problem.message)), columns);
+    let told = folded(&format!("error: {}", sanitize(&problem.message)), columns);
     let mut ink = Ink::default();
     match told.strip_prefix("error:").filter(|_| columns.is_some() && !no_colour()) {
         Some(rest) => {
@@ -87,7 +87,7 @@ pub(super) fn problem(problem: &Problem) {
     ink.control("\n");
     note_ink(&ink);
     if let Some(hint) = &problem.hint {
-        note(&folded(&format!("  {}", calm(hint)), columns));
+        note(&folded(&format!("  {}", sanitize(hint)), columns));
     }
 }
 

@@ -16,6 +16,7 @@ use super::handoff::quoted;
 use super::output::note;
 use super::{CliOutcome, place};
 use crate::picture;
+use crate::words;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -184,7 +185,7 @@ async fn prefilled(client: &Client, session: Option<&SessionId>) -> Result<Strin
 async fn folder_of(client: &Client, session: &SessionId) -> Result<String, Problem> {
     let found = client.sessions().list(None).await?.into_iter().find(|row| row.id == *session);
     found.map(|row| row.folder).ok_or_else(|| {
-        Problem::new(ProblemKind::NotFound, format!("There is no session called {session}."))
+        Problem::new(ProblemKind::NotFound, words::no_session(session))
             .hint("`trimtab sessions list` shows those there are.")
     })
 }
@@ -212,8 +213,10 @@ impl From<ApproveArg> for trimtab_vocab::Approve {
 async fn latest_session(client: &Client, folder: &str) -> Result<SessionId, Problem> {
     match client.sessions().latest(folder).await? {
         Some(row) => Ok(row.id),
-        None => Err(Problem::new(ProblemKind::Usage, "There is no session in this folder to go on with.")
-            .hint("Leave --continue out to begin one.")),
+        None => {
+            Err(Problem::new(ProblemKind::Usage, words::NO_SESSION_TO_CONTINUE)
+                .hint("Leave --continue out to begin one."))
+        }
     }
 }
 

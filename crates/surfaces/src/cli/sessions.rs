@@ -1,19 +1,20 @@
 //! `trimtab sessions`: what was said earlier.
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use serde_json::json;
 use trimtab_host::{Client, SessionRow};
-use trimtab_vocab::event::{AnswerFact, BannerFact, CommandsFact, ReplyFact, RequestFact, SessionFact, Status};
-use trimtab_vocab::{Event, Fact, Problem, ProblemKind, RequestId, SessionId, TaskWrite, TasksFact};
+use trimtab_vocab::event::Status;
+use trimtab_vocab::{Event, Problem, ProblemKind, SessionId, TaskWrite, TasksFact};
 
-use super::output::{age, calm, print, print_exact, print_json};
+use super::output::{age, print, print_exact, print_json, sanitize};
 use super::{CliOutcome, place};
+use crate::conversation::{Conversation, Entry, EntryChange, MessageVia, ReplyState, SessionNotice, UserMessage};
 use crate::export::{about, pieces};
 use crate::structured_answer;
-use crate::words::elapsed::{self, Elapsed};
+use crate::words::conversation::REPLY_BROKE_OFF;
+use crate::words::elapsed;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -107,7 +108,7 @@ impl SessionsArgs {
             SessionsAction::Rename { id, title } => {
                 find(&client, &id).await?;
                 let title = client.sessions().rename(&id, &title).await?;
-                print(&format!("Session {id} is called \"{}\" now.\n", calm(&title)))?;
+                print(&format!("Session {id} is called \"{}\" now.\n", sanitize(&title)))?;
             }
             SessionsAction::Export { id, .. } => export(&client, &id).await?,
             SessionsAction::Delete { id } => {
@@ -134,8 +135,8 @@ async fn list(client: &Client, folder: Option<&str>, tags: &[String], words: &st
                 (Some(parent), None) => format!("  (from {parent})"),
                 (None, _) => String::new(),
             };
-            let title = calm(&row.title);
-            print(&format!("{}  {:>8}  {title}{from}{}\n", row.id, age(row.updated, now), calm(&place)))?;
+            let title = sanitize(&row.title);
+            print(&format!("{}  {:>8}  {title}{from}{}\n", row.id, age(row.updated, now), sanitize(&place)))?;
         }
     }
     if rows.is_empty() && !json {
@@ -179,8 +180,7 @@ async fn all_events(client: &Client, id: &SessionId) -> Result<Vec<Event>, Probl
 
 async fn show(client: &Client, id: &SessionId, numbers: bool) -> Result<(), Problem> {
     let row = find(client, id).await?;
-    print(&format!("{}\n{} · {}\n", calm(&row.title), row.id, calm(&row.folder)))?;
-    let mut times: BTreeMap<RequestId, Elapsed> = BTreeMap::new();
+    print(&format!("{}\n{} · {}\n", sanitize(&row.title), row.id, sanitize(&row.folder)))?;
     match (&row.parent, row.forked) {
         (Some(parent), Some(at)) => print(&format!("Forked from session {parent} at {at}.\n"))?,
         (Some(parent), None) => print(&format!("Goes on from session {parent}.\n"))?,
@@ -190,64 +190,101 @@ async fn show(client: &Client, id: &SessionId, numbers: bool) -> Result<(), Prob
         let what = if child.forked.is_some() { "Forked as" } else { "Goes on in" };
         print(&format!("{what} session {}.\n", child.id))?;
     }
+    let mut conversation = Conversation::default();
     for event in all_events(client, id).await? {
-        if let Some(text) = in_words(&event.fact) {
-            let number = event.seq.filter(|_| numbers).map(|seq| format!("#{seq}\n")).unwrap_or_default();
-            print(&format!("\n{number}{}\n", calm(&text)))?;
-        }
-        let Some(request) = &event.request else { continue };
-        let elapsed = times.entry(request.clone()).or_default();
-        elapsed.observe(&event);
-        if let Fact::Request(RequestFact::Finished { .. }) = event.fact {
-            print(&format!("[Took {}.]\n", elapsed::in_words(elapsed.at(event.time))))?;
+        for update in conversation.observe(&event) {
+            if let Some(text) = in_words(conversation.entry(update.at), &update.change) {
+                let number = event.seq.filter(|_| numbers).map(|seq| format!("#{seq}\n")).unwrap_or_default();
+                print(&format!("\n{number}{}\n", sanitize(&text)))?;
+            }
+            if let Entry::Summary(summary) = conversation.entry(update.at) {
+                print(&format!("[Took {}.]\n", elapsed::in_words(summary.took.unwrap_or_default())))?;
+            }
         }
     }
     Ok(())
 }
 
 /// The numbers of the tasks that changed.
-fn numbers(writes: &[TaskWrite]) -> String {
+fn task_numbers(writes: &[TaskWrite]) -> String {
     writes.iter().map(|write| format!("#{}", write.id)).collect::<Vec<_>>().join(" ")
 }
 
-/// A fact as the conversation shows it.
-fn in_words(fact: &Fact) -> Option<String> {
-    Some(match fact {
-        Fact::Request(RequestFact::Received { text, pill: None, .. }) => quoted(text),
-        Fact::Request(RequestFact::Received { text, pill: Some(pill), .. }) => {
-            // What the model was sent belongs to the conversation as much as what the person typed.
-            let sent = pill.text.replace('\n', "\n| ");
-            format!("{}\n[The pill {} sends this:]\n| {sent}", quoted(text), pill.from)
-        }
-        Fact::Request(RequestFact::Joined { text, checkpoint, .. }) => {
-            let what = if checkpoint.is_some() { "Taken as an answer." } else { "Passed on to the request that ran." };
-            format!("{}\n[{what}]", quoted(text))
-        }
-        Fact::Answer(AnswerFact { answer }) => {
+/// An entry as the conversation shows it.
+fn in_words(entry: &Entry, change: &EntryChange) -> Option<String> {
+    Some(match (entry, change) {
+        (Entry::UserMessage(message), _) => user_message(message)?,
+        (Entry::Answer { answer, .. }, _) => {
             let parts = [answer.summary.trim_end().to_owned(), structured_answer::sections(&answer.sections)];
             parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n\n")
         }
-        Fact::Reply(ReplyFact::Saved { partial: true, message, .. }) => {
-            format!("{}\n[The reply broke off here.]", message.text().trim_end())
+        (Entry::Reply(reply), EntryChange::Ended) if reply.state == ReplyState::Partial => {
+            format!("{}\n[{REPLY_BROKE_OFF}]", reply.text.trim_end())
         }
-        Fact::Commands(CommandsFact { progress, .. }) if !progress.is_empty() => progress.clone(),
-        Fact::Session(SessionFact::Inherited { text, prefill, .. }) => match prefill {
-            Some(prefill) => {
-                format!("{}\n\nThe input begins with:\n{}", text.trim_end(), super::handoff::quoted(prefill))
-            }
-            None => text.trim_end().to_owned(),
+        (Entry::Commands(_), EntryChange::Progress(progress)) if !progress.is_empty() => progress.clone(),
+        (Entry::Notice(notice), _) => noticed(notice)?,
+        (Entry::Banner { text, .. }, _) => format!("[{text}]"),
+        (Entry::Summary(summary), _) => match (&summary.error, summary.status) {
+            (_, Status::Cancelled) => "[Cancelled.]".to_owned(),
+            (Some(error), _) => format!("[Failed: {}]", error.message),
+            (None, _) => return None,
         },
-        Fact::Session(SessionFact::Handoff { child, .. }) => format!("[Handed off to session {child}.]"),
-        Fact::Session(SessionFact::Forked { from, .. }) => format!("[Forked from session {from}.]"),
-        Fact::Session(SessionFact::Extended { .. }) => "[The session was extended.]".to_owned(),
-        Fact::Memory(fact) => format!("[{}]", super::memory::in_words(fact)?),
-        Fact::Banner(BannerFact { text, .. }) => format!("[{text}]"),
-        Fact::Tasks(TasksFact::Applied { writes, .. }) => format!("[Tasks changed: {}.]", numbers(writes)),
-        Fact::Tasks(TasksFact::Reverted { writes, .. }) => format!("[Taken back: {}.]", numbers(writes)),
-        Fact::Tasks(TasksFact::Reapplied { writes, .. }) => format!("[Brought forward: {}.]", numbers(writes)),
-        Fact::Request(RequestFact::Finished { status: Status::Cancelled, .. }) => "[Cancelled.]".to_owned(),
-        Fact::Request(RequestFact::Finished { error: Some(error), .. }) => format!("[Failed: {}]", error.message),
-        _ => return None,
+        (
+            Entry::Reply(_)
+            | Entry::Commands(_)
+            | Entry::Tool(_)
+            | Entry::Change(_)
+            | Entry::Question(_)
+            | Entry::Plan(_)
+            | Entry::PlanStep(_)
+            | Entry::Todos(_)
+            | Entry::Retry(_)
+            | Entry::Image(_),
+            _,
+        ) => return None,
+    })
+}
+
+fn user_message(message: &UserMessage) -> Option<String> {
+    let text = quoted(&message.text);
+    Some(match &message.via {
+        MessageVia::Request(None) => text,
+        MessageVia::Request(Some(pill)) => {
+            // What the model was sent belongs to the conversation as much as what the person typed.
+            let sent = pill.text.replace('\n', "\n| ");
+            format!("{text}\n[The pill {} sends this:]\n| {sent}", pill.from)
+        }
+        MessageVia::Answer(_) => format!("{text}\n[Taken as an answer.]"),
+        MessageVia::Joined => format!("{text}\n[Passed on to the request that ran.]"),
+        MessageVia::Steered => return None,
+    })
+}
+
+fn noticed(notice: &SessionNotice) -> Option<String> {
+    Some(match notice {
+        SessionNotice::Inherited { text, prefill: Some(prefill) } => {
+            format!("{}\n\nThe input begins with:\n{}", text.trim_end(), super::handoff::quoted(prefill))
+        }
+        SessionNotice::Inherited { text, prefill: None } => text.trim_end().to_owned(),
+        SessionNotice::Handoff { child, .. } => format!("[Handed off to session {child}.]"),
+        SessionNotice::Forked { from } => format!("[Forked from session {from}.]"),
+        SessionNotice::Extended => "[The session was extended.]".to_owned(),
+        SessionNotice::Memory(fact) => format!("[{}]", super::memory::in_words(fact)?),
+        SessionNotice::Tasks(TasksFact::Applied { writes, .. }) => {
+            format!("[Tasks changed: {}.]", task_numbers(writes))
+        }
+        SessionNotice::Tasks(TasksFact::Reverted { writes, .. }) => format!("[Taken back: {}.]", task_numbers(writes)),
+        SessionNotice::Tasks(TasksFact::Reapplied { writes, .. }) => {
+            format!("[Brought forward: {}.]", task_numbers(writes))
+        }
+        SessionNotice::Refused { .. }
+        | SessionNotice::Intent { .. }
+        | SessionNotice::Rule(_)
+        | SessionNotice::Loaded
+        | SessionNotice::Compressed { .. }
+        | SessionNotice::Chosen
+        | SessionNotice::Moved { .. }
+        | SessionNotice::MoveRefused { .. } => return None,
     })
 }
 

@@ -5,7 +5,7 @@ use serde_json::json;
 use trimtab_host::TokenKind;
 use trimtab_vocab::Problem;
 
-use super::output::{age, calm, note, print, print_json};
+use super::output::{age, note, print, print_json, sanitize};
 use super::{CliOutcome, place};
 
 const EXAMPLES: &str = "\
@@ -78,7 +78,7 @@ impl TokenArgs {
             }
             TokenAction::Revoke { name } => {
                 client.admin().revoke_token(&name).await?;
-                print(&format!("{} is worthless from now on.\n", calm(&name)))?;
+                print(&format!("{} is worthless from now on.\n", sanitize(&name)))?;
             }
             TokenAction::Login => {
                 let url = trimtab_host::running_server(&profile.data).ok_or_else(|| {

@@ -8,6 +8,8 @@ use trimtab_vocab::{
     Answer, CheckpointId, Event, ExtensionId, Fact, ImageRef, Mode, Problem, RefKey, RequestId, SessionId, Time, Usage,
 };
 
+use crate::conversation::ModelCalls;
+
 /// A session as lists show it.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -56,6 +58,8 @@ pub(super) struct SessionDocument {
     prefill: Option<String>,
     /// The last event that this tells of; watch it from here.
     last_seq: u64,
+    #[serde(skip)]
+    calls: ModelCalls,
 }
 
 /// A request and what came of it.
@@ -124,6 +128,7 @@ impl SessionDocument {
             extensions: Vec::new(),
             prefill: None,
             last_seq: 0,
+            calls: ModelCalls::default(),
         }
     }
 
@@ -140,6 +145,7 @@ impl SessionDocument {
     /// The next fact.
     pub(super) fn observe(&mut self, event: Event) {
         self.last_seq = event.seq.unwrap_or(self.last_seq);
+        self.calls.observe(&event);
         let (time, request) = (event.time, event.request);
         match (event.fact, request) {
             (Fact::Request(RequestFact::Received { text, refs, images, mode, tags, .. }), Some(request)) => {
@@ -156,6 +162,8 @@ impl SessionDocument {
             (Fact::Session(SessionFact::Reclaimed { .. } | SessionFact::Forked { .. }), _) => self.handed_off_to = None,
             (Fact::Session(SessionFact::Extended { extension }), _) => self.extensions.push(extension),
             (Fact::Session(SessionFact::Inherited { prefill, .. }), _) => self.prefill = prefill,
+            // What a model was asked behind the scenes is no part of the conversation.
+            (Fact::Reply(ReplyFact::Saved { call, .. }), _) if self.calls.is_aside(&call) => {}
             (fact, Some(request)) => {
                 if let Some(turn) = self.messages.iter_mut().rev().find(|turn| turn.request == request) {
                     turn.observe(time, fact);

@@ -1,13 +1,16 @@
 //! The state of the screen: a fold over what happens. It acts on nothing by itself, has no clock and knows no
-//! terminal; what should be done is a [`Wish`].
+//! terminal; what should be done is a [`Cmd`].
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use ratatui::layout::Size;
 use ratatui::text::Line;
+use trimtab_host::Sent;
 use trimtab_vocab::event::{CheckpointFact, RequestFact, SessionFact};
-use trimtab_vocab::{CheckpointId, Control, Event, Fact, Mode, ProblemKind, RequestId, SessionId, Time, WhileRunning};
+use trimtab_vocab::{
+    CallId, CheckpointId, Control, Event, Fact, Mode, Problem, ProblemKind, RequestId, SessionId, Time, WhileRunning,
+};
 
 use super::command::{self, SlashCommand};
 use super::composer::{
@@ -15,7 +18,7 @@ use super::composer::{
 };
 use super::dialog::{self, Dialogs};
 use super::keys::{Chord, Key, KeyAction, KeyMap, TerminalInput};
-use super::message::{Cmd, Msg, Saying};
+use super::message::{Cmd, Msg, Saying, UpdateContext};
 use super::pane::activity::Activity;
 use super::pane::batch::CommandBatchPane;
 use super::pane::status::StatusLine;
@@ -27,6 +30,8 @@ use super::theme::Theme;
 use super::trace::TraceSpans;
 use super::transcript::{LineMark, Transcript};
 use super::view::{self, Overlay};
+use crate::diff::LoadedDiff;
+use crate::words;
 
 /// How long the second of two keys may take.
 const TWICE: i64 = 1_500;
@@ -53,6 +58,14 @@ pub(super) struct App {
     pub(super) dialogs: Dialogs,
     pub(super) composer: Composer,
     pub(super) view: Option<Overlay>,
+    pressed: PressedKeys,
+    outbox: Outbox,
+    pub(super) launch: LaunchOptions,
+}
+
+/// What the last keys were, as far as the next one depends on it.
+#[derive(Debug)]
+struct PressedKeys {
     /// A hint at the bottom, and until when.
     hint: Option<(String, Time)>,
     /// When Ctrl-C was last pressed, and when Esc was.
@@ -61,14 +74,26 @@ pub(super) struct App {
     /// The last key was for a question, not for the input.
     is_answering: bool,
     is_focused: bool,
+}
+
+/// What goes out of the screen, and what has.
+#[derive(Debug, Default)]
+struct Outbox {
+    cmds: Vec<Cmd>,
     while_running: WhileRunning,
-    wishes: Vec<Cmd>,
+    /// What the next message will be called.
+    fresh: Option<RequestId>,
     /// What was said in the session, and the number of the fact that tells it.
     said: Vec<(u64, String)>,
     /// What was sent and is not known to have arrived, the oldest first.
     on_the_way: Vec<Sending>,
     /// What the person wants the model to know with an answer that is on its way.
     note: Option<(CheckpointId, String)>,
+}
+
+/// How the program was started.
+#[derive(Debug, Default)]
+pub(super) struct LaunchOptions {
     /// What is done goes away with it, so there is nothing to come back to.
     pub(super) passing: bool,
     /// "Continue" is said by itself while steps are open.
@@ -127,51 +152,33 @@ impl App {
             dialogs: Dialogs::default(),
             composer,
             view: None,
-            hint: None,
-            quit_at: None,
-            esc_at: None,
-            is_answering: false,
-            is_focused: true,
-            while_running,
-            wishes: Vec::new(),
-            said: Vec::new(),
-            on_the_way: Vec::new(),
-            note: None,
-            passing: false,
-            auto_continue: false,
-            keys_file: String::new(),
+            pressed: PressedKeys { hint: None, quit_at: None, esc_at: None, is_answering: false, is_focused: true },
+            outbox: Outbox { while_running, ..Outbox::default() },
+            launch: LaunchOptions::default(),
         }
     }
 
     /// Takes news in, and says what should be done.
-    pub(super) fn update(&mut self, news: Msg, now: Time) -> Vec<Cmd> {
+    pub(super) fn update(&mut self, news: Msg, context: UpdateContext) -> Vec<Cmd> {
+        let UpdateContext { now, request } = context;
         self.now = now;
-        if self.hint.as_ref().is_some_and(|(_, until)| *until < now) {
-            self.hint = None;
+        self.outbox.fresh = Some(request);
+        if self.pressed.hint.as_ref().is_some_and(|(_, until)| *until < now) {
+            self.pressed.hint = None;
         }
-        self.quit_at = self.quit_at.filter(|at| now.millis() - at.millis() < TWICE);
+        self.pressed.quit_at = self.pressed.quit_at.filter(|at| now.millis() - at.millis() < TWICE);
         match news {
             Msg::Input(input) => self.input(&input),
             Msg::Tick => self.ticks = self.ticks.wrapping_add(1),
             Msg::Events(events) => events.iter().for_each(|event| self.observe(event)),
-            Msg::CaughtUp => {
-                self.transcript.caught_up(usize::from(self.size.width), &self.theme);
-            }
-            Msg::Sent(sent) => {
-                if self.session.is_none() {
-                    self.session = Some(sent.session);
-                }
-                self.decided(&sent.request);
+            Msg::CaughtUp => self.transcript.caught_up(usize::from(self.size.width), &self.theme),
+            Msg::Sent(sent) => self.sent(sent),
+            Msg::Unsent { request, draft } => {
+                self.decided(&request);
+                self.composer.give_back(&draft);
                 self.keep();
             }
-            Msg::Diff { call, files } => {
-                if let Some(dialog::DialogOutcome::ShowDiff(files, asked)) = self.dialogs.set_diff(&call, &files)
-                    && self.view.is_none()
-                {
-                    self.view = Some(Overlay::Diff(view::diff::DiffOverlay::new(files, asked)));
-                }
-                self.transcript.set_diff(&call, files);
-            }
+            Msg::Diff { call, files } => self.set_diff(&call, files),
             Msg::Sessions { query, rows, jobs } => {
                 if let Some(Overlay::Sessions(view)) = &mut self.view {
                     view.set(&query, rows, &jobs, now);
@@ -193,26 +200,9 @@ impl App {
                     view.add(models);
                 }
             }
-            Msg::Edited(text) => match self.dialogs.current() {
-                Some(dialog) => dialog.edited(text),
-                None => {
-                    self.composer.edited(text);
-                    self.keep();
-                }
-            },
+            Msg::Edited(text) => self.edited(text),
             Msg::Files(files) => self.composer.offer(CompletionSource::Files, files),
-            Msg::Failed(problem) | Msg::Lost(problem) => {
-                self.dialogs.reopen();
-                let hint = problem.hint.map(|hint| format!("\n{hint}")).unwrap_or_default();
-                match &mut self.view {
-                    Some(Overlay::Sessions(view)) => view.tell(problem.message),
-                    _ => self.transcript.note(LineMark::Bad, format!("{}{hint}", problem.message)),
-                }
-                // Whoever put the first question off is asked again once it matters.
-                if let (ProblemKind::NoKey, None) = (problem.kind, &self.view) {
-                    self.set_up();
-                }
-            }
+            Msg::Failed(problem) | Msg::Lost(problem) => self.failed(problem),
             Msg::Model(name) => {
                 self.say(format!("{name} is used from the next request on."));
                 self.status.model = name;
@@ -226,15 +216,10 @@ impl App {
                 Some(Overlay::Setup(setup)) => setup.failed(problem),
                 _ => self.say(problem),
             },
-            Msg::Unsent { request, draft } => {
-                self.decided(&request);
-                self.composer.give_back(&draft);
-                self.keep();
-            }
             Msg::History(history) => {
                 if let Some(Overlay::Changes(view)) = &mut self.view {
                     let wish = view.set(history);
-                    self.wishes.extend(wish);
+                    self.outbox.cmds.extend(wish);
                 }
             }
             Msg::SetDiff { set, files } => {
@@ -244,12 +229,52 @@ impl App {
             }
         }
         self.dialogs.look(now, true);
-        std::mem::take(&mut self.wishes)
+        std::mem::take(&mut self.outbox.cmds)
+    }
+
+    fn sent(&mut self, sent: Sent) {
+        if self.session.is_none() {
+            self.session = Some(sent.session);
+        }
+        self.decided(&sent.request);
+        self.keep();
+    }
+
+    fn set_diff(&mut self, call: &CallId, files: Arc<Vec<LoadedDiff>>) {
+        if let Some(dialog::DialogOutcome::ShowDiff(files, asked)) = self.dialogs.set_diff(call, &files)
+            && self.view.is_none()
+        {
+            self.view = Some(Overlay::Diff(view::diff::DiffOverlay::new(files, asked)));
+        }
+        self.transcript.set_diff(call, files);
+    }
+
+    fn edited(&mut self, text: Option<String>) {
+        match self.dialogs.current() {
+            Some(dialog) => dialog.edited(text),
+            None => {
+                self.composer.edited(text);
+                self.keep();
+            }
+        }
+    }
+
+    fn failed(&mut self, problem: Problem) {
+        self.dialogs.reopen();
+        let hint = problem.hint.map(|hint| format!("\n{hint}")).unwrap_or_default();
+        match &mut self.view {
+            Some(Overlay::Sessions(view)) => view.tell(problem.message),
+            _ => self.transcript.note(LineMark::Bad, format!("{}{hint}", problem.message)),
+        }
+        // Whoever put the first question off is asked again once it matters.
+        if let (ProblemKind::NoKey, None) = (problem.kind, &self.view) {
+            self.set_up();
+        }
     }
 
     /// Whether something on the screen moves by itself.
     pub(super) fn moves(&self) -> bool {
-        let waits = self.hint.is_some() || self.quit_at.is_some() || self.dialogs.is_guarded(self.now);
+        let waits = self.pressed.hint.is_some() || self.pressed.quit_at.is_some() || self.dialogs.is_guarded(self.now);
         self.activity.is_running() || waits
     }
 
@@ -260,15 +285,15 @@ impl App {
 
     /// A hint at the bottom for a while.
     pub(super) fn hint(&self) -> Option<&str> {
-        self.hint.as_ref().map(|(text, _)| text.as_str())
+        self.pressed.hint.as_ref().map(|(text, _)| text.as_str())
     }
 
     fn say(&mut self, text: impl Into<String>) {
-        self.hint = Some((text.into(), Time::from_millis(self.now.millis() + HINT)));
+        self.pressed.hint = Some((text.into(), Time::from_millis(self.now.millis() + HINT)));
     }
 
     fn wish(&mut self, wish: Cmd) {
-        self.wishes.push(wish);
+        self.outbox.cmds.push(wish);
     }
 
     /// The finished rows that are to be printed.
@@ -278,7 +303,7 @@ impl App {
 
     /// What is said when the person leaves.
     pub(super) fn leaving(&self, by_person: bool) -> Vec<Line<'static>> {
-        let Some(session) = self.session.as_ref().filter(|_| !self.passing) else { return Vec::new() };
+        let Some(session) = self.session.as_ref().filter(|_| !self.launch.passing) else { return Vec::new() };
         let line = match (self.activity.is_open(), by_person) {
             (true, true) => "It is not finished; nothing is lost. `trimtab` goes on from here.".to_owned(),
             (true, false) => "Stopped; nothing is lost. `trimtab` goes on from here.".to_owned(),
@@ -292,17 +317,17 @@ impl App {
         self.transcript = if session.is_some() { Transcript::reading() } else { Transcript::default() };
         (self.activity, self.batch, self.sticky, self.trace) = Default::default();
         self.dialogs.begin_session();
-        self.said.clear();
+        self.outbox.said.clear();
         self.steps.begin_session();
         self.status.begin_session();
         self.session.clone_from(&session);
-        self.wishes.push(session.map_or(Cmd::New, Cmd::Open));
+        self.outbox.cmds.push(session.map_or(Cmd::New, Cmd::Open));
     }
 
     /// Begins with a session.
     pub(super) fn begin(&mut self, session: SessionId) -> Vec<Cmd> {
         self.open(Some(session));
-        std::mem::take(&mut self.wishes)
+        std::mem::take(&mut self.outbox.cmds)
     }
 
     /// Takes a fact in.
@@ -312,7 +337,7 @@ impl App {
         }
         let live = !self.transcript.is_reading();
         if let (Some(seq), Fact::Request(RequestFact::Received { text, .. })) = (event.seq, &event.fact) {
-            self.said.push((seq, text.clone()));
+            self.outbox.said.push((seq, text.clone()));
         }
         self.transcript.observe(event);
         self.trace.observe(event);
@@ -344,17 +369,17 @@ impl App {
                 let child = child.clone();
                 self.open(Some(child));
             }
-            Fact::Checkpoint(CheckpointFact::Opened { title, .. }) if !self.is_focused => {
+            Fact::Checkpoint(CheckpointFact::Opened { title, .. }) if !self.pressed.is_focused => {
                 self.wish(Cmd::Notify(title.clone()));
             }
             Fact::Checkpoint(CheckpointFact::Resolved { checkpoint, .. })
-                if self.note.as_ref().is_some_and(|(answered, _)| answered == checkpoint) =>
+                if self.outbox.note.as_ref().is_some_and(|(answered, _)| answered == checkpoint) =>
             {
-                if let Some((_, note)) = self.note.take() {
+                if let Some((_, note)) = self.outbox.note.take() {
                     self.say_in_session(ComposerDraft::new(note), self.status.mode, Some(WhileRunning::Steer));
                 }
             }
-            Fact::Request(RequestFact::Finished { .. }) if !self.is_focused => {
+            Fact::Request(RequestFact::Finished { .. }) if !self.pressed.is_focused => {
                 self.wish(Cmd::Notify("The request has ended.".into()));
             }
             _ => {}
@@ -363,7 +388,7 @@ impl App {
 
     fn input(&mut self, input: &TerminalInput) {
         if let TerminalInput::Focus(focus) = input {
-            self.is_focused = *focus;
+            self.pressed.is_focused = *focus;
             return;
         }
         let is_key = matches!(input, TerminalInput::Key(_));
@@ -372,7 +397,7 @@ impl App {
             return self.viewed(outcome);
         }
         if is_key {
-            self.is_focused = true;
+            self.pressed.is_focused = true;
         }
         let now = self.now;
         if let Some(dialog) = self.dialogs.current() {
@@ -380,7 +405,7 @@ impl App {
                 dialog.keep_quiet(now);
                 return self.too_early(input);
             }
-            self.is_answering = is_key;
+            self.pressed.is_answering = is_key;
             let is_writing = dialog.is_writing();
             match dialog.input(input, &self.keys) {
                 dialog::DialogOutcome::Moved if is_writing => self.keep(),
@@ -388,7 +413,7 @@ impl App {
                 // Its words are kept until something else is written: a kill may still come before the fact.
                 dialog::DialogOutcome::Answer(answer, note) => {
                     // A note that came before the answer would be taken for the answer.
-                    self.note = note.map(|note| (answer.checkpoint.clone(), note));
+                    self.outbox.note = note.map(|note| (answer.checkpoint.clone(), note));
                     self.wish(Cmd::Answer(answer));
                 }
                 dialog::DialogOutcome::Editor(text) => self.wish(Cmd::Edit(text)),
@@ -409,7 +434,7 @@ impl App {
             return;
         }
         if is_key {
-            self.is_answering = false;
+            self.pressed.is_answering = false;
         }
         if let TerminalInput::Key(chord) = input
             && self.next_step(*chord)
@@ -418,9 +443,9 @@ impl App {
         }
         match self.composer.input(input, &self.keys) {
             Typed::Passed(action) => self.act(action),
-            Typed::Moved => self.quit_at = None,
+            Typed::Moved => self.pressed.quit_at = None,
             Typed::Changed => {
-                self.quit_at = None;
+                self.pressed.quit_at = None;
                 self.keep();
                 if matches!(input, TerminalInput::Paste(_)) && self.composer.draft().has_paste() {
                     let key = self.keys.key(KeyAction::Open);
@@ -428,7 +453,7 @@ impl App {
                 }
             }
             Typed::Send(draft) => {
-                self.send(draft, self.while_running);
+                self.send(draft, self.outbox.while_running);
                 self.keep();
             }
             Typed::Queue(draft) => {
@@ -447,7 +472,7 @@ impl App {
     fn too_early(&mut self, input: &TerminalInput) {
         let is_written = matches!(input, TerminalInput::Paste(_))
             || matches!(input, TerminalInput::Key(key) if key.typed().is_some());
-        if is_written && !self.is_answering {
+        if is_written && !self.pressed.is_answering {
             self.composer.input(input, &self.keys);
             return self.keep();
         }
@@ -456,7 +481,7 @@ impl App {
 
     /// The draft is another one, and has to outlive the program.
     fn keep(&mut self) {
-        let (answer, sending) = (self.dialogs.half(), self.on_the_way.clone());
+        let (answer, sending) = (self.dialogs.half(), self.outbox.on_the_way.clone());
         self.wish(Cmd::Keep(Box::new(SavedComposer { answer, sending, ..self.composer.kept() })));
     }
 
@@ -471,7 +496,7 @@ impl App {
 
     /// A message has arrived, or could not be sent. Each takes its own time, so it need not be the oldest.
     fn decided(&mut self, request: &RequestId) {
-        self.on_the_way.retain(|sending| sending.request != *request);
+        self.outbox.on_the_way.retain(|sending| sending.request != *request);
     }
 
     /// Puts something into the input.
@@ -497,12 +522,12 @@ impl App {
     /// Does what an action of the screen says.
     fn act(&mut self, action: Option<KeyAction>) {
         let twice = |at: Option<Time>, now: Time| at.is_some_and(|at| now.millis() - at.millis() < TWICE);
-        let (quit_at, esc_at) = (self.quit_at.take(), self.esc_at.take());
+        let (quit_at, esc_at) = (self.pressed.quit_at.take(), self.pressed.esc_at.take());
         match action {
             Some(KeyAction::Interrupt) => self.interrupt(twice(esc_at, self.now)),
             Some(KeyAction::Quit) if twice(quit_at, self.now) => self.wish(Cmd::Quit),
             Some(KeyAction::Quit) => {
-                self.quit_at = Some(self.now);
+                self.pressed.quit_at = Some(self.now);
                 let key = self.keys.key(KeyAction::Quit);
                 let what = if self.activity.is_open() { "leaves; what runs can be resumed" } else { "leaves" };
                 self.say(format!("{key} again {what}"));
@@ -557,7 +582,7 @@ impl App {
             return self.run(SlashCommand::Changes);
         }
         self.sticky.dismiss();
-        self.esc_at = Some(self.now);
+        self.pressed.esc_at = Some(self.now);
         if self.composer.is_empty() {
             let key = self.keys.key(KeyAction::Interrupt);
             self.say(format!("{key} again shows the changes"));
@@ -573,7 +598,7 @@ impl App {
     }
 
     fn send(&mut self, draft: ComposerDraft, while_running: WhileRunning) {
-        (self.quit_at, self.esc_at) = (None, None);
+        (self.pressed.quit_at, self.pressed.esc_at) = (None, None);
         if let Some(command) = draft.command() {
             return self.wish(Cmd::Shell(command));
         }
@@ -588,8 +613,9 @@ impl App {
     /// Sends a message. That it is on its way is kept first: after a kill, nobody finds words in the input that were
     /// said already, and none are lost that were not.
     fn say_in_session(&mut self, draft: ComposerDraft, mode: Mode, while_running: Option<WhileRunning>) {
-        let (request, session) = (trimtab_host::new_request(), self.session.clone());
-        self.on_the_way.push(Sending { request: request.clone(), draft: draft.clone() });
+        let Some(request) = self.outbox.fresh.take() else { return self.composer.give_back(&draft) };
+        let session = self.session.clone();
+        self.outbox.on_the_way.push(Sending { request: request.clone(), draft: draft.clone() });
         self.keep();
         self.wish(Cmd::Send(Box::new(Saying { request, draft, mode, while_running, session })));
     }
@@ -617,40 +643,42 @@ impl App {
                 self.say_in_session(ComposerDraft::new("Implement what we have talked about."), Mode::Implement, None);
             }
             SlashCommand::AutoContinue => {
-                self.auto_continue = !self.auto_continue;
-                self.wish(Cmd::AutoContinue(self.auto_continue));
-                self.say(match self.auto_continue {
+                self.launch.auto_continue = !self.launch.auto_continue;
+                self.wish(Cmd::AutoContinue(self.launch.auto_continue));
+                self.say(match self.launch.auto_continue {
                     true => "From your next message on, it goes on by itself while steps are open.",
                     false => "From your next message on, it ends where you would say “continue”.",
                 });
             }
             SlashCommand::Control(control) => match self.session {
                 Some(_) => self.wish(Cmd::Control(control)),
-                None => self.say("There is no session yet."),
+                None => self.say(words::NO_SESSION_YET),
             },
             SlashCommand::Fork => match self.session.clone() {
-                Some(session) => self.view = Some(Overlay::Fork(Box::new(view::fork::Fork::new(session, &self.said)))),
-                None => self.say("There is no session yet."),
+                Some(session) => {
+                    self.view = Some(Overlay::Fork(Box::new(view::fork::Fork::new(session, &self.outbox.said))))
+                }
+                None => self.say(words::NO_SESSION_YET),
             },
             SlashCommand::Rename(title) if title.is_empty() => self.say("/rename NAME gives this session a name."),
             SlashCommand::Rename(title) => match self.session.clone() {
                 Some(session) => self.wish(Cmd::Rename { session, title, query: String::new() }),
-                None => self.say("There is no session yet."),
+                None => self.say(words::NO_SESSION_YET),
             },
             SlashCommand::Export => match self.session.clone() {
                 Some(session) => self.wish(Cmd::Export(session)),
-                None => self.say("There is no session yet."),
+                None => self.say(words::NO_SESSION_YET),
             },
             SlashCommand::Model(name) if name.is_empty() => {
                 self.view = Some(Overlay::Models(Box::new(view::models::ModelsView::new())));
                 self.wish(Cmd::LoadModels);
             }
             SlashCommand::Model(name) => self.wish(Cmd::Model(name)),
-            SlashCommand::SetUp if self.passing => {
+            SlashCommand::SetUp if self.launch.passing => {
                 self.say("The demo has a model. `trimtab` in a folder of yours asks for one.")
             }
             SlashCommand::SetUp => {
-                self.view = Some(Overlay::Setup(Box::new(SetupDialog::again(self.keys_file.clone()))));
+                self.view = Some(Overlay::Setup(Box::new(SetupDialog::again(self.launch.keys_file.clone()))));
             }
             SlashCommand::Changes => match self.session {
                 Some(_) => {
@@ -667,7 +695,7 @@ impl App {
 
     /// Asks for a model before anything else.
     pub(super) fn set_up(&mut self) {
-        self.view = Some(Overlay::Setup(Box::new(SetupDialog::new(self.keys_file.clone()))));
+        self.view = Some(Overlay::Setup(Box::new(SetupDialog::new(self.launch.keys_file.clone()))));
     }
 
     fn viewed(&mut self, outcome: view::ViewOutcome) {

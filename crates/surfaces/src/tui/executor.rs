@@ -14,7 +14,7 @@ use super::composer::keep::{DraftKeeper, SaidFile};
 use super::composer::{CompletionSource, ComposerDraft, DraftKind, files};
 use super::keys::TerminalInput;
 use super::last_session::LastSession;
-use super::message::{Cmd, Msg, Saying};
+use super::message::{Cmd, Msg, Saying, UpdateContext};
 use super::picker::PickerItem;
 use crate::diff::LoadedDiff;
 use crate::picture;
@@ -83,119 +83,61 @@ impl Executor {
         self.profile.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// What the screen's fold is given with a message: the time, and a name for a request that may follow from it.
+    pub(super) fn context(&self) -> UpdateContext {
+        UpdateContext { now: trimtab_host::now(), request: trimtab_host::new_request() }
+    }
+
+    /// Does something to the session that is shown, if there is one.
+    fn in_session<W>(&self, work: impl FnOnce(Client, SessionId) -> W)
+    where
+        W: Future<Output = Result<Option<Msg>, Problem>> + Send + 'static,
+    {
+        if let Some(session) = self.session.clone() {
+            self.spawn(work(self.client.clone(), session));
+        }
+    }
+
+    fn change_profile(&self, change: impl FnOnce(&mut Profile)) {
+        change(&mut self.profile.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+
     /// Carries out what needs neither the terminal nor the end of the program.
-    pub(super) fn run(&mut self, wish: Cmd) {
-        let client = self.client.clone();
-        match wish {
+    pub(super) fn run(&mut self, cmd: Cmd) {
+        match cmd {
             Cmd::Send(saying) => self.send(*saying),
             Cmd::Keep(kept) => self.keeper.change(*kept),
-            Cmd::Paste => {
-                let drawer = LocalFiles::new(&self.profile().data);
-                self.spawn(async move {
-                    let told = super::clipboard::read(&drawer).await.map(|text| Msg::Input(TerminalInput::Paste(text)));
-                    let nothing = "The clipboard cannot be read here: paste with the key of your terminal.";
-                    Ok(Some(told.unwrap_or_else(|| Msg::NotReady(nothing.into()))))
-                });
-            }
-            Cmd::Answer(answer) => {
-                if let Some(session) = self.session.clone() {
-                    self.spawn(async move { client.requests().answer(&session, answer).await.map(|()| None) });
-                }
-            }
-            Cmd::AllowParts { checkpoint, parts } => {
-                if let Some(session) = self.session.clone() {
-                    self.spawn(async move {
-                        client.requests().apply_parts(&session, &checkpoint, parts, "user").await.map(|_| None)
-                    });
-                }
-            }
-            Cmd::Control(control) => {
-                if let Some(session) = self.session.clone() {
-                    self.spawn(async move { client.requests().control(&session, None, control).await.map(|()| None) });
-                }
-            }
-            Cmd::Withdraw(request) => {
-                if let Some(session) = self.session.clone() {
-                    self.spawn(async move {
-                        client.requests().control(&session, Some(request), Control::Cancel).await.map(|()| None)
-                    });
-                }
-            }
+            Cmd::Paste => self.paste(),
+            Cmd::Answer(answer) => self.in_session(|client, session| async move {
+                client.requests().answer(&session, answer).await.map(|()| None)
+            }),
+            Cmd::AllowParts { checkpoint, parts } => self.in_session(|client, session| async move {
+                client.requests().apply_parts(&session, &checkpoint, parts, "user").await.map(|_| None)
+            }),
+            Cmd::Control(control) => self.in_session(|client, session| async move {
+                client.requests().control(&session, None, control).await.map(|()| None)
+            }),
+            Cmd::Withdraw(request) => self.in_session(|client, session| async move {
+                client.requests().control(&session, Some(request), Control::Cancel).await.map(|()| None)
+            }),
             Cmd::Open(session) => self.open(session),
-            Cmd::New => {
-                self.session = None;
-                self.desk.clear();
-                if let Some(watching) = self.watching.take() {
-                    watching.abort();
-                }
+            Cmd::New => self.begin_anew(),
+            Cmd::LoadDiff { call, writes } => self.in_session(|client, session| async move {
+                // Without its bytes a change is told by its counts alone.
+                let files = LoadedDiff::load(&client, &session, &writes).await.unwrap_or_default();
+                Ok(Some(Msg::Diff { call, files: Arc::new(files) }))
+            }),
+            Cmd::LoadSet { set, writes } => self.in_session(|client, session| async move {
+                let files = LoadedDiff::load(&client, &session, &writes).await?;
+                Ok(Some(Msg::SetDiff { set, files: Arc::new(files) }))
+            }),
+            Cmd::LoadHistory => self.in_session(|client, session| async move {
+                Ok(Some(Msg::History(Box::new(client.changes().history(&session).await?))))
+            }),
+            Cmd::LoadSessions { .. } | Cmd::Fork { .. } | Cmd::Rename { .. } | Cmd::Export(_) | Cmd::Forget { .. } => {
+                self.run_on_sessions(cmd)
             }
-            Cmd::LoadDiff { call, writes } => {
-                if let Some(session) = self.session.clone() {
-                    self.spawn(async move {
-                        // Without its bytes a change is told by its counts alone.
-                        let files = LoadedDiff::load(&client, &session, &writes).await.unwrap_or_default();
-                        Ok(Some(Msg::Diff { call, files: Arc::new(files) }))
-                    });
-                }
-            }
-            Cmd::LoadSet { set, writes } => {
-                if let Some(session) = self.session.clone() {
-                    self.spawn(async move {
-                        let files = LoadedDiff::load(&client, &session, &writes).await?;
-                        Ok(Some(Msg::SetDiff { set, files: Arc::new(files) }))
-                    });
-                }
-            }
-            Cmd::LoadHistory => {
-                if let Some(session) = self.session.clone() {
-                    self.spawn(
-                        async move { Ok(Some(Msg::History(Box::new(client.changes().history(&session).await?)))) },
-                    );
-                }
-            }
-            Cmd::LoadSessions { query } => {
-                let folder = self.folder.clone();
-                self.spawn(async move { sessions(&client, &folder, query).await.map(Some) });
-            }
-            Cmd::Fork { session, at, words } => {
-                self.spawn(async move {
-                    let session = client.sessions().fork(&session, at).await?;
-                    Ok(Some(Msg::Forked { session, words }))
-                });
-            }
-            Cmd::Rename { session, title, query } => {
-                let folder = self.folder.clone();
-                let news = self.news.clone();
-                self.spawn(async move {
-                    let title = client.sessions().rename(&session, &title).await?;
-                    let _ = news.send(Msg::Told(format!("The session is called “{title}” now."))).await;
-                    sessions(&client, &folder, query).await.map(Some)
-                });
-            }
-            Cmd::Export(session) => {
-                let folder = self.folder.clone();
-                self.spawn(async move {
-                    let file = export(&client, &session, Path::new(&folder)).await?;
-                    Ok(Some(Msg::Told(format!("The session is in {file} now."))))
-                });
-            }
-            Cmd::Forget { session, query } => {
-                let folder = self.folder.clone();
-                self.spawn(async move {
-                    client.sessions().delete(&session).await?;
-                    sessions(&client, &folder, query).await.map(Some)
-                });
-            }
-            Cmd::Offer(CompletionSource::Files) => {
-                let (profile, folder) = (self.profile(), self.folder.clone());
-                self.spawn(async move {
-                    // Nothing of a folder is read before the person trusts it, the names of its files included.
-                    if !client.permissions().trusts(&profile, &folder).await? {
-                        return Ok(None);
-                    }
-                    Ok(Some(Msg::Files(files(PathBuf::from(folder)).await)))
-                });
-            }
+            Cmd::Offer(CompletionSource::Files) => self.offer_files(),
             Cmd::KeepKey { provider, key } => {
                 let ready = self.keep_key(provider, key.expose());
                 self.tell(match ready {
@@ -203,35 +145,16 @@ impl Executor {
                     Err(problem) => Msg::NotReady(problem.message),
                 });
             }
-            Cmd::Local => {
-                let profile = self.profile();
-                let shared = Arc::clone(&self.profile);
-                self.spawn(async move {
-                    let Some(model) = trimtab_host::local_model(&profile).await else {
-                        let problem = "No model answers here. Start Ollama, pull a model, and try again.";
-                        return Ok(Some(Msg::NotReady(problem.into())));
-                    };
-                    shared.lock().unwrap_or_else(PoisonError::into_inner).model = Some(model.clone());
-                    Ok(Some(Msg::Ready(model)))
-                });
-            }
+            Cmd::Local => self.use_local_model(),
             Cmd::Demo => {
                 let model = "replay/demo".to_owned();
-                self.profile.lock().unwrap_or_else(PoisonError::into_inner).model = Some(model.clone());
+                self.change_profile(|profile| profile.model = Some(model.clone()));
                 self.tell(Msg::Ready(model));
             }
-            Cmd::LoadModels => {
-                let profile = self.profile();
-                for name in profile.providers.keys().filter(|name| profile.is_set_up(name)) {
-                    let (profile, name) = (profile.clone(), name.clone());
-                    self.spawn(async move { models(&profile, &name).await.map(Some) });
-                }
-            }
-            Cmd::AutoContinue(on) => {
-                self.profile.lock().unwrap_or_else(PoisonError::into_inner).copilot.auto_continue = on;
-            }
+            Cmd::LoadModels => self.load_models(),
+            Cmd::AutoContinue(on) => self.change_profile(|profile| profile.copilot.auto_continue = on),
             Cmd::Model(name) => {
-                self.profile.lock().unwrap_or_else(PoisonError::into_inner).model = Some(name.clone());
+                self.change_profile(|profile| profile.model = Some(name.clone()));
                 self.tell(Msg::Model(name));
             }
             // These are for the screen itself.
@@ -243,6 +166,83 @@ impl Executor {
             | Cmd::Redraw
             | Cmd::Suspend
             | Cmd::Quit => {}
+        }
+    }
+
+    /// Carries out what is about sessions of the folder, shown or not.
+    fn run_on_sessions(&self, cmd: Cmd) {
+        let (client, folder, news) = (self.client.clone(), self.folder.clone(), self.news.clone());
+        self.spawn(async move {
+            match cmd {
+                Cmd::LoadSessions { query } => sessions(&client, &folder, query).await.map(Some),
+                Cmd::Fork { session, at, words } => {
+                    let session = client.sessions().fork(&session, at).await?;
+                    Ok(Some(Msg::Forked { session, words }))
+                }
+                Cmd::Rename { session, title, query } => {
+                    let title = client.sessions().rename(&session, &title).await?;
+                    let _ = news.send(Msg::Told(format!("The session is called “{title}” now."))).await;
+                    sessions(&client, &folder, query).await.map(Some)
+                }
+                Cmd::Export(session) => {
+                    let file = export(&client, &session, Path::new(&folder)).await?;
+                    Ok(Some(Msg::Told(format!("The session is in {file} now."))))
+                }
+                Cmd::Forget { session, query } => {
+                    client.sessions().delete(&session).await?;
+                    sessions(&client, &folder, query).await.map(Some)
+                }
+                _ => Ok(None),
+            }
+        });
+    }
+
+    fn paste(&self) {
+        let drawer = LocalFiles::new(&self.profile().data);
+        self.spawn(async move {
+            let told = super::clipboard::read(&drawer).await.map(|text| Msg::Input(TerminalInput::Paste(text)));
+            let nothing = "The clipboard cannot be read here: paste with the key of your terminal.";
+            Ok(Some(told.unwrap_or_else(|| Msg::NotReady(nothing.into()))))
+        });
+    }
+
+    /// No session is shown from here on.
+    fn begin_anew(&mut self) {
+        self.session = None;
+        self.desk.clear();
+        if let Some(watching) = self.watching.take() {
+            watching.abort();
+        }
+    }
+
+    fn offer_files(&self) {
+        let (client, profile, folder) = (self.client.clone(), self.profile(), self.folder.clone());
+        self.spawn(async move {
+            // Nothing of a folder is read before the person trusts it, the names of its files included.
+            if !client.permissions().trusts(&profile, &folder).await? {
+                return Ok(None);
+            }
+            Ok(Some(Msg::Files(files(PathBuf::from(folder)).await)))
+        });
+    }
+
+    fn use_local_model(&self) {
+        let (profile, shared) = (self.profile(), Arc::clone(&self.profile));
+        self.spawn(async move {
+            let Some(model) = trimtab_host::local_model(&profile).await else {
+                let problem = "No model answers here. Start Ollama, pull a model, and try again.";
+                return Ok(Some(Msg::NotReady(problem.into())));
+            };
+            shared.lock().unwrap_or_else(PoisonError::into_inner).model = Some(model.clone());
+            Ok(Some(Msg::Ready(model)))
+        });
+    }
+
+    fn load_models(&self) {
+        let profile = self.profile();
+        for name in profile.providers.keys().filter(|name| profile.is_set_up(name)) {
+            let (profile, name) = (profile.clone(), name.clone());
+            self.spawn(async move { models(&profile, &name).await.map(Some) });
         }
     }
 

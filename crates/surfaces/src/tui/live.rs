@@ -9,8 +9,9 @@ use ratatui::widgets::Widget;
 use super::app::App;
 use super::keys::KeyAction;
 use super::screen::DrawnRows;
-use super::text::{cut, tame};
+use super::text::cut;
 use super::theme::StyleName;
+use crate::words::sanitize_cells;
 
 /// Rows that the input takes at most.
 const INPUT: u16 = 12;
@@ -20,7 +21,7 @@ const LAST_WORDS: usize = 30;
 
 /// How a draft ends.
 fn last_words(draft: &str) -> String {
-    let line = tame(draft.lines().last().unwrap_or_default());
+    let line = sanitize_cells(draft.lines().last().unwrap_or_default());
     let before = line.chars().count().saturating_sub(LAST_WORDS);
     let mark = if before > 0 { "…" } else { "" };
     format!("{mark}{}", line.chars().skip(before).collect::<String>())

@@ -1,12 +1,12 @@
 //! What the screen is told, and what it wishes for. Everything that happens to [`super::app::App`] is a
-//! [`News`]; everything that it wants done outside of itself is a [`Wish`].
+//! [`Msg`]; everything that it wants done outside of itself is a [`Cmd`].
 
 use std::sync::Arc;
 
 use trimtab_host::{Answered, History, JobRow, Sent, SessionRow};
 use trimtab_vocab::{
     CallId, ChangePart, ChangeSetId, CheckpointId, Control, Event, FileWrite, Mode, PlanStep, Problem, RequestId,
-    SessionId, WhileRunning,
+    SessionId, Time, WhileRunning,
 };
 
 use super::composer::{CompletionSource, ComposerDraft, SavedComposer};
@@ -14,6 +14,14 @@ use super::keys::TerminalInput;
 use super::picker::PickerItem;
 use super::setup::Secret;
 use crate::diff::LoadedDiff;
+
+/// What a fold cannot find out by itself, given with each message.
+#[derive(Debug)]
+pub(super) struct UpdateContext {
+    pub(super) now: Time,
+    /// What a request will be called that follows from the message.
+    pub(super) request: RequestId,
+}
 
 /// Something that happened.
 #[derive(Debug)]

@@ -127,7 +127,7 @@ impl Runtime {
                 self.errands.made(&sent.session);
             }
             self.is_awaited |= is_awaited(&told);
-            let wishes = self.app.update(told, trimtab_host::now());
+            let wishes = self.app.update(told, self.errands.context());
             self.is_dirty = true;
             if let Some(ended) = self.carry_out(wishes).await? {
                 break ended;
@@ -197,7 +197,7 @@ impl Runtime {
                 Cmd::Notify(text) => self.notify(&text).map_err(broken)?,
                 Cmd::Edit(text) => {
                     let edited = self.aside(async { super::aside::edit(text).await }).await?;
-                    let wishes = self.app.update(Msg::Edited(edited), trimtab_host::now());
+                    let wishes = self.app.update(Msg::Edited(edited), self.errands.context());
                     wishes.into_iter().for_each(|wish| self.errands.run(wish));
                 }
                 Cmd::Shell(command) => {
@@ -206,7 +206,7 @@ impl Runtime {
                     match self.errands.note_shell(&command).await {
                         Ok(()) => self.aside(async { super::aside::shell(&command).await }).await?,
                         Err(problem) => {
-                            let wishes = self.app.update(Msg::Failed(problem), trimtab_host::now());
+                            let wishes = self.app.update(Msg::Failed(problem), self.errands.context());
                             wishes.into_iter().for_each(|wish| self.errands.run(wish));
                         }
                     }

@@ -20,6 +20,7 @@ use super::terminal::{self, RawTerminal};
 use super::theme::Theme;
 use super::transcript::LineMark;
 use crate::palette::Palette;
+use crate::words;
 
 /// What a person said on the command line.
 #[derive(Debug, Default)]
@@ -86,7 +87,7 @@ pub async fn run(mut profile: Profile, folder: String, wanted: StartOptions) -> 
     let size = Size { width, height };
     let place = Path::new(&folder).to_owned();
     let mut app = App::new(AppOptions { theme, keys, size, now, folder: place, status, while_running, pills });
-    app.keys_file = profile.file.with_file_name("keys.toml").display().to_string();
+    app.launch.keys_file = profile.file.with_file_name("keys.toml").display().to_string();
     // What somebody writes in another terminal is theirs.
     let drafts = match desk.shown() {
         None => folder.clone(),
@@ -110,7 +111,7 @@ pub async fn run(mut profile: Profile, folder: String, wanted: StartOptions) -> 
             Vec::<Cmd>::new()
         }
     };
-    (app.passing, app.auto_continue) = (passing, profile.copilot.auto_continue);
+    (app.launch.passing, app.launch.auto_continue) = (passing, profile.copilot.auto_continue);
     let ended = Runtime::new(app, errands, news, row, reflows(), taken)?.run(first).await?;
     Ok(match ended {
         RuntimeEnd::Left => None,
@@ -166,7 +167,7 @@ async fn which(
         let known = client.sessions().list(None).await?.iter().any(|row| row.id == session);
         return match known {
             true => Ok(Some(session)),
-            false => Err(Problem::new(ProblemKind::NotFound, format!("There is no session called {session}."))
+            false => Err(Problem::new(ProblemKind::NotFound, words::no_session(session))
                 .hint("`trimtab sessions list` shows those there are.")),
         };
     }
@@ -187,8 +188,10 @@ async fn which(
     }
     match client.sessions().latest(folder).await? {
         Some(row) => Ok(Some(row.id)),
-        None => Err(Problem::new(ProblemKind::Usage, "There is no session in this folder to go on with.")
-            .hint("Leave --continue out to begin one.")),
+        None => {
+            Err(Problem::new(ProblemKind::Usage, words::NO_SESSION_TO_CONTINUE)
+                .hint("Leave --continue out to begin one."))
+        }
     }
 }
 

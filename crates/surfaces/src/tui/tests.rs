@@ -12,7 +12,7 @@ use trimtab_vocab::{Control, Event, Mode, RequestId, Time, WhileRunning};
 use super::app::{App, AppOptions};
 use super::composer::{ComposerDraft, SavedComposer};
 use super::keys::{KeyMap, TerminalInput};
-use super::message::{Cmd, Msg, Saying};
+use super::message::{Cmd, Msg, Saying, UpdateContext};
 use super::pane::status::{PARTS, StatusLine};
 use super::theme::Theme;
 use crate::palette::Palette;
@@ -23,6 +23,7 @@ struct Stage {
     printed: Vec<String>,
     now: i64,
     seq: u64,
+    messages: u64,
 }
 
 impl Stage {
@@ -46,11 +47,13 @@ impl Stage {
             pills: Vec::new(),
         });
         app.session = Some("s1".parse().expect("a name"));
-        Self { app, printed: Vec::new(), now: 1_000, seq: 0 }
+        Self { app, printed: Vec::new(), now: 1_000, seq: 0, messages: 0 }
     }
 
     fn tell(&mut self, news: Msg) -> Vec<Cmd> {
-        self.app.update(news, Time::from_millis(self.now))
+        self.messages += 1;
+        let request = format!("r-new{}", self.messages).parse().expect("a name");
+        self.app.update(news, UpdateContext { now: Time::from_millis(self.now), request })
     }
 
     /// A fact of the request r1.

@@ -5,18 +5,13 @@ use ratatui::text::Line;
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
-use crate::words::{calm, wrap};
-
-/// Text from models, files, commands and networks, with nothing in it that moves a cursor. Tabs are blanks.
-pub(super) fn tame(text: &str) -> String {
-    let text = calm(text);
-    if text.contains('\t') { text.replace('\t', "    ") } else { text.into_owned() }
-}
+pub(super) use crate::words::sanitize_cells as tame;
+use crate::words::{sanitize_cells, wrap};
 
 /// The first line of a text, cut to so many columns.
 pub(super) fn first_line(text: &str, width: usize) -> String {
     let mut lines = text.trim().lines();
-    let first = tame(lines.next().unwrap_or_default());
+    let first = sanitize_cells(lines.next().unwrap_or_default());
     let more = lines.next().is_some();
     if !more {
         return cut(&first, width);
@@ -81,6 +76,6 @@ mod tests {
         assert_eq!(cut("hello world", 6), "hello…");
         assert_eq!(cut("日本語", 5), "日本…");
         assert_eq!(first_line("a\nb", 10), "a …");
-        assert_eq!(tame("a\tb\u{1b}[2J\r\nc"), "a    b⟨U+001B⟩[2J\nc");
+        assert_eq!(sanitize_cells("a\tb\u{1b}[2J\r\nc"), "a    b⟨U+001B⟩[2J\nc");
     }
 }

@@ -6,9 +6,9 @@ use std::collections::VecDeque;
 use trimtab_vocab::event::{CheckpointFact, ModelFact, ReplyFact, RequestFact, Status, ToolFact, ToolStatus};
 use trimtab_vocab::{CallId, CheckpointId, Event, Fact, RequestId, Time};
 
-use super::text::tame;
 use super::transcript;
 use crate::diff::grouped;
+use crate::words::sanitize_cells;
 
 /// Spans that are kept; a session that has more shows its latest.
 const MOST: usize = 5_000;
@@ -129,7 +129,7 @@ impl TraceSpans {
     }
 
     fn begin(&mut self, event: &Event, of: Of, kind: &'static str, label: String) {
-        let label = tame(label.lines().next().unwrap_or_default());
+        let label = sanitize_cells(label.lines().next().unwrap_or_default());
         let request = event.request.clone();
         self.spans.push_back(TraceSpan {
             of,
@@ -150,7 +150,7 @@ impl TraceSpans {
         // The latest of that name: a call that is tried again keeps it.
         if let Some(span) = self.spans.iter_mut().rev().find(|span| span.of == *of) {
             span.ended = Some(event.time);
-            (span.is_bad, span.note) = (is_bad, tame(note.lines().next().unwrap_or_default()));
+            (span.is_bad, span.note) = (is_bad, sanitize_cells(note.lines().next().unwrap_or_default()));
         }
     }
 }

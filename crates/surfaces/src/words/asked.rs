@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use trimtab_vocab::event::CheckpointFact;
 use trimtab_vocab::{Event, Fact, PlanStep, Question, Requirements, Visible};
 
-use super::fold_blank_lines;
+use super::{fold_blank_lines, permission};
 
 /// What a person should know before they answer, a line each.
 pub(crate) fn details(event: &Event) -> Vec<String> {
@@ -13,9 +13,9 @@ pub(crate) fn details(event: &Event) -> Vec<String> {
     let text = |name: &str| body.get(name).and_then(|value| value.as_str());
     let mut lines = Vec::new();
     if let Some(old) = text("editedFrom") {
-        lines.push(format!("You have edited it. The model had asked for: {old}"));
+        lines.push(permission::edited_from(old));
     }
-    lines.extend(text("sign").map(|sign| format!("It said: {sign}")));
+    lines.extend(text("sign").map(permission::sign_of_sandbox));
     lines.extend(place(body));
     for listed in body.get("commands").and_then(|list| list.as_array()).into_iter().flatten() {
         let field = |name: &str| listed.get(name).and_then(|value| value.as_str()).unwrap_or_default();
@@ -35,16 +35,15 @@ pub(crate) fn details(event: &Event) -> Vec<String> {
         _ => lines.extend(reason(body)),
     }
     let limit = body.get("timeoutS").and_then(|value| value.as_u64()).filter(|_| text("reason").is_some());
-    lines.extend(limit.map(|seconds| format!("The model asks for {seconds} s, more than the default.")));
-    lines.extend(text("ruleText").map(|rule| format!("`always` would make this rule: {rule}")));
+    lines.extend(limit.map(permission::longer_limit));
+    lines.extend(text("ruleText").map(permission::rule_of_always));
     if let (Some(hunks), Fact::Checkpoint(CheckpointFact::Opened { checkpoint, .. })) =
         (body.get("hunks").and_then(|hunks| hunks.as_u64()), &event.fact)
     {
-        lines.push(format!("It has {hunks} hunks; `trimtab diff {checkpoint}` shows them with their numbers."));
-        lines.push(format!("Only some of them: trimtab answer {checkpoint} allow --only PATH:HUNK"));
+        lines.extend(permission::parts_by_shell(checkpoint, hunks));
     }
     if body.contains_key("fingerprint") && text("about") == Some("tool") {
-        lines.push("Edit it: `allow --text \"COMMAND\"`, or `e COMMAND` at a prompt. It is checked again.".to_owned());
+        lines.push(permission::OTHER_COMMAND.to_owned());
     }
     lines.extend(of_flow(body));
     lines
@@ -58,7 +57,7 @@ pub(crate) fn reasons(body: &Map<String, Value>) -> Vec<String> {
 /// Why it is asked.
 fn reason(body: &Map<String, Value>) -> Option<String> {
     let reason = body.get("reason").and_then(Value::as_str).filter(|_| remaining(body).is_empty())?;
-    Some(format!("Asked because {}.", reason.trim_end_matches('.')))
+    Some(permission::because(reason))
 }
 
 fn remaining(body: &Map<String, Value>) -> Vec<String> {
@@ -70,14 +69,7 @@ fn remaining(body: &Map<String, Value>) -> Vec<String> {
 fn place(body: &Map<String, Value>) -> Option<String> {
     let plan = body.get("plan")?;
     let field = |name: &str| plan.get(name).and_then(|value| value.as_str()).unwrap_or_default();
-    let terminal = if plan.get("terminal").is_some() { ", with a terminal at which nobody types" } else { "" };
-    let fence = match field("sandbox") {
-        "workspace" | "" => " and may write only there (sandbox: workspace, no network)".to_owned(),
-        "read-only" => " and may write nothing (sandbox: read-only, no network)".to_owned(),
-        "off" => " without a sandbox".to_owned(),
-        other => format!(", sandbox: {other}"),
-    };
-    Some(format!("It would run in {}{fence}{terminal}.", field("cwd")))
+    Some(permission::place(field("cwd"), field("sandbox"), plan.get("terminal").is_some()))
 }
 
 /// The question in lines. Only a command keeps its line ends, and long runs of blank ones are counted.

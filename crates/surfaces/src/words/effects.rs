@@ -1,24 +1,24 @@
 //! What a command did to files, in words.
 
-use trimtab_vocab::event::{ByCommand, Change};
+use trimtab_vocab::event::{ByCommand, ChangedFile};
 
-use super::calm;
+use super::sanitize;
 
 /// Files that a line names.
 const NAMED: usize = 5;
 
 /// What is said after a command: `2 files changed by this command (a, b); `trimtab rewind` undoes it`.
-pub(crate) fn after(change: &Change, by: &ByCommand) -> Vec<String> {
+pub(crate) fn after(files: &[ChangedFile], by: &ByCommand) -> Vec<String> {
     let mut lines = Vec::new();
-    let names: Vec<&str> = change.files.iter().map(|file| file.path.as_str()).collect();
+    let names: Vec<&str> = files.iter().map(|file| file.path.as_str()).collect();
     if !names.is_empty() {
-        let files = count(names.len() as u64);
+        let changed = count(names.len() as u64);
         let rest = if names.len() > NAMED { ", …" } else { "" };
         let shown = names[..names.len().min(NAMED)].join(", ");
         let late = if by.late { ", or by others while it was not watched" } else { "" };
         lines.push(format!(
-            "  {files} changed by this command{late} ({}{rest}); `trimtab rewind` undoes it",
-            calm(&shown)
+            "  {changed} changed by this command{late} ({}{rest}); `trimtab rewind` undoes it",
+            sanitize(&shown)
         ));
     }
     lines.extend(unkept(by).map(|line| format!("  {line}")));
@@ -34,7 +34,7 @@ pub(crate) fn unkept(by: &ByCommand) -> Option<String> {
     let named: Vec<String> =
         by.unkept.iter().take(NAMED).map(|file| format!("{} ({})", file.path, file.why.words())).collect();
     let rest = if all > named.len() as u64 { ", …" } else { "" };
-    Some(format!("also changed {} that cannot be undone: {}{rest}", count(all), calm(&named.join(", "))))
+    Some(format!("also changed {} that cannot be undone: {}{rest}", count(all), sanitize(&named.join(", "))))
 }
 
 fn count(files: u64) -> String {

@@ -2,8 +2,10 @@
 
 pub(crate) mod answers;
 mod asked;
+pub(crate) mod conversation;
 pub(crate) mod effects;
 pub(crate) mod elapsed;
+pub(crate) mod permission;
 mod wrap;
 
 use std::borrow::Cow;
@@ -17,6 +19,14 @@ pub(crate) use wrap::wrap;
 /// What an extension means.
 pub(crate) const EXTENDED: &str = "The session is extended: its whole conversation goes on with it, for as long as that \
                                    fits the model's window. What was summed up stays readable (trimtab ref).";
+
+pub(crate) const NO_SESSION_YET: &str = "There is no session yet.";
+pub(crate) const NO_SESSION_HERE: &str = "There is no session in this folder.";
+pub(crate) const NO_SESSION_TO_CONTINUE: &str = "There is no session in this folder to go on with.";
+
+pub(crate) fn no_session(name: impl std::fmt::Display) -> String {
+    format!("There is no session called {name}.")
+}
 
 /// A tool call in one line.
 pub(crate) fn tool_line(name: &str, input: &serde_json::Value) -> String {
@@ -39,7 +49,7 @@ pub(crate) fn of_picture(fact: &ImageFact) -> Option<String> {
             Some(format!("  made {image} (ref:{key}, {media_type}, {size} kB, ${cost_usd:.2}): {prompt}"))
         }
         ImageFact::Failed { error, retry_in_ms: Some(wait), .. } => {
-            Some(format!("  {} Trying again in {:.1} s.", sentence(&error.message), *wait as f64 / 1_000.0))
+            Some(format!("  {} {}.", sentence(&error.message), conversation::trying_again(*wait)))
         }
         ImageFact::Failed { image: Some(image), error, .. } => Some(format!("  not made: {image}: {error}")),
         _ => None,
@@ -126,19 +136,16 @@ pub(crate) fn sentence(text: &str) -> Cow<'_, str> {
     if ends { Cow::Borrowed(text) } else { Cow::Owned(format!("{}.", text.trim_end())) }
 }
 
-/// How a call failed, as a sentence; what failed the same way just before is not told at length again.
-pub(crate) fn failed(before: &mut String, message: &str) -> String {
-    if before == message {
-        return "Failed again in the same way.".to_owned();
-    }
-    message.clone_into(before);
-    sentence(message).into_owned()
-}
-
 /// Text from elsewhere, fit for a terminal: control characters could move the cursor, change the
 /// title or worse.
-pub(crate) fn calm(text: &str) -> Cow<'_, str> {
+pub(crate) fn sanitize(text: &str) -> Cow<'_, str> {
     visible(text)
+}
+
+/// The same for a grid of cells, where a tab has no width of its own.
+pub(crate) fn sanitize_cells(text: &str) -> String {
+    let text = sanitize(text);
+    if text.contains('\t') { text.replace('\t', "    ") } else { text.into_owned() }
 }
 
 /// How long ago something was, in a word or two.
@@ -158,9 +165,9 @@ mod tests {
 
     #[test]
     fn foreign_text_cannot_steer_the_terminal() {
-        assert_eq!(calm("a\u{1b}]0;x\u{7}b"), "a⟨U+001B⟩]0;x⟨U+0007⟩b");
-        assert_eq!(calm("two\n\tlines é 🦀"), "two\n\tlines é 🦀");
-        assert_eq!(calm("x\u{202e}txt.exe"), "x⟨U+202E⟩txt.exe");
+        assert_eq!(sanitize("a\u{1b}]0;x\u{7}b"), "a⟨U+001B⟩]0;x⟨U+0007⟩b");
+        assert_eq!(sanitize("two\n\tlines é 🦀"), "two\n\tlines é 🦀");
+        assert_eq!(sanitize("x\u{202e}txt.exe"), "x⟨U+202E⟩txt.exe");
     }
 
     #[test]
@@ -186,14 +193,6 @@ mod tests {
         assert_eq!(result_for_person("No such file.\nmore").as_deref(), Some("No such file."));
         let whole = whole_result_for_person("line\n[Full result saved as ref:output-r1]");
         assert_eq!(whole, "line\nThe whole result: trimtab ref output-r1");
-    }
-
-    #[test]
-    fn what_fails_in_the_same_way_is_told_at_length_once() {
-        let mut before = String::new();
-        assert_eq!(failed(&mut before, "No connection"), "No connection.");
-        assert_eq!(failed(&mut before, "No connection"), "Failed again in the same way.");
-        assert_eq!(failed(&mut before, "It broke."), "It broke.");
     }
 
     #[test]

@@ -6,7 +6,7 @@ use trimtab_vocab::event::{Change, ChangeFact, Conflict, Status};
 use trimtab_vocab::{ChangePart, Control, OnConflict, Problem, ProblemKind, SessionId};
 
 use super::{HistoryArgs, at_rest, find_set};
-use crate::cli::output::{calm, note, print};
+use crate::cli::output::{note, print, sanitize};
 use crate::cli::{CliOutcome, place};
 use crate::words::effects;
 
@@ -151,7 +151,7 @@ async fn travel(client: &Client, session: &SessionId, history: &History, wish: C
     let Some((reason, conflicts)) = moved.refused else { return Ok(CliOutcome::Done) };
     note(&reason);
     if !conflicts.is_empty() {
-        note(&calm(&in_words(&conflicts)));
+        note(&sanitize(&in_words(&conflicts)));
     }
     Ok(CliOutcome::Finished(Status::Failed))
 }

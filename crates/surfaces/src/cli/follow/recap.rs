@@ -1,82 +1,43 @@
 //! What lies behind a request that is taken up again: enough to know where it stands, and where the rest is.
 
 use trimtab_host::{Client, Sent};
-use trimtab_vocab::event::{ChangeFact, ModelFact, PlanFact, ReplyFact, RequestFact};
-use trimtab_vocab::{CallId, Event, Fact, Problem, SessionId, StepStatus};
+use trimtab_vocab::{Problem, SessionId, StepStatus};
 
 use crate::cli::output::note;
+use crate::conversation::{Conversation, Entry, PlacedEntry};
+use crate::words::conversation::step_began;
 
 /// So much of the person's words reminds them of the rest.
 const SHOWN_LINES: usize = 4;
 const SHOWN_CHARACTERS: usize = 400;
 
-/// What has happened to a request so far. A step is what a model was asked once, and all that followed from it.
+/// What has happened to a request so far.
 #[derive(Debug)]
 pub(in crate::cli) struct Recap {
     session: SessionId,
-    /// The last words of the person.
-    said: String,
-    /// Where each step began.
-    steps: Vec<u64>,
-    /// Where each change was made.
-    changes: Vec<u64>,
-    /// The step of the plan that was begun last, and where.
-    place: Option<(u64, String)>,
-    /// The model has not answered the last step yet.
-    is_open: bool,
-    /// A call whose words are not for the person.
-    aside: Option<CallId>,
+    conversation: Conversation,
 }
 
 impl Recap {
     pub(in crate::cli) async fn load(client: &Client, sent: &Sent) -> Result<Self, Problem> {
-        let mut behind = Self::nothing(sent.session.clone());
+        let mut recap = Self { session: sent.session.clone(), conversation: Conversation::default() };
         let mut last = 0;
         loop {
             let page = client.sessions().events(&sent.session, last).await?;
-            let Some(seq) = page.last().and_then(|event| event.seq) else { return Ok(behind) };
+            let Some(seq) = page.last().and_then(|event| event.seq) else { return Ok(recap) };
             last = seq;
             page.iter().filter(|event| event.request.as_ref() == Some(&sent.request)).for_each(|event| {
-                behind.observe(event);
+                recap.conversation.observe(event);
             });
         }
     }
 
-    fn nothing(session: SessionId) -> Self {
-        let (said, steps, changes) = (String::new(), Vec::new(), Vec::new());
-        Self { session, said, steps, changes, place: None, is_open: false, aside: None }
-    }
-
-    fn observe(&mut self, event: &Event) {
-        let Some(seq) = event.seq else { return };
-        match &event.fact {
-            Fact::Request(RequestFact::Received { text, .. }) => self.said.clone_from(text),
-            Fact::Request(RequestFact::Steered { text, by }) if by == "user" => self.said.clone_from(text),
-            Fact::Model(ModelFact::Called { call, purpose, .. }) if !purpose.is_turn() => {
-                self.aside = Some(call.clone())
-            }
-            // A call that came to nothing and is made again is the same step.
-            Fact::Model(ModelFact::Called { .. }) if !self.is_open => {
-                self.steps.push(seq);
-                self.is_open = true;
-            }
-            Fact::Reply(ReplyFact::Saved { call, partial: false, .. }) if self.aside.as_ref() != Some(call) => {
-                self.is_open = false;
-            }
-            Fact::Change(ChangeFact::Applied(_)) => self.changes.push(seq),
-            Fact::Plan(PlanFact::Step { number, of, title, status: StepStatus::Running, .. }) => {
-                self.place = Some((seq, format!("Step {number} of {of}: {title}")));
-            }
-            _ => {}
-        }
-    }
-
-    /// Where the last step began: from here on, a person is shown again what has happened.
+    /// Where the last round began: from here on, a person is shown again what has happened.
     pub(super) fn since(&self) -> u64 {
-        self.steps.last().copied().unwrap_or(0)
+        self.conversation.calls().rounds().last().copied().unwrap_or(0)
     }
 
-    /// Says what lies before the last step, which is shown again.
+    /// Says what lies before the last round, which is shown again.
     pub(in crate::cli) fn tell(&self) {
         self.lines(self.since()).iter().for_each(|line| note(line));
     }
@@ -86,25 +47,43 @@ impl Recap {
         self.lines(u64::MAX).iter().for_each(|line| note(line));
     }
 
+    /// The last words of the person.
+    fn said(&self) -> &str {
+        let said = self.conversation.entries().iter().rev().find_map(|placed| match &placed.entry {
+            Entry::UserMessage(message) if message.by == "user" => Some(message.text.as_str()),
+            _ => None,
+        });
+        said.unwrap_or_default()
+    }
+
+    /// The step of the plan that was begun last, and where.
+    fn place(&self) -> Option<(u64, String)> {
+        self.conversation.entries().iter().rev().find_map(|placed| match &placed.entry {
+            Entry::PlanStep(step) if step.status == StepStatus::Running => Some((placed.seq?, step_began(step))),
+            _ => None,
+        })
+    }
+
     fn lines(&self, before: u64) -> Vec<String> {
-        let count = |places: &[u64]| places.iter().filter(|seq| **seq < before).count();
         let of = |number: usize, one: &str, many: &str| match number {
             1 => format!("1 {one}"),
             _ => format!("{number} {many}"),
         };
         let session = &self.session;
-        let mut lines = shortened(&self.said);
-        let steps = count(&self.steps);
+        let mut lines = shortened(self.said());
+        let steps = self.conversation.calls().rounds().iter().filter(|seq| **seq < before).count();
         if steps > 0 {
             let steps = of(steps, "earlier step", "earlier steps");
             lines.push(format!("… {steps}: `trimtab sessions export {session}` has all of it."));
         }
-        let changes = count(&self.changes);
+        let is_change = |placed: &&PlacedEntry| matches!(placed.entry, Entry::Change(_));
+        let changes = self.conversation.entries().iter().filter(is_change);
+        let changes = changes.filter(|placed| placed.seq.is_some_and(|seq| seq < before)).count();
         if changes > 0 {
             let (changes, them) = (of(changes, "change", "changes"), if changes == 1 { "it" } else { "them" });
             lines.push(format!("… {changes} of files: `trimtab changes --session {session}` shows {them}."));
         }
-        lines.extend(self.place.iter().filter(|(seq, _)| *seq < before).map(|(_, title)| title.clone()));
+        lines.extend(self.place().filter(|(seq, _)| *seq < before).map(|(_, title)| title));
         lines
     }
 }
@@ -128,11 +107,11 @@ mod tests {
     use super::*;
 
     fn behind(facts: &[Value]) -> Recap {
-        let mut behind = Recap::nothing("s1".parse().expect("an id"));
+        let mut behind = Recap { session: "s1".parse().expect("an id"), conversation: Conversation::default() };
         for (seq, fact) in (1..).zip(facts) {
             let mut whole = json!({"seq": seq, "time": "2026-01-01T00:00:00.000Z", "session": "s1", "request": "r1"});
             whole.as_object_mut().expect("an object").extend(fact.as_object().expect("an object").clone());
-            behind.observe(&serde_json::from_value(whole).expect("an event"));
+            behind.conversation.observe(&serde_json::from_value(whole).expect("an event"));
         }
         behind
     }
@@ -155,7 +134,7 @@ mod tests {
             saved("c2", true),
             called("c3"),
         ]);
-        assert_eq!((behind.steps.as_slice(), behind.since()), ([2, 4].as_slice(), 4));
+        assert_eq!((behind.conversation.calls().rounds(), behind.since()), ([2, 4].as_slice(), 4));
         insta::assert_snapshot!(behind.lines(behind.since()).join("\n"), @"
         > Mend it
         … 1 earlier step: `trimtab sessions export s1` has all of it.
@@ -166,7 +145,7 @@ mod tests {
     fn what_a_model_is_asked_on_the_side_is_no_step() {
         let aside = json!({"type": "model.called", "call": "c2", "model": "a/b", "attempt": 1, "purpose": "summary"});
         let behind = behind(&[called("c1"), aside, saved("c2", false), called("c3")]);
-        assert_eq!(behind.steps, [1]);
+        assert_eq!(behind.conversation.calls().rounds(), [1]);
     }
 
     #[test]

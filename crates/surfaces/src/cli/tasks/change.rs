@@ -11,7 +11,7 @@ use trimtab_vocab::{
 };
 
 use super::{CategoryName, PriorityName, RepeatName, draw, not_applied, reasons, task};
-use crate::cli::output::{calm, print, print_json};
+use crate::cli::output::{print, print_json, sanitize};
 
 /// What a task is to be.
 #[derive(Debug, Default, Args)]
@@ -101,7 +101,7 @@ fn told(applied: &Applied, json: bool, words: impl Fn(&Task) -> String) -> Resul
     }
     for result in &applied.results {
         match (&result.todo, &result.error) {
-            (Some(task), None) => print(&format!("{}\n", calm(&words(task))))?,
+            (Some(task), None) => print(&format!("{}\n", sanitize(&words(task))))?,
             (_, Some(error)) => {
                 let id = result.op.operation().and_then(Operation::id).unwrap_or_default();
                 let why = if error == "not_found" { "There is no task" } else { "This cannot be done to task" };

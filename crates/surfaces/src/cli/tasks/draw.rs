@@ -3,7 +3,7 @@
 use trimtab_vocab::{Category, Date, Item, Priority, Recurrence, Repeat, Task, Weekday};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-use crate::cli::output::calm;
+use crate::cli::output::sanitize;
 use crate::diff::{DiffLine, DiffRole};
 
 const MONTHS: [&str; 12] = [
@@ -119,7 +119,7 @@ impl Columns {
         let day = widest(&|item| day(item, today).width());
         let time = widest(&|item| if item.task.time_of_day.is_some() { 5 } else { 0 });
         let id = widest(&|item| item.task.id.to_string().len());
-        let title = widest(&|item| calm(&item.task.title).width());
+        let title = widest(&|item| sanitize(&item.task.title).width());
         let details = widest(&|item| details(&item.task).iter().map(|(text, _)| text.width() + 2).sum());
         let before = 2 + 3 + id + 1 + 2 + [day, time].iter().filter(|width| **width > 0).map(|w| w + 2).sum::<usize>();
         // The details may be cut by the terminal, but not to make a title unreadable.
@@ -143,7 +143,7 @@ impl Columns {
             line.add(format!("{time:<5}  "), base);
         }
         let details = details(task);
-        let title = fit(&calm(&task.title), self.title);
+        let title = fit(&sanitize(&task.title), self.title);
         let padding = if details.is_empty() { 0 } else { self.title.saturating_sub(title.width()) };
         line.add(title, base);
         for (n, (text, role)) in details.into_iter().enumerate() {
@@ -177,7 +177,7 @@ fn details(task: &Task) -> Vec<(String, DiffRole)> {
         details.push((rhythm(&task.recurrence), DiffRole::Note));
     }
     if !task.tags.is_empty() {
-        let tags: Vec<String> = task.tags.iter().map(|tag| format!("#{}", calm(tag))).collect();
+        let tags: Vec<String> = task.tags.iter().map(|tag| format!("#{}", sanitize(tag))).collect();
         details.push((tags.join(" "), DiffRole::Hunk));
     }
     details
@@ -204,7 +204,7 @@ pub(super) fn whole(task: &Task, today: Date) -> Vec<DiffLine> {
     let mut lines = Vec::new();
     let mut first = DiffLine::default();
     first.add(format!("#{}  ", task.id), DiffRole::Hunk);
-    first.add(calm(&task.title).into_owned(), DiffRole::Title);
+    first.add(sanitize(&task.title).into_owned(), DiffRole::Title);
     lines.push(first);
     let mut field = |name: &str, value: String| {
         let mut line = DiffLine::default();
@@ -228,7 +228,7 @@ pub(super) fn whole(task: &Task, today: Date) -> Vec<DiffLine> {
     field("priority", task.priority.name().into());
     field("category", task.category.name().into());
     if !task.tags.is_empty() {
-        field("tags", task.tags.iter().map(|tag| calm(tag).into_owned()).collect::<Vec<_>>().join(", "));
+        field("tags", task.tags.iter().map(|tag| sanitize(tag).into_owned()).collect::<Vec<_>>().join(", "));
     }
     field("done", if task.completed { "yes".into() } else { "no".into() });
     if !task.completed_dates.is_empty() {
@@ -238,7 +238,7 @@ pub(super) fn whole(task: &Task, today: Date) -> Vec<DiffLine> {
         let plural = if days == 1 { "" } else { "s" };
         field("done on", format!("{days} day{plural}: {}{more}", last.join(", ")));
     }
-    for note in calm(&task.notes).lines() {
+    for note in sanitize(&task.notes).lines() {
         let mut line = DiffLine::default();
         line.add(format!("  {note}"), DiffRole::Same);
         lines.push(line);

@@ -6,10 +6,12 @@ use ratatui::text::{Line, Span};
 use trimtab_vocab::event::{CheckpointFact, ModelFact, PlanFact, ReplyFact, RequestFact, StageFact, ToolFact};
 use trimtab_vocab::{Event, Fact, RequestId, StepStatus, Time};
 
-use crate::tui::text::{cut, tame};
+use crate::tui::text::cut;
 use crate::tui::theme::{StyleName, Theme};
 use crate::tui::transcript;
+use crate::words::conversation::trying_again;
 use crate::words::elapsed::Elapsed;
+use crate::words::sanitize_cells;
 
 const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
 
@@ -146,12 +148,12 @@ impl Activity {
             let left = self.again_at.map(|at| at.millis() - now.millis()).filter(|left| *left > 0);
             let label = match left {
                 _ if self.is_stopping => "Stopping...".to_owned(),
-                Some(left) => format!("Trying again in {:.1} s...", left as f64 / 1_000.0),
-                None => tame(&self.label),
+                Some(left) => format!("{}...", trying_again(left.unsigned_abs())),
+                None => sanitize_cells(&self.label),
             };
             let mut facts = vec![short(self.elapsed(now))];
             if let Some((number, of, title)) = &self.step {
-                facts.push(format!("step {number} of {of}: {}", tame(title)));
+                facts.push(format!("step {number} of {of}: {}", sanitize_cells(title)));
             } else if self.calls > 0 {
                 facts.push(format!("step {} of {}", self.calls, self.most_calls.max(self.calls)));
             }
@@ -176,7 +178,7 @@ impl Activity {
         }
         for (_, text) in self.waiting.iter().take(3) {
             let line = format!("  waits: {}", text.lines().next().unwrap_or_default());
-            rows.push(Line::from(Span::styled(cut(&tame(&line), width), style(StyleName::Dim))));
+            rows.push(Line::from(Span::styled(cut(&sanitize_cells(&line), width), style(StyleName::Dim))));
         }
         if self.waiting.len() > 3 {
             let line = format!("  and {} more", self.waiting.len() - 3);

@@ -4,8 +4,10 @@ use ratatui::text::{Line, Span};
 use trimtab_vocab::event::{CommandsFact, RequestFact};
 use trimtab_vocab::{Event, Fact, Series, SeriesState};
 
-use crate::tui::text::{cut, first_line, tame};
+use crate::tui::text::{cut, first_line};
 use crate::tui::theme::{StyleName, Theme};
+use crate::words::conversation::SERIES_TITLE;
+use crate::words::sanitize_cells;
 
 /// Commands that are listed.
 const LISTED: usize = 6;
@@ -51,7 +53,7 @@ impl CommandBatchPane {
         let style = |name| theme.style(name);
         let close = if self.is_over() { "  [✕] esc" } else { "" };
         let mut rows = vec![Line::from(vec![
-            Span::styled("🖥 CLI Execution", style(StyleName::Title)),
+            Span::styled(SERIES_TITLE, style(StyleName::Title)),
             Span::styled(format!("  ✓ {}", series.ok), style(StyleName::Good)),
             Span::styled(
                 format!("  ✗ {}", series.failed),
@@ -84,7 +86,8 @@ impl CommandBatchPane {
             rows.push(Line::from(Span::styled(line, style(StyleName::Accent))));
         }
         if !series.remaining.is_empty() {
-            let next: Vec<String> = series.remaining.iter().map(|command| format!("`{}`", tame(command))).collect();
+            let next: Vec<String> =
+                series.remaining.iter().map(|command| format!("`{}`", sanitize_cells(command))).collect();
             rows.push(Line::from(Span::styled(
                 cut(&format!("Next: {}", next.join(", ")), width),
                 style(StyleName::Dim),

@@ -6,9 +6,10 @@ use trimtab_vocab::{Event, Fact, Mode, Usage};
 use unicode_width::UnicodeWidthStr;
 
 use crate::diff::grouped;
-use crate::tui::text::{cut, tame};
+use crate::tui::text::cut;
 use crate::tui::theme::{StyleName, Theme};
 use crate::tui::transcript::dollars;
+use crate::words::sanitize_cells;
 
 /// What the line can show, in the order in which it does by default.
 pub(in crate::tui) const PARTS: [&str; 9] =
@@ -138,7 +139,7 @@ impl StatusLine {
         let mut parts: Vec<(usize, usize, String, StyleName)> = Vec::new();
         for (at, name) in self.parts.iter().enumerate() {
             if let Some((text, style)) = self.part(name).filter(|(text, _)| !text.is_empty()) {
-                parts.push((place(name), at, tame(&text), style));
+                parts.push((place(name), at, sanitize_cells(&text), style));
             }
         }
         parts.sort_by_key(|(importance, ..)| *importance);

@@ -4,8 +4,9 @@ use ratatui::text::{Line, Span};
 use trimtab_vocab::event::{PlanFact, RequestFact, StepsFact};
 use trimtab_vocab::{Event, Fact, StepStatus, Todo};
 
-use crate::tui::text::{cut, tame};
+use crate::tui::text::cut;
 use crate::tui::theme::{StyleName, Theme};
+use crate::words::sanitize_cells;
 
 /// The list of steps.
 #[derive(Debug)]
@@ -76,7 +77,7 @@ impl Steps {
                 (false, true) => ("▸", StyleName::Accent),
                 (false, false) => ("·", StyleName::Text),
             };
-            let line = cut(&format!(" {sign} {}", tame(&todo.text)), width);
+            let line = cut(&format!(" {sign} {}", sanitize_cells(&todo.text)), width);
             rows.push(Line::from(Span::styled(line, theme.style(name))));
         }
         rows

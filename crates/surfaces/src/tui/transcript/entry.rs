@@ -11,9 +11,10 @@ use crate::diff::grouped;
 use crate::structured_answer;
 use crate::tui::markdown::render;
 use crate::tui::pane::sticky::offered;
-use crate::tui::text::{tame, wrapped};
+use crate::tui::text::wrapped;
 use crate::tui::theme::{StyleName, Theme};
 use crate::words::elapsed;
+use crate::words::sanitize_cells;
 use crate::words::wrap;
 
 /// One thing that was said or done.
@@ -103,7 +104,7 @@ impl TranscriptEntry {
                     width,
                     theme,
                 );
-                let text = tame(text.trim());
+                let text = sanitize_cells(text.trim());
                 rows.extend(text.lines().flat_map(|line| {
                     wrap(&Line::from(Span::styled(format!("  {line}"), theme.style(StyleName::Quote))), width, 2)
                 }));
@@ -120,7 +121,7 @@ impl TranscriptEntry {
         match self {
             Self::Said { text, note } => {
                 let mut rows = Vec::new();
-                for (at, line) in tame(text.trim_end()).lines().enumerate() {
+                for (at, line) in sanitize_cells(text.trim_end()).lines().enumerate() {
                     let sign = if at == 0 { "›" } else { " " };
                     rows.extend(signed(
                         sign,
@@ -134,7 +135,7 @@ impl TranscriptEntry {
                     rows.extend(signed(
                         " ",
                         StyleName::Dim,
-                        vec![Span::styled(tame(note), style(StyleName::Dim))],
+                        vec![Span::styled(sanitize_cells(note), style(StyleName::Dim))],
                         width,
                         theme,
                     ));
@@ -153,20 +154,20 @@ impl TranscriptEntry {
                 let (sign, name) = mark.sign();
                 let words = if *mark == LineMark::Info { StyleName::Text } else { name };
                 let mut rows = Vec::new();
-                for (at, line) in tame(text).lines().enumerate() {
+                for (at, line) in sanitize_cells(text).lines().enumerate() {
                     let sign = if at == 0 { sign } else { " " };
                     rows.extend(signed(sign, name, vec![Span::styled(line.to_owned(), style(words))], width, theme));
                 }
                 rows
             }
             Self::Block { lines } => {
-                lines.iter().flat_map(|line| wrapped(&tame(line), style(StyleName::Dim), width)).collect()
+                lines.iter().flat_map(|line| wrapped(&sanitize_cells(line), style(StyleName::Dim), width)).collect()
             }
             Self::Answer { answer } => beside(answer, width, theme),
             Self::Ended { status, error, took, usage, done } => {
                 let mut rows = ended(*status, error.as_ref(), *took, usage, width, theme);
                 if let Some(done) = done {
-                    let words = vec![Span::styled(tame(done), style(StyleName::Dim))];
+                    let words = vec![Span::styled(sanitize_cells(done), style(StyleName::Dim))];
                     rows.extend(signed(" ", StyleName::Dim, words, width, theme));
                 }
                 rows
@@ -183,7 +184,7 @@ fn beside(answer: &Answer, width: usize, theme: &Theme) -> Vec<Line<'static>> {
         if !rows.is_empty() {
             rows.push(Line::default());
         }
-        rows.extend(wrapped(&tame(&section.heading), style(StyleName::Heading), width));
+        rows.extend(wrapped(&sanitize_cells(&section.heading), style(StyleName::Heading), width));
         rows.extend(render(&structured_answer::body(section), u16::try_from(width).unwrap_or(u16::MAX), *theme));
     }
     let offers = &answer.next_steps[..answer.next_steps.len().min(3)];
@@ -238,13 +239,13 @@ fn ended(
     };
     let mut rows = Vec::new();
     if let Some(problem) = error {
-        let words = vec![Span::styled(tame(&problem.message), style(StyleName::Bad))];
+        let words = vec![Span::styled(sanitize_cells(&problem.message), style(StyleName::Bad))];
         rows.extend(signed("✗", StyleName::Bad, words, width, theme));
         if let Some(hint) = &problem.hint {
             rows.extend(signed(
                 " ",
                 StyleName::Dim,
-                vec![Span::styled(tame(hint), style(StyleName::Text))],
+                vec![Span::styled(sanitize_cells(hint), style(StyleName::Text))],
                 width,
                 theme,
             ));

@@ -1,17 +1,16 @@
-//! What was said and done, in order: a fold over the facts of a session.
+//! What was said and done, in order: the entries of a conversation as they are drawn.
 //!
 //! An entry is printed once it is finished, and everything before it is; from then on it belongs to the
 //! terminal. Until then it is drawn in the live region. A reply is printed row by row as far as its rows are
 //! settled.
 
-mod done;
 mod entry;
-mod fold;
 mod reply;
+mod show;
 mod tool;
 
 use ratatui::text::Line;
-use trimtab_vocab::{CallId, Event, RequestId};
+use trimtab_vocab::{CallId, Event};
 
 pub(super) use entry::{LineMark, TranscriptEntry, dollars};
 pub(super) use reply::ReplyEntry;
@@ -23,6 +22,7 @@ pub(super) fn tool_words(name: &str, input: &serde_json::Value) -> (String, Stri
 }
 
 use super::theme::Theme;
+use crate::conversation::Conversation;
 
 /// Rows that are printed of an earlier conversation when it is opened again.
 const TAIL: usize = 60;
@@ -37,30 +37,7 @@ pub(super) struct Transcript {
     since_reply: usize,
     /// The log is still being read: nothing is printed until its end is known.
     is_reading: bool,
-    /// How the last call failed, if nothing was heard since.
-    failure: String,
-    /// A call whose words are not for the person.
-    aside: Option<CallId>,
-    /// What is asked.
-    asked: std::collections::BTreeMap<trimtab_vocab::CheckpointId, OpenQuestion>,
-    /// When requests began, for what is said at their end.
-    times: std::collections::BTreeMap<RequestId, crate::words::elapsed::Elapsed>,
-    /// What requests have done so far.
-    done: std::collections::BTreeMap<RequestId, done::FinishedSummary>,
-    /// It was said that what commands do to files is not seen.
-    unobserved: bool,
-    /// A step of a plan is under way: the list of steps is told by the plan.
-    in_plan: bool,
-    /// The model of the request answers in the form of those without tools.
-    in_form: bool,
-}
-
-/// A question that is open.
-#[derive(Debug)]
-struct OpenQuestion {
-    is_permission: bool,
-    title: String,
-    choices: Vec<trimtab_vocab::event::Choice>,
+    conversation: Conversation,
 }
 
 impl Transcript {
@@ -86,7 +63,11 @@ impl Transcript {
 
     /// Takes a fact in.
     pub(super) fn observe(&mut self, event: &Event) {
-        fold::fold_event(self, event);
+        let mut conversation = std::mem::take(&mut self.conversation);
+        for update in conversation.observe(event) {
+            show::show_update(self, &conversation, &update);
+        }
+        self.conversation = conversation;
     }
 
     /// The log is read. Of a long one only the end is printed; the rest can be looked at.
@@ -196,14 +177,6 @@ impl Transcript {
     fn tool(&mut self, call: &CallId) -> Option<&mut ToolEntry> {
         self.entries.iter_mut().rev().find_map(|entry| match entry {
             TranscriptEntry::Tool(tool) if tool.call == *call => Some(&mut **tool),
-            _ => None,
-        })
-    }
-
-    /// The tools that may still change on the screen, newest first.
-    fn tools(&mut self) -> impl Iterator<Item = &mut ToolEntry> {
-        self.entries[self.printed..].iter_mut().rev().filter_map(|entry| match entry {
-            TranscriptEntry::Tool(tool) => Some(&mut **tool),
             _ => None,
         })
     }

@@ -3,7 +3,6 @@
 use ratatui::text::Line;
 use trimtab_vocab::CallId;
 
-use crate::structured_answer::StructuredAnswer;
 use crate::tui::markdown::{MarkdownStream, render};
 use crate::tui::theme::Theme;
 use crate::words::wrap;
@@ -21,21 +20,15 @@ pub(in crate::tui) struct ReplyEntry {
     stream: Option<(MarkdownStream, usize)>,
     /// Bytes of the text that the layout has.
     laid_out: usize,
-    /// Which of what comes is words.
-    speech: StructuredAnswer,
 }
 
 impl ReplyEntry {
     pub(super) fn new(call: CallId) -> Self {
-        Self::with_answer(call, StructuredAnswer::default())
-    }
-
-    pub(super) fn with_answer(call: CallId, speech: StructuredAnswer) -> Self {
-        Self { call, text: String::new(), is_done: false, is_begun: false, stream: None, laid_out: 0, speech }
+        Self { call, text: String::new(), is_done: false, is_begun: false, stream: None, laid_out: 0 }
     }
 
     pub(super) fn push(&mut self, text: &str) {
-        self.text.push_str(&self.speech.take(text));
+        self.text.push_str(text);
     }
 
     /// The reply has come to its end, whole or not.
@@ -43,22 +36,13 @@ impl ReplyEntry {
         self.is_done = true;
     }
 
-    /// The words as they were saved. What was shown as it came stays; what is missing of it is added.
-    pub(super) fn complete(&mut self, words: &str) {
-        if let Some(rest) = self.speech.rest(words, &self.text) {
-            self.text.push_str(&rest);
-        }
-    }
-
-    /// Whether an answer is what was said here, or a part of it: banners do not belong to it. As long as nothing is
-    /// printed, the answer stands here then.
-    pub(super) fn comes_to(&mut self, answer: &str) -> bool {
-        let is_said = self.text.contains(answer);
-        if is_said && self.text.trim() != answer && !self.is_begun {
+    /// The answer is what was said here, or a part of it: banners do not belong to it. As long as nothing is printed,
+    /// the answer stands here.
+    pub(super) fn becomes(&mut self, answer: &str) {
+        if self.text.trim() != answer && !self.is_begun {
             self.text = answer.to_owned();
             (self.stream, self.laid_out) = (None, 0);
         }
-        is_said
     }
 
     fn lay_out(&mut self, width: usize, theme: &Theme) -> (&mut MarkdownStream, usize) {

@@ -1,7 +1,6 @@
 //! A tool that was used: one line, and what a person wants to see of what it did.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use ratatui::text::{Line, Span};
 use serde_json::Value;
@@ -9,10 +8,12 @@ use trimtab_vocab::event::{ChangedFile, ToolStatus};
 use trimtab_vocab::{CallId, FileWrite};
 
 use super::entry::signed;
+use crate::conversation::CommandRun;
 use crate::diff::LoadedDiff;
 use crate::tui::diffs;
-use crate::tui::text::{cut, first_line, tame};
+use crate::tui::text::{cut, first_line};
 use crate::tui::theme::{StyleName, Theme};
+use crate::words::sanitize_cells;
 use crate::words::{elapsed, result_for_person, whole_result_for_person, wrap};
 
 /// Rows of a command's output while it runs.
@@ -47,15 +48,11 @@ pub(in crate::tui) struct ToolEntry {
     pub(super) effects: Vec<String>,
 }
 
-/// A command that a tool runs.
+/// A command that a tool runs, with the end of its output.
 #[derive(Debug, Default)]
 pub(super) struct CommandEntry {
     pub(super) output: String,
-    pub(super) exit_code: Option<i32>,
-    pub(super) signal: Option<String>,
-    pub(super) timed_out: bool,
-    pub(super) took: Option<Duration>,
-    pub(super) is_over: bool,
+    pub(super) run: CommandRun,
 }
 
 impl CommandEntry {
@@ -103,7 +100,7 @@ impl ToolEntry {
         };
         // A change that failed has changed nothing; a command that failed has run all the same.
         let is_over = matches!(self.status, Some(ToolStatus::Ok | ToolStatus::Partial))
-            || self.command.as_ref().is_some_and(|command| command.is_over);
+            || self.command.as_ref().is_some_and(|command| command.run.is_over);
         let tense = match (is_over, self.is_waiting) {
             (true, _) => Tense::Past,
             (false, true) => Tense::Wish,
@@ -154,7 +151,7 @@ impl ToolEntry {
         if let Some(files) = self.diff.as_ref().filter(|_| !self.changed.is_empty()) {
             rows.extend(diffs::glimpse(files, width, theme, usize::MAX));
         } else {
-            let text = tame(whole_result_for_person(&self.preview).trim_end());
+            let text = sanitize_cells(whole_result_for_person(&self.preview).trim_end());
             for line in text.lines() {
                 let line = Line::from(vec![
                     Span::styled("  │ ", theme.style(StyleName::Frame)),
@@ -180,21 +177,21 @@ impl ToolEntry {
     }
 
     fn failed(&self) -> bool {
-        self.command.as_ref().is_some_and(|command| command.is_over && command.exit_code != Some(0))
+        self.command.as_ref().is_some_and(|command| command.run.is_over && command.run.exit_code != Some(0))
     }
 
     /// What is said at the end of its line.
     fn facts(&self) -> String {
         let mut facts = Vec::new();
         if let Some(command) = &self.command {
-            match (command.exit_code, &command.signal) {
-                _ if command.timed_out => facts.push("took too long".to_owned()),
+            match (command.run.exit_code, &command.run.signal) {
+                _ if command.run.timed_out => facts.push("took too long".to_owned()),
                 (Some(0), _) => {}
                 (Some(code), _) => facts.push(format!("exit code {code}")),
                 (None, Some(signal)) => facts.push(format!("ended by {signal}")),
                 (None, None) => {}
             }
-            facts.extend(command.took.map(elapsed::in_words));
+            facts.extend(command.run.took.map(elapsed::in_words));
         } else if self.status == Some(ToolStatus::Ok) && self.changed.is_empty() && is_look(&self.name) {
             let lines = self.preview.lines().count();
             facts.push(if lines == 1 { "1 line".to_owned() } else { format!("{lines} lines") });
@@ -210,10 +207,10 @@ impl ToolEntry {
     }
 
     fn output(&self, command: &CommandEntry, width: usize, theme: &Theme) -> Vec<Line<'static>> {
-        let text = if command.is_over && !self.preview.trim().is_empty() { &self.preview } else { &command.output };
-        let text = tame(text.trim_end());
+        let text = if command.run.is_over && !self.preview.trim().is_empty() { &self.preview } else { &command.output };
+        let text = sanitize_cells(text.trim_end());
         let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
-        let most = if command.is_over { LEFT } else { WINDOW };
+        let most = if command.run.is_over { LEFT } else { WINDOW };
         let hidden = lines.len().saturating_sub(most);
         let row = |line: &str| {
             Line::from(vec![
@@ -270,7 +267,7 @@ pub(in crate::tui) fn words(name: &str, input: &Value, tense: Tense) -> (String,
         _ => {
             let line = crate::words::tool_line(name, input);
             let (name, what) = line.split_once(' ').unwrap_or((&line, ""));
-            return (tame(name), what.to_owned());
+            return (sanitize_cells(name), what.to_owned());
         }
     };
     let verb = match tense {

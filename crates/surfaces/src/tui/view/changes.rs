@@ -15,9 +15,10 @@ use crate::diff::LoadedDiff;
 use crate::tui::diffs::{self, DiffRow};
 use crate::tui::keys::{Chord, KeyAction, KeyMap, TerminalInput};
 use crate::tui::message::Cmd;
-use crate::tui::text::{cut, tame};
+use crate::tui::text::cut;
 use crate::tui::theme::{StyleName, Theme};
 use crate::words::age;
+use crate::words::sanitize_cells;
 use crate::words::wrap;
 
 /// From so many columns on, the list stands beside the change.
@@ -101,10 +102,14 @@ impl ChangesView {
             && refused.at > at
             && let Some(asked) = &mut self.asked
         {
-            let mut lines = vec![tame(&refused.reason)];
+            let mut lines = vec![sanitize_cells(&refused.reason)];
             for conflict in refused.conflicts.iter().take(6) {
                 let place = conflict.first_line.map(|line| format!(":{line}")).unwrap_or_default();
-                lines.push(format!("  {}{place}  {}", tame(&conflict.path), tame(&conflict.reason)));
+                lines.push(format!(
+                    "  {}{place}  {}",
+                    sanitize_cells(&conflict.path),
+                    sanitize_cells(&conflict.reason)
+                ));
             }
             let (stage, keys) = match refused.conflicts.is_empty() {
                 true => (MoveStage::Refused, "Nothing was moved · esc goes back"),
@@ -246,7 +251,7 @@ impl ChangesView {
             return ViewOutcome::Moved;
         }
         let mut lines = vec![format!("Take back {} of change #{}?", count(wanted.len(), "hunk"), self.chosen + 1)];
-        lines.extend(parts.iter().map(|part| format!("  {}: {}", tame(&part.path), numbers(&part.hunks))));
+        lines.extend(parts.iter().map(|part| format!("  {}: {}", sanitize_cells(&part.path), numbers(&part.hunks))));
         lines.push("y does it, as a change of its own that can be undone too · esc leaves it".into());
         let change_set = set.id.clone();
         self.ask(Control::UndoPart { change_set, parts, on_conflict: OnConflict::Refuse }, lines);
@@ -262,7 +267,7 @@ impl ChangesView {
         let sets = &history.sets[range.clone()];
         let mut lines = vec![format!("{what} {}?", count(sets.len(), "change"))];
         for (at, set) in range.zip(sets).rev().take(8) {
-            let files: Vec<String> = set.writes.iter().take(4).map(|write| tame(&write.path)).collect();
+            let files: Vec<String> = set.writes.iter().take(4).map(|write| sanitize_cells(&write.path)).collect();
             let more = if set.writes.len() > 4 { ", …" } else { "" };
             let gone = if set.expired { "  (its old state is not kept any more)" } else { "" };
             lines.push(format!("  #{}  {}{more}{gone}", at + 1, files.join(", ")));
@@ -358,8 +363,12 @@ impl ChangesView {
                 (None, many) => count(many.len(), "file"),
             };
             let gone = if at >= history.in_force { " (taken back)" } else { "" };
-            let line =
-                format!("{mark} #{} {}{gone}  +{added} −{removed}  {}", at + 1, tame(&what), age(set.time, self.now));
+            let line = format!(
+                "{mark} #{} {}{gone}  +{added} −{removed}  {}",
+                at + 1,
+                sanitize_cells(&what),
+                age(set.time, self.now)
+            );
             let name = match at == self.chosen {
                 true => StyleName::Selected,
                 false if at >= history.in_force => StyleName::Dim,

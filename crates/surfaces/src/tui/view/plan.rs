@@ -10,8 +10,8 @@ use super::pager;
 use crate::tui::composer::{Composer, ComposerDraft, ComposerOutcome as Typed};
 use crate::tui::keys::{KeyAction, KeyMap, TerminalInput};
 use crate::tui::message::Cmd;
-use crate::tui::text::tame;
 use crate::tui::theme::{StyleName, Theme};
+use crate::words::sanitize_cells;
 use crate::words::wrap;
 
 /// The plan under the editor.
@@ -120,12 +120,12 @@ impl PlanEditor {
             let mark = if at == self.chosen { "›" } else { " " };
             let line = Line::from(vec![
                 Span::styled(format!("{mark} {:>2}. ", at + 1), theme.style(StyleName::Key)),
-                Span::styled(tame(&step.title), theme.style(name)),
+                Span::styled(sanitize_cells(&step.title), theme.style(name)),
             ]);
             rows.extend(wrap(&line, width, 6));
-            let mut more: Vec<String> = step.details.lines().map(tame).collect();
+            let mut more: Vec<String> = step.details.lines().map(sanitize_cells).collect();
             for (what, list) in [("files", &step.files), ("commands", &step.commands)] {
-                more.extend((!list.is_empty()).then(|| format!("{what}: {}", tame(&list.join(", ")))));
+                more.extend((!list.is_empty()).then(|| format!("{what}: {}", sanitize_cells(&list.join(", ")))));
             }
             for line in more {
                 let line = Line::from(Span::styled(format!("      {line}"), theme.style(StyleName::Dim)));

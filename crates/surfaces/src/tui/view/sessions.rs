@@ -14,9 +14,10 @@ use crate::tui::composer::{Composer, ComposerDraft, ComposerOutcome as Typed};
 use crate::tui::keys::{Chord, Key, KeyAction, KeyMap, TerminalInput};
 use crate::tui::message::Cmd;
 use crate::tui::picker::{self, Picker, PickerItem};
-use crate::tui::text::{cut, tame};
+use crate::tui::text::cut;
 use crate::tui::theme::{StyleName, Theme};
 use crate::words::age;
+use crate::words::sanitize_cells;
 
 /// The list.
 #[derive(Debug)]
@@ -162,7 +163,7 @@ impl SessionsView {
             Some(Doing::Rename { .. }) => "enter names it · esc leaves it",
             Some(Doing::Forget { .. }) => "y does it · esc leaves it",
         };
-        let hint = self.told.as_deref().map_or(hint.to_owned(), tame);
+        let hint = self.told.as_deref().map_or(hint.to_owned(), sanitize_cells);
         let inner = pager::frame(area, buf, theme, "Earlier sessions of this folder", &hint);
         let width = usize::from(inner.width);
         match &mut self.doing {
@@ -175,7 +176,10 @@ impl SessionsView {
             Some(Doing::Forget { title, .. }) => {
                 let text = |words: &str| Line::styled(cut(words, width), theme.style(StyleName::Text));
                 let rows = [
-                    Line::styled(cut(&format!("Forget “{}”?", tame(title)), width), theme.style(StyleName::Warning)),
+                    Line::styled(
+                        cut(&format!("Forget “{}”?", sanitize_cells(title)), width),
+                        theme.style(StyleName::Warning),
+                    ),
                     text("What was said in it is gone then, and its changes"),
                     text("can no longer be taken back. Files stay as they are."),
                 ];

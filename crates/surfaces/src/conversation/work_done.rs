@@ -10,15 +10,15 @@ const NAMED: usize = 3;
 
 /// What was done.
 #[derive(Debug, Clone, Default)]
-pub(super) struct FinishedSummary {
+pub(crate) struct WorkDone {
     /// Lines that were added and removed, by file.
     files: BTreeMap<String, (u64, u64)>,
     commands: u32,
     failed: u32,
 }
 
-impl FinishedSummary {
-    pub(super) fn observe(&mut self, fact: &Fact) {
+impl WorkDone {
+    pub(crate) fn observe(&mut self, fact: &Fact) {
         match fact {
             Fact::Change(ChangeFact::Applied(change)) => {
                 for file in &change.files {
@@ -36,7 +36,7 @@ impl FinishedSummary {
     }
 
     /// Nothing, where nothing was done but words said.
-    pub(super) fn line(&self) -> Option<String> {
+    pub(crate) fn line(&self) -> Option<String> {
         let mut parts = Vec::new();
         let names = self.files.iter().map(|(path, (added, removed))| format!("{path} +{added} −{removed}"));
         match self.files.len() {

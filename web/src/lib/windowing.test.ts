@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import type { Turn } from './fold';
-import { back, complete, end } from './reach';
+import { back, complete, end } from './windowing';
 
 const tool = { is: 'tool', call: '', name: 'search', input: {} } as const;
 const turn = (items: number) => ({ items: Array.from({ length: items }, () => tool) }) as unknown as Turn;

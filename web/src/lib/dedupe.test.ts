@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { spokenAs } from './spoken';
+import { spokenAs } from './dedupe';
 
 test('what is no part of the answer is not shown, and whatever is stays', () => {
   expect(spokenAs('✅ GOAL ACHIEVED\nAll fine.', { summary: 'All fine.' })).toBe('All fine.');

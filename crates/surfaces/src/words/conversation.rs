@@ -1,0 +1,111 @@
+//! The entries of a conversation in words, as every surface of a terminal says them.
+
+use trimtab_vocab::event::{ChangedFile, CheckpointKind};
+use trimtab_vocab::{Series, SeriesState, Unobserved};
+
+use super::sentence;
+use crate::conversation::{AskedQuestion, CallRetry, PlanProgress};
+
+/// The title of several commands that run one after the other.
+pub(crate) const SERIES_TITLE: &str = "🖥 CLI Execution";
+pub(crate) const REPLY_BROKE_OFF: &str = "The reply broke off here.";
+/// Files that a line names.
+const NAMED: usize = 5;
+
+/// How a call failed, and when it is made again. What failed the same way just before is not told at length.
+pub(crate) fn retry(retry: &CallRetry) -> String {
+    let what = match retry.is_repeated {
+        true => "Failed again in the same way.".into(),
+        false => sentence(&retry.error.message),
+    };
+    format!("{what} {}.", trying_again(retry.in_ms))
+}
+
+pub(crate) fn trying_again(in_ms: u64) -> String {
+    match in_ms {
+        0 => "Trying again now".to_owned(),
+        millis => format!("Trying again in {:.1} s", millis as f64 / 1_000.0),
+    }
+}
+
+/// Lines about several commands: the block after each, and the tally at their end. A single command has none.
+pub(crate) fn series_lines(series: &Series, progress: &str) -> Vec<String> {
+    if series.total <= 1 {
+        return Vec::new();
+    }
+    let mut lines: Vec<String> = progress.lines().map(str::to_owned).collect();
+    if series.state == SeriesState::Done {
+        let Series { ok, failed, done, total, percent, .. } = series;
+        lines.push(format!("{SERIES_TITLE}  ✓ {ok}  ✗ {failed}  {done}/{total} ({percent}%)"));
+    }
+    lines
+}
+
+pub(crate) fn intent(phrase: &str) -> String {
+    format!("Heard “{phrase}”: going over from talk to work.")
+}
+
+/// `Step 2 of 3`, which a verb or a title follows.
+pub(crate) fn step_number(step: &PlanProgress) -> String {
+    format!("Step {} of {}", step.number, step.of)
+}
+
+pub(crate) fn step_began(step: &PlanProgress) -> String {
+    format!("{}: {}", step_number(step), step.title)
+}
+
+pub(crate) fn step_skipped(step: &PlanProgress) -> String {
+    format!("{} is left out: {}", step_number(step), step.title)
+}
+
+/// Why it is not known what a command did to files.
+pub(crate) fn unobserved(why: Unobserved) -> String {
+    format!("what commands do to files is not recorded here: {}", why.words())
+}
+
+/// The first files by name.
+pub(crate) fn file_names(files: &[ChangedFile]) -> String {
+    let names: Vec<&str> = files.iter().take(NAMED).map(|file| file.path.as_str()).collect();
+    format!("{}{}", names.join(", "), if files.len() > NAMED { ", …" } else { "" })
+}
+
+/// What was asked and what came of it, in a line. Of a permission that the person gave or denied, the line of its tool
+/// tells enough.
+pub(crate) fn answered(asked: &AskedQuestion) -> Option<String> {
+    let answer = asked.answer.as_ref()?;
+    let label = asked.choices.iter().find(|known| known.id == answer.choice);
+    let label = label.map_or(answer.choice.as_str(), |known| &known.label);
+    let words = answer.text.as_deref().filter(|text| !text.starts_with(['{', '['])).unwrap_or_default();
+    let by_user = answer.by == "user";
+    if asked.kind == CheckpointKind::Permission && by_user && words.is_empty() {
+        return None;
+    }
+    let said = match (words.is_empty(), answer.choice.as_str()) {
+        (true, _) => label.to_owned(),
+        (false, "tell" | "other" | "submit") => words.to_owned(),
+        (false, _) => format!("{label}: {words}"),
+    };
+    let who = if by_user { String::new() } else { format!(" (by {})", answer.by) };
+    let title = asked.title.lines().next().unwrap_or_default();
+    Some(format!("{title} → {said}{who}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use trimtab_vocab::{Problem, ProblemKind};
+
+    use super::*;
+
+    #[test]
+    fn what_fails_in_the_same_way_is_told_at_length_once() {
+        let failed = |is_repeated| CallRetry {
+            error: Problem::new(ProblemKind::Network, "No connection"),
+            in_ms: 1_500,
+            is_repeated,
+            is_over: false,
+        };
+        assert_eq!(retry(&failed(false)), "No connection. Trying again in 1.5 s.");
+        assert_eq!(retry(&failed(true)), "Failed again in the same way. Trying again in 1.5 s.");
+        assert_eq!(trying_again(0), "Trying again now");
+    }
+}

@@ -1,0 +1,175 @@
+// A session as the page shows it.
+
+import type { MadeImage } from '../gallery';
+import type { Answer, Body, ChangedFile, Choice, Conflict, ImageRef, PlanStep, Problem, Series, Status, Todo, Usage } from '../wire';
+
+export interface Checkpoint extends Body {
+  kind: string;
+  checkpoint: string;
+  request: string;
+  title: string;
+  choices: Choice[];
+  time: string;
+  resolved?: { choice: string; text?: string; by: string };
+}
+export interface Run {
+  command: string;
+  cwd?: string;
+  output: string;
+  exitCode?: number;
+  signal?: string;
+  timedOut?: boolean;
+  durationMs?: number;
+  finished: boolean;
+  ref?: string;
+}
+export type Item =
+  /** `words`: what an earlier answer of the turn said, where its text is not for people. */
+  /** `partial`: it broke off. */
+  | { is: 'said'; call: string; text: string; thinking: string; live: boolean; partial?: boolean; words?: string }
+  | {
+      is: 'tool';
+      call: string;
+      name: string;
+      input: Record<string, unknown>;
+      status?: string;
+      preview?: string;
+      ref?: string;
+      images?: ImageRef[];
+      run?: Run;
+      stopping?: boolean;
+    }
+  | { is: 'change'; changeSet: string; files: ChangedFile[]; command?: string; undone: boolean }
+  | { is: 'checkpoint'; checkpoint: string }
+  | { is: 'plan'; version: number; summary: string; steps: PlanStep[]; by: string }
+  /** `via`: how a message came to the request while that was running. */
+  | { is: 'steered'; text: string; by: string; via: 'joined' | 'answer' | 'steered' }
+  | { is: 'banner'; level: string; text: string }
+  | { is: 'retry'; error: Problem; retryInMs?: number }
+  | { is: 'context'; text: string; detail?: string; link?: 'memory' }
+  | { is: 'commands'; series: Series };
+
+export interface Turn {
+  id: string;
+  text: string;
+  time: string;
+  mode: string;
+  tags: string[];
+  images: ImageRef[];
+  /** The model answers in one JSON text; its words are not for people until they are read. */
+  structured: boolean;
+  items: Item[];
+  thoughts: string[];
+  stage: string;
+  /** What its words ask for beyond words, and whether that was begun. */
+  intent?: { intent: string; phrase?: string; accepted: boolean };
+  answer?: Answer;
+  /** The call whose reply it was. */
+  answeredBy?: string;
+  bugs: { kind: string; message: string }[];
+  status?: Status;
+  reason?: string;
+  error?: Problem;
+  usage?: Usage;
+  finished?: string;
+  stopping: boolean;
+  pausing: boolean;
+  /** Work can be paused, unless that is switched off. */
+  pausable: boolean;
+  /** It is only talked about, and could be carried out. */
+  talks: boolean;
+  /** Talk comes first by a setting. */
+  talksFirst: boolean;
+  step?: { number: number; of: number; title: string };
+}
+export interface ChangeSet {
+  changeSet: string;
+  files: ChangedFile[];
+  position: number;
+  command?: string;
+  request?: string;
+  time: string;
+  /** What was spent for it, as far as that is known. */
+  costUsd?: number;
+  undone: boolean;
+  /** What its files were is not kept any more. */
+  expired?: boolean;
+}
+/** A part of the work that is done by itself. */
+export interface Subtask {
+  subtask: string;
+  status: string;
+  progress: number;
+  dependsOn: string[];
+  model: string;
+}
+export interface Proposal {
+  proposal: string;
+  kind: string;
+  operations: Record<string, unknown>[];
+  version: number;
+  verdict?: string;
+}
+export interface View {
+  id: string;
+  seq: number;
+  folder: string;
+  title: string;
+  parent?: string;
+  child?: string;
+  prefill?: string;
+  turns: Turn[];
+  checkpoints: Record<string, Checkpoint>;
+  /** In the order in which they were opened. */
+  open: string[];
+  proposals: Record<string, Proposal>;
+  plan: { version: number; steps: PlanStep[]; status: Record<string, string>; started: boolean } | null;
+  subtasks: Subtask[];
+  todos: Todo[];
+  series: Series | null;
+  changes: ChangeSet[];
+  position: number;
+  refusal: { reason: string; conflicts: Conflict[] } | null;
+  usage: { inputTokens: number; cachedTokens: number; outputTokens: number; costUsd: number; estimated: boolean };
+  /** How much of it the changes so far account for. */
+  billedUsd: number;
+  model: string;
+  budgetUsd: number;
+  context: { tokens: number; window: number } | null;
+  full: { limit: string; used: number; of: number } | null;
+  /** The message that was passed on last, and where to: the running request tells it once more. */
+  joined: { into: string; text: string } | null;
+  /** Calls behind the scenes: their words are not part of the conversation. */
+  aside: Record<string, string>;
+  /** Pictures that were made, in the order of their places. */
+  gallery: MadeImage[];
+}
+
+export function empty(id: string): View {
+  return {
+    id,
+    seq: 0,
+    folder: '',
+    title: '',
+    turns: [],
+    checkpoints: {},
+    open: [],
+    proposals: {},
+    plan: null,
+    subtasks: [],
+    todos: [],
+    series: null,
+    changes: [],
+    position: -1,
+    refusal: null,
+    usage: { inputTokens: 0, cachedTokens: 0, outputTokens: 0, costUsd: 0, estimated: false },
+    billedUsd: 0,
+    model: '',
+    budgetUsd: 0,
+    context: null,
+    full: null,
+    joined: null,
+    aside: {},
+    gallery: [],
+  };
+}
