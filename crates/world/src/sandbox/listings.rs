@@ -65,7 +65,7 @@ impl Version {
 
 /// An entry of a directory, with what its path says about it.
 #[derive(Debug)]
-pub(super) struct Noted {
+pub(super) struct NotedEntry {
     pub(super) name: OsString,
     pub(super) kind: FileType,
     pub(super) is_secret: bool,
@@ -77,7 +77,7 @@ pub(super) struct Noted {
 pub(super) struct Listing {
     /// How many entries there are, with those that do not matter.
     pub(super) entries: usize,
-    pub(super) noted: Arc<[Noted]>,
+    pub(super) noted: Arc<[NotedEntry]>,
 }
 
 #[derive(Debug)]
@@ -140,7 +140,7 @@ impl<'c> Listings<'c> {
         &mut self,
         path: &Path,
         most: usize,
-        note: impl Fn(&OsStr, FileType) -> Option<Noted>,
+        note: impl Fn(&OsStr, FileType) -> Option<NotedEntry>,
     ) -> io::Result<Listing> {
         if let Some(kept) = self.kept.get_mut(path).filter(|kept| kept.is_current) {
             kept.is_met = true;
@@ -189,7 +189,7 @@ fn compare(kept: &mut Kept) {
     });
 }
 
-fn read(folder: &OwnedFd, most: usize, note: impl Fn(&OsStr, FileType) -> Option<Noted>) -> io::Result<Listing> {
+fn read(folder: &OwnedFd, most: usize, note: impl Fn(&OsStr, FileType) -> Option<NotedEntry>) -> io::Result<Listing> {
     let (mut entries, mut noted) = (0, Vec::new());
     for entry in Dir::read_from(folder)? {
         let entry = entry?;

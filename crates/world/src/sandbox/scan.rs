@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use trimtab_vocab::sensitive_paths::is_secret_in;
 use trimtab_vocab::{ControlFile, control_entry};
 
-use super::listings::{ListingCache, Listings, Noted};
+use super::listings::{ListingCache, Listings, NotedEntry};
 use crate::workspace::snapshot::rebuildable;
 
 /// Entries that are looked at, at most. A folder with more is not one that a command can be fenced in quickly.
@@ -125,7 +125,8 @@ pub(super) fn scan_again(folder: &Path, wanted: ScanTarget, cache: &ListingCache
         let is_environment = !next.is_deep && has(ENVIRONMENT);
         next.is_shallow |= next.may_be_shallow && (is_environment || has(CACHE));
         if is_environment {
-            let is_programs = |entry: &&Noted| entry.kind.is_dir() && (entry.name == "bin" || entry.name == "Scripts");
+            let is_programs =
+                |entry: &&NotedEntry| entry.kind.is_dir() && (entry.name == "bin" || entry.name == "Scripts");
             let programs = inside.iter().filter(is_programs).map(|entry| next.folder.join(&entry.name));
             scan.control.extend(programs.map(|path| (path, ControlFile::Program)));
         }
@@ -141,12 +142,12 @@ pub(super) fn scan_again(folder: &Path, wanted: ScanTarget, cache: &ListingCache
 }
 
 /// Notes an entry if a scan, of whatever kind, makes anything of it.
-fn note(above: &[String], entry: &OsStr, kind: FileType) -> Option<Noted> {
+fn note(above: &[String], entry: &OsStr, kind: FileType) -> Option<NotedEntry> {
     let name = entry.to_string_lossy();
     let is_secret = is_secret_in(above.last().map_or("", String::as_str), &name);
     let control = control_entry(above, &name);
     let matters = !kind.is_file() || is_secret || control.is_some() || TELLING.contains(&&*name);
-    matters.then(|| Noted { name: entry.to_owned(), kind, is_secret, control })
+    matters.then(|| NotedEntry { name: entry.to_owned(), kind, is_secret, control })
 }
 
 /// Why a folder that cannot be listed matters, if it does. What somebody else has shut, the command cannot enter
@@ -162,7 +163,7 @@ fn why_unlisted(top: &Path, folder: &Path, error: &std::io::Error) -> Option<Str
 }
 
 impl FolderScan {
-    fn look(&mut self, at: &Ahead, entry: &Noted, wanted: ScanTarget, ahead: &mut Vec<Ahead>) {
+    fn look(&mut self, at: &Ahead, entry: &NotedEntry, wanted: ScanTarget, ahead: &mut Vec<Ahead>) {
         let (name, kind, is_secret) = (entry.name.to_string_lossy(), entry.kind, entry.is_secret);
         let counts = !at.in_control && !at.is_deep && (wanted != ScanTarget::Secrets || is_secret || is_git(&name));
         let control = entry.control.filter(|_| counts);
