@@ -144,6 +144,15 @@ pub(crate) fn is_trusted(session: &Session, active: &RunningRequest) -> bool {
     settings.trusted || active.trust == Some(true) || ruled
 }
 
+impl Session {
+    /// Whether the folder may be read and worked in, by what is known of the request that is worked on, or else of
+    /// the one that would go on next.
+    pub fn is_trusted(&self) -> bool {
+        let request = self.foremost();
+        request.is_some_and(|active| is_trusted(self, active))
+    }
+}
+
 /// Whether a rule trusts a folder. One that holds more than a project is trusted only by a rule that spells it out.
 pub fn trusts(rules: &[Rule], folder: &str, machine: &Machine) -> bool {
     let spelled = is_broad(folder, machine);

@@ -178,18 +178,10 @@ fn chosen(question: &Question, selection: &Selection) -> String {
     parts.join(", ")
 }
 
-/// Whether two texts are the same question, with or without the options in its text.
-pub(crate) fn is_same(one: &str, other: &str) -> bool {
-    let plain = |text: &str| {
-        let text = text.split(" Options: ").next().unwrap_or_default();
-        text.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase()
-    };
-    !one.trim().is_empty() && plain(one) == plain(other)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::record::is_same_question as is_same;
 
     fn asked() -> Question {
         let option = |id: &str, title: &str| Choosable { id: id.into(), title: title.into(), scheduled_for: None };

@@ -32,7 +32,6 @@ use prompt::{Focus, PromptContext};
 
 pub use path::TASKS;
 pub use snapshot::{TaskSelection, view};
-pub(crate) use words::APPLIED;
 
 /// What each call is for, as the record says it.
 const ROUTE: &str = "ask.route";

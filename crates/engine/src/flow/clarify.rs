@@ -10,8 +10,7 @@ use crate::record::{CheckpointSubject, RunningRequest};
 use crate::step::Transition;
 use crate::turn::answers::choice;
 
-/// The answers are given.
-pub(crate) const SUBMIT: &str = "submit";
+pub(crate) use crate::record::names::choice::SUBMIT;
 /// The person does not want to answer; assumptions are made and stated.
 pub(crate) const SKIP: &str = "skip";
 

@@ -13,8 +13,7 @@ use crate::record::{CheckpointSubject, RunningRequest, Session};
 use crate::step::Transition;
 use crate::turn::{self, answers};
 
-/// Not yet: the conversation goes on.
-pub(crate) const TALK: &str = "talk";
+pub(crate) use crate::record::names::choice::TALK;
 
 /// What a call is for that writes down what was agreed on.
 pub(crate) const PURPOSE: &str = "requirements";

@@ -14,14 +14,6 @@ const FAILED: &str = "STEP FAILED";
 /// Characters of what a model says of a step.
 const NOTE: usize = 300;
 
-/// The step that comes next, if one does.
-pub(crate) fn next(flow: &Flow) -> Option<String> {
-    let plan = flow.plan.as_ref()?;
-    let order = plan::order(plan).ok()?;
-    let open = |id: &&String| !flow.statuses.contains_key(*id);
-    order.into_iter().map(|at| &plan.steps[at].id).find(open).cloned()
-}
-
 /// A step, its place in the order of work from 1, and how many there are.
 fn place<'a>(flow: &'a Flow, id: &str) -> Option<(&'a PlanStep, u32, u32)> {
     let plan = flow.plan.as_ref()?;
@@ -93,7 +85,7 @@ pub(super) fn advance(step: &mut Transition<'_>) -> Option<bool> {
             return waits(ask_after(step, &last));
         }
     }
-    let Some(id) = next(flow) else {
+    let Some(id) = flow.next_step() else {
         finish(step);
         return Some(true);
     };
@@ -190,7 +182,7 @@ fn ask_before(step: &mut Transition<'_>, id: &str) -> FlowWait {
 }
 
 fn ask_after(step: &mut Transition<'_>, id: &str) -> FlowWait {
-    let more = step.session.active().is_some_and(|active| next(&active.flow).is_some());
+    let more = step.session.active().is_some_and(|active| active.flow.next_step().is_some());
     let about = CheckpointSubject::StepAfter { step: id.to_owned() };
     let mut choices = vec![answers::choice(answers::CONTINUE, if more { "Go on" } else { "Good" })];
     if more {

@@ -182,7 +182,7 @@ pub(crate) fn follow_up(
             execute::skip(step, request, id);
         }
         CheckpointSubject::StepAfter { .. } if choice == answers::SKIP => {
-            let next = step.session.unfinished(request).and_then(|active| execute::next(&active.flow));
+            let next = step.session.unfinished(request).and_then(|active| active.flow.next_step());
             if let Some(next) = next {
                 execute::skip(step, request, &next);
             }

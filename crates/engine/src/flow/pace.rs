@@ -58,7 +58,7 @@ pub(crate) fn enough(session: &Session) -> Option<&'static str> {
 /// What a person could say next: "continue" is among it while steps are open.
 pub(crate) fn next_steps(session: &Session, mut given: Vec<NextStep>) -> Vec<NextStep> {
     // A form says all that it has to say: whatever the pace, steps that it leaves open are gone on with by a person.
-    let applies = session.active().is_some_and(|active| applies(active) || turn::structured::applies(active));
+    let applies = session.active().is_some_and(|active| applies(active) || active.answers_in_form());
     let is_there = given.iter().any(|next| next.input_text.trim().eq_ignore_ascii_case(CONTINUE));
     if applies && is_open(session.todos()) && !is_there {
         given.insert(0, NextStep { html: "Continue to next step".into(), input_text: CONTINUE.into() });
@@ -95,5 +95,4 @@ pub(super) fn go_on(step: &mut Transition<'_>) -> bool {
     true
 }
 
-/// Who says "continue" by itself; a new turn begins with it.
-pub(crate) const BY: &str = "auto_continue";
+pub(crate) use crate::record::names::AUTO_CONTINUE as BY;

@@ -10,21 +10,13 @@ use crate::record::{CheckpointSubject, Flow};
 use crate::step::Transition;
 use crate::turn::{self, answers, answers::choice};
 
-/// Carry it out.
-pub(crate) const APPROVE: &str = "approve";
-/// Change it, in words or as a list.
-pub(crate) const MODIFY: &str = "modify";
-/// Make another one.
-pub(crate) const REPLAN: &str = "replan";
-/// Leave it.
-pub(crate) const CANCEL: &str = "cancel";
+pub(crate) use crate::record::names::choice::{APPROVE, CANCEL, MODIFY, REPLAN};
 
 /// Steps of a plan at most.
 pub(super) const MOST_STEPS: usize = 40;
 /// Bytes of a plan at most: a person is to read it.
 const LARGEST: usize = 64 * 1024;
-/// The bug of a plan that is only told in words, or cannot be read.
-pub(crate) const UNREADABLE: &str = "plan";
+pub(crate) use crate::record::names::bug::UNREADABLE;
 /// How often the model is told so.
 const COMPLAINTS: u32 = 2;
 
@@ -219,24 +211,11 @@ pub(super) fn by_place(name: &str, steps: &[PlanStep]) -> Option<usize> {
 
 /// The order of work: as listed, but nothing before what it depends on. A circle is named.
 pub(crate) fn order(plan: &Plan) -> Result<Vec<usize>, String> {
-    let mut order: Vec<usize> = Vec::with_capacity(plan.steps.len());
-    while order.len() < plan.steps.len() {
-        let is_done = |id: &String| {
-            order.iter().any(|done| plan.steps[*done].id == *id) || !plan.steps.iter().any(|step| step.id == *id)
-        };
-        let ready =
-            (0..plan.steps.len()).find(|at| !order.contains(at) && plan.steps[*at].depends_on.iter().all(is_done));
-        match ready {
-            Some(at) => order.push(at),
-            None => {
-                let stuck = (0..plan.steps.len()).filter(|at| !order.contains(at));
-                let titles: Vec<String> =
-                    stuck.take(6).map(|at| format!("{} ({})", at + 1, plan.steps[at].title)).collect();
-                return Err(format!("these steps wait for each other, so that none can begin: {}.", titles.join(", ")));
-            }
-        }
-    }
-    Ok(order)
+    crate::record::order(plan).map_err(|stuck| {
+        let titles: Vec<String> =
+            stuck.iter().take(6).map(|at| format!("{} ({})", at + 1, plan.steps[*at].title)).collect();
+        format!("these steps wait for each other, so that none can begin: {}.", titles.join(", "))
+    })
 }
 
 /// A plan was made.

@@ -11,12 +11,7 @@ use crate::record::{CheckpointSubject, FlowState};
 use crate::step::Transition;
 use crate::turn::answers::choice;
 
-/// It is as it should be.
-pub(crate) const SATISFIED: &str = "satisfied";
-/// It is not, and words say why.
-pub(crate) const NEEDS_CHANGES: &str = "needs_changes";
-/// Once more from the beginning.
-pub(crate) const START_OVER: &str = "start_over";
+pub(crate) use crate::record::names::choice::{NEEDS_CHANGES, SATISFIED, START_OVER};
 
 /// Asks after work without a plan that changed something, where the person wants to be asked after steps. Never
 /// after talk, and never where nobody is there. Whether it does.

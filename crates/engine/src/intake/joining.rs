@@ -6,7 +6,6 @@ use trimtab_vocab::{CheckpointId, Control, Mode, Request, RequestId};
 
 use super::gate;
 use crate::flow::{clarify, plan, satisfaction};
-use crate::pictures;
 use crate::record::{Checkpoint, CheckpointSubject, Phase, RunningRequest, Session};
 use crate::step::Transition;
 use crate::turn::tools::{self, ToolAction};
@@ -47,7 +46,7 @@ fn obstacle(request: &Request) -> Option<&'static str> {
 /// Gives the words to the request that they meet: as the answer, if it asks one thing that words can answer,
 /// else as words for the model. Otherwise the message is a request of its own; the text says why, if it meets one.
 pub(super) fn join(step: &mut Transition<'_>, request: Request) -> Result<(), (Box<Request>, Option<&'static str>)> {
-    let found = met(step.session).map(|active| (active.request.id.clone(), pictures::applies(active)));
+    let found = met(step.session).map(|active| (active.request.id.clone(), active.makes_pictures()));
     let Some((into, draws)) = found else {
         return Err((Box::new(request), None));
     };

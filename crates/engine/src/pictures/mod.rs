@@ -24,20 +24,10 @@ use crate::{Effect, ProposedChange};
 
 pub use count::count;
 
-/// The tool that makes pictures.
-pub(crate) const DRAW: &str = "draw_image";
-/// The tool that saves them.
-pub(crate) const SAVE: &str = "save_images";
-/// What a call that writes prompts is for.
-pub(crate) const PURPOSE: &str = "image.prompts";
+pub(crate) use crate::record::names::purpose::PICTURES as PURPOSE;
+pub(crate) use crate::record::names::tool::{DRAW, SAVE};
 /// Pictures of one request at most.
 pub const MOST: u32 = 10;
-
-/// Whether a request makes or saves pictures, instead of being answered by a model.
-pub(crate) fn applies(active: &RunningRequest) -> bool {
-    let wished = active.request.picture.is_some();
-    wished || (active.path() == Some(RouteDecision::Image) && !active.request.settings.image.model.is_empty())
-}
 
 /// Whether the words of a request are what it is about. What wants something of the gallery names no files.
 pub(crate) fn reads_its_words(active: &RunningRequest) -> bool {

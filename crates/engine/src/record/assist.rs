@@ -128,7 +128,7 @@ impl Session {
         // Whoever answers the last question goes on with what it was about, whatever their client remembers.
         if let (Some(asked), Some((question, instruction))) = (asked, known)
             && assist.instruction.is_none()
-            && clarify::is_same(asked, &question)
+            && is_same_question(asked, &question)
         {
             assist.instruction = Some(instruction);
         }
@@ -283,4 +283,13 @@ impl RunningRequest {
 
 fn read<T: Default + serde::de::DeserializeOwned>(value: Option<&serde_json::Value>) -> T {
     value.and_then(|value| serde_json::from_value(value.clone()).ok()).unwrap_or_default()
+}
+
+/// Whether two texts are the same question, with or without the options in its text.
+pub(crate) fn is_same_question(one: &str, other: &str) -> bool {
+    let plain = |text: &str| {
+        let text = text.split(" Options: ").next().unwrap_or_default();
+        text.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase()
+    };
+    !one.trim().is_empty() && plain(one) == plain(other)
 }

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use trimtab_vocab::event::ToolStatus;
 use trimtab_vocab::{CallId, ChangePart, CheckpointId, CommandClass, FileMark, FileWrite, ImageRef, RefKey, ToolCall};
 
-use crate::turn::outcome::timeless;
+use super::excerpt::timeless;
 
 /// What one reply asks for.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -231,6 +231,11 @@ impl BatchItem {
         self.given = None;
         self.blocked = None;
         true
+    }
+
+    /// The command of a call that runs one.
+    pub(crate) fn command(&self) -> Option<&str> {
+        self.call.input.get("command").and_then(|command| command.as_str())
     }
 
     /// Whether it has begun and not ended.

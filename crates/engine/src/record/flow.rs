@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use trimtab_vocab::event::{IntentFact, PlanFact, RouteDecision, RouteFact};
 use trimtab_vocab::{Analysis, Mode, Plan, RequestId, Requirements, StepStatus, Todo};
 
+use super::names::choice;
 use super::{Checkpoint, CheckpointSubject, RunningRequest, Session};
 use crate::flow::{self, clarify, execute, satisfaction};
-use crate::turn::answers;
 
 /// Decisions that a step is told of, the last ones.
 const DECISIONS: usize = 24;
@@ -78,6 +78,13 @@ impl Flow {
     pub fn running(&self) -> Option<&str> {
         let is_running = |(_, status): &(&String, &StepStatus)| **status == StepStatus::Running;
         self.statuses.iter().find(is_running).map(|(id, _)| id.as_str())
+    }
+
+    /// The step that comes next, if one does.
+    pub(crate) fn next_step(&self) -> Option<String> {
+        let plan = self.plan.as_ref()?;
+        let open = |id: &&String| !self.statuses.contains_key(*id);
+        order(plan).ok()?.into_iter().map(|at| &plan.steps[at].id).find(open).cloned()
     }
 
     /// Whether a plan is being carried out, which says itself what it does.
@@ -196,10 +203,10 @@ impl Session {
 
     /// A person's answer about the flow itself.
     pub(super) fn fold_agreement(&mut self, answered: &Checkpoint, choice: &str, text: Option<&str>) {
-        if answered.about == CheckpointSubject::Satisfaction && choice == satisfaction::START_OVER {
+        if answered.about == CheckpointSubject::Satisfaction && choice == choice::START_OVER {
             return self.start_over(&answered.request);
         }
-        if answered.about == CheckpointSubject::Understanding && choice == flow::conversation::TALK {
+        if answered.about == CheckpointSubject::Understanding && choice == choice::TALK {
             self.implementing = false;
         }
         if self.fold_task_answer(answered, choice, text) {
@@ -209,7 +216,7 @@ impl Session {
         let words = || text.unwrap_or_default().to_owned();
         match &answered.about {
             CheckpointSubject::Clarify { questions } => {
-                let given = (choice == clarify::SUBMIT).then(|| clarify::read(questions, text.unwrap_or_default()));
+                let given = (choice == choice::SUBMIT).then(|| clarify::read(questions, text.unwrap_or_default()));
                 let told = clarify::told(questions, given.as_deref());
                 if given.is_some() {
                     active.flow.decide(told.clone());
@@ -223,7 +230,7 @@ impl Session {
                 active.guide(text);
             }
             CheckpointSubject::Understanding => match choice {
-                answers::TELL => {
+                choice::TELL => {
                     active.steers.push(flow::conversation::corrected(&words()));
                     active.flow.stand = FlowState::Compiling;
                 }
@@ -238,9 +245,9 @@ impl Session {
                 }
             },
             CheckpointSubject::Plan => match choice {
-                flow::plan::APPROVE => active.guide(text),
+                choice::APPROVE => active.guide(text),
                 // A list of steps is a new version, which is a fact of its own.
-                flow::plan::MODIFY if flow::plan::is_structured(text.unwrap_or_default()) => {}
+                choice::MODIFY if flow::plan::is_structured(text.unwrap_or_default()) => {}
                 _ => {
                     active.steers.push(flow::plan::sent_back(&active.flow, choice, text));
                     active.flow.stand = FlowState::Planning;
@@ -252,21 +259,21 @@ impl Session {
                 active.guide(text);
             }
             CheckpointSubject::StepAfter { step } => {
-                let is_last = execute::next(&active.flow).is_none();
+                let is_last = active.flow.next_step().is_none();
                 active.flow.checked = Some(step.clone());
                 // After the last step, words can only be about what was done.
-                if choice == answers::TELL && is_last {
+                if choice == choice::TELL && is_last {
                     active.flow.again(step);
                 }
                 active.guide(text);
             }
             CheckpointSubject::StepFailed { step } => {
-                if choice != answers::SKIP {
+                if choice != choice::SKIP {
                     active.flow.again(step);
                 }
                 active.guide(text);
             }
-            CheckpointSubject::Satisfaction if choice == satisfaction::NEEDS_CHANGES => {
+            CheckpointSubject::Satisfaction if choice == choice::NEEDS_CHANGES => {
                 let task = active.request.text.clone();
                 active.flow.task.get_or_insert_with(|| task.clone());
                 active.request.text = format!("{task}\n\nUser Feedback: {}", words());
@@ -347,4 +354,21 @@ impl RunningRequest {
 /// The texts of what is done.
 pub(crate) fn completed(todos: &[Todo]) -> BTreeSet<String> {
     todos.iter().filter(|todo| todo.completed).map(|todo| todo.text.clone()).collect()
+}
+
+/// The order of work: as listed, but nothing before what it depends on; or the steps that wait for each other.
+pub(crate) fn order(plan: &Plan) -> Result<Vec<usize>, Vec<usize>> {
+    let mut order: Vec<usize> = Vec::with_capacity(plan.steps.len());
+    while order.len() < plan.steps.len() {
+        let is_done = |id: &String| {
+            order.iter().any(|done| plan.steps[*done].id == *id) || !plan.steps.iter().any(|step| step.id == *id)
+        };
+        let ready =
+            (0..plan.steps.len()).find(|at| !order.contains(at) && plan.steps[*at].depends_on.iter().all(is_done));
+        match ready {
+            Some(at) => order.push(at),
+            None => return Err((0..plan.steps.len()).filter(|at| !order.contains(at)).collect()),
+        }
+    }
+    Ok(order)
 }

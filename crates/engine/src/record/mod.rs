@@ -3,11 +3,15 @@
 mod assist;
 mod batch;
 mod checkpoint_subject;
+pub(crate) mod excerpt;
 mod flow;
 mod fold;
 mod lineage;
 mod memory;
+pub mod names;
+mod offer;
 mod pictures;
+pub(crate) mod series;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -19,13 +23,15 @@ use trimtab_vocab::{
     TimerId, Todo, Usage,
 };
 
+pub(crate) use assist::is_same_question;
 pub use assist::{Assist, AssistState, OpenProposal, TaskMemory};
 pub use batch::{Batch, BatchItem, Progress, Selection, ToolOutcome, UserDecision, WithheldResult};
 pub use checkpoint_subject::CheckpointSubject;
-pub(crate) use flow::completed;
 pub use flow::{Flow, FlowState};
+pub(crate) use flow::{completed, order};
 pub use lineage::Lineage;
 pub use memory::{Exchange, Memory};
+pub(crate) use offer::{ToolOffer, model_for, offer};
 pub use pictures::SessionPicture;
 
 use crate::tokens::estimate;
@@ -474,11 +480,9 @@ impl Session {
         all.filter(|request| changes(&request.settings)).map(|request| request.id.clone()).collect()
     }
 
-    /// Whether the folder may be read and worked in, by what is known of the request that is worked on, or else of
-    /// the one that would go on next.
-    pub fn is_trusted(&self) -> bool {
-        let request = self.active.iter().chain(&self.waiting).chain(&self.parked).next();
-        request.is_some_and(|active| crate::permit::is_trusted(self, active))
+    /// The request that is worked on, or else the one that would go on next.
+    pub(crate) fn foremost(&self) -> Option<&RunningRequest> {
+        self.active.iter().chain(&self.waiting).chain(&self.parked).next()
     }
 
     /// Dollars that the session may cost together with those before it, as a request and later answers have

@@ -3,8 +3,8 @@
 use serde_json::json;
 use trimtab_vocab::{CallId, GeneratedImage, ImageFact, ImageId, RequestId, ToolCall, Usage};
 
+use super::names::tool::{DRAW, SAVE};
 use super::{Batch, Phase, Session};
-use crate::pictures::{DRAW, SAVE};
 
 /// A picture and who made it last.
 #[derive(Debug, Clone, PartialEq, Eq)]

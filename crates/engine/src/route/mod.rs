@@ -16,11 +16,9 @@ use trimtab_vocab::{Message, Mode, Prompt, Request, Role, Routing};
 use crate::intake;
 use crate::record::Session;
 use crate::step::Transition;
-use crate::turn::tools::ToolOffer;
 use crate::turn::{self, budget};
 
-/// What a call of this sort is for.
-pub(crate) const PURPOSE: &str = "route";
+pub(crate) use crate::record::names::purpose::ROUTE as PURPOSE;
 
 /// Turns of the conversation that the router sees.
 const TURNS: usize = 6;
@@ -160,14 +158,7 @@ pub(crate) fn failed(step: &mut Transition<'_>) {
     turn::routed(step, RouteFact { categories: needs(decision), ..plain(decision, 0.0, reason) });
 }
 
-/// The tools that a path offers.
-pub(crate) fn offer(route: Option<RouteDecision>) -> ToolOffer {
-    match route {
-        Some(RouteDecision::Direct) => ToolOffer::Everything,
-        Some(RouteDecision::Plan) => ToolOffer::Looking,
-        _ => ToolOffer::Nothing,
-    }
-}
+pub(crate) use crate::record::offer;
 
 #[cfg(test)]
 mod tests {

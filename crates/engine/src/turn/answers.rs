@@ -16,53 +16,12 @@ use crate::record::{Checkpoint, CheckpointSubject, Phase, RunningRequest};
 use crate::step::Transition;
 use crate::{Effect, flow, handoff};
 
-/// This time.
-pub const ALLOW: &str = "allow";
-/// From now on.
-pub const ALWAYS: &str = "always";
-/// Not so: the person says what to do differently.
-pub const WAIT: &str = "wait";
-/// Not now and not later.
-pub const NEVER: &str = "never";
-/// Not this time: the model is told so, and goes on. Understood wherever a plan or a tool is asked about.
-pub const REJECT: &str = "reject";
-/// The folder may be read and worked in.
-pub const TRUST: &str = "trust";
-/// It may not.
-pub const DISTRUST: &str = "no";
-/// Go on.
-pub const CONTINUE: &str = "continue";
-/// End the request.
-pub const STOP: &str = "stop";
-/// Words say what to do.
-pub const TELL: &str = "tell";
-/// Run it again.
-pub const AGAIN: &str = "again";
-/// Leave it, and tell the model that its end is not known.
-pub const SKIP: &str = "skip";
-/// Run it once outside of the sandbox.
-pub const OUTSIDE: &str = "outside";
-/// Run it again in the ordinary sandbox, where it may write in the folder.
-pub const WIDEN: &str = "widen";
-/// A command that is overdue may go on for as long again.
-pub const EXTEND: &str = "extend";
-/// It may take as long as it takes.
-pub const UNLIMITED: &str = "unlimited";
-/// It is ended.
-pub const END: &str = "end";
-/// Run the commands, and ask about those that are not known to be safe.
-pub const RUN: &str = "run";
-/// Run the commands, and ask about each.
-pub const EACH: &str = "each";
-/// Once more.
-pub const RETRY: &str = "retry";
-/// Apply what was whole in a reply that was cut off, each change with a question of its own.
-pub const APPLY: &str = "apply";
-/// The answer is in words.
-pub const OTHER: &str = "other";
+pub use crate::record::names::choice::{
+    AGAIN, ALLOW, ALWAYS, APPLY, CONTINUE, DISTRUST, EACH, END, EXTEND, NEVER, OTHER, OUTSIDE, REJECT, RETRY, RUN,
+    SKIP, STOP, TELL, TRUST, UNLIMITED, WAIT, WIDEN,
+};
 
-/// The verdict on a proposal that may be carried out.
-pub(crate) const APPROVED: &str = "approved";
+pub(crate) use crate::record::names::verdict::APPROVED;
 
 /// What a person sees when they choose to wait.
 pub const WAITING: &str = "[Tool execution interrupted - waiting for user feedback]";

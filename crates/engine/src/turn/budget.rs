@@ -9,8 +9,7 @@ use super::prompt;
 use crate::record::{CheckpointSubject, Session};
 use crate::step::Transition;
 
-/// The answer that lets the session cost more.
-pub const RAISE: &str = "raise";
+pub use crate::record::names::choice::RAISE;
 /// The answer that ends the request.
 pub const STOP: &str = "stop";
 

@@ -16,8 +16,7 @@ use crate::record::{Compressing, Session};
 use crate::step::Transition;
 use crate::tokens::estimate;
 
-/// Opens a summary.
-pub const SUMMARY: &str = "[CONVERSATION SUMMARY]";
+pub use crate::record::names::SUMMARY;
 
 const SUMMARY_SYSTEM_PROMPT: &str = "You sum up a part of a conversation between a user and an assistant that works with \
 files and commands, so that the work can go on from your summary alone. Say what the user wants, what was decided, what was \

@@ -85,7 +85,7 @@ pub(crate) fn routed(step: &mut Transition<'_>, decided: RouteFact) {
         let label = format!("Routing intent to {categories} tools...");
         step.emit(Some(&request), StageFact { stage: Stage::Routing, label });
     }
-    if decision == RouteDecision::Image && !step.session.active().is_some_and(pictures::applies) {
+    if decision == RouteDecision::Image && !step.session.active().is_some_and(RunningRequest::makes_pictures) {
         let text = "This asks for a picture, and no model that makes pictures is set (models.image, for example \
                     \"xai/grok-2-image\"): the model answers in words. For a drawing as a file, ask for an SVG by name, \
                     as in \"Draw the logo as logo.svg\"."
@@ -113,7 +113,7 @@ pub(crate) fn load_or_next(step: &mut Transition<'_>) {
     } else {
         intake::References::default()
     };
-    if pictures::applies(active) {
+    if active.makes_pictures() {
         pictures::add_readme(&active.request.text, &mut named);
     }
     let trusted = permit::is_trusted(step.session, active);
@@ -215,7 +215,7 @@ pub(crate) fn next(step: &mut Transition<'_>) {
     if active.pausing && flow::may_rest(step) {
         return answers::rest(step);
     }
-    if step.session.active().is_some_and(pictures::applies) {
+    if step.session.active().is_some_and(RunningRequest::makes_pictures) {
         return pictures::go_on(step);
     }
     if flow::comes_first(step) {
@@ -310,7 +310,7 @@ fn decide(step: &mut Transition<'_>, request: &RequestId, words: &str, stop: Opt
         return;
     }
     let Some(active) = step.session.active() else { return };
-    if structured::applies(active) && !wants_tools {
+    if active.answers_in_form() && !wants_tools {
         return structured::replied(step, request, words, stop);
     }
     if wants_tools && route::offer(active.path()) == tools::ToolOffer::Nothing {

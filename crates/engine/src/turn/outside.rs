@@ -175,12 +175,7 @@ fn is_fit(active: &RunningRequest, item: &BatchItem) -> bool {
 }
 
 fn is_left(active: &RunningRequest, item: &BatchItem) -> bool {
-    active.left_inside.iter().any(|left| Some(left.as_str()) == command_of(item))
-}
-
-/// The command of a call.
-pub(crate) fn command_of(item: &BatchItem) -> Option<&str> {
-    item.call.input.get("command").and_then(|command| command.as_str())
+    active.left_inside.iter().any(|left| Some(left.as_str()) == item.command())
 }
 
 #[cfg(test)]

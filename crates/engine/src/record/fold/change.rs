@@ -6,9 +6,10 @@ use serde_json::Value;
 use trimtab_vocab::event::{Change, ChangeFact, CommandsFact, Inherited, ProposalFact, ToolFact};
 use trimtab_vocab::{CallId, ChangeSetId, FileWrite, MergedWrite, Message, RequestId, SeriesState};
 
-use crate::assistant;
+use crate::record::names::verdict;
+use crate::record::series;
 use crate::record::{Batch, BatchItem, ChangeSet, HistoryMove, Phase, Progress, Selection, Session, ToolOutcome};
-use crate::turn::{answers, series};
+use crate::turn::series as turn_series;
 
 impl Session {
     pub(super) fn fold_tool(&mut self, fact: &ToolFact) {
@@ -62,7 +63,7 @@ impl Session {
                     item.chosen = Some(Selection { parts: parts.clone(), left: left.clone(), left_out: None });
                 }
             }
-            ProposalFact::Resolved { proposal, verdict } if verdict == answers::APPROVED => {
+            ProposalFact::Resolved { proposal, verdict } if verdict == verdict::APPROVED => {
                 let Some(active) = &self.active else { return };
                 let of = |call: &CallId| trimtab_vocab::ProposalId::for_call(&active.request.id, call) == *proposal;
                 let item = active.batch.iter().flat_map(|batch| &batch.items).find(|item| of(&item.call_id));
@@ -72,7 +73,7 @@ impl Session {
                 }
             }
             ProposalFact::Resolved { proposal, verdict } => {
-                self.close_task_proposal(proposal, verdict == assistant::APPLIED);
+                self.close_task_proposal(proposal, verdict == verdict::APPLIED);
             }
             ProposalFact::Opened { .. } => {}
         }
@@ -189,11 +190,11 @@ impl Session {
             return;
         }
         let note = match (series.state, active.batch.as_ref().is_some_and(|batch| batch.of_series)) {
-            (SeriesState::Left, _) => series::note_of_rest(series),
+            (SeriesState::Left, _) => turn_series::note_of_rest(series),
             (SeriesState::Judging | SeriesState::Done, true) => {
                 let batch = active.take_batch();
                 let item = batch.as_ref().and_then(|batch| batch.items.first());
-                item.and_then(|item| Some(series::report(series, item, item.done()?)))
+                item.and_then(|item| Some(turn_series::report(series, item, item.done()?)))
             }
             _ => None,
         };

@@ -3,9 +3,10 @@
 use trimtab_vocab::event::{CheckpointFact, CheckpointKind, RuleFact};
 use trimtab_vocab::{CallId, RequestId, SeriesState};
 
-use crate::flow::plan;
+use crate::record::names::choice;
+use crate::record::series;
 use crate::record::{Batch, Checkpoint, CheckpointSubject, Phase, Progress, Session, UserDecision};
-use crate::turn::{answers, budget, outside, series, structured};
+use crate::turn::{series as turn_series, structured};
 
 impl Session {
     pub(super) fn fold_checkpoint(&mut self, request: Option<&RequestId>, fact: &CheckpointFact) {
@@ -44,7 +45,7 @@ impl Session {
             }
             CheckpointFact::Resolved { checkpoint, choice, text, by, .. } => {
                 let Some(answered) = self.checkpoints.remove(checkpoint) else { return };
-                if answered.about == CheckpointSubject::Plan && choice == plan::APPROVE {
+                if answered.about == CheckpointSubject::Plan && choice == choice::APPROVE {
                     self.fold_approval(&answered.request, by);
                 }
                 self.fold_answer(&answered, choice, text.as_deref(), by == CheckpointFact::PERSON);
@@ -53,12 +54,12 @@ impl Session {
     }
 
     pub(super) fn fold_answer(&mut self, answered: &Checkpoint, choice: &str, text: Option<&str>, by_person: bool) {
-        if answered.about == CheckpointSubject::Budget && choice == budget::RAISE {
+        if answered.about == CheckpointSubject::Budget && choice == choice::RAISE {
             self.budget = text.and_then(|text| text.parse().ok()).or(self.budget);
         }
         // Whoever edits a command has not allowed the one that was asked about.
         let edits = answered.fingerprint.is_some() && text.is_some();
-        if let (answers::ALLOW, Some(rule), false) = (choice, &answered.rule, edits) {
+        if let (choice::ALLOW, Some(rule), false) = (choice, &answered.rule, edits) {
             *self.allowed.entry(rule.to_string()).or_default() += 1;
         }
         let call = CallId::nth(self.calls);
@@ -75,10 +76,10 @@ impl Session {
             | CheckpointSubject::StepFailed { .. }
             | CheckpointSubject::Satisfaction => {}
             CheckpointSubject::Recovery => {
-                active.steers.extend((choice == answers::RETRY).then(|| structured::AGAIN.to_owned()));
+                active.steers.extend((choice == choice::RETRY).then(|| structured::AGAIN.to_owned()));
                 active.hear(text);
-                if choice == answers::APPLY {
-                    let wishes = structured::changes(&active.recovered);
+                if choice == choice::APPLY {
+                    let wishes = series::changes(&active.recovered);
                     active.batch = Batch::new(&call, wishes.into_iter()).map(Batch::in_words).map(Batch::recovered);
                 }
             }
@@ -88,32 +89,32 @@ impl Session {
                 if let (Some(numbers), Some(series)) = (numbers, &mut active.series) {
                     let (kept, left) = std::mem::take(series).only(&numbers);
                     *series = kept;
-                    active.steers.extend(series::left_out(&left));
+                    active.steers.extend(turn_series::left_out(&left));
                 }
                 if let Some(series) = &mut active.series {
-                    series.agreed |= choice == answers::RUN;
-                    series.each |= choice == answers::EACH;
+                    series.agreed |= choice == choice::RUN;
+                    series.each |= choice == choice::EACH;
                     series.state = match choice {
-                        answers::TELL => SeriesState::Judging,
-                        answers::SKIP => series.state,
+                        choice::TELL => SeriesState::Judging,
+                        choice::SKIP => series.state,
                         _ => SeriesState::Running,
                     };
                 }
             }
-            CheckpointSubject::Trust => active.trust = Some(choice == answers::TRUST),
-            CheckpointSubject::TrustBroad if choice == answers::TRUST => active.warned = true,
+            CheckpointSubject::Trust => active.trust = Some(choice == choice::TRUST),
+            CheckpointSubject::TrustBroad if choice == choice::TRUST => active.warned = true,
             CheckpointSubject::TrustBroad => active.trust = Some(false),
-            CheckpointSubject::Instructions if choice == answers::SKIP => {
+            CheckpointSubject::Instructions if choice == choice::SKIP => {
                 active.declined = answered.rule.as_ref().map(|rule| rule.pattern.clone());
             }
             CheckpointSubject::Instructions => {}
             CheckpointSubject::Outside { call } => {
                 let Some(item) = active.batch.as_mut().and_then(|batch| batch.item_mut(call)) else { return };
                 item.progress = Progress::Started;
-                item.outside = choice == answers::OUTSIDE;
-                item.widened = choice == answers::WIDEN;
+                item.outside = choice == choice::OUTSIDE;
+                item.widened = choice == choice::WIDEN;
                 if !item.outside && !item.widened {
-                    active.left_inside.extend(outside::command_of(item).map(str::to_owned));
+                    active.left_inside.extend(item.command().map(str::to_owned));
                 }
                 item.given = Some(UserDecision {
                     choice: choice.to_owned(),
@@ -128,7 +129,7 @@ impl Session {
             | CheckpointSubject::Outcome { call } => {
                 if let Some(item) = active.batch.as_mut().and_then(|batch| batch.item_mut(call)) {
                     item.progress = Progress::Started;
-                    let edited = text.filter(|_| choice == answers::ALLOW && answered.fingerprint.is_some());
+                    let edited = text.filter(|_| choice == choice::ALLOW && answered.fingerprint.is_some());
                     // What a person wrote in its place is judged anew, as if nothing had been answered yet.
                     if edited.is_some_and(|edited| item.edit(edited)) {
                         return;
@@ -144,7 +145,7 @@ impl Session {
             }
             CheckpointSubject::Overtime { call } => {
                 if let Some(item) = active.batch.as_mut().and_then(|batch| batch.item_mut(call)) {
-                    item.stopping |= choice == answers::END;
+                    item.stopping |= choice == choice::END;
                 }
             }
             CheckpointSubject::Handoff => active.hear(text),
@@ -163,7 +164,7 @@ impl Session {
                     }
                     CheckpointSubject::Repeat => {
                         active.repeat = None;
-                        active.diverted = choice == answers::TELL;
+                        active.diverted = choice == choice::TELL;
                     }
                     CheckpointSubject::Pause => active.pausing = false,
                     _ => {}

@@ -12,9 +12,7 @@ use std::sync::Arc;
 use trimtab_vocab::event::{AnswerFact, BugFact, CommandFact, ProposalFact, RequirementsFact, SessionFact, StepsFact};
 use trimtab_vocab::{CallId, Fact, MemoryFact, Message, RequestId, SeriesState, SessionId};
 
-use super::{Batch, BatchItem, Progress, RunningRequest, Session, weight_of};
-use crate::flow::plan;
-use crate::turn::{ending, series, structured};
+use super::{Batch, BatchItem, Progress, RunningRequest, Session, names, series, weight_of};
 
 impl Session {
     /// Folds a whole log.
@@ -72,30 +70,30 @@ impl Session {
             Fact::Answer(AnswerFact { answer }) => {
                 let call = CallId::nth(self.calls);
                 let Some(active) = &mut self.active else { return };
-                if active.assist.is_some() || crate::pictures::applies(active) {
+                if active.assist.is_some() || active.makes_pictures() {
                     return self.push(Message::assistant(answer.summary.clone()));
                 }
                 if answer.truncated || answer.blocked {
-                    if structured::applies(active) {
+                    if active.answers_in_form() {
                         active.recovered.clone_from(&answer.file_changes);
                     }
                     return;
                 }
-                if structured::applies(active) {
-                    active.batch = Batch::new(&call, structured::wishes(answer)).map(Batch::in_words);
+                if active.answers_in_form() {
+                    active.batch = Batch::new(&call, series::wishes(answer)).map(Batch::in_words);
                 }
                 // One that is under way goes on; one that never began has had its time.
                 let is_fresh = |series: &trimtab_vocab::Series| series.state == SeriesState::Offered;
-                if active.series.as_ref().is_none_or(is_fresh) && series::applies(active) {
+                if active.series.as_ref().is_none_or(is_fresh) && active.proposes_commands() {
                     active.series = series::series_in(answer);
                 }
             }
-            Fact::Bug(BugFact { kind, .. }) if kind == plan::UNREADABLE => {
+            Fact::Bug(BugFact { kind, .. }) if kind == names::bug::UNREADABLE => {
                 if let Some(active) = &mut self.active {
                     active.flow.complaints += 1;
                 }
             }
-            Fact::Bug(BugFact { kind, .. }) if kind == ending::HOLLOW => {
+            Fact::Bug(BugFact { kind, .. }) if kind == names::bug::HOLLOW => {
                 if let Some(active) = &mut self.active {
                     active.hollow += 1;
                 }

@@ -4,9 +4,10 @@ use trimtab_vocab::event::{ModelFact, ReflectionFact, ReplyFact, ToolStatus};
 use trimtab_vocab::{CallId, Message, Part, ProblemKind, Role, StopReason, TimerId};
 
 use super::results::{INTERRUPTED, in_words, is_interrupt, results};
+use crate::record::excerpt::finding;
+use crate::record::names::purpose;
 use crate::record::{Batch, BatchItem, Phase, Repairing, RepeatedCall, RunningRequest, Session};
-use crate::route;
-use crate::turn::{reflection, structured};
+use crate::turn::reflection;
 
 /// Entries of the ledger that are kept.
 const LEDGER: usize = 24;
@@ -16,7 +17,7 @@ const FINDINGS: usize = 100;
 impl Session {
     pub(super) fn fold_model(&mut self, fact: &ModelFact) {
         match fact {
-            ModelFact::Called { call, purpose, .. } => {
+            ModelFact::Called { call, purpose: called_for, .. } => {
                 self.calls += 1;
                 let said = self.conversation.last().filter(|last| last.role == Role::Assistant);
                 let words = said.map(|said| said.text()).unwrap_or_default();
@@ -26,16 +27,16 @@ impl Session {
                     active.loaded = true;
                     return;
                 }
-                active.routing = purpose.as_deref() == Some(route::PURPOSE);
+                active.routing = called_for.as_deref() == Some(purpose::ROUTE);
                 if active.routing {
                     return;
                 }
                 active.loaded = true;
-                active.prompting = purpose.as_deref() == Some(crate::pictures::PURPOSE);
+                active.prompting = called_for.as_deref() == Some(purpose::PICTURES);
                 if active.prompting {
                     return;
                 }
-                if purpose.as_deref() == Some(structured::REPAIR) {
+                if called_for.as_deref() == Some(purpose::REPAIR) {
                     let stop = active.stop.clone();
                     active.repairing.get_or_insert(Repairing { words, stop });
                 } else if active.compressing.is_none() {
@@ -175,7 +176,7 @@ impl RunningRequest {
         let batch = self.batch.take()?;
         for done in batch.items.iter().filter_map(BatchItem::done) {
             if matches!(done.status, ToolStatus::Ok | ToolStatus::Partial) && self.findings.len() < FINDINGS {
-                self.findings.push(reflection::finding(&done.content));
+                self.findings.push(finding(&done.content));
             }
         }
         let (signature, outcome) = (batch.signature(), batch.outcome());

@@ -4,9 +4,11 @@ use trimtab_vocab::event::{RequestFact, Status};
 use trimtab_vocab::{INTERRUPT_USER, Message, Request, RequestId, RunSettings, WhileRunning};
 
 use super::results::{INTERRUPTED, PASSED_OVER, results};
-use crate::flow::{execute, pace};
+use crate::flow::execute;
+use crate::record::model_for;
+use crate::record::names::AUTO_CONTINUE;
 use crate::record::{Phase, RunningRequest, Session};
-use crate::turn::{ending, prompt};
+use crate::turn::ending;
 
 impl Session {
     pub(super) fn fold_request(&mut self, id: Option<&RequestId>, fact: &RequestFact) {
@@ -49,7 +51,7 @@ impl Session {
                 }
             }
             RequestFact::Steered { text, by } => {
-                let done = (by == pace::BY).then(|| crate::record::completed(&self.todos));
+                let done = (by == AUTO_CONTINUE).then(|| crate::record::completed(&self.todos));
                 if let Some(active) = self.unfinished_mut(id) {
                     match by.as_str() {
                         "user" => active.hear(Some(text)),
@@ -85,7 +87,7 @@ impl Session {
                     // Whoever says so now has the folder as it is now in mind.
                     settings.instructions_bound &= *trusted != Some(true);
                     if *tools == Some(false) {
-                        let model = prompt::model(&active.request).0.to_owned();
+                        let model = model_for(&active.request).0.to_owned();
                         without_tools(&mut active.request, &model);
                         self.toolless.insert(model);
                     }

@@ -39,7 +39,7 @@ pub(in crate::turn) fn run_call(step: &mut Transition<'_>, call: &CallId) {
         return finished(step, call, ToolStatus::Blocked, reason);
     }
     let offered = match route::offer(active.path()) {
-        ToolOffer::Everything if crate::turn::structured::applies(active) => {
+        ToolOffer::Everything if active.answers_in_form() => {
             tools::read(&item.call.name, &item.call.input, item.call.broken.as_deref())
         }
         ToolOffer::Nothing => Err("There are no tools in this turn. Answer in words.".to_owned()),

@@ -7,42 +7,18 @@ use serde_json::{Map, Value, json};
 use trimtab_vocab::event::{
     AnswerFact, BannerFact, CheckpointKind, CommandsFact, Level, RequestFact, Stage, StageFact, Status, ToolStatus,
 };
-use trimtab_vocab::{
-    Answer, Applying, Approve, CallId, RequestId, Series, SeriesResult, SeriesState, StopReason, ToolCall,
-};
+use trimtab_vocab::{Answer, Applying, Approve, CallId, RequestId, Series, SeriesResult, SeriesState, StopReason};
 
 use super::answers::{self, CheckpointDraft};
-use super::tools::{ToolAction, ToolOffer};
-use super::{batch, finish, next, reflection, structured};
+use super::tools::ToolAction;
+use super::{batch, finish, next, reflection};
 use crate::permit::{self, Ruling};
 use crate::proposal::command::visible;
 use crate::proposal::recover::{ReplyStop, recover};
+use crate::record::series::{LONGEST, MOST, is_too_much, numbers};
 use crate::record::{BatchItem, CheckpointSubject, RunningRequest, ToolOutcome};
-use crate::route;
 use crate::step::Transition;
 use verdict::{SeriesContext, SeriesVerdict};
-
-/// Commands of one answer that are run at most, and the bytes of them all. Every event about a series holds all of
-/// it, and nobody reads through more before they agree.
-const MOST: usize = 100;
-const LONGEST: usize = 64 * 1024;
-
-/// Whether commands of this request's answers may be proposed at all: not where nothing is run, nor in an
-/// assessment of how far it came.
-pub(crate) fn applies(active: &RunningRequest) -> bool {
-    route::offer(active.path()) == ToolOffer::Everything && !active.assessing
-}
-
-/// The commands of an answer as a series, if there are any.
-pub(crate) fn series_in(answer: &Answer) -> Option<Series> {
-    let commands: Vec<String> = answer.commands.iter().map(|proposal| proposal.command.trim().to_owned()).collect();
-    let commands: Vec<String> = commands.into_iter().filter(|command| !command.is_empty()).collect();
-    (!commands.is_empty() && !is_too_much(&commands)).then(|| Series::new(commands))
-}
-
-fn is_too_much(commands: &[String]) -> bool {
-    commands.len() > MOST || commands.iter().map(String::len).sum::<usize>() > LONGEST
-}
 
 /// Says so where an answer has more commands than are run.
 pub(super) fn warn(step: &mut Transition<'_>, request: &RequestId, answer: &Answer) {
@@ -56,11 +32,6 @@ pub(super) fn warn(step: &mut Transition<'_>, request: &RequestId, answer: &Answ
         );
         step.emit(Some(request), BannerFact { level: Level::Warning, text });
     }
-}
-
-/// The tool call that runs the current command.
-pub(crate) fn wish(command: &str) -> ToolCall {
-    ToolCall { id: "command".into(), name: "run_command".into(), input: json!({"command": command}), broken: None }
 }
 
 fn series(step: &Transition<'_>) -> Option<(RequestId, Series)> {
@@ -109,14 +80,6 @@ pub(super) fn begin(step: &mut Transition<'_>) {
             leave(step, &request);
         }
     }
-}
-
-/// The commands that a person wants of those that are offered, by their numbers from 1: `2`, `1,3`, `[1,3]`. None: all of
-/// them, and the words are for the model.
-pub(crate) fn numbers(choice: &str, text: Option<&str>) -> Option<Vec<usize>> {
-    let text = text.filter(|_| matches!(choice, answers::RUN | answers::EACH))?.trim();
-    let list = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or(text);
-    list.split(',').map(|number| number.trim().parse().ok()).collect()
 }
 
 /// Why such a choice will not do.
@@ -286,7 +249,8 @@ pub(super) fn replied(step: &mut Transition<'_>, request: &RequestId, words: &st
     let Some(active) = step.session.active() else { return false };
     let last = series.results.last().map(|result| result.command.clone()).unwrap_or_default();
     let standing = SeriesContext { last: &last, remaining: &series.remaining };
-    let form = structured::applies(active)
+    let form = active
+        .answers_in_form()
         .then(|| recover(words.as_bytes(), stop.map_or(ReplyStop::Unknown, ReplyStop::from)))
         .filter(|read| read.found);
     let cut = stop == Some(&StopReason::MaxTokens) || form.as_ref().is_some_and(|read| read.truncated || read.blocked);

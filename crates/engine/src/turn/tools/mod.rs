@@ -95,16 +95,7 @@ impl ToolAction {
     }
 }
 
-/// Which tools are offered.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ToolOffer {
-    /// None: the turn is a conversation.
-    Nothing,
-    /// Those that change nothing.
-    Looking,
-    /// All.
-    Everything,
-}
+pub(crate) use crate::record::ToolOffer;
 
 /// A tool: its words, and the reading of its arguments.
 struct ToolDefinition {
