@@ -75,13 +75,17 @@ pub fn give_up(session: &mut Session, input: Option<Input>, problem: Problem) ->
 pub fn fork(session: &mut Session, from: &SessionId, at: u64) -> Vec<(Option<RequestId>, Fact)> {
     let mut step = Transition { session, outputs: Vec::new() };
     turn::control::leave_all(&mut step);
-    step.emit(None, SessionFact::Forked { from: from.clone(), at });
+    step.emit(None, SessionFact::Forked { from: from.clone(), at, message: Some(FORKED.to_owned()) });
     let fact = |output| match output {
         Output::Event { request, fact } => Some((request, fact)),
         _ => None,
     };
     step.outputs.into_iter().filter_map(fact).collect()
 }
+
+/// What the model is told of a fork.
+const FORKED: &str = "[The user forked this conversation here: it goes on without what came after this point. Files of \
+the folder may have been changed since by the session that it was forked from; read them before you rely on them.]";
 
 /// Lets a test say facts and go on from them, where the room that says them is not what is tested.
 #[cfg(test)]

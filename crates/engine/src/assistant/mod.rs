@@ -5,7 +5,7 @@
 //! reply, an answer from another program, or a kill.
 
 mod candidates;
-pub(crate) mod clarify;
+mod clarify;
 mod clean;
 mod gate;
 mod path;
@@ -30,6 +30,7 @@ use crate::turn::{self, budget};
 use crate::{Effect, tasks};
 use prompt::{Focus, PromptContext};
 
+pub(crate) use clarify::{ClarifyAnswer, read as read_answer};
 pub use path::TASKS;
 pub use snapshot::{TaskSelection, view};
 

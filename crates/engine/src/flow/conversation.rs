@@ -64,8 +64,12 @@ pub(crate) fn decide(session: &Session, active: &RunningRequest) -> Option<TalkO
         return None;
     }
     let heard = intent::to_implement(&request.text, &copilot.triggers).filter(|_| talked);
-    let intent =
-        |phrase: &str, accepted: bool| IntentFact { intent: "implement".into(), phrase: phrase.into(), accepted };
+    let intent = |phrase: &str, accepted: bool| IntentFact {
+        intent: "implement".into(),
+        phrase: phrase.into(),
+        accepted,
+        message: accepted.then(|| COMPILE.to_owned()),
+    };
     Some(match heard {
         _ if wanted => {
             TalkOrWork::Path(Box::new(work(active, "the person wants it carried out now")), Some(intent("", true)))

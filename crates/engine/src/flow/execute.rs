@@ -38,11 +38,11 @@ pub(crate) fn told(flow: &Flow, id: &str) -> Option<String> {
     text.push_str("The user's plan:\n");
     for (step, number) in in_order(flow).zip(1..) {
         let mark = match flow.statuses.get(&step.id) {
+            _ if step.id == id => "this step",
             Some(StepStatus::Done) => "done",
             Some(StepStatus::Skipped) => "left out by the user",
             Some(StepStatus::Failed) => "failed",
-            Some(StepStatus::Running) => "this step",
-            None => "later",
+            Some(StepStatus::Running) | None => "later",
         };
         text.push_str(&format!("{number}. {} ({mark})\n", step.title));
     }
@@ -98,11 +98,12 @@ pub(super) fn advance(step: &mut Transition<'_>) -> Option<bool> {
     }
     let (of_plan, number, of) = place(flow, &id)?;
     let title = of_plan.title.clone();
+    let message = told(flow, &id);
     let request = active.request.id.clone();
     let label = format!("Step {number} of {of}: {title}");
     step.emit(Some(&request), StageFact { stage: Stage::Running, label });
     let status = StepStatus::Running;
-    step.emit(Some(&request), PlanFact::Step { step: id, number, of, title, status, note: String::new() });
+    step.emit(Some(&request), PlanFact::Step { step: id, number, of, title, status, note: String::new(), message });
     None
 }
 
@@ -137,7 +138,8 @@ fn end(step: &mut Transition<'_>, request: &RequestId, id: &str, status: StepSta
     let Some(active) = step.session.unfinished(request) else { return };
     let Some((of_plan, number, of)) = place(&active.flow, id) else { return };
     let title = of_plan.title.clone();
-    step.emit(Some(request), PlanFact::Step { step: id.to_owned(), number, of, title, status, note });
+    let step_id = id.to_owned();
+    step.emit(Some(request), PlanFact::Step { step: step_id, number, of, title, status, note, message: None });
     tell_progress(step, request);
 }
 

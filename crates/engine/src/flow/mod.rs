@@ -58,8 +58,7 @@ pub(crate) fn ask(step: &mut Transition<'_>, asking: FlowQuestion) -> FlowWait {
     };
     let Some(id) = answers::open(step, question) else { return FlowWait::Waits };
     let Some(checkpoint) = step.session.checkpoint(&id).cloned() else { return FlowWait::Waits };
-    let resolved = answers::resolved(id, &choice, by);
-    step.emit(Some(&request), resolved);
+    answers::resolve(step, &request, id, &choice, by);
     match follow_up(step, &checkpoint, &choice, None) {
         Some((status, reason)) => {
             turn::finish_for(step, &request, status, None, reason);

@@ -42,6 +42,11 @@ pub(super) fn ask(step: &mut Transition<'_>) -> bool {
     super::ask(step, asking) == FlowWait::Waits
 }
 
+/// The task with what a person says about the result; it takes the task's place.
+pub(crate) fn feedback(task: &str, words: &str) -> String {
+    format!("{task}\n\nUser Feedback: {words}")
+}
+
 /// What the model is told at a fresh start: what is there of the attempt before.
 pub(crate) fn afresh(changed: &BTreeSet<&str>) -> Option<String> {
     let files: Vec<&str> = changed.iter().copied().take(50).collect();

@@ -241,6 +241,7 @@ fn inherited(session: &Session) -> Vec<Inherited> {
             files: set.writes.iter().map(ChangedFile::from).collect(),
             position,
             by: None,
+            message: None,
         },
         writes: set.writes,
         expired: set.expired,

@@ -6,8 +6,7 @@ use trimtab_vocab::{
     Time, Where,
 };
 
-use super::{Checkpoint, Phase, RunningRequest, Session};
-use crate::assistant::clarify;
+use super::{Checkpoint, GivenAnswer, Phase, RunningRequest, Session, legacy};
 
 /// How far a request about the tasks is.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -257,19 +256,22 @@ impl Session {
     }
 
     /// A question was answered within the request that asked it.
-    pub(super) fn fold_task_answer(&mut self, answered: &Checkpoint, choice: &str, text: Option<&str>) -> bool {
+    pub(super) fn fold_task_answer(&mut self, answered: &Checkpoint, given: GivenAnswer<'_>) -> bool {
         let super::CheckpointSubject::Clarify { questions } = &answered.about else { return false };
         let Some(active) = self.unfinished_mut(&answered.request) else { return false };
         let request_text = active.request.text.clone();
         let Some(assist) = &mut active.assist else { return false };
         let question = questions.first().cloned().unwrap_or_default();
-        let said = clarify::read(&question, choice, text);
+        let (words, selection) = match given.message {
+            Some(words) => (words.to_owned(), given.selection.cloned()),
+            None => legacy::task_answer(&question, given.choice, given.text),
+        };
         assist.instruction.get_or_insert(request_text);
-        assist.clarify = Some(Prior { question: question.text, selection: said.selection });
+        assist.clarify = Some(Prior { question: question.text, selection });
         assist.view = None;
         assist.stand = AssistState::Routing;
-        active.request.text.clone_from(&said.words);
-        self.push(Message::user(said.words));
+        active.request.text.clone_from(&words);
+        self.push(Message::user(words));
         true
     }
 }

@@ -6,6 +6,7 @@ mod checkpoint_subject;
 pub(crate) mod excerpt;
 mod flow;
 mod fold;
+mod legacy;
 mod lineage;
 mod memory;
 pub mod names;
@@ -16,7 +17,7 @@ pub(crate) mod series;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
-use trimtab_vocab::event::{CheckpointKind, RouteDecision, Undo};
+use trimtab_vocab::event::{CheckpointKind, ReflectionEntry, RouteDecision, Undo};
 use trimtab_vocab::{
     CallId, ChangeSetId, CheckpointId, FileChange, FileWrite, GeneratedImage, ImageId, Lists, MergedWrite, Message,
     OnConflict, Part, RefKey, Remembered, Request, RequestId, Role, Rule, RunSettings, Series, SessionId, StopReason,
@@ -35,6 +36,7 @@ pub(crate) use offer::{ToolOffer, model_for, offer};
 pub use pictures::SessionPicture;
 
 use crate::tokens::estimate;
+use fold::{GivenAnswer, carried};
 
 /// A picture in a prompt, in tokens: about what the dearest one takes.
 const PICTURE: u64 = 1_600;
@@ -203,7 +205,7 @@ pub struct RunningRequest {
     /// Commands that failed in the sandbox and that a person did not want to run outside.
     pub left_inside: Vec<String>,
     /// What its steps have come to, the last ones.
-    pub ledger: VecDeque<String>,
+    pub ledger: VecDeque<ReflectionEntry>,
     /// Why its last reply ended.
     pub stop: Option<StopReason>,
     /// Replies in a row that were cut off at the output limit.

@@ -9,7 +9,7 @@ use trimtab_vocab::{
     ApprovalClass, Approve, CallId, ChangePart, CheckpointId, Lists, ProposalId, RequestId, Rule, RuleVerdict,
 };
 
-use super::{batch, budget, choosing, finish, finish_for, instructions, overtime, series};
+use super::{answer_message, batch, budget, choosing, finish, finish_for, instructions, overtime, series};
 use crate::permit;
 use crate::proposal::command::visible;
 use crate::record::{Checkpoint, CheckpointSubject, Phase, RunningRequest};
@@ -78,9 +78,31 @@ impl Answerer {
     }
 }
 
-/// An answer that is not a person's: `by` says what gave it.
-pub(crate) fn resolved(checkpoint: CheckpointId, choice: &str, by: &str) -> CheckpointFact {
-    CheckpointFact::Resolved { checkpoint, choice: choice.into(), text: None, by: by.into(), surface: None }
+/// Records an answer that is not a person's: `by` says what gave it.
+pub(crate) fn resolve(
+    step: &mut Transition<'_>,
+    request: &RequestId,
+    checkpoint: CheckpointId,
+    choice: &str,
+    by: &str,
+) {
+    record(step, request, checkpoint, choice, None, Answerer { by: by.into(), surface: None });
+}
+
+/// Records an answer, with what the model is sent because of it.
+fn record(
+    step: &mut Transition<'_>,
+    request: &RequestId,
+    checkpoint: CheckpointId,
+    choice: &str,
+    text: Option<String>,
+    Answerer { by, surface }: Answerer,
+) {
+    let open = step.session.checkpoint(&checkpoint);
+    let (message, selection) =
+        open.map(|open| answer_message::compose(step.session, open, choice, text.as_deref())).unwrap_or_default();
+    let choice = choice.to_owned();
+    step.emit(Some(request), CheckpointFact::Resolved { checkpoint, choice, text, by, surface, message, selection });
 }
 
 /// A question.
@@ -158,7 +180,7 @@ pub(super) fn ask_for_trust(step: &mut Transition<'_>) {
     };
     if refuses {
         if let Some(checkpoint) = open(step, question) {
-            step.emit(Some(&request), resolved(checkpoint, DISTRUST, "approve deny"));
+            resolve(step, &request, checkpoint, DISTRUST, "approve deny");
             go_on(step);
         }
         return;
@@ -305,10 +327,7 @@ pub(crate) fn answered(
     let accepts = checkpoint.about == CheckpointSubject::Recovery && choice == CONTINUE && !planned;
     let leaves = checkpoint.about == CheckpointSubject::Series && choice == SKIP;
     let suggests = choice == ALLOW && checkpoint.choices.iter().any(|known| known == ALWAYS);
-    let (checkpoint_id, Answerer { by, surface }) = (id.clone(), by);
-    let resolved =
-        CheckpointFact::Resolved { checkpoint: checkpoint_id, choice: choice.clone(), text: text.clone(), by, surface };
-    step.emit(Some(&request), resolved);
+    record(step, &request, id.clone(), &choice, text.clone(), by);
     let ends = flow::follow_up(step, &checkpoint, &choice, text.as_deref());
     // Whoever has said more wants more than what is there.
     let goes_on = step.session.unfinished(&request).is_some_and(|active| !active.untold.is_empty());
@@ -486,7 +505,7 @@ fn apply_rules(step: &mut Transition<'_>) {
         let Some(checkpoint) = step.session.checkpoint(&id) else { continue };
         let (request, call) = (checkpoint.request.clone(), checkpoint.about.call().cloned());
         // `allow` and a refusal need no new rule: one is there.
-        step.emit(Some(&request), resolved(id, choice, "rule"));
+        resolve(step, &request, id, choice, "rule");
         after_answer(step, &request, call.as_ref());
     }
 }
@@ -501,7 +520,7 @@ pub(crate) fn supersede(step: &mut Transition<'_>) {
         .collect();
     for (checkpoint, request) in stale {
         let parked = step.session.is_parked(&request);
-        step.emit(Some(&request), resolved(checkpoint, STOP, "new request"));
+        resolve(step, &request, checkpoint, STOP, "new request");
         if parked {
             step.emit(Some(&request), RequestFact::Reopened {});
         }

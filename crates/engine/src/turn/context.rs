@@ -31,9 +31,9 @@ const LARGEST_PART: u64 = 24_000;
 /// Tokens of a summary.
 const SUMMARY_TOKENS: u32 = 1_500;
 
-/// A file that a request names, as the model sees it.
-pub(crate) fn loaded(file: &LoadedFile) -> String {
-    format!("[Loaded {}]\n{}", file.path, file.text)
+/// The line above the text of a file that a request names.
+pub(super) fn heading(path: &str) -> String {
+    format!("[Loaded {path}]")
 }
 
 /// Files that a request names, as much of them as a quarter of the window holds: the work needs room, too.

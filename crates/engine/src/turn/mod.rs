@@ -1,5 +1,6 @@
 //! A turn: the prompt goes out, the reply comes in, and what it means is decided here.
 
+mod answer_message;
 pub mod answers;
 pub(crate) mod batch;
 pub mod budget;
@@ -168,7 +169,8 @@ pub(crate) fn loaded(step: &mut Transition<'_>, request: &RequestId, loaded: Loa
     let count = files.len();
     let unread = [unread(step, &missing, absent), uninstructed(step, &missing)].concat();
     if count > 0 || !missing.is_empty() || instructions.is_some() {
-        step.emit(Some(request), ContextFact::Loaded { files, missing, instructions });
+        let headings = files.iter().map(|file| context::heading(&file.path)).collect();
+        step.emit(Some(request), ContextFact::Loaded { files, missing, instructions, headings });
     }
     if !unread.is_empty() {
         step.emit(Some(request), BannerFact { level: Level::Warning, text: unread.join("\n") });
@@ -227,7 +229,8 @@ pub(crate) fn next(step: &mut Transition<'_>) {
     }
     let Some(active) = step.session.active() else { return };
     if active.steps >= active.step_limit() && !active.assessing {
-        step.emit(Some(&request), RequestFact::Assessing {});
+        let message = Some(ending::assessment(active.step_limit()));
+        step.emit(Some(&request), RequestFact::Assessing { message });
     }
     call_model(step);
 }

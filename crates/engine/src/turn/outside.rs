@@ -113,7 +113,7 @@ pub(super) fn offer(
         let request = active.request.id.clone();
         let Some(checkpoint) = open(step, item, run, sign, held, title, choices) else { return Offered::Nothing };
         if approve == Approve::Auto {
-            step.emit(Some(&request), answers::resolved(checkpoint, WIDEN, "approve auto"));
+            answers::resolve(step, &request, checkpoint, WIDEN, "approve auto");
             return Offered::Answered;
         }
         return Offered::Open;

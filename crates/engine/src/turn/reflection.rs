@@ -13,7 +13,8 @@ pub const NOTE: &str = "[TOOL REFLECTION]";
 pub(super) fn assess(active: &RunningRequest, batch: &Batch) -> ReflectionFact {
     // The same again with the same end is told apart from the first time.
     let again = active.repeat.as_ref().is_some_and(|repeat| repeat.signature == batch.signature());
-    ReflectionFact { entries: batch.items.iter().map(|item| entry(item, again)).collect() }
+    let entries: Vec<ReflectionEntry> = batch.items.iter().map(|item| entry(item, again)).collect();
+    ReflectionFact { message: Some(note(&entries)), entries }
 }
 
 fn entry(item: &BatchItem, again: bool) -> ReflectionEntry {
@@ -46,12 +47,12 @@ fn size(content: &str) -> String {
 }
 
 /// An entry as the note and the ledger have it.
-pub(crate) fn line(entry: &ReflectionEntry) -> String {
+pub(super) fn line(entry: &ReflectionEntry) -> String {
     format!("{} {}: {} -> {}", entry.tool, name(entry.status), entry.finding, entry.next_action)
 }
 
 /// The note that goes to the model with the results: the next step need not rely on their raw text alone.
-pub(crate) fn note(entries: &[ReflectionEntry]) -> String {
+fn note(entries: &[ReflectionEntry]) -> String {
     entries.iter().fold(NOTE.to_owned(), |note, entry| format!("{note}\n- {}", line(entry)))
 }
 

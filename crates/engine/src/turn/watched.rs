@@ -71,7 +71,10 @@ pub(super) fn record(
         more: *more,
         diff,
     };
-    step.emit(Some(request), ChangeFact::Applied(Change { change_set, files, position, by: Some(Box::new(by)) }));
+    step.emit(
+        Some(request),
+        ChangeFact::Applied(Change { change_set, files, position, by: Some(Box::new(by)), message: None }),
+    );
 }
 
 /// The name of the set that a command makes. One that is run again after its end was not seen makes a second.

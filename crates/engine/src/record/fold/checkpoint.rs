@@ -1,12 +1,22 @@
 //! Questions open, and what people answer takes effect.
 
 use trimtab_vocab::event::{CheckpointFact, CheckpointKind, RuleFact};
-use trimtab_vocab::{CallId, RequestId, SeriesState};
+use trimtab_vocab::{CallId, RequestId, Selection, SeriesState};
 
+use super::carried;
 use crate::record::names::choice;
-use crate::record::series;
-use crate::record::{Batch, Checkpoint, CheckpointSubject, Phase, Progress, Session, UserDecision};
-use crate::turn::{series as turn_series, structured};
+use crate::record::{Batch, Checkpoint, CheckpointSubject, Phase, Progress, Session, UserDecision, legacy, series};
+
+/// An answer as it is recorded.
+#[derive(Clone, Copy)]
+pub(in crate::record) struct GivenAnswer<'a> {
+    pub(in crate::record) choice: &'a str,
+    pub(in crate::record) text: Option<&'a str>,
+    /// What the model is sent because of it.
+    pub(in crate::record) message: Option<&'a str>,
+    pub(in crate::record) selection: Option<&'a Selection>,
+    by_person: bool,
+}
 
 impl Session {
     pub(super) fn fold_checkpoint(&mut self, request: Option<&RequestId>, fact: &CheckpointFact) {
@@ -43,17 +53,25 @@ impl Session {
                     None => active.phase = Phase::Waiting { checkpoint: checkpoint.clone() },
                 }
             }
-            CheckpointFact::Resolved { checkpoint, choice, text, by, .. } => {
+            CheckpointFact::Resolved { checkpoint, choice, text, by, message, selection, .. } => {
                 let Some(answered) = self.checkpoints.remove(checkpoint) else { return };
                 if answered.about == CheckpointSubject::Plan && choice == choice::APPROVE {
                     self.fold_approval(&answered.request, by);
                 }
-                self.fold_answer(&answered, choice, text.as_deref(), by == CheckpointFact::PERSON);
+                let given = GivenAnswer {
+                    choice,
+                    text: text.as_deref(),
+                    message: message.as_deref(),
+                    selection: selection.as_ref(),
+                    by_person: by == CheckpointFact::PERSON,
+                };
+                self.fold_answer(&answered, given);
             }
         }
     }
 
-    pub(super) fn fold_answer(&mut self, answered: &Checkpoint, choice: &str, text: Option<&str>, by_person: bool) {
+    pub(super) fn fold_answer(&mut self, answered: &Checkpoint, given: GivenAnswer<'_>) {
+        let GivenAnswer { choice, text, message, by_person, .. } = given;
         if answered.about == CheckpointSubject::Budget && choice == choice::RAISE {
             self.budget = text.and_then(|text| text.parse().ok()).or(self.budget);
         }
@@ -63,7 +81,7 @@ impl Session {
             *self.allowed.entry(rule.to_string()).or_default() += 1;
         }
         let call = CallId::nth(self.calls);
-        self.fold_agreement(answered, choice, text);
+        self.fold_agreement(answered, given);
         let Some(active) = self.unfinished_mut(&answered.request) else { return };
         match &answered.about {
             CheckpointSubject::Budget
@@ -76,7 +94,8 @@ impl Session {
             | CheckpointSubject::StepFailed { .. }
             | CheckpointSubject::Satisfaction => {}
             CheckpointSubject::Recovery => {
-                active.steers.extend((choice == choice::RETRY).then(|| structured::AGAIN.to_owned()));
+                let again = || (choice == choice::RETRY).then(|| legacy::AGAIN.to_owned());
+                active.steers.extend(carried(message, again));
                 active.hear(text);
                 if choice == choice::APPLY {
                     let wishes = series::changes(&active.recovered);
@@ -89,7 +108,7 @@ impl Session {
                 if let (Some(numbers), Some(series)) = (numbers, &mut active.series) {
                     let (kept, left) = std::mem::take(series).only(&numbers);
                     *series = kept;
-                    active.steers.extend(turn_series::left_out(&left));
+                    active.steers.extend(carried(message, || legacy::left_out(&left)));
                 }
                 if let Some(series) = &mut active.series {
                     series.agreed |= choice == choice::RUN;
@@ -156,9 +175,8 @@ impl Session {
                 active.hear(text);
                 match answered.about {
                     CheckpointSubject::Steps => {
-                        if text.is_none() {
-                            active.steers.push("Go on.".into());
-                        }
+                        let go_on = || text.is_none().then(|| legacy::GO_ON.to_owned());
+                        active.steers.extend(carried(message, go_on));
                         active.more_steps = active.more_steps.saturating_add(active.request.settings.max_steps);
                         active.assessing = false;
                     }

@@ -3,12 +3,11 @@
 use trimtab_vocab::event::{RequestFact, Status};
 use trimtab_vocab::{INTERRUPT_USER, Message, Request, RequestId, RunSettings, WhileRunning};
 
+use super::carried;
 use super::results::{INTERRUPTED, PASSED_OVER, results};
-use crate::flow::execute;
 use crate::record::model_for;
 use crate::record::names::AUTO_CONTINUE;
-use crate::record::{Phase, RunningRequest, Session};
-use crate::turn::ending;
+use crate::record::{Phase, RunningRequest, Session, legacy};
 
 impl Session {
     pub(super) fn fold_request(&mut self, id: Option<&RequestId>, fact: &RequestFact) {
@@ -98,10 +97,11 @@ impl Session {
                     active.request.settings.relist(lists.clone());
                 }
             }
-            RequestFact::Assessing {} => {
+            RequestFact::Assessing { message } => {
                 if let Some(active) = self.active_mut(id) {
                     active.assessing = true;
-                    active.steers.push(ending::assessment(active.step_limit()));
+                    let limit = active.step_limit();
+                    active.steers.extend(carried(message.as_deref(), || Some(legacy::assessment(limit))));
                 }
             }
             RequestFact::Reopened {} => {
@@ -167,10 +167,7 @@ impl Session {
             active.flow.from = self.conversation.len();
             self.push(active.request.message());
             // In the middle of a plan, that is not what is to be done now.
-            let step = active.flow.running().and_then(|step| execute::told(&active.flow, step));
-            if let Some(step) = step {
-                self.push(Message::user(step));
-            }
+            self.push_words(active.flow.running().and(active.flow.brief.clone()));
         }
         active.begun = true;
         active.overtaken = false;

@@ -141,7 +141,7 @@ pub(super) fn ask_permission(
         Approve::Auto => (answers::ALLOW, "approve auto"),
         Approve::Deny => (DENIED, "approve deny"),
     };
-    step.emit(Some(&request), answers::resolved(checkpoint, choice, by));
+    answers::resolve(step, &request, checkpoint, choice, by);
     act(step, call, errand);
 }
 

@@ -98,7 +98,10 @@ pub(crate) fn applied(step: &mut Transition<'_>, call: &CallId, problem: Option<
             let sets = step.session.in_force() - usize::from(joined.is_some());
             let position = i32::try_from(sets).unwrap_or(i32::MAX);
             let change_set = joined.unwrap_or_else(|| ChangeSetId::for_call(&request, call));
-            step.emit(Some(&request), ChangeFact::Applied(ChangeEvent { change_set, files, position, by: None }));
+            step.emit(
+                Some(&request),
+                ChangeFact::Applied(ChangeEvent { change_set, files, position, by: None, message: None }),
+            );
             if item.given.as_ref().is_some_and(|given| given.by_person) {
                 instructions::approved(step, &request, &writes);
             }

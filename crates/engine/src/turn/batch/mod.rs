@@ -261,7 +261,7 @@ fn reflect(step: &mut Transition<'_>) {
     let reflection = reflection::assess(active, batch);
     step.emit(Some(&request), reflection);
     if let Some(active) = step.session.active() {
-        let ledger: Vec<&str> = active.ledger.iter().map(String::as_str).collect();
+        let ledger: Vec<String> = active.ledger.iter().map(reflection::line).collect();
         let ledger = ledger.join("\n");
         step.store(RefKey::ledger_of(&request), ledger);
     }

@@ -56,7 +56,7 @@ fn end_all(step: &mut Transition<'_>, content: impl Fn(&str) -> String) {
 /// What a person wants makes a question pointless: it is answered with that.
 fn answer_for(step: &mut Transition<'_>, checkpoint: CheckpointId) {
     let Some(request) = step.session.active().map(|active| active.request.id.clone()) else { return };
-    step.emit(Some(&request), answers::resolved(checkpoint, answers::SKIP, CheckpointFact::PERSON));
+    answers::resolve(step, &request, checkpoint, answers::SKIP, CheckpointFact::PERSON);
 }
 
 /// The person said stop. What acts is told to end, and its end is waited for; the rest is over now.

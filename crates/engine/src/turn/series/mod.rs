@@ -40,7 +40,21 @@ fn series(step: &Transition<'_>) -> Option<(RequestId, Series)> {
 }
 
 fn say(step: &mut Transition<'_>, request: &RequestId, series: Series, progress: String, reason: String) {
-    step.emit(Some(request), CommandsFact { series, progress, reason });
+    let message = message(step, request, &series);
+    step.emit(Some(request), CommandsFact { series, progress, reason, message });
+}
+
+/// What the model is sent about a series that now stands so: of the rest that is left, or of the command that ended.
+fn message(step: &Transition<'_>, request: &RequestId, series: &Series) -> Option<String> {
+    let active = step.session.active().filter(|active| active.request.id == *request && series.current.is_none())?;
+    match series.state {
+        SeriesState::Left => note_of_rest(series),
+        SeriesState::Judging | SeriesState::Done => {
+            let item = active.batch.as_ref().filter(|batch| batch.of_series)?.items.first()?;
+            Some(report(series, item, item.done()?))
+        }
+        _ => None,
+    }
 }
 
 /// An answer has commands: one goes to the permit at once, several are offered first, unless a setting says that
@@ -73,7 +87,7 @@ pub(super) fn begin(step: &mut Transition<'_>) {
     };
     let Some(checkpoint) = answers::open(step, question) else { return };
     let by = if choice == answers::RUN { "approve auto" } else { "approve deny" };
-    step.emit(Some(&request), answers::resolved(checkpoint, choice, by));
+    answers::resolve(step, &request, checkpoint, choice, by);
     match choice {
         answers::RUN => answers::go_on(step),
         _ => {
@@ -90,7 +104,8 @@ pub(crate) fn objection(active: &RunningRequest, choice: &str, text: Option<&str
 }
 
 /// What the model is told of those that a person left out.
-pub(crate) fn left_out(left: &[String]) -> Option<String> {
+pub(super) fn left_out(active: &RunningRequest, choice: &str, text: Option<&str>) -> Option<String> {
+    let (_, left) = active.series.clone()?.only(&numbers(choice, text)?);
     let left: Vec<String> = left.iter().map(|command| format!("`{command}`")).collect();
     (!left.is_empty()).then(|| format!("[The user runs only a part of your commands. Not run: {}.]", left.join(", ")))
 }
@@ -177,7 +192,7 @@ fn head(output: &str) -> String {
 }
 
 /// What the model is told when a command has ended.
-pub(crate) fn report(series: &Series, item: &BatchItem, done: &ToolOutcome) -> String {
+fn report(series: &Series, item: &BatchItem, done: &ToolOutcome) -> String {
     let Some(last) = series.results.last() else { return String::new() };
     let (notes, output) = parts(item, done);
     let ended =
@@ -236,7 +251,7 @@ fn reminder(series: &Series) -> String {
 }
 
 /// What the model is told when the rest was left.
-pub(crate) fn note_of_rest(series: &Series) -> Option<String> {
+fn note_of_rest(series: &Series) -> Option<String> {
     let rest: Vec<String> = series.remaining.iter().map(|command| format!("`{command}`")).collect();
     (!rest.is_empty()).then(|| format!("[Not run: {}.]", rest.join(", ")))
 }
@@ -326,7 +341,7 @@ fn pause(step: &mut Transition<'_>, request: &RequestId, series: Series, reason:
         return answers::ask(step, question, Status::NeedsUser);
     }
     let Some(checkpoint) = answers::open(step, question) else { return };
-    step.emit(Some(request), answers::resolved(checkpoint, answers::SKIP, "approve deny"));
+    answers::resolve(step, request, checkpoint, answers::SKIP, "approve deny");
     leave(step, request);
 }
 
