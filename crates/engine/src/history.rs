@@ -14,7 +14,7 @@ use trimtab_vocab::event::{Change as Moved, ChangeFact, ChangedFile, Conflict, U
 use trimtab_vocab::{ChangePart, ChangeSetId, FileSet, FileWrite, MergedWrite, OnConflict};
 
 use crate::record::{ChangeSet, HistoryMove, Session};
-use crate::step::Transition;
+use crate::transition::Transition;
 use crate::{Compared, Effect, RewindPath, RewindPreview, RewindStep, handoff, permit};
 
 /// A person wants so many sets taken back (below zero) or brought forward.

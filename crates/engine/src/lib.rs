@@ -15,6 +15,8 @@
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests make their own files"))]
 
 pub mod assistant;
+mod calls;
+mod finish;
 pub mod flow;
 pub mod handoff;
 mod history;
@@ -26,16 +28,20 @@ mod output;
 mod permit;
 pub mod pictures;
 pub mod proposal;
+mod questions;
 pub mod record;
 mod route;
 mod step;
 pub mod tasks;
 pub mod terminal;
 pub mod tokens;
+mod tools;
+mod transition;
 pub mod turn;
+mod words;
 
 pub use input::{Compared, Input, Interrupted, Narrowed, NoEffect, Partial, Prepared, Ran, RewindPreview};
-pub use output::{Effect, Output, ProposedChange, RewindPath, RewindStep};
+pub use output::{Child, Effect, Output, ProposedChange, RewindPath, RewindStep, TaskSelection};
 pub use permit::{command_policy, command_prefixes, hidden_by_links, is_broad, trusts, user_initiated};
 pub use record::{Assist, AssistState, ChangeSet, Checkpoint, Flow, FlowState, Phase, RunningRequest, Session};
 pub use step::{fork, give_up, step};

@@ -13,7 +13,7 @@ use trimtab_vocab::{
 use crate::ProposedChange;
 use crate::proposal::command::{self, CommandDecision, Policy};
 use crate::record::{BatchItem, Progress, RunningRequest, Session};
-use crate::turn::tools::{ToolAction, remark};
+use crate::tools::{ToolAction, remark};
 
 /// The answer.
 #[derive(Debug, Clone, PartialEq)]
@@ -125,7 +125,7 @@ impl AllowedByAnswer {
     #[expect(clippy::disallowed_methods, reason = "this is the one place that reads off the record who answered")]
     pub(crate) fn from_item(item: &BatchItem) -> Option<Self> {
         let given = item.given.as_ref()?;
-        use crate::turn::answers::{AGAIN, ALLOW, ALWAYS, OUTSIDE, WIDEN};
+        use crate::record::names::choice::{AGAIN, ALLOW, ALWAYS, OUTSIDE, WIDEN};
         let person = given.by_person.then(PersonDecision::witness);
         matches!(given.choice.as_str(), ALLOW | ALWAYS | AGAIN | OUTSIDE | WIDEN).then_some(Self { person })
     }

@@ -1,12 +1,12 @@
 //! The one door: an input goes in, facts and effects come out.
 
-use serde_json::Value;
 use trimtab_vocab::event::SessionFact;
-use trimtab_vocab::{Fact, Problem, RefKey, RequestId, SessionId};
+use trimtab_vocab::{Fact, Problem, RequestId, SessionId};
 
 use crate::record::Session;
+use crate::transition::Transition;
 use crate::turn::answers::Answerer;
-use crate::{Effect, Input, Output, assistant, handoff, history, intake, pictures, turn};
+use crate::{Input, Output, assistant, handoff, history, intake, pictures, turn};
 
 /// Decides what follows from `input`. An input that no longer fits (the late result of a call that
 /// was given up, a second cancel) has no consequences: it is not an error to be late.
@@ -93,44 +93,4 @@ pub(crate) fn test_step(session: &mut Session, act: impl FnOnce(&mut Transition<
     let mut step = Transition { session, outputs: Vec::new() };
     act(&mut step);
     step.outputs
-}
-
-/// What the rooms see of a step: the state to read, and a voice.
-pub(crate) struct Transition<'a> {
-    pub(crate) session: &'a mut Session,
-    outputs: Vec<Output>,
-}
-
-impl Transition<'_> {
-    /// Records a fact and makes it true.
-    pub(crate) fn emit(&mut self, request: Option<&RequestId>, fact: impl Into<Fact>) {
-        let fact = fact.into();
-        self.session.fold(request, &fact);
-        self.outputs.push(Output::Event { request: request.cloned(), fact });
-    }
-
-    /// Stores a text together with the facts of this step.
-    pub(crate) fn store(&mut self, key: RefKey, text: String) {
-        self.outputs.push(Output::Keep { key, text });
-    }
-
-    /// Forgets all contents of files but these, together with the facts of this step.
-    pub(crate) fn keep_only(&mut self, hashes: Vec<String>) {
-        self.outputs.push(Output::KeepOnly { hashes });
-    }
-
-    /// Tells the audit, together with the facts of this step.
-    pub(crate) fn audit(&mut self, request: &RequestId, action: &'static str, fields: Value) {
-        self.outputs.push(Output::Audit { request: request.clone(), action, fields });
-    }
-
-    /// Makes a session together with the facts of this step.
-    pub(crate) fn spawn_child(&mut self, child: handoff::Child) {
-        self.outputs.push(Output::Child(Box::new(child)));
-    }
-
-    /// Asks the world for work.
-    pub(crate) fn request(&mut self, effect: Effect) {
-        self.outputs.push(Output::Effect(effect));
-    }
 }

@@ -8,7 +8,7 @@ use super::{candidates, go_on};
 use crate::flow::clarify::{SKIP, SUBMIT};
 use crate::flow::{self, FlowQuestion, FlowWait};
 use crate::record::{Assist, CheckpointSubject, RunningRequest};
-use crate::step::Transition;
+use crate::transition::Transition;
 use crate::turn::answers::choice;
 
 /// What is asked where the router found no better words.

@@ -24,9 +24,10 @@ use trimtab_vocab::{
     RequestId, Role, Said, TasksView,
 };
 
+use crate::calls::{self, budget};
+use crate::finish::finish;
 use crate::record::{Assist, AssistState, RunningRequest, Session};
-use crate::step::Transition;
-use crate::turn::{self, budget};
+use crate::transition::Transition;
 use crate::{Effect, tasks};
 use prompt::{Focus, PromptContext};
 
@@ -111,7 +112,7 @@ fn call(step: &mut Transition<'_>) {
         }
         budget::BudgetVerdict::TooDear(bill) => return budget::ask(step, &bill),
     }
-    turn::send(step, prompt, Some(purpose));
+    calls::send(step, prompt, Some(purpose));
 }
 
 /// Whether the request goes on without the call that it stands before.
@@ -148,7 +149,7 @@ fn prompt(session: &Session) -> Option<(Prompt, &'static str)> {
     parts.system.push_str(&crate::memory::shown(session));
     let small = matches!(assist.stand, AssistState::Routing | AssistState::Repairing | AssistState::Summarizing);
     let (model, facts) = match small {
-        true => turn::fast(&active.request),
+        true => calls::fast(&active.request),
         false => (settings.model.as_str(), settings.facts),
     };
     let prompt = Prompt {
@@ -363,7 +364,7 @@ fn summed_up_by_rule(step: &mut Transition<'_>, request: &RequestId, error: &str
 
 fn answer(step: &mut Transition<'_>, request: &RequestId, summary: String) {
     step.emit(Some(request), AnswerFact { answer: Answer { summary, ..Answer::default() } });
-    turn::finish(step, request, Status::Completed, None);
+    finish(step, request, Status::Completed, None);
 }
 
 /// Operations of an earlier request that nobody has applied are left when others take their place.

@@ -10,7 +10,7 @@ use super::verdict::{self, RouterVerdict};
 use super::{audit, clarify, go_on, scope};
 use crate::record::{Assist, RunningRequest, Session, is_same_question};
 use crate::route;
-use crate::step::Transition;
+use crate::transition::Transition;
 
 /// Marks a route as one about tasks.
 pub const TASKS: &str = "tasks";

@@ -7,7 +7,7 @@ use trimtab_vocab::{Choosable, Question};
 
 use super::{FlowQuestion, FlowWait, line};
 use crate::record::{CheckpointSubject, RunningRequest};
-use crate::step::Transition;
+use crate::transition::Transition;
 use crate::turn::answers::choice;
 
 pub(crate) use crate::record::names::choice::SUBMIT;

@@ -9,8 +9,9 @@ use trimtab_vocab::event::{
 use trimtab_vocab::{Mode, Problem, ProblemKind, Requirements, Role};
 
 use super::{FlowQuestion, FlowWait, intent, line, object_in};
+use crate::finish::finish;
 use crate::record::{CheckpointSubject, RunningRequest, Session};
-use crate::step::Transition;
+use crate::transition::Transition;
 use crate::turn::{self, answers};
 
 pub(crate) use crate::record::names::choice::TALK;
@@ -115,7 +116,7 @@ fn path(decision: RouteDecision, reason: &str, categories: &[&str]) -> RouteFact
 /// Ends a request that cannot be.
 pub(crate) fn refuse(step: &mut Transition<'_>, problem: Problem) {
     if let Some(request) = step.session.active().map(|active| active.request.id.clone()) {
-        turn::finish(step, &request, Status::Failed, Some(problem));
+        finish(step, &request, Status::Failed, Some(problem));
     }
 }
 

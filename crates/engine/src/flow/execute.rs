@@ -6,7 +6,7 @@ use trimtab_vocab::{PlanStep, RequestId, StepStatus, StopReason, Todo};
 
 use super::{FlowQuestion, FlowWait, line, plan};
 use crate::record::{CheckpointSubject, Flow, FlowState, RunningRequest};
-use crate::step::Transition;
+use crate::transition::Transition;
 use crate::turn::{self, answers, ending};
 
 /// How a model says that it could not do a step.
@@ -169,7 +169,7 @@ fn finish(step: &mut Transition<'_>) {
     if turn::has_tools(active) || !summed_up {
         ending::answer(step, &words, None);
     }
-    turn::finish(step, &request, Status::Completed, None);
+    crate::finish::finish(step, &request, Status::Completed, None);
 }
 
 fn ask_before(step: &mut Transition<'_>, id: &str) -> FlowWait {

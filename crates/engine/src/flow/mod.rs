@@ -17,8 +17,9 @@ use serde_json::{Map, Value};
 use trimtab_vocab::event::{CheckpointKind, Choice, RequestFact, Status};
 use trimtab_vocab::{Approve, StopReason};
 
+use crate::finish::finish_for;
 use crate::record::{Checkpoint, CheckpointSubject, FlowState, RunningRequest};
-use crate::step::Transition;
+use crate::transition::Transition;
 use crate::turn::{self, answers};
 
 /// Whether a person has to be waited for.
@@ -61,7 +62,7 @@ pub(crate) fn ask(step: &mut Transition<'_>, asking: FlowQuestion) -> FlowWait {
     answers::resolve(step, &request, id, &choice, by);
     match follow_up(step, &checkpoint, &choice, None) {
         Some((status, reason)) => {
-            turn::finish_for(step, &request, status, None, reason);
+            finish_for(step, &request, status, None, reason);
             FlowWait::Waits
         }
         None => {

@@ -5,7 +5,7 @@ use trimtab_vocab::event::{BugFact, RequestFact, RouteDecision};
 use trimtab_vocab::{NextStep, Pace, Todo};
 
 use crate::record::{FlowState, RunningRequest, Session, completed};
-use crate::step::Transition;
+use crate::transition::Transition;
 use crate::turn;
 
 /// What the model is told.

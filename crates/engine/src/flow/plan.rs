@@ -7,7 +7,7 @@ use trimtab_vocab::{Mode, Plan, PlanStep, RequestId};
 
 use super::{FlowQuestion, FlowWait, edits, execute, line, object_in};
 use crate::record::{CheckpointSubject, Flow};
-use crate::step::Transition;
+use crate::transition::Transition;
 use crate::turn::{self, answers, answers::choice};
 
 pub(crate) use crate::record::names::choice::{APPROVE, CANCEL, MODIFY, REPLAN};

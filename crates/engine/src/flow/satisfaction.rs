@@ -8,7 +8,7 @@ use trimtab_vocab::{Approve, Role};
 
 use super::{FlowQuestion, FlowWait, line};
 use crate::record::{CheckpointSubject, FlowState};
-use crate::step::Transition;
+use crate::transition::Transition;
 use crate::turn::answers::choice;
 
 pub(crate) use crate::record::names::choice::{NEEDS_CHANGES, SATISFIED, START_OVER};

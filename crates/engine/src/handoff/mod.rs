@@ -21,7 +21,7 @@ use trimtab_vocab::{
 pub use text::{context, prefill};
 
 use crate::record::{ChangeSet, CheckpointSubject, Session};
-use crate::step::Transition;
+use crate::transition::Transition;
 use crate::turn::answers::{self, CheckpointDraft, choice};
 
 /// The answer that goes on in a new session.
@@ -31,18 +31,7 @@ pub const EXTEND: &str = "extend";
 /// The answer that changes nothing.
 pub const CANCEL: &str = "cancel";
 
-/// A session to make, together with the facts of the step that asks for it.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Child {
-    /// Names it.
-    pub id: SessionId,
-    /// Where it works.
-    pub folder: String,
-    /// Its log so far.
-    pub facts: Vec<Fact>,
-    /// Contents of files that it needs of its parent, by their hashes.
-    pub files: Vec<String>,
-}
+pub use crate::output::Child;
 
 /// How full the conversation is.
 pub(crate) struct ContextFill {

@@ -7,8 +7,8 @@ use trimtab_vocab::{CheckpointId, Control, Mode, Request, RequestId};
 use super::gate;
 use crate::flow::{clarify, plan, satisfaction};
 use crate::record::{Checkpoint, CheckpointSubject, Phase, RunningRequest, Session};
-use crate::step::Transition;
-use crate::turn::tools::{self, ToolAction};
+use crate::tools::{self, ToolAction};
+use crate::transition::Transition;
 use crate::turn::{answers, control};
 
 /// The request that a new message meets: the one that is worked on, else the latest that waits for a person's

@@ -6,7 +6,7 @@ use super::plain;
 use crate::ProposedChange;
 use crate::proposal::edit::Edit;
 use crate::record::Session;
-use crate::turn::tools::ToolAction;
+use crate::tools::ToolAction;
 
 pub(super) const EDIT: &str = "edit_file";
 pub(super) const DELETE: &str = "delete_file";

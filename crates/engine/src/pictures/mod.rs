@@ -16,10 +16,12 @@ use trimtab_vocab::{
     Problem, ProblemKind, RequestId, Retry, Time, Usage,
 };
 
-use crate::intake::References;
+use crate::calls::{self, budget, retry};
+use crate::finish::finish;
 use crate::record::{BatchItem, Progress, RunningRequest};
-use crate::step::Transition;
-use crate::turn::{self, batch, budget, retry};
+use crate::transition::Transition;
+use crate::turn::{self, batch};
+use crate::words::References;
 use crate::{Effect, ProposedChange};
 
 pub use count::count;
@@ -78,12 +80,12 @@ fn make(step: &mut Transition<'_>, request: &RequestId, wish: Option<PictureWish
     let Some(active) = step.session.active() else { return };
     let settings = &active.request.settings.image;
     if settings.model.is_empty() {
-        return turn::finish(step, request, Status::Failed, Some(nobody()));
+        return finish(step, request, Status::Failed, Some(nobody()));
     }
     if let Some(PictureWish::Regenerate { image, .. }) = &wish
         && step.session.picture(image).is_none()
     {
-        return turn::finish(step, request, Status::Failed, Some(unknown(image)));
+        return finish(step, request, Status::Failed, Some(unknown(image)));
     }
     let (asked, count) = wanted(active);
     let next = settings.price_usd * f64::from(count);
@@ -126,7 +128,7 @@ pub(crate) fn call(step: &mut Transition<'_>) {
         return given_up(step);
     }
     step.emit(Some(&request), StageFact { stage: Stage::Planning, label: "Writing the prompts...".into() });
-    turn::send(step, prompt, Some(PURPOSE));
+    calls::send(step, prompt, Some(PURPOSE));
 }
 
 /// One prompt serves for all of them where they are to be variants.
@@ -275,12 +277,12 @@ pub(crate) fn drawn(
 
 fn save(step: &mut Transition<'_>, request: &RequestId, images: Vec<ImageId>, folder: String) {
     if let Some(image) = images.iter().find(|image| is_missing(step.session.picture(image))) {
-        return turn::finish(step, request, Status::Failed, Some(unknown(image)));
+        return finish(step, request, Status::Failed, Some(unknown(image)));
     }
     if images.is_empty() {
         let problem = Problem::new(ProblemKind::Usage, "No picture is selected.")
             .hint("Select some, or name them: `trimtab images list` shows their ids.");
-        return turn::finish(step, request, Status::Failed, Some(problem));
+        return finish(step, request, Status::Failed, Some(problem));
     }
     step.emit(Some(request), ImageFact::Saving { images, folder });
     batch::advance(step);
@@ -329,13 +331,13 @@ pub(crate) fn closed(step: &mut Transition<'_>, outcomes: &[(ToolStatus, String)
             let text = failed.first().map_or("No picture was made.", |text| text.as_str());
             Problem::new(ProblemKind::Refused, text).hint("Say it differently, or try again.")
         });
-        return turn::finish(step, &request, Status::Failed, Some(problem));
+        return finish(step, &request, Status::Failed, Some(problem));
     }
     let missing: Vec<&GeneratedImage> = all.iter().filter(|image| image.problem.is_some()).collect();
     let summary = summary(&made, &missing);
     let answer = Answer { summary, generated_images: made, ..Answer::default() };
     step.emit(Some(&request), AnswerFact { answer });
-    turn::finish(step, &request, Status::Completed, None);
+    finish(step, &request, Status::Completed, None);
 }
 
 fn saved(step: &mut Transition<'_>, request: &RequestId, outcomes: &[(ToolStatus, String)]) {
@@ -343,12 +345,12 @@ fn saved(step: &mut Transition<'_>, request: &RequestId, outcomes: &[(ToolStatus
         Some((ToolStatus::Ok | ToolStatus::Partial, text)) => {
             let answer = Answer { summary: text.clone(), ..Answer::default() };
             step.emit(Some(request), AnswerFact { answer });
-            turn::finish(step, request, Status::Completed, None);
+            finish(step, request, Status::Completed, None);
         }
         other => {
             let text = other.map_or("Nothing was saved.", |(_, text)| text.as_str());
             let problem = Problem::new(ProblemKind::Refused, text).hint("Nothing was written. Choose another folder.");
-            turn::finish(step, request, Status::Failed, Some(problem));
+            finish(step, request, Status::Failed, Some(problem));
         }
     }
 }

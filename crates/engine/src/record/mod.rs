@@ -36,6 +36,7 @@ pub(crate) use offer::{ToolOffer, model_for, offer};
 pub use pictures::SessionPicture;
 
 use crate::tokens::estimate;
+pub(crate) use fold::received;
 use fold::{GivenAnswer, carried};
 
 /// A picture in a prompt, in tokens: about what the dearest one takes.

@@ -13,10 +13,10 @@ use std::sync::Arc;
 use trimtab_vocab::event::{RouteDecision, RouteFact, Stage, StageFact};
 use trimtab_vocab::{Message, Mode, Prompt, Request, Role, Routing};
 
-use crate::intake;
+use crate::calls::{self, budget};
 use crate::record::Session;
-use crate::step::Transition;
-use crate::turn::{self, budget};
+use crate::transition::Transition;
+use crate::turn;
 
 pub(crate) use crate::record::names::purpose::ROUTE as PURPOSE;
 
@@ -38,7 +38,7 @@ fn by_rules(request: &Request, has_folder: bool) -> Option<RouteFact> {
     }
     let copilot = &request.settings.copilot;
     // A tag is no wish to begin with the work where a conversation comes first.
-    let marked = intake::path(&request.tags)
+    let marked = crate::words::path(&request.tags)
         .filter(|(_, decision, _)| has_folder && !(copilot.conversational && *decision == RouteDecision::Direct));
     if let (Mode::Auto, Some((tag, decision, groups))) = (request.mode, marked) {
         let groups = groups.map(|groups| groups.iter().map(|group| (*group).to_owned()).collect());
@@ -114,12 +114,12 @@ pub(crate) fn call(step: &mut Transition<'_>) {
     if let budget::BudgetVerdict::TooDear(_) = budget::allow(step.session, &prompt) {
         return failed(step);
     }
-    turn::send(step, prompt, Some(PURPOSE));
+    calls::send(step, prompt, Some(PURPOSE));
 }
 
 fn prompt(session: &Session) -> Option<Prompt> {
     let active = session.active()?;
-    let (model, facts) = turn::fast(&active.request);
+    let (model, facts) = calls::fast(&active.request);
     let said = session.conversation();
     // The request itself is the last of them.
     let earlier = &said[..said.len().saturating_sub(1)];

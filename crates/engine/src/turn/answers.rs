@@ -1,9 +1,9 @@
 //! Questions to a person, and what follows from their answers. A question waits for as long as it
 //! takes; silence answers nothing.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, json};
 use trimtab_vocab::event::{
-    BannerFact, CheckpointFact, CheckpointKind, Choice, Level, ProposalFact, RequestFact, RuleFact, SessionFact, Status,
+    BannerFact, CheckpointKind, Choice, Level, ProposalFact, RequestFact, RuleFact, SessionFact, Status,
 };
 use trimtab_vocab::{
     ApprovalClass, Approve, CallId, ChangePart, CheckpointId, Lists, ProposalId, RequestId, Rule, RuleVerdict,
@@ -12,10 +12,12 @@ use trimtab_vocab::{
 use super::{answer_message, batch, budget, choosing, finish, finish_for, instructions, overtime, series};
 use crate::permit;
 use crate::proposal::command::visible;
+use crate::questions::{self, keyed};
 use crate::record::{Checkpoint, CheckpointSubject, Phase, RunningRequest};
-use crate::step::Transition;
+use crate::transition::Transition;
 use crate::{Effect, flow, handoff};
 
+pub(crate) use crate::questions::{Answerer, CheckpointDraft, ask, choice, open, rest};
 pub use crate::record::names::choice::{
     AGAIN, ALLOW, ALWAYS, APPLY, CONTINUE, DISTRUST, EACH, END, EXTEND, NEVER, OTHER, OUTSIDE, REJECT, RETRY, RUN,
     SKIP, STOP, TELL, TRUST, UNLIMITED, WAIT, WIDEN,
@@ -48,36 +50,6 @@ pub(super) fn compact_choices() -> Vec<Choice> {
     ]
 }
 
-/// An answer with a number and a letter that do not move when another answer is missing.
-pub(super) fn keyed(id: &str, label: &str, number: u8, key: Option<char>) -> Choice {
-    Choice { number: Some(number), key, ..Choice::new(id, label) }
-}
-
-/// Gives each answer without a number its position.
-fn numbered(mut choices: Vec<Choice>) -> Vec<Choice> {
-    for (choice, position) in choices.iter_mut().zip(1u8..) {
-        choice.number.get_or_insert(position);
-    }
-    choices
-}
-
-pub(crate) fn choice(id: &str, label: &str) -> Choice {
-    Choice::new(id, label)
-}
-
-/// Who answers, and where.
-pub(crate) struct Answerer {
-    pub(crate) by: String,
-    pub(crate) surface: Option<String>,
-}
-
-impl Answerer {
-    /// A person, by way of a message or a control.
-    pub(crate) fn person() -> Self {
-        Self { by: CheckpointFact::PERSON.into(), surface: None }
-    }
-}
-
 /// Records an answer that is not a person's: `by` says what gave it.
 pub(crate) fn resolve(
     step: &mut Transition<'_>,
@@ -89,54 +61,18 @@ pub(crate) fn resolve(
     record(step, request, checkpoint, choice, None, Answerer { by: by.into(), surface: None });
 }
 
-/// Records an answer, with what the model is sent because of it.
 fn record(
     step: &mut Transition<'_>,
     request: &RequestId,
     checkpoint: CheckpointId,
     choice: &str,
     text: Option<String>,
-    Answerer { by, surface }: Answerer,
+    by: Answerer,
 ) {
     let open = step.session.checkpoint(&checkpoint);
-    let (message, selection) =
+    let composed =
         open.map(|open| answer_message::compose(step.session, open, choice, text.as_deref())).unwrap_or_default();
-    let choice = choice.to_owned();
-    step.emit(Some(request), CheckpointFact::Resolved { checkpoint, choice, text, by, surface, message, selection });
-}
-
-/// A question.
-pub(crate) struct CheckpointDraft {
-    pub(crate) kind: CheckpointKind,
-    pub(crate) about: CheckpointSubject,
-    pub(crate) title: String,
-    pub(crate) choices: Vec<Choice>,
-    /// What the kind adds.
-    pub(crate) body: Map<String, Value>,
-}
-
-/// Asks. Whether the request must end for want of a person is for the caller to see to.
-pub(crate) fn open(step: &mut Transition<'_>, question: CheckpointDraft) -> Option<CheckpointId> {
-    let active = step.session.active()?;
-    let request = active.request.id.clone();
-    let checkpoint = CheckpointId::nth(&request, active.checkpoints + 1);
-    let CheckpointDraft { kind, about, title, choices, body: more } = question;
-    let mut body = about.body();
-    body.extend(more);
-    let choices = numbered(choices);
-    let opened = CheckpointFact::Opened { checkpoint: checkpoint.clone(), kind, title, choices, body };
-    step.emit(Some(&request), opened);
-    Some(checkpoint)
-}
-
-/// Asks about the request as a whole; without a person it ends there, and goes on once one answers.
-pub(crate) fn ask(step: &mut Transition<'_>, question: CheckpointDraft, without_a_person: Status) {
-    let Some(active) = step.session.active() else { return };
-    let (request, attended) = (active.request.id.clone(), active.request.settings.attended);
-    open(step, question);
-    if !attended {
-        finish(step, &request, without_a_person, None);
-    }
+    questions::record(step, request, checkpoint, (choice, text), by, composed);
 }
 
 /// May the folder be read and worked in?
@@ -225,18 +161,6 @@ pub(super) fn ask_about_repeat(step: &mut Transition<'_>, what: &str, times: u32
             choice(TELL, "Tell it what to do instead"),
             choice(STOP, "Stop here"),
         ],
-        body: Map::new(),
-    };
-    ask(step, question, Status::NeedsUser);
-}
-
-/// A person wanted a rest after the step.
-pub(crate) fn rest(step: &mut Transition<'_>) {
-    let question = CheckpointDraft {
-        kind: CheckpointKind::Step,
-        about: CheckpointSubject::Pause,
-        title: "Paused after this step.".into(),
-        choices: vec![choice(CONTINUE, "Go on"), choice(TELL, "Go on, but differently"), choice(STOP, "Stop here")],
         body: Map::new(),
     };
     ask(step, question, Status::NeedsUser);

@@ -10,7 +10,7 @@ use trimtab_vocab::{CallId, ChangePart, CheckpointId, FileWrite, ProposalId};
 use super::batch::{self, SHOWN_DIFF};
 use super::tools::{self, ToolAction};
 use crate::record::{BatchItem, Checkpoint, CheckpointSubject, Progress, Selection, Session};
-use crate::step::Transition;
+use crate::transition::Transition;
 use crate::{Effect, Narrowed, ProposedChange};
 
 /// A part of what a call proposes, and the rest of it.

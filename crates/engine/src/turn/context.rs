@@ -8,13 +8,14 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use trimtab_vocab::event::{BannerFact, ContextFact, Level, LoadedFile, Stage, StageFact};
-use trimtab_vocab::{Message, ModelFacts, Part, Prompt, RefKey, Request, Role};
+use trimtab_vocab::{Message, ModelFacts, Part, Prompt, RefKey, Role};
 
 use super::{budget, guard, next, prompt};
+use crate::calls::fast;
 use crate::flow;
 use crate::record::{Compressing, Session};
-use crate::step::Transition;
 use crate::tokens::estimate;
+use crate::transition::Transition;
 
 pub use crate::record::names::SUMMARY;
 
@@ -139,16 +140,6 @@ pub(super) fn call(step: &mut Transition<'_>) {
         return give_up(step);
     }
     super::send(step, prompt, Some("summary"));
-}
-
-/// Who does small work behind the scenes.
-pub(crate) fn fast(request: &Request) -> (&str, ModelFacts) {
-    let settings = &request.settings;
-    if settings.fast_model.is_empty() {
-        (&settings.model, settings.facts)
-    } else {
-        (&settings.fast_model, settings.fast_facts.unwrap_or_default())
-    }
 }
 
 /// The source in parts that fit whoever sums it up.

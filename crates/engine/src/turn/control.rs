@@ -5,7 +5,7 @@ use trimtab_vocab::{Control, RequestId, Role};
 
 use super::{answers, batch, call_model, finish, stop, withdraw};
 use crate::record::{CheckpointSubject, Phase};
-use crate::step::Transition;
+use crate::transition::Transition;
 use crate::{assistant, handoff, history, pictures};
 
 /// What a person sees when they have stopped a request.

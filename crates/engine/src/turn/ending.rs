@@ -7,7 +7,7 @@ use super::goal::{BANNERS, judged, without_banners};
 use super::{finish, further, series};
 use crate::flow::{self, pace};
 use crate::record::{RunningRequest, Session};
-use crate::step::Transition;
+use crate::transition::Transition;
 
 pub(crate) use crate::record::names::bug::HOLLOW;
 

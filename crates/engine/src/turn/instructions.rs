@@ -11,7 +11,7 @@ use trimtab_vocab::{
 use super::answers::{self, CheckpointDraft, SKIP};
 use crate::proposal::command::visible;
 use crate::record::{CheckpointSubject, RunningRequest, Session};
-use crate::step::Transition;
+use crate::transition::Transition;
 
 /// The answer that accepts instructions as they are now.
 pub const USE: &str = "use";

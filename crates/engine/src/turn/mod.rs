@@ -3,7 +3,6 @@
 mod answer_message;
 pub mod answers;
 pub(crate) mod batch;
-pub mod budget;
 pub mod choosing;
 pub(crate) mod context;
 pub(crate) mod control;
@@ -18,11 +17,9 @@ pub(crate) mod outside;
 pub(crate) mod overtime;
 pub(crate) mod prompt;
 pub mod reflection;
-pub(crate) mod retry;
 pub mod series;
 pub(crate) mod structured;
 pub(crate) mod title;
-pub(crate) mod tools;
 mod watched;
 
 use serde_json::json;
@@ -31,20 +28,19 @@ use trimtab_vocab::event::{
     RouteFact, Stage, StageFact, Status, UsageFact,
 };
 use trimtab_vocab::{
-    CallId, ContextStrategy, Fault, InstructionFile, Message, ModelFacts, Part, Problem, ProblemKind, Prompt, RefKey,
-    Reply, RequestId, Retry, StopReason, TimerId, Usage, sensitive_paths,
+    CallId, ContextStrategy, Fault, InstructionFile, Message, ModelFacts, Part, Problem, ProblemKind, RefKey, Reply,
+    RequestId, Retry, StopReason, TimerId, Usage, sensitive_paths,
 };
 
+use crate::calls::{budget, fast, model, retry, send};
+use crate::finish::{finish, finish_for};
 use crate::flow::{self, conversation};
 use crate::record::{Phase, RunningRequest};
-use crate::step::Transition;
-use crate::{
-    Effect, Input, Interrupted, Partial, assistant, handoff, history, intake, memory, permit, pictures, route,
-};
+use crate::tools;
+use crate::transition::Transition;
+use crate::{Effect, Input, Interrupted, Partial, assistant, handoff, history, permit, pictures, route, words};
 
 pub use context::SUMMARY;
-pub(crate) use context::fast;
-pub(crate) use prompt::model;
 pub use prompt::{AGENT_CHAT_SYSTEM_PROMPT, AGENT_SYSTEM_PROMPT};
 
 /// There is room: begin.
@@ -110,9 +106,9 @@ pub(crate) fn load_or_next(step: &mut Transition<'_>) {
     let works = [active.route, active.path()].map(route::offer).iter().any(|offer| *offer != tools::ToolOffer::Nothing);
     // Pictures speak for themselves: with them, nothing is looked for in the words.
     let mut named = if active.request.images.is_empty() {
-        intake::references(&active.request.text)
+        words::references(&active.request.text)
     } else {
-        intake::References::default()
+        words::References::default()
     };
     if active.makes_pictures() {
         pictures::add_readme(&active.request.text, &mut named);
@@ -184,7 +180,7 @@ pub(crate) fn loaded(step: &mut Transition<'_>, request: &RequestId, loaded: Loa
 
 /// What the person named with an `@` and the model will not see: a line each. The words themselves are sent as they are.
 fn unread(step: &Transition<'_>, missing: &[String], absent: &[AbsentFile]) -> Vec<String> {
-    let named = step.session.active().map(|active| intake::references(&active.request.text)).unwrap_or_default();
+    let named = step.session.active().map(|active| words::references(&active.request.text)).unwrap_or_default();
     let line = |path: &String| match absent.iter().find(|file| file.path == *path) {
         Some(AbsentFile { like: Some(like), .. }) => {
             format!("@{path}: no such file; sent as plain words. Did you mean @{like}?")
@@ -499,7 +495,7 @@ pub(crate) fn give_up(step: &mut Transition<'_>, input: Option<Input>, problem: 
         // What a person said must not be lost, least of all through a defect of ours.
         Some(request) => {
             let (id, was_idle) = (request.id.clone(), step.session.is_idle());
-            step.emit(Some(&id), intake::received(request));
+            step.emit(Some(&id), crate::record::received(request));
             if !was_idle {
                 step.emit(Some(&id), bug(&problem));
                 let status = Status::Failed;
@@ -553,7 +549,7 @@ pub(crate) fn call_model(step: &mut Transition<'_>) {
     if let Some(repairing) = active.repairing.clone() {
         return structured::repair_again(step, &repairing);
     }
-    let (_, facts) = prompt::model(&active.request);
+    let (_, facts) = model(&active.request);
     let Some(mut prompt) = prompt::build(step.session) else { return };
     let (used, room) = context::room(step.session, &prompt, &facts);
     let fill = handoff::ContextFill { used, room, facts };
@@ -575,19 +571,9 @@ pub(crate) fn call_model(step: &mut Transition<'_>) {
     send(step, prompt, purpose);
 }
 
-/// Calls a model for the request that is worked on; `purpose`: what for, if not for the turn itself.
-pub(crate) fn send(step: &mut Transition<'_>, prompt: Prompt, purpose: Option<&str>) {
-    let Some(active) = step.session.active() else { return };
-    let (request, attempt) = (active.request.id.clone(), active.failures + 1);
-    let call = CallId::nth(step.session.next_call());
-    let (model, purpose) = (prompt.model.clone(), purpose.map(str::to_owned));
-    step.emit(Some(&request), ModelFact::Called { call: call.clone(), model, attempt, purpose });
-    step.request(Effect::CallModel { call, prompt: Box::new(prompt) });
-}
-
 /// How much of the window the next prompt would take, and how much it may take.
 pub(super) fn room(step: &Transition<'_>) -> Option<(u64, u64)> {
-    let (_, facts) = prompt::model(&step.session.active()?.request);
+    let (_, facts) = model(&step.session.active()?.request);
     Some(context::room(step.session, &prompt::build(step.session)?, &facts))
 }
 
@@ -620,29 +606,6 @@ fn is_worth_keeping(message: &Message) -> bool {
     })
 }
 
-pub(crate) fn finish(step: &mut Transition<'_>, request: &RequestId, status: Status, error: Option<Problem>) {
-    finish_for(step, request, status, error, None);
-}
-
-/// Ends a request, with more about how.
-pub(crate) fn finish_for(
-    step: &mut Transition<'_>,
-    request: &RequestId,
-    status: Status,
-    error: Option<Problem>,
-    reason: Option<&str>,
-) {
-    let reason = reason.map(str::to_owned);
-    let usage = step.session.unfinished(request).map(|active| active.usage).unwrap_or_default();
-    let running = |step: &Transition<'_>| step.session.active().map(|active| active.request.id.clone());
-    let before = running(step);
-    memory::ending(step, request, status);
-    step.emit(Some(request), RequestFact::Finished { status, error, usage, reason });
-    if let Some(next) = running(step).filter(|next| before.as_ref() != Some(next)) {
-        step.request(Effect::Admit { request: next });
-    }
-}
-
 fn active<'a>(step: &'a Transition<'_>, request: &RequestId) -> Option<&'a RunningRequest> {
     step.session.active().filter(|active| active.request.id == *request)
 }
@@ -661,17 +624,17 @@ fn open_call(step: &Transition<'_>, wanted: &CallId) -> Option<(RequestId, bool)
 /// Who does small work behind the scenes.
 fn fast_of(step: &Transition<'_>) -> (String, ModelFacts) {
     let Some(active) = step.session.active() else { return Default::default() };
-    let (model, facts) = context::fast(&active.request);
+    let (model, facts) = fast(&active.request);
     (model.to_owned(), facts)
 }
 
 /// Whether the model can be given tools at all.
 pub(crate) fn has_tools(active: &RunningRequest) -> bool {
-    prompt::model(&active.request).1.tools
+    model(&active.request).1.tools
 }
 
 fn model_of(step: &Transition<'_>) -> (String, ModelFacts) {
     let Some(active) = step.session.active() else { return Default::default() };
-    let (model, facts) = prompt::model(&active.request);
+    let (model, facts) = model(&active.request);
     (model.to_owned(), facts)
 }

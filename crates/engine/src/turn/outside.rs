@@ -11,7 +11,7 @@ use crate::Ran;
 use crate::permit::{self, Ruling};
 use crate::proposal::command::visible;
 use crate::record::{BatchItem, CheckpointSubject, RunningRequest, WithheldResult};
-use crate::step::Transition;
+use crate::transition::Transition;
 
 /// What programs say where a fence is in their way: they may not write or read, or there is no network. In lower case.
 const SIGNS: &[&str] = &[

@@ -11,7 +11,7 @@ use super::tools::{self, ToolAction};
 use crate::Effect;
 use crate::proposal::command;
 use crate::record::{CheckpointSubject, Progress, Session};
-use crate::step::Transition;
+use crate::transition::Transition;
 
 /// How long a command may take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -4,13 +4,13 @@ use trimtab_vocab::event::RouteDecision;
 use trimtab_vocab::{Format, Prompt, SeriesState};
 
 use super::{further, series, structured, tools};
+pub(super) use crate::calls::model;
 use crate::flow::{self, conversation, pace};
-use crate::intake::pill;
 use crate::memory;
 use crate::permit;
-pub(crate) use crate::record::model_for as model;
 use crate::record::{FlowState, RunningRequest, Session};
 use crate::route;
+use crate::words::pill;
 
 /// For turns in words, without tools.
 pub const AGENT_CHAT_SYSTEM_PROMPT: &str = "You are Trimtab, a copilot for people who work with files, commands and tasks. \

@@ -12,13 +12,13 @@ use trimtab_vocab::{Answer, Format, Message, OnMaxTokens, Prompt, Recovery, Requ
 
 use super::answers::{self, CheckpointDraft};
 use super::goal::without_banners;
-use super::{batch, budget, context, end_or_go_on, finish, next, send, series};
+use super::{batch, budget, end_or_go_on, fast, finish, next, send, series};
 use crate::flow::{self, pace};
 use crate::proposal::recover::json::NOT_CERTAIN;
 use crate::proposal::recover::{Recovered, ReplyStop, recover, verify_repair};
 use crate::record::{CheckpointSubject, FlowState, Repairing};
-use crate::step::Transition;
 use crate::tokens::estimate;
+use crate::transition::Transition;
 
 /// What the model is told about the form of its answer.
 pub(super) const FORM: &str = r#"You are Trimtab, a copilot for people who work with files, commands and tasks. Be brief; say when you are not sure.
@@ -93,7 +93,7 @@ pub(super) fn repair_again(step: &mut Transition<'_>, repairing: &Repairing) {
 /// budget has no room for it.
 fn repair_prompt(step: &Transition<'_>, words: &str, read: &Recovered) -> Option<Prompt> {
     let active = step.session.active()?;
-    let (model, facts) = context::fast(&active.request);
+    let (model, facts) = fast(&active.request);
     let size = estimate(words);
     let room = u64::from(active.request.settings.max_output_tokens.min(facts.max_output));
     if size.saturating_mul(2) > facts.window || size.saturating_mul(5) / 4 > room {

@@ -9,7 +9,7 @@ use trimtab_vocab::{
 use crate::permit;
 use crate::proposal::command;
 use crate::record::{ChangeSet, Session};
-use crate::step::Transition;
+use crate::transition::Transition;
 
 /// Files that the model is told by name.
 const NAMED: usize = 20;

@@ -8,6 +8,7 @@ mod request;
 mod results;
 
 pub(super) use checkpoint::GivenAnswer;
+pub(crate) use request::received;
 
 use std::sync::Arc;
 

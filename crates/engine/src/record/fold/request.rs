@@ -203,3 +203,10 @@ fn without_tools(request: &mut Request, model: &str) {
         facts.tools = false;
     }
 }
+
+/// The fact that a request was taken in.
+pub(crate) fn received(request: Request) -> RequestFact {
+    let Request { id: _, text, refs, images, mode, tags, pill, ask, picture, while_running, settings } = request;
+    let settings = Box::new(settings);
+    RequestFact::Received { text, refs, images, mode, tags, pill, ask, picture, while_running, settings }
+}

@@ -11,9 +11,9 @@ use crate::ProposedChange;
 use crate::permit;
 use crate::proposal::command;
 use crate::record::{BatchItem, CheckpointSubject};
-use crate::step::Transition;
+use crate::tools::ToolAction;
+use crate::transition::Transition;
 use crate::turn::answers::CheckpointDraft;
-use crate::turn::tools::ToolAction;
 use crate::turn::{answers, choosing, overtime};
 
 /// Arguments as they are shown. The reply has them whole; long texts are not stored twice.

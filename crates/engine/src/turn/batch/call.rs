@@ -12,15 +12,15 @@ use super::ended::finished;
 use super::stopping::SKIPPED;
 use super::{find, has_said};
 use crate::flow;
-use crate::intake::pill;
 use crate::permit::{self, AllowedByAnswer, Permit, Prospect, Ruling};
 use crate::pictures;
 use crate::proposal::command;
 use crate::record::{BatchItem, FlowState, Progress, RunningRequest, Session, WithheldResult};
 use crate::route;
-use crate::step::Transition;
-use crate::turn::tools::{ToolAction, ToolOffer};
+use crate::tools::{ToolAction, ToolOffer};
+use crate::transition::Transition;
 use crate::turn::{answers, choosing, guard, outside, overtime, prompt, tools, watched};
+use crate::words::pill;
 use crate::{Effect, ProposedChange};
 
 /// Does the next thing that a call needs: permission, preparation, the act.

@@ -15,9 +15,9 @@ use super::stopping::{STOPPED, interrupted};
 use super::{SHOWN_DIFF, advance, find, proceed};
 use crate::pictures;
 use crate::record::{BatchItem, Phase, Progress, Session, WithheldResult};
-use crate::step::Transition;
+use crate::tools::ToolAction;
+use crate::transition::Transition;
 use crate::turn::outside::Offered;
-use crate::turn::tools::ToolAction;
 use crate::turn::{answers, choosing, guard, instructions, outcome, outside, overtime, prompt, tools, watched};
 use crate::{Prepared, Ran};
 

@@ -18,7 +18,7 @@ use crate::flow::pace;
 use crate::permit::Permit;
 use crate::pictures;
 use crate::record::{Batch, BatchItem, Phase, Progress};
-use crate::step::Transition;
+use crate::transition::Transition;
 use asking::shown;
 pub(crate) use call::change_by_person;
 use call::file_set;

@@ -7,7 +7,7 @@ use super::ended::finished;
 use super::{advance, batch_of, find, reflect};
 use crate::Effect;
 use crate::record::{BatchItem, Progress, WithheldResult};
-use crate::step::Transition;
+use crate::transition::Transition;
 use crate::turn::{answers, next};
 
 /// A tool that a person stopped, and nothing else.

@@ -17,7 +17,7 @@ use crate::proposal::command::visible;
 use crate::proposal::recover::{ReplyStop, recover};
 use crate::record::series::{LONGEST, MOST, is_too_much, numbers};
 use crate::record::{BatchItem, CheckpointSubject, RunningRequest, ToolOutcome};
-use crate::step::Transition;
+use crate::transition::Transition;
 use verdict::{SeriesContext, SeriesVerdict};
 
 /// Says so where an answer has more commands than are run.

@@ -3,7 +3,7 @@
 
 use trimtab_vocab::{Mode, Pill};
 
-use crate::turn::tools;
+use crate::tools;
 
 /// Bytes of a pill's file at most.
 pub const LARGEST: usize = 64 * 1024;
