@@ -11,7 +11,7 @@ use crate::{Input, Output, assistant, handoff, history, intake, pictures, turn};
 /// Decides what follows from `input`. An input that no longer fits (the late result of a call that
 /// was given up, a second cancel) has no consequences: it is not an error to be late.
 pub fn step(session: &mut Session, input: Input) -> Vec<Output> {
-    let mut step = Transition { session, outputs: Vec::new() };
+    let mut step = Transition::new(session);
     match input {
         Input::Opened { folder } => {
             if step.session.folder().is_none() {
@@ -59,28 +59,36 @@ pub fn step(session: &mut Session, input: Input) -> Vec<Output> {
         Input::TimerFired { timer } => turn::timer_fired(&mut step, &timer),
         Input::Woke { interrupted } => turn::woke(&mut step, interrupted),
     }
-    step.outputs
+    outputs(step)
+}
+
+/// What came of a transition, once the turn has done what rooms left to it.
+fn outputs(mut step: Transition<'_>) -> Vec<Output> {
+    while let Some(next) = step.take_next() {
+        turn::resume(&mut step, next);
+    }
+    step.into_outputs()
 }
 
 /// Ends a request because the program itself failed at it: at `input`, if that is known. This is how
 /// a defect is told to a person instead of being met again at every start.
 pub fn give_up(session: &mut Session, input: Option<Input>, problem: Problem) -> Vec<Output> {
-    let mut step = Transition { session, outputs: Vec::new() };
+    let mut step = Transition::new(session);
     turn::give_up(&mut step, input, problem);
-    step.outputs
+    outputs(step)
 }
 
 /// Ends what runs or waits in a session that was folded from the facts of another one up to its fact `at`, and says
 /// where they come from: what the log of a fork goes on with.
 pub fn fork(session: &mut Session, from: &SessionId, at: u64) -> Vec<(Option<RequestId>, Fact)> {
-    let mut step = Transition { session, outputs: Vec::new() };
+    let mut step = Transition::new(session);
     turn::control::leave_all(&mut step);
     step.emit(None, SessionFact::Forked { from: from.clone(), at, message: Some(FORKED.to_owned()) });
     let fact = |output| match output {
         Output::Event { request, fact } => Some((request, fact)),
         _ => None,
     };
-    step.outputs.into_iter().filter_map(fact).collect()
+    outputs(step).into_iter().filter_map(fact).collect()
 }
 
 /// What the model is told of a fork.
@@ -90,7 +98,7 @@ the folder may have been changed since by the session that it was forked from; r
 /// Lets a test say facts and go on from them, where the room that says them is not what is tested.
 #[cfg(test)]
 pub(crate) fn test_step(session: &mut Session, act: impl FnOnce(&mut Transition<'_>)) -> Vec<Output> {
-    let mut step = Transition { session, outputs: Vec::new() };
+    let mut step = Transition::new(session);
     act(&mut step);
-    step.outputs
+    outputs(step)
 }

@@ -1,8 +1,11 @@
 //! The transition that is being built: the state to read, facts that become true as they are said, and what is asked
 //! of the world.
 
+use std::collections::VecDeque;
+
 use serde_json::Value;
-use trimtab_vocab::{Fact, RefKey, RequestId};
+use trimtab_vocab::event::{RouteFact, ToolStatus};
+use trimtab_vocab::{CallId, Fact, RefKey, RequestId};
 
 use crate::record::Session;
 use crate::{Child, Effect, Output};
@@ -10,10 +13,46 @@ use crate::{Child, Effect, Output};
 /// What the rooms see of a step: the state to read, and a voice.
 pub(crate) struct Transition<'a> {
     pub(crate) session: &'a mut Session,
-    pub(crate) outputs: Vec<Output>,
+    outputs: Vec<Output>,
+    next: VecDeque<Next>,
 }
 
-impl Transition<'_> {
+/// What a room leaves to the turn, which is above it, once the room has returned.
+#[derive(Debug)]
+pub(crate) enum Next {
+    /// The request continues.
+    Turn,
+    /// Its path is decided.
+    Routed(Box<RouteFact>),
+    /// Its calls begin, as far as they may.
+    Batch,
+    /// One of its calls has ended.
+    CallEnded { call: CallId, status: ToolStatus, text: String },
+    /// Its plan is carried out. The words are the answer, if none was given.
+    PlanEnded { answer: Option<String> },
+}
+
+impl<'a> Transition<'a> {
+    /// A transition of this session.
+    pub(crate) fn new(session: &'a mut Session) -> Self {
+        Self { session, outputs: Vec::new(), next: VecDeque::new() }
+    }
+
+    /// Leaves something to the turn.
+    pub(crate) fn then(&mut self, next: Next) {
+        self.next.push_back(next);
+    }
+
+    /// What was left to the turn.
+    pub(crate) fn take_next(&mut self) -> Option<Next> {
+        self.next.pop_front()
+    }
+
+    /// What came of it.
+    pub(crate) fn into_outputs(self) -> Vec<Output> {
+        self.outputs
+    }
+
     /// Records a fact and makes it true.
     pub(crate) fn emit(&mut self, request: Option<&RequestId>, fact: impl Into<Fact>) {
         let fact = fact.into();

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 use trimtab_engine::{Effect, Input, Interrupted, Output, RunningRequest, Session, step};
 use trimtab_vocab::event::{RequestFact, Status};
-use trimtab_vocab::{Event, Fact, Request, RequestId, RunSettings};
+use trimtab_vocab::{Event, Fact, Part, Request, RequestId, Role, RunSettings};
 
 struct OldLog {
     name: String,
@@ -152,5 +152,89 @@ fn logs_of_0_1_0_can_always_be_continued() {
             assert!(admitted.iter().any(begins), "{}: {admitted:?}", log.name);
         }
         assert!(session == twin, "{}: folded again, it is another session", log.name);
+    }
+}
+
+/// Texts that the fold of 0.1 composed, by their beginnings.
+const COMPOSED: &[&str] = &[
+    "[PLAN STEP ",
+    "[Compile this conversation",
+    "[STEP LIMIT]",
+    "[TOOL REFLECTION]",
+    "[Loaded ",
+    "[The user agrees.",
+    "[That is not quite",
+    "[The user wants version",
+    "[The user does not want version",
+    "[The user was asked",
+    "[The user wants a fresh start",
+    "[The user runs only a part",
+    "[The user took back",
+    "[The user brought forward",
+    "[The user forked",
+    "[Your last reply was cut off, and nothing",
+    "Clarification:",
+    "Go on.",
+    "I ran the command",
+];
+
+/// The same fact as a version would have written it whose sentences are others.
+fn with_another_text(mut event: Value, number: usize) -> Value {
+    let text = format!("<text {number}>");
+    let kind = event["type"].as_str().unwrap_or_default().to_owned();
+    let begins = event["status"] == "running" || event["accepted"] == true;
+    let carries = match kind.as_str() {
+        "plan.step" | "intent" => begins,
+        "commands" => event.get("current").is_none() && event["state"] != "offered",
+        "request.assessing" | "reflection" | "session.forked" => true,
+        "change.applied" | "change.reverted" | "change.reapplied" => true,
+        "checkpoint.resolved" => !matches!(event["choice"].as_str(), Some("approve")),
+        "context.loaded" => {
+            let files = event["files"].as_array().map_or(0, Vec::len);
+            event["headings"] = json!(vec![text.clone(); files]);
+            false
+        }
+        _ => false,
+    };
+    if carries {
+        event["message"] = json!(text);
+    }
+    event
+}
+
+/// Whoever changes a sentence changes what is said from then on, and nothing that was said.
+#[test]
+fn what_a_fact_carries_is_never_composed_again() {
+    let mut carried = std::collections::BTreeSet::new();
+    for log in logs() {
+        let mut session = Session::default();
+        for (number, event) in log.events.iter().enumerate() {
+            let event = with_another_text(json!(event), number);
+            let event: Event = serde_json::from_value(event).expect("an event");
+            let marks = sent(&session).to_string().matches("<text ").count();
+            session.fold(event.request.as_ref(), &event.fact);
+            let now = sent(&session);
+            if now.to_string().matches("<text ").count() > marks {
+                carried.insert(event.fact.kind().to_owned());
+            }
+            let steers = session.active().map(|active| active.steers.clone()).unwrap_or_default();
+            let words =
+                session.conversation().iter().filter(|message| message.role == Role::User).flat_map(|message| {
+                    message.parts.iter().filter_map(|part| match part {
+                        Part::Text { text } => Some(text.clone()),
+                        _ => None,
+                    })
+                });
+            for text in words.chain(steers) {
+                let composed = COMPOSED.iter().find(|begin| text.starts_with(**begin));
+                assert_eq!(composed, None, "{}: event {} ({}): {text}", log.name, number + 1, event.fact.kind());
+            }
+        }
+    }
+    for kind in ["plan.step", "intent", "commands", "request.assessing", "reflection", "change.reverted"] {
+        assert!(carried.contains(kind), "no {kind} put its text into a conversation: {carried:?}");
+    }
+    for kind in ["change.reapplied", "change.applied", "session.forked", "checkpoint.resolved", "context.loaded"] {
+        assert!(carried.contains(kind), "no {kind} put its text into a conversation: {carried:?}");
     }
 }

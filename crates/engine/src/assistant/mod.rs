@@ -31,7 +31,6 @@ use crate::transition::Transition;
 use crate::{Effect, tasks};
 use prompt::{Focus, PromptContext};
 
-pub(crate) use clarify::{ClarifyAnswer, read as read_answer};
 pub use path::TASKS;
 pub use snapshot::{TaskSelection, view};
 

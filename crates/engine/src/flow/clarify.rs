@@ -6,9 +6,9 @@ use trimtab_vocab::event::{CheckpointKind, RouteDecision, Stage, StageFact};
 use trimtab_vocab::{Choosable, Question};
 
 use super::{FlowQuestion, FlowWait, line};
+use crate::questions::choice;
 use crate::record::{CheckpointSubject, RunningRequest};
 use crate::transition::Transition;
-use crate::turn::answers::choice;
 
 pub(crate) use crate::record::names::choice::SUBMIT;
 /// The person does not want to answer; assumptions are made and stated.

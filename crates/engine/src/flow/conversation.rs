@@ -10,9 +10,10 @@ use trimtab_vocab::{Mode, Problem, ProblemKind, Requirements, Role};
 
 use super::{FlowQuestion, FlowWait, intent, line, object_in};
 use crate::finish::finish;
+use crate::questions;
+use crate::record::names::choice as choices;
 use crate::record::{CheckpointSubject, RunningRequest, Session};
-use crate::transition::Transition;
-use crate::turn::{self, answers};
+use crate::transition::{Next, Transition};
 
 pub(crate) use crate::record::names::choice::TALK;
 
@@ -133,7 +134,7 @@ pub(super) fn compiled(step: &mut Transition<'_>, words: &str) -> bool {
         }
     };
     step.emit(Some(&request), RequirementsFact { requirements });
-    turn::next(step);
+    step.then(Next::Turn);
     true
 }
 
@@ -177,12 +178,12 @@ pub(super) fn confirm(step: &mut Transition<'_>) -> FlowWait {
         about: CheckpointSubject::Understanding,
         title: format!("Here's what I understand: {}", requirements.summary),
         choices: vec![
-            answers::choice(answers::CONTINUE, "Yes, go ahead"),
-            answers::choice(answers::TELL, "Not quite: say what is different"),
-            answers::choice(TALK, "Keep talking"),
+            questions::choice(choices::CONTINUE, "Yes, go ahead"),
+            questions::choice(choices::TELL, "Not quite: say what is different"),
+            questions::choice(TALK, "Keep talking"),
         ],
         body,
-        approving: Some(answers::CONTINUE),
+        approving: Some(choices::CONTINUE),
     };
     super::ask(step, asking)
 }

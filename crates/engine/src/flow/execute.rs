@@ -1,13 +1,14 @@
 //! Carrying out a plan: one step at a time, in the order of work, with a person where they want to be.
 
 use serde_json::{Map, json};
-use trimtab_vocab::event::{CheckpointKind, Choice, PlanFact, RouteDecision, Stage, StageFact, Status, StepsFact};
+use trimtab_vocab::event::{CheckpointKind, Choice, PlanFact, RouteDecision, Stage, StageFact, StepsFact};
 use trimtab_vocab::{PlanStep, RequestId, StepStatus, StopReason, Todo};
 
 use super::{FlowQuestion, FlowWait, line, plan};
+use crate::questions;
+use crate::record::names::choice as choices;
 use crate::record::{CheckpointSubject, Flow, FlowState, RunningRequest};
-use crate::transition::Transition;
-use crate::turn::{self, answers, ending};
+use crate::transition::{Next, Transition};
 
 /// How a model says that it could not do a step.
 const FAILED: &str = "STEP FAILED";
@@ -90,7 +91,7 @@ pub(super) fn advance(step: &mut Transition<'_>) -> Option<bool> {
         return Some(true);
     };
     if active.pausing {
-        answers::rest(step);
+        questions::rest(step);
         return Some(true);
     }
     if approval.before() && flow.cleared.as_ref() != Some(&id) {
@@ -118,14 +119,14 @@ pub(super) fn ended(step: &mut Transition<'_>, words: &str, stop: Option<&StopRe
         return false;
     };
     if stop == Some(&StopReason::MaxTokens) {
-        turn::nudge(step, &request, "[Your reply was cut off at the output limit. Go on from there.]");
+        super::nudge(step, &request, "[Your reply was cut off at the output limit. Go on from there.]");
         return true;
     }
     let plain = words.trim_start_matches(|c: char| !c.is_alphanumeric());
     let failed = plain.get(..FAILED.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(FAILED));
     let status = if failed { StepStatus::Failed } else { StepStatus::Done };
     end(step, &request, &id, status, line(words, NOTE));
-    turn::next(step);
+    step.then(Next::Turn);
     true
 }
 
@@ -155,7 +156,6 @@ pub(super) fn tell_progress(step: &mut Transition<'_>, request: &RequestId) {
 /// All steps have ended: the model's last words are the answer.
 fn finish(step: &mut Transition<'_>) {
     let Some(active) = step.session.active() else { return };
-    let request = active.request.id.clone();
     let flow = &active.flow;
     let count = |status: StepStatus| flow.statuses.values().filter(|one| **one == status).count();
     let (done, of) = (count(StepStatus::Done), flow.statuses.len());
@@ -166,19 +166,17 @@ fn finish(step: &mut Transition<'_>) {
         _ => format!("{done} of {of} steps of the plan are done."),
     };
     // An answer in the fixed form was said when it came.
-    if turn::has_tools(active) || !summed_up {
-        ending::answer(step, &words, None);
-    }
-    crate::finish::finish(step, &request, Status::Completed, None);
+    let answer = (active.has_tools() || !summed_up).then_some(words);
+    step.then(Next::PlanEnded { answer });
 }
 
 fn ask_before(step: &mut Transition<'_>, id: &str) -> FlowWait {
     let about = CheckpointSubject::StepBefore { step: id.to_owned() };
     let choices = vec![
-        answers::choice(answers::CONTINUE, "Do it"),
-        answers::choice(answers::TELL, "Do it, but differently"),
-        answers::choice(answers::SKIP, "Leave this step out"),
-        answers::choice(answers::STOP, "Stop here"),
+        questions::choice(choices::CONTINUE, "Do it"),
+        questions::choice(choices::TELL, "Do it, but differently"),
+        questions::choice(choices::SKIP, "Leave this step out"),
+        questions::choice(choices::STOP, "Stop here"),
     ];
     ask_about(step, id, about, choices, |title, number, of| format!("Step {number} of {of} comes next: {title}"))
 }
@@ -186,24 +184,24 @@ fn ask_before(step: &mut Transition<'_>, id: &str) -> FlowWait {
 fn ask_after(step: &mut Transition<'_>, id: &str) -> FlowWait {
     let more = step.session.active().is_some_and(|active| active.flow.next_step().is_some());
     let about = CheckpointSubject::StepAfter { step: id.to_owned() };
-    let mut choices = vec![answers::choice(answers::CONTINUE, if more { "Go on" } else { "Good" })];
+    let mut choices = vec![questions::choice(choices::CONTINUE, if more { "Go on" } else { "Good" })];
     if more {
-        choices.push(answers::choice(answers::TELL, "Go on, but differently"));
-        choices.push(answers::choice(answers::SKIP, "Leave the next step out"));
+        choices.push(questions::choice(choices::TELL, "Go on, but differently"));
+        choices.push(questions::choice(choices::SKIP, "Leave the next step out"));
     } else {
-        choices.push(answers::choice(answers::TELL, "Change something"));
+        choices.push(questions::choice(choices::TELL, "Change something"));
     }
-    choices.push(answers::choice(answers::STOP, "Stop here"));
+    choices.push(questions::choice(choices::STOP, "Stop here"));
     ask_about(step, id, about, choices, |title, number, of| format!("Step {number} of {of} is done: {title}"))
 }
 
 fn ask_about_failure(step: &mut Transition<'_>, id: &str) -> FlowWait {
     let about = CheckpointSubject::StepFailed { step: id.to_owned() };
     let choices = vec![
-        answers::choice(answers::RETRY, "Try it again"),
-        answers::choice(answers::TELL, "Try it again, but differently"),
-        answers::choice(answers::SKIP, "Go on without it"),
-        answers::choice(answers::STOP, "Stop here"),
+        questions::choice(choices::RETRY, "Try it again"),
+        questions::choice(choices::TELL, "Try it again, but differently"),
+        questions::choice(choices::SKIP, "Go on without it"),
+        questions::choice(choices::STOP, "Stop here"),
     ];
     ask_about(step, id, about, choices, |title, number, of| format!("Step {number} of {of} could not be done: {title}"))
 }
@@ -223,7 +221,7 @@ fn ask_about(
     body.insert("details".into(), json!(of_plan.details));
     let title = title(&of_plan.title, number, of);
     // What went wrong is for a person to judge.
-    let approving = (!matches!(about, CheckpointSubject::StepFailed { .. })).then_some(answers::CONTINUE);
+    let approving = (!matches!(about, CheckpointSubject::StepFailed { .. })).then_some(choices::CONTINUE);
     super::ask(step, FlowQuestion { kind: CheckpointKind::Step, about, title, choices, body, approving })
 }
 
@@ -249,12 +247,12 @@ pub(super) fn ask_to_begin(step: &mut Transition<'_>) -> FlowWait {
         about: CheckpointSubject::Begin,
         title,
         choices: vec![
-            answers::choice(answers::CONTINUE, "Begin"),
-            answers::choice(answers::TELL, "Begin, but differently"),
-            answers::choice(answers::STOP, "Stop here"),
+            questions::choice(choices::CONTINUE, "Begin"),
+            questions::choice(choices::TELL, "Begin, but differently"),
+            questions::choice(choices::STOP, "Stop here"),
         ],
         body: Map::new(),
-        approving: Some(answers::CONTINUE),
+        approving: Some(choices::CONTINUE),
     };
     super::ask(step, asking)
 }

@@ -5,8 +5,7 @@ use trimtab_vocab::event::{BugFact, RequestFact, RouteDecision};
 use trimtab_vocab::{NextStep, Pace, Todo};
 
 use crate::record::{FlowState, RunningRequest, Session, completed};
-use crate::transition::Transition;
-use crate::turn;
+use crate::transition::{Next, Transition};
 
 /// What the model is told.
 pub(crate) const RULE: &str = "\nThis user works step by step. A task is multi-step when it has 3 or more steps, touches 3 or more \
@@ -91,7 +90,7 @@ pub(super) fn go_on(step: &mut Transition<'_>) -> bool {
     }
     let request = active.request.id.clone();
     step.emit(Some(&request), RequestFact::Steered { text: CONTINUE.into(), by: BY.into() });
-    turn::next(step);
+    step.then(Next::Turn);
     true
 }
 

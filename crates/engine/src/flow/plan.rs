@@ -6,9 +6,10 @@ use trimtab_vocab::event::{BugFact, CheckpointKind, PlanFact, Stage, StageFact};
 use trimtab_vocab::{Mode, Plan, PlanStep, RequestId};
 
 use super::{FlowQuestion, FlowWait, edits, execute, line, object_in};
+use crate::questions::choice;
+use crate::record::names::choice as choices;
 use crate::record::{CheckpointSubject, Flow};
-use crate::transition::Transition;
-use crate::turn::{self, answers, answers::choice};
+use crate::transition::{Next, Transition};
 
 pub(crate) use crate::record::names::choice::{APPROVE, CANCEL, MODIFY, REPLAN};
 
@@ -280,7 +281,7 @@ pub(crate) fn canonical(choice: String, text: Option<String>) -> (String, Option
         text: Option<String>,
     }
     // Either of the two, as `next` says: the one word for both that simpler dialogs have.
-    if choice != answers::REJECT {
+    if choice != choices::REJECT {
         return (choice, text);
     }
     match text.as_deref().map(serde_json::from_str) {
@@ -336,11 +337,11 @@ pub(super) fn outline(plan: &Plan) -> String {
 pub(super) fn in_words(step: &mut Transition<'_>, words: &str) -> bool {
     let Some(active) = step.session.active() else { return false };
     let request = active.request.id.clone();
-    let (has_tools, complaints) = (turn::has_tools(active), active.flow.complaints);
+    let (has_tools, complaints) = (active.has_tools(), active.flow.complaints);
     let wanted = active.request.mode != Mode::Plan;
     if !has_tools && let Some(Ok(plan)) = object_in(words, |value| read(value, &[])) {
         propose(step, &request, plan, "model");
-        turn::next(step);
+        step.then(Next::Turn);
         return true;
     }
     let wrong = match object_in(words, |value| read(value, &[])) {
@@ -354,7 +355,7 @@ pub(super) fn in_words(step: &mut Transition<'_>, words: &str) -> bool {
         false => "Answer with the JSON object and nothing else",
     };
     step.emit(Some(&request), BugFact { kind: UNREADABLE.into(), by: "engine".into(), message: wrong.clone() });
-    turn::nudge(step, &request, &format!("[{wrong} {how}; if nothing is to be done, just answer.]"));
+    super::nudge(step, &request, &format!("[{wrong} {how}; if nothing is to be done, just answer.]"));
     true
 }
 

@@ -7,9 +7,9 @@ use trimtab_vocab::event::{CheckpointKind, RouteDecision};
 use trimtab_vocab::{Approve, Role};
 
 use super::{FlowQuestion, FlowWait, line};
+use crate::questions::choice;
 use crate::record::{CheckpointSubject, FlowState};
 use crate::transition::Transition;
-use crate::turn::answers::choice;
 
 pub(crate) use crate::record::names::choice::{NEEDS_CHANGES, SATISFIED, START_OVER};
 

@@ -5,7 +5,7 @@ use trimtab_vocab::event::{CheckpointKind, RequestFact};
 use trimtab_vocab::{CheckpointId, Control, Mode, Request, RequestId};
 
 use super::gate;
-use crate::flow::{clarify, plan, satisfaction};
+use crate::record::names::choice;
 use crate::record::{Checkpoint, CheckpointSubject, Phase, RunningRequest, Session};
 use crate::tools::{self, ToolAction};
 use crate::transition::Transition;
@@ -83,7 +83,7 @@ fn answer(session: &Session, request: &RequestId, words: &str) -> Option<(Checkp
     let takes_words = |choice: &&String| {
         matches!(
             choice.as_str(),
-            answers::OTHER | answers::TELL | clarify::SUBMIT | plan::MODIFY | satisfaction::NEEDS_CHANGES
+            choice::OTHER | choice::TELL | choice::SUBMIT | choice::MODIFY | choice::NEEDS_CHANGES
         )
     };
     let choice = question.choices.iter().find(takes_words)?.clone();

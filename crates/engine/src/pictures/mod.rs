@@ -19,8 +19,7 @@ use trimtab_vocab::{
 use crate::calls::{self, budget, retry};
 use crate::finish::finish;
 use crate::record::{BatchItem, Progress, RunningRequest};
-use crate::transition::Transition;
-use crate::turn::{self, batch};
+use crate::transition::{Next, Transition};
 use crate::words::References;
 use crate::{Effect, ProposedChange};
 
@@ -60,14 +59,14 @@ pub(crate) fn begin(step: &mut Transition<'_>) {
         category: None,
         analysis: None,
     };
-    turn::routed(step, decided);
+    step.then(Next::Routed(Box::new(decided)));
 }
 
 /// Does what comes next.
 pub(crate) fn go_on(step: &mut Transition<'_>) {
     let Some(active) = step.session.active() else { return };
     if active.batch.is_some() {
-        return batch::advance(step);
+        return step.then(Next::Batch);
     }
     let request = active.request.id.clone();
     match active.request.picture.as_deref().cloned() {
@@ -167,16 +166,16 @@ fn plan(step: &mut Transition<'_>, pictures: Vec<PicturePlan>) {
     let planned = ImageFact::Planned { model: settings.model, pictures, price_usd: settings.price_usd };
     step.emit(Some(&request), planned);
     step.emit(Some(&request), StageFact { stage: Stage::Running, label });
-    batch::advance(step);
+    step.then(Next::Batch);
 }
 
-/// Does the next thing that a call needs.
-pub(crate) fn run_call(step: &mut Transition<'_>, call: &CallId, item: &BatchItem) {
+/// Does the next thing that a call needs, or says what it would change.
+pub(crate) fn run_call(step: &mut Transition<'_>, call: &CallId, item: &BatchItem) -> Option<ProposedChange> {
     if item.call.name == SAVE {
-        let change = change_of(step, item);
-        return batch::change_by_person(step, call, item, change);
+        return Some(change_of(step, item));
     }
     draw(step, call, item, 0);
+    None
 }
 
 fn draw(step: &mut Transition<'_>, call: &CallId, item: &BatchItem, after_ms: u64) {
@@ -200,7 +199,9 @@ pub(crate) fn drawn(
     pictures: Vec<MadePicture>,
     fault: Option<Fault>,
 ) {
-    let Some((request, item)) = batch::find(step, call) else { return };
+    let Some(active) = step.session.active() else { return };
+    let Some(item) = active.batch.as_ref().and_then(|batch| batch.item(call)).cloned() else { return };
+    let request = active.request.id.clone();
     if item.progress != Progress::Started || item.call.name != DRAW {
         return;
     }
@@ -271,8 +272,7 @@ pub(crate) fn drawn(
         _ if made > 0 => (ToolStatus::Partial, format!("{}. {problem}", names.join(", "))),
         _ => (ToolStatus::Error, problem.to_string()),
     };
-    batch::finished(step, call, status, text);
-    batch::advance(step);
+    step.then(Next::CallEnded { call: call.clone(), status, text });
 }
 
 fn save(step: &mut Transition<'_>, request: &RequestId, images: Vec<ImageId>, folder: String) {
@@ -285,7 +285,7 @@ fn save(step: &mut Transition<'_>, request: &RequestId, images: Vec<ImageId>, fo
         return finish(step, request, Status::Failed, Some(problem));
     }
     step.emit(Some(request), ImageFact::Saving { images, folder });
-    batch::advance(step);
+    step.then(Next::Batch);
 }
 
 /// A person chose pictures, or chose them no longer. What is as they want it is not said again.

@@ -36,6 +36,11 @@ pub(crate) fn model_for(request: &Request) -> (&str, ModelFacts) {
 }
 
 impl RunningRequest {
+    /// Whether its model can be given tools at all.
+    pub(crate) fn has_tools(&self) -> bool {
+        model_for(&self.request).1.tools
+    }
+
     /// Whether it makes or saves pictures, instead of being answered by a model.
     pub(crate) fn makes_pictures(&self) -> bool {
         let wished = self.request.picture.is_some();

@@ -15,8 +15,7 @@ use trimtab_vocab::{Message, Mode, Prompt, Request, Role, Routing};
 
 use crate::calls::{self, budget};
 use crate::record::Session;
-use crate::transition::Transition;
-use crate::turn;
+use crate::transition::{Next, Transition};
 
 pub(crate) use crate::record::names::purpose::ROUTE as PURPOSE;
 
@@ -98,7 +97,7 @@ fn needs(decision: RouteDecision) -> Vec<String> {
 pub(crate) fn begin(step: &mut Transition<'_>) {
     let Some(active) = step.session.active() else { return };
     match by_rules(&active.request, step.session.folder().is_some()) {
-        Some(fact) => turn::routed(step, fact),
+        Some(fact) => step.then(Next::Routed(Box::new(fact))),
         None => {
             let request = active.request.id.clone();
             let label = "Understanding the request...".into();
@@ -148,14 +147,15 @@ pub(crate) fn replied(step: &mut Transition<'_>, said: &str) {
     if fact.categories.is_empty() {
         fact.categories = needs(fact.decision);
     }
-    turn::routed(step, fact);
+    step.then(Next::Routed(Box::new(fact)));
 }
 
 /// Nobody could look. Permissions guard the work, so it begins.
 pub(crate) fn failed(step: &mut Transition<'_>) {
     let decision = RouteDecision::Direct;
     let reason = "the router failed; work in a folder goes straight to the agent, and permissions guard it";
-    turn::routed(step, RouteFact { categories: needs(decision), ..plain(decision, 0.0, reason) });
+    let fact = RouteFact { categories: needs(decision), ..plain(decision, 0.0, reason) };
+    step.then(Next::Routed(Box::new(fact)));
 }
 
 pub(crate) use crate::record::offer;

@@ -2,10 +2,9 @@
 
 use trimtab_vocab::Selection;
 
-use super::answers::{RETRY, TELL};
+use super::answers::RETRY;
 use super::{series, structured};
-use crate::assistant;
-use crate::flow::{clarify, conversation, plan, satisfaction};
+use crate::flow;
 use crate::record::{Checkpoint, CheckpointSubject, Session};
 
 /// What the model is told when a person lets it continue and says nothing more.
@@ -18,34 +17,13 @@ pub(super) fn compose(
     choice: &str,
     text: Option<&str>,
 ) -> (Option<String>, Option<Selection>) {
-    let Some(active) = session.unfinished(&answered.request) else { return (None, None) };
-    let flow = &active.flow;
-    let words = text.unwrap_or_default();
-    let message = match &answered.about {
-        CheckpointSubject::Clarify { questions } if active.assist.is_some() => {
-            let question = questions.first().cloned().unwrap_or_default();
-            let assistant::ClarifyAnswer { words, selection } = assistant::read_answer(&question, choice, text);
-            return (Some(words), selection);
+    let message = match answered.about {
+        CheckpointSubject::Recovery => (choice == RETRY).then(|| structured::AGAIN.to_owned()),
+        CheckpointSubject::Series => {
+            session.unfinished(&answered.request).and_then(|active| series::left_out(active, choice, text))
         }
-        CheckpointSubject::Clarify { questions } => {
-            let given = (choice == clarify::SUBMIT).then(|| clarify::read(questions, words));
-            Some(clarify::told(questions, given.as_deref()))
-        }
-        CheckpointSubject::Understanding if choice == TELL => Some(conversation::corrected(words)),
-        CheckpointSubject::Understanding => flow.requirements.as_ref().map(conversation::agreed),
-        CheckpointSubject::Plan if choice == plan::APPROVE => None,
-        CheckpointSubject::Plan if choice == plan::MODIFY && plan::is_structured(words) => None,
-        CheckpointSubject::Plan => Some(plan::sent_back(flow, choice, text)),
-        CheckpointSubject::Satisfaction if choice == satisfaction::NEEDS_CHANGES => {
-            Some(satisfaction::feedback(&active.request.text, words))
-        }
-        CheckpointSubject::Satisfaction if choice == satisfaction::START_OVER => {
-            satisfaction::afresh(&session.changed_by(&answered.request))
-        }
-        CheckpointSubject::Recovery if choice == RETRY => Some(structured::AGAIN.to_owned()),
-        CheckpointSubject::Series => series::left_out(active, choice, text),
         CheckpointSubject::Steps => text.is_none().then(|| GO_ON.to_owned()),
-        _ => None,
+        _ => return flow::message::compose(session, answered, choice, text),
     };
     (message, None)
 }

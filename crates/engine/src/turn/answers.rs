@@ -235,7 +235,12 @@ pub(crate) fn answered(
     if matches!(choice.as_str(), TELL | OTHER) && text.is_none() {
         return object(step, &checkpoint, "This answer needs words: say what to do (--text).".into());
     }
-    if let Some(text) = flow::objection(step, &checkpoint, &choice, text.as_deref()) {
+    let of_series =
+        (checkpoint.about == CheckpointSubject::Series).then(|| step.session.unfinished(&request)).flatten();
+    let objection = of_series
+        .and_then(|active| series::objection(active, &choice, text.as_deref()))
+        .or_else(|| flow::objection(step, &checkpoint, &choice, text.as_deref()));
+    if let Some(text) = objection {
         return object(step, &checkpoint, text);
     }
     let hands_off = checkpoint.about == CheckpointSubject::Handoff && choice == handoff::HANDOFF;

@@ -37,7 +37,7 @@ use crate::finish::{finish, finish_for};
 use crate::flow::{self, conversation};
 use crate::record::{Phase, RunningRequest};
 use crate::tools;
-use crate::transition::Transition;
+use crate::transition::{Next, Transition};
 use crate::{Effect, Input, Interrupted, Partial, assistant, handoff, history, permit, pictures, route, words};
 
 pub use context::SUMMARY;
@@ -71,8 +71,28 @@ pub(crate) fn admitted(step: &mut Transition<'_>, request: &RequestId) {
     }
 }
 
+/// Does what a room has left to the turn.
+pub(crate) fn resume(step: &mut Transition<'_>, left: Next) {
+    match left {
+        Next::Turn => next(step),
+        Next::Routed(decided) => routed(step, *decided),
+        Next::Batch => batch::advance(step),
+        Next::CallEnded { call, status, text } => {
+            batch::finished(step, &call, status, text);
+            batch::advance(step);
+        }
+        Next::PlanEnded { answer } => {
+            let Some(request) = step.session.active().map(|active| active.request.id.clone()) else { return };
+            if let Some(words) = answer {
+                ending::answer(step, &words, None);
+            }
+            finish(step, &request, Status::Completed, None);
+        }
+    }
+}
+
 /// It is decided which path the request takes.
-pub(crate) fn routed(step: &mut Transition<'_>, decided: RouteFact) {
+fn routed(step: &mut Transition<'_>, decided: RouteFact) {
     let Some(active) = step.session.active() else { return };
     let request = active.request.id.clone();
     let categories = decided.categories.join(", ");
@@ -345,7 +365,7 @@ fn decide(step: &mut Transition<'_>, request: &RequestId, words: &str, stop: Opt
 }
 
 /// Says something to the model in the program's own name, and calls it.
-pub(crate) fn nudge(step: &mut Transition<'_>, request: &RequestId, text: &str) {
+fn nudge(step: &mut Transition<'_>, request: &RequestId, text: &str) {
     step.emit(Some(request), RequestFact::Steered { text: text.into(), by: "engine".into() });
     next(step);
 }
@@ -386,7 +406,7 @@ pub(crate) fn failed(step: &mut Transition<'_>, call: &CallId, fault: Fault, par
     let problem = fault.problem;
     let is_work =
         !(routing || prompting || repairing.is_some() || active.compressing.is_some() || active.assist.is_some());
-    let delay = if is_work && problem.kind == ProblemKind::NoTools && has_tools(active) { Some(0) } else { delay };
+    let delay = if is_work && problem.kind == ProblemKind::NoTools && active.has_tools() { Some(0) } else { delay };
     step.emit(Some(&request), ModelFact::Failed { call: call.clone(), error: problem.clone(), retry_in_ms: delay });
     if problem.kind == ProblemKind::NoTools && delay.is_some() {
         go_on_without_tools(step, &request);
@@ -626,11 +646,6 @@ fn fast_of(step: &Transition<'_>) -> (String, ModelFacts) {
     let Some(active) = step.session.active() else { return Default::default() };
     let (model, facts) = fast(&active.request);
     (model.to_owned(), facts)
-}
-
-/// Whether the model can be given tools at all.
-pub(crate) fn has_tools(active: &RunningRequest) -> bool {
-    model(&active.request).1.tools
 }
 
 fn model_of(step: &Transition<'_>) -> (String, ModelFacts) {

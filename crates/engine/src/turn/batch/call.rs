@@ -32,7 +32,10 @@ pub(in crate::turn) fn run_call(step: &mut Transition<'_>, call: &CallId) {
     }
     let Some(active) = step.session.active() else { return };
     if active.batch.as_ref().is_some_and(|batch| batch.of_pictures) {
-        return pictures::run_call(step, call, &item);
+        if let Some(change) = pictures::run_call(step, call, &item) {
+            change_by_person(step, call, &item, change);
+        }
+        return;
     }
     if let Some(pill) = active.request.pill.as_deref().filter(|pill| !pill::allows(pill, &item.call.name)) {
         let reason = pill::refusal(pill, &item.call.name);
@@ -101,7 +104,7 @@ pub(in crate::turn) fn run_call(step: &mut Transition<'_>, call: &CallId) {
 }
 
 /// Does what a person's own wish needs next: trust, preparation, the act.
-pub(crate) fn change_by_person(step: &mut Transition<'_>, call: &CallId, item: &BatchItem, change: ProposedChange) {
+fn change_by_person(step: &mut Transition<'_>, call: &CallId, item: &BatchItem, change: ProposedChange) {
     let Some(active) = step.session.active() else { return };
     let errand = ToolAction::Change(change.clone());
     match needs_trust(step.session, active, &errand) {

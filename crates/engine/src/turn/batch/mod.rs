@@ -20,7 +20,6 @@ use crate::pictures;
 use crate::record::{Batch, BatchItem, Phase, Progress};
 use crate::transition::Transition;
 use asking::shown;
-pub(crate) use call::change_by_person;
 use call::file_set;
 pub(super) use call::{DENIED, refuse, ruled, run_call};
 use ended::command_of;
