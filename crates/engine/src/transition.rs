@@ -14,7 +14,7 @@ use crate::{Child, Effect, Output};
 pub(crate) struct Transition<'a> {
     pub(crate) session: &'a mut Session,
     outputs: Vec<Output>,
-    next: VecDeque<Next>,
+    next: VecDeque<(RequestId, Next)>,
 }
 
 /// What a room leaves to the turn, which is above it, once the room has returned.
@@ -38,14 +38,21 @@ impl<'a> Transition<'a> {
         Self { session, outputs: Vec::new(), next: VecDeque::new() }
     }
 
-    /// Leaves something to the turn.
+    /// Leaves something about the request that is worked on to the turn.
     pub(crate) fn then(&mut self, next: Next) {
-        self.next.push_back(next);
+        if let Some(active) = self.session.active() {
+            self.next.push_back((active.request.id.clone(), next));
+        }
     }
 
-    /// What was left to the turn.
+    /// What was left to the turn, unless the request that it is about is no longer worked on.
     pub(crate) fn take_next(&mut self) -> Option<Next> {
-        self.next.pop_front()
+        while let Some((request, next)) = self.next.pop_front() {
+            if self.session.active().is_some_and(|active| active.request.id == request) {
+                return Some(next);
+            }
+        }
+        None
     }
 
     /// What came of it.
