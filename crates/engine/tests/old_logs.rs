@@ -1,5 +1,9 @@
 //! Logs that 0.1.0 wrote fold to the conversation that 0.1.0 made of them, byte for byte, and can be continued.
 //!
+//! The logs were written by the 0.1.0 binary while the tests of its surfaces drove it with a fake provider, among them
+//! those that kill it, and by its engine and host in the scenarios of its testkit (`scenario-…`). Of all logs, those are
+//! kept that have something the others have not: an event, a neighbor of it, an answer, an end, a sentence.
+//!
 //! Each file of `old_records/logs-0.1.0` has the events of a session as they were stored, one per line, then an empty
 //! line, then what the fold of 0.1.0 made of them: the state after the last event, and for each event that changed
 //! it the number of the event and the beginning of the state's hash. They are never edited: a test that fails here
