@@ -193,6 +193,11 @@ fn with_another_text(mut event: Value, number: usize) -> Value {
         "request.assessing" | "reflection" | "session.forked" => true,
         "change.applied" | "change.reverted" | "change.reapplied" => true,
         "checkpoint.resolved" => !matches!(event["choice"].as_str(), Some("approve")),
+        // It always carried its text.
+        "request.steered" => {
+            event["text"] = json!(text);
+            false
+        }
         "context.loaded" => {
             let files = event["files"].as_array().map_or(0, Vec::len);
             event["headings"] = json!(vec![text.clone(); files]);
