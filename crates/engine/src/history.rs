@@ -14,7 +14,7 @@ use trimtab_vocab::event::{Change as Moved, ChangeFact, ChangedFile, Conflict, U
 use trimtab_vocab::{ChangePart, ChangeSetId, FileSet, FileWrite, MergedWrite, OnConflict};
 
 use crate::record::{ChangeSet, HistoryMove, Session};
-use crate::step::Transition;
+use crate::transition::Transition;
 use crate::{Compared, Effect, RewindPath, RewindPreview, RewindStep, handoff, permit};
 
 /// A person wants so many sets taken back (below zero) or brought forward.
@@ -227,16 +227,19 @@ pub(crate) fn restored(step: &mut Transition<'_>, problem: Option<String>) {
     if let Some(undo) = &moving.undo {
         let writes = net(step.session, &moving).writes;
         let set = ChangeSet { id: undo.change_set.clone(), writes, expired: false };
-        step.emit(None, ChangeFact::Applied(moved(&set, to as i64, false)));
+        let message = Some(format!("[The user took back a part of an earlier change, in {}.]", paths(&set)));
+        step.emit(None, ChangeFact::Applied(Moved { message, ..moved(&set, to as i64, false) }));
         return admit(step);
     }
     let passed: Vec<ChangeSet> =
         passed(step.session, to).into_iter().map(|set| reworked(set, &moving).into_owned()).collect();
     for (n, set) in passed.iter().enumerate() {
         if to < from {
-            step.emit(None, ChangeFact::Reverted(moved(set, (from - n - 1) as i64, true)));
+            let message = Some(format!("[The user took back the change of {}.]", paths(set)));
+            step.emit(None, ChangeFact::Reverted(Moved { message, ..moved(set, (from - n - 1) as i64, true) }));
         } else {
-            step.emit(None, ChangeFact::Reapplied(moved(set, (from + n + 1) as i64, false)));
+            let message = Some(format!("[The user brought forward again the change of {}.]", paths(set)));
+            step.emit(None, ChangeFact::Reapplied(Moved { message, ..moved(set, (from + n + 1) as i64, false) }));
         }
     }
     admit(step);
@@ -252,7 +255,12 @@ fn moved(set: &ChangeSet, in_force: i64, back: bool) -> Moved {
         is_deleted: if back { write.before.is_none() } else { write.after.is_none() },
     };
     let files = set.writes.iter().map(file).collect();
-    Moved { change_set: set.id.clone(), files, position: position(in_force), by: None }
+    Moved { change_set: set.id.clone(), files, position: position(in_force), by: None, message: None }
+}
+
+/// The files of a set, as the model is told of them.
+fn paths(set: &ChangeSet) -> String {
+    set.writes.iter().map(|write| write.path.as_str()).collect::<Vec<_>>().join(", ")
 }
 
 /// A set as it will be when the move is over.

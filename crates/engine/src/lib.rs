@@ -15,6 +15,8 @@
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests make their own files"))]
 
 pub mod assistant;
+mod calls;
+mod finish;
 pub mod flow;
 pub mod handoff;
 mod history;
@@ -26,6 +28,7 @@ mod output;
 mod permit;
 pub mod pictures;
 pub mod proposal;
+mod questions;
 pub mod record;
 mod route;
 mod step;
@@ -33,10 +36,12 @@ pub mod tasks;
 pub mod terminal;
 pub mod tokens;
 mod tools;
+mod transition;
 pub mod turn;
+mod words;
 
 pub use input::{Compared, Input, Interrupted, Narrowed, NoEffect, Partial, Prepared, Ran, RewindPreview};
-pub use output::{Effect, Output, RewindPath, RewindStep};
+pub use output::{Child, Effect, Output, RewindPath, RewindStep, TaskSelection};
 pub use permit::{CommandRuling, check_command, hidden_by_links, is_broad, trusts, unanswered_by, user_initiated};
 pub use proposal::ProposedChange;
 pub use record::{Assist, AssistState, ChangeSet, Checkpoint, Flow, FlowState, Phase, RunningRequest, Session};

@@ -5,11 +5,9 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 use trimtab_vocab::{
     Annotated, CallId, ChangePart, ChangeSetId, CommandPlan, Fact, FilePlan, FileSet, FileState, FileWrite, OnConflict,
-    Overtime, Prompt, ReadOp, RefKey, RequestId, SnapshotLimits, TimerId,
+    Overtime, Prompt, ReadOp, RefKey, RequestId, SessionId, SnapshotLimits, TimerId, Where,
 };
 
-use crate::assistant::TaskSelection;
-use crate::handoff::Child;
 use crate::proposal::ProposedChange;
 
 /// One consequence of an input. Facts and texts are durable before any effect starts.
@@ -265,4 +263,39 @@ pub struct RewindStep {
     pub to: Option<FileState>,
     /// Only these hunks of it, counted from 1; none: all of it.
     pub hunks: Vec<u32>,
+}
+
+/// A session to make, together with the facts of the step that asks for it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Child {
+    /// Names it.
+    pub id: SessionId,
+    /// Where it works.
+    pub folder: String,
+    /// Its log so far.
+    pub facts: Vec<Fact>,
+    /// Contents of files that it needs of its parent, by their hashes.
+    pub files: Vec<String>,
+}
+
+/// What a model is to be shown of the person's tasks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TaskSelection {
+    /// This week and some of the rest: to find out what is meant, and to answer in words.
+    Overview {
+        /// What was asked for: what it names by its title is shown as well, whenever it is planned.
+        words: String,
+    },
+    /// The foremost, and how many there are of each sort: to plan changes.
+    Foremost {
+        /// As above.
+        words: String,
+    },
+    /// What a filter fits, and how many there are of each sort.
+    Focused {
+        /// The filter.
+        filter: Where,
+        /// What was asked for: what it names by its title is shown as well.
+        words: String,
+    },
 }

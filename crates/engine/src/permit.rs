@@ -140,7 +140,7 @@ impl AllowedByAnswer {
     #[expect(clippy::disallowed_methods, reason = "this is the one place that reads off the record who answered")]
     pub(crate) fn from_item(item: &BatchItem) -> Option<Self> {
         let given = item.given.as_ref()?;
-        use crate::turn::answers::{AGAIN, ALLOW, ALWAYS, OUTSIDE, WIDEN};
+        use crate::record::names::choice::{AGAIN, ALLOW, ALWAYS, OUTSIDE, WIDEN};
         let person = given.by_person.then(PersonDecision::witness);
         matches!(given.choice.as_str(), ALLOW | ALWAYS | AGAIN | OUTSIDE | WIDEN).then_some(Self { person })
     }
@@ -157,6 +157,15 @@ pub(crate) fn is_trusted(session: &Session, active: &RunningRequest) -> bool {
     let settings = &active.request.settings;
     let ruled = session.folder().is_some_and(|folder| trusts(session.rules(), folder, &settings.machine));
     settings.trusted || active.trust == Some(true) || ruled
+}
+
+impl Session {
+    /// Whether the folder may be read and worked in, by what is known of the request that is worked on, or else of
+    /// the one that would go on next.
+    pub fn is_trusted(&self) -> bool {
+        let request = self.foremost();
+        request.is_some_and(|active| is_trusted(self, active))
+    }
 }
 
 /// Whether a rule trusts a folder. One that holds more than a project is trusted only by a rule that spells it out.

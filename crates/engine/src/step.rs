@@ -1,17 +1,17 @@
 //! The one door: an input goes in, facts and effects come out.
 
-use serde_json::Value;
 use trimtab_vocab::event::SessionFact;
-use trimtab_vocab::{Fact, Problem, RefKey, RequestId, SessionId};
+use trimtab_vocab::{Fact, Problem, RequestId, SessionId};
 
 use crate::record::Session;
+use crate::transition::Transition;
 use crate::turn::answers::Answerer;
-use crate::{Effect, Input, Output, assistant, handoff, history, intake, pictures, turn};
+use crate::{Input, Output, assistant, handoff, history, intake, pictures, turn};
 
 /// Decides what follows from `input`. An input that no longer fits (the late result of a call that
 /// was given up, a second cancel) has no consequences: it is not an error to be late.
 pub fn step(session: &mut Session, input: Input) -> Vec<Output> {
-    let mut step = Transition { session, outputs: Vec::new() };
+    let mut step = Transition::new(session);
     match input {
         Input::Opened { folder } => {
             if step.session.folder().is_none() {
@@ -60,74 +60,46 @@ pub fn step(session: &mut Session, input: Input) -> Vec<Output> {
         Input::TimerFired { timer } => turn::timer_fired(&mut step, &timer),
         Input::Woke { interrupted } => turn::woke(&mut step, interrupted),
     }
-    step.outputs
+    outputs(step)
+}
+
+/// What came of a transition, once the turn has done what rooms left to it.
+fn outputs(mut step: Transition<'_>) -> Vec<Output> {
+    while let Some(next) = step.take_next() {
+        turn::resume(&mut step, next);
+    }
+    step.into_outputs()
 }
 
 /// Ends a request because the program itself failed at it: at `input`, if that is known. This is how
 /// a defect is told to a person instead of being met again at every start.
 pub fn give_up(session: &mut Session, input: Option<Input>, problem: Problem) -> Vec<Output> {
-    let mut step = Transition { session, outputs: Vec::new() };
+    let mut step = Transition::new(session);
     turn::give_up(&mut step, input, problem);
-    step.outputs
+    outputs(step)
 }
 
 /// Ends what runs or waits in a session that was folded from the facts of another one up to its fact `at`, and says
 /// where they come from: what the log of a fork goes on with.
 pub fn fork(session: &mut Session, from: &SessionId, at: u64) -> Vec<(Option<RequestId>, Fact)> {
-    let mut step = Transition { session, outputs: Vec::new() };
+    let mut step = Transition::new(session);
     turn::control::leave_all(&mut step);
-    step.emit(None, SessionFact::Forked { from: from.clone(), at });
+    step.emit(None, SessionFact::Forked { from: from.clone(), at, message: Some(FORKED.to_owned()) });
     let fact = |output| match output {
         Output::Event { request, fact } => Some((request, fact)),
         _ => None,
     };
-    step.outputs.into_iter().filter_map(fact).collect()
+    outputs(step).into_iter().filter_map(fact).collect()
 }
+
+/// What the model is told of a fork.
+const FORKED: &str = "[The user forked this conversation here: it goes on without what came after this point. Files of \
+the folder may have been changed since by the session that it was forked from; read them before you rely on them.]";
 
 /// Lets a test say facts and go on from them, where the room that says them is not what is tested.
 #[cfg(test)]
 pub(crate) fn test_step(session: &mut Session, act: impl FnOnce(&mut Transition<'_>)) -> Vec<Output> {
-    let mut step = Transition { session, outputs: Vec::new() };
+    let mut step = Transition::new(session);
     act(&mut step);
-    step.outputs
-}
-
-/// What the rooms see of a step: the state to read, and a voice.
-pub(crate) struct Transition<'a> {
-    pub(crate) session: &'a mut Session,
-    outputs: Vec<Output>,
-}
-
-impl Transition<'_> {
-    /// Records a fact and makes it true.
-    pub(crate) fn emit(&mut self, request: Option<&RequestId>, fact: impl Into<Fact>) {
-        let fact = fact.into();
-        self.session.fold(request, &fact);
-        self.outputs.push(Output::Event { request: request.cloned(), fact });
-    }
-
-    /// Stores a text together with the facts of this step.
-    pub(crate) fn store(&mut self, key: RefKey, text: String) {
-        self.outputs.push(Output::Keep { key, text });
-    }
-
-    /// Forgets all contents of files but these, together with the facts of this step.
-    pub(crate) fn keep_only(&mut self, hashes: Vec<String>) {
-        self.outputs.push(Output::KeepOnly { hashes });
-    }
-
-    /// Tells the audit, together with the facts of this step.
-    pub(crate) fn audit(&mut self, request: &RequestId, action: &'static str, fields: Value) {
-        self.outputs.push(Output::Audit { request: request.clone(), action, fields });
-    }
-
-    /// Makes a session together with the facts of this step.
-    pub(crate) fn spawn_child(&mut self, child: handoff::Child) {
-        self.outputs.push(Output::Child(Box::new(child)));
-    }
-
-    /// Asks the world for work.
-    pub(crate) fn request(&mut self, effect: Effect) {
-        self.outputs.push(Output::Effect(effect));
-    }
+    outputs(step)
 }

@@ -812,6 +812,11 @@ impl Stage {
                 }
             }
         }
+        // What the model is sent because of it is another test's matter.
+        fields.shift_remove("headings");
+        if kind != "bug" && kind != "reply.saved" {
+            fields.shift_remove("message");
+        }
         fields.shift_remove("files");
         if kind == "change.applied" {
             let change = serde_json::to_value(&event.fact).expect("a fact is JSON");

@@ -219,7 +219,7 @@ fn what_is_not_clear_is_asked_with_tasks_to_choose_from_and_a_choice_needs_no_ot
     r1 model.called {"call":"c1","model":"scripted/model","attempt":1,"purpose":"ask.route"}
     r1 route {"decision":"clarify","confidence":0.6,"complexity":0,"categories":["tasks"],"reason":"it is not clear which tasks or days are meant","analysis":{"steps":0,"files":0,"missing":["target"],"questions":[{"id":"q1","text":"Which call?","options":[{"id":"2","title":"Call Ann"},{"id":"1","title":"Call Bob","scheduledFor":"2027-01-15"}],"several":true}]}}
     r1 checkpoint.opened {"checkpoint":"r1-k1","kind":"clarification","title":"Which call?","choices":[{"id":"submit","label":"Submit","number":1},{"id":"skip","label":"Skip","number":2}],"about":"clarify","questions":[{"id":"q1","text":"Which call?","options":[{"id":"2","title":"Call Ann"},{"id":"1","title":"Call Bob","scheduledFor":"2027-01-15"}],"several":true}],"sections":["ids"]}
-    r1 checkpoint.resolved {"checkpoint":"r1-k1","choice":"submit","text":"1","by":"user"}
+    r1 checkpoint.resolved {"checkpoint":"r1-k1","choice":"submit","text":"1","by":"user","selection":{"ids":[1]}}
     r1 route {"decision":"plan","confidence":1.0,"complexity":0,"categories":["tasks"],"reason":"the person has chosen which tasks are meant","entities":{"ids":[1]},"where":{"ids":[1]}}
     r1 stage {"stage":"proposing","label":"Planning…"}
     r1 model.called {"call":"c2","model":"scripted/model","attempt":1,"purpose":"ask.propose"}

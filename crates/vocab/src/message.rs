@@ -117,6 +117,16 @@ impl ToolResult {
         Self { tool_use_id: id.into(), content: content.into(), is_error: Some(true) }
     }
 
+    /// It waits for the user's answer while the conversation continues. Part of the log's format, never changed.
+    pub fn pending(id: impl Into<String>) -> Self {
+        Self::error(id, "[This tool use waits for the user's answer. It was not run.]")
+    }
+
+    /// A result that comes after the conversation went on, as text. Part of the log's format, never changed.
+    pub fn late(&self) -> String {
+        format!("[Result of the tool use {} that waited]\n{}", self.tool_use_id, self.content)
+    }
+
     /// A person stopped it and will say how to go on.
     pub fn interrupt(id: impl Into<String>) -> Self {
         Self::error(id, format!("{INTERRUPT_TOOL}\n\n{INTERRUPT_EXPLANATION}"))

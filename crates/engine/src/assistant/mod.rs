@@ -5,7 +5,7 @@
 //! reply, an answer from another program, or a kill.
 
 mod candidates;
-pub(crate) mod clarify;
+mod clarify;
 mod clean;
 mod gate;
 mod path;
@@ -24,16 +24,16 @@ use trimtab_vocab::{
     Raw, RepairOutcome, RequestId, Role, Said, TasksView,
 };
 
+use crate::calls::purpose::{is_dispensable, is_small};
+use crate::calls::{self, budget};
+use crate::finish::finish;
 use crate::record::{Assist, AssistState, RunningRequest, Session};
-use crate::step::Transition;
-use crate::turn::purpose::{is_dispensable, is_small};
-use crate::turn::{self, budget};
+use crate::transition::Transition;
 use crate::{Effect, tasks};
 use prompt::{Focus, PromptContext};
 
 pub use path::TASKS;
 pub use snapshot::{TaskSelection, view};
-pub(crate) use words::APPLIED;
 
 /// Tokens for a few sentences, and for the thoughts before them of a model that thinks: cut off in its thoughts it would
 /// have said nothing.
@@ -105,7 +105,7 @@ fn call(step: &mut Transition<'_>) {
         }
         budget::BudgetVerdict::TooDear(bill) => return budget::ask(step, &bill),
     }
-    turn::send(step, prompt, Purpose::Ask(purpose));
+    calls::send(step, prompt, Purpose::Ask(purpose));
 }
 
 fn prompt(session: &Session) -> Option<(Prompt, AskPurpose)> {
@@ -132,7 +132,7 @@ fn prompt(session: &Session) -> Option<(Prompt, AskPurpose)> {
     };
     parts.system.push_str(&crate::memory::shown(session));
     let (model, facts) = match is_small(&Purpose::Ask(purpose)) {
-        true => turn::fast(&active.request),
+        true => calls::fast(&active.request),
         false => (settings.model.as_str(), settings.facts),
     };
     let prompt = Prompt {
@@ -347,7 +347,7 @@ fn summed_up_by_rule(step: &mut Transition<'_>, request: &RequestId, error: &str
 
 fn answer(step: &mut Transition<'_>, request: &RequestId, summary: String) {
     step.emit(Some(request), AnswerFact { answer: Answer { summary, ..Answer::default() } });
-    turn::finish(step, request, Status::Completed, None);
+    finish(step, request, Status::Completed, None);
 }
 
 /// Operations of an earlier request that nobody has applied are left when others take their place.

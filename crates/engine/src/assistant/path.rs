@@ -8,9 +8,9 @@ use super::gate::{self, Case};
 use super::snapshot::TaskSelection;
 use super::verdict::{self, RouterVerdict};
 use super::{audit, clarify, go_on, scope};
-use crate::record::{Assist, RunningRequest, Session};
+use crate::record::{Assist, RunningRequest, Session, is_same_question};
 use crate::route;
-use crate::step::Transition;
+use crate::transition::Transition;
 
 /// Marks a route as one about tasks.
 pub const TASKS: &str = "tasks";
@@ -120,7 +120,7 @@ fn decided(session: &Session, active: &RunningRequest, assist: &Assist, verdict:
         answers: prior.is_some(),
         askable: !text.is_empty() || !question.options.is_empty(),
         asked: assist.asked >= QUESTIONS
-            || prior.is_some_and(|prior| clarify::is_same(&prior.question, &question.text)),
+            || prior.is_some_and(|prior| is_same_question(&prior.question, &question.text)),
     };
     let (decision, why) = gate::decide(&case, &active.request.settings.auto_mode);
     let questions = if decision == RouteDecision::Clarify { vec![question] } else { Vec::new() };

@@ -25,27 +25,7 @@ const NAMED: usize = 10;
 /// Characters of a title.
 const TITLE: usize = 120;
 
-/// What a model is to be shown.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum TaskSelection {
-    /// This week and some of the rest: to find out what is meant, and to answer in words.
-    Overview {
-        /// What was asked for: what it names by its title is shown as well, whenever it is planned.
-        words: String,
-    },
-    /// The foremost, and how many there are of each sort: to plan changes.
-    Foremost {
-        /// As above.
-        words: String,
-    },
-    /// What a filter fits, and how many there are of each sort.
-    Focused {
-        /// The filter.
-        filter: Where,
-        /// What was asked for: what it names by its title is shown as well.
-        words: String,
-    },
-}
+pub use crate::output::TaskSelection;
 
 /// Looks at the tasks.
 pub fn view(tasks: &TaskMap, moment: Moment, timezone: &str, wanted: &TaskSelection) -> TasksView {

@@ -10,8 +10,7 @@ use super::clean;
 use super::prompt::operation_line;
 use crate::proposal::recover::json::{self as reader, Object, Schema};
 
-/// The verdict on operations that a person has applied, all or some.
-pub(crate) const APPLIED: &str = "applied";
+pub(crate) use crate::record::names::verdict::APPLIED;
 /// The verdict on those that nobody wanted.
 pub(super) const LEFT: &str = "left";
 

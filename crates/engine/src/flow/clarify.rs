@@ -6,12 +6,11 @@ use trimtab_vocab::event::{CheckpointKind, RouteDecision, Stage, StageFact};
 use trimtab_vocab::{Choosable, Question};
 
 use super::{FlowQuestion, FlowWait, line};
+use crate::questions::choice;
 use crate::record::{CheckpointSubject, RunningRequest};
-use crate::step::Transition;
-use crate::turn::answers::choice;
+use crate::transition::Transition;
 
-/// The answers are given.
-pub(crate) const SUBMIT: &str = "submit";
+pub(crate) use crate::record::names::choice::SUBMIT;
 /// The person does not want to answer; assumptions are made and stated.
 pub(crate) const SKIP: &str = "skip";
 

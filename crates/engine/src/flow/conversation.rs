@@ -9,12 +9,13 @@ use trimtab_vocab::event::{
 use trimtab_vocab::{Mode, Problem, ProblemKind, Requirements, Role};
 
 use super::{FlowQuestion, FlowWait, intent, line, object_in};
+use crate::finish::finish;
+use crate::questions;
+use crate::record::names::choice as choices;
 use crate::record::{CheckpointSubject, RunningRequest, Session};
-use crate::step::Transition;
-use crate::turn::{self, answers};
+use crate::transition::{Next, Transition};
 
-/// Not yet: the conversation goes on.
-pub(crate) const TALK: &str = "talk";
+pub(crate) use crate::record::names::choice::TALK;
 
 /// The bug of requirements that came in words of the model's own.
 const UNREADABLE: &str = "requirements";
@@ -65,8 +66,12 @@ pub(crate) fn decide(session: &Session, active: &RunningRequest) -> Option<TalkO
         return None;
     }
     let heard = intent::to_implement(&request.text, &copilot.triggers).filter(|_| talked);
-    let intent =
-        |phrase: &str, accepted: bool| IntentFact { intent: "implement".into(), phrase: phrase.into(), accepted };
+    let intent = |phrase: &str, accepted: bool| IntentFact {
+        intent: "implement".into(),
+        phrase: phrase.into(),
+        accepted,
+        message: accepted.then(|| COMPILE.to_owned()),
+    };
     Some(match heard {
         _ if wanted => {
             TalkOrWork::Path(Box::new(work(active, "the person wants it carried out now")), Some(intent("", true)))
@@ -112,7 +117,7 @@ fn path(decision: RouteDecision, reason: &str, categories: &[&str]) -> RouteFact
 /// Ends a request that cannot be.
 pub(crate) fn refuse(step: &mut Transition<'_>, problem: Problem) {
     if let Some(request) = step.session.active().map(|active| active.request.id.clone()) {
-        turn::finish(step, &request, Status::Failed, Some(problem));
+        finish(step, &request, Status::Failed, Some(problem));
     }
 }
 
@@ -129,7 +134,7 @@ pub(super) fn compiled(step: &mut Transition<'_>, words: &str) -> bool {
         }
     };
     step.emit(Some(&request), RequirementsFact { requirements });
-    turn::next(step);
+    step.then(Next::Turn);
     true
 }
 
@@ -173,12 +178,12 @@ pub(super) fn confirm(step: &mut Transition<'_>) -> FlowWait {
         about: CheckpointSubject::Understanding,
         title: format!("Here's what I understand: {}", requirements.summary),
         choices: vec![
-            answers::choice(answers::CONTINUE, "Yes, go ahead"),
-            answers::choice(answers::TELL, "Not quite: say what is different"),
-            answers::choice(TALK, "Keep talking"),
+            questions::choice(choices::CONTINUE, "Yes, go ahead"),
+            questions::choice(choices::TELL, "Not quite: say what is different"),
+            questions::choice(TALK, "Keep talking"),
         ],
         body,
-        approving: Some(answers::CONTINUE),
+        approving: Some(choices::CONTINUE),
     };
     super::ask(step, asking)
 }

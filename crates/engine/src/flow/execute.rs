@@ -1,27 +1,20 @@
 //! Carrying out a plan: one step at a time, in the order of work, with a person where they want to be.
 
 use serde_json::{Map, json};
-use trimtab_vocab::event::{CheckpointKind, Choice, PlanFact, RouteDecision, Stage, StageFact, Status, StepsFact};
+use trimtab_vocab::event::{CheckpointKind, Choice, PlanFact, RouteDecision, Stage, StageFact, StepsFact};
 use trimtab_vocab::{PlanStep, RequestId, StepStatus, StopReason, Todo};
 
 use super::{FlowQuestion, FlowWait, line};
 use crate::proposal::plan::order;
+use crate::questions;
+use crate::record::names::choice as choices;
 use crate::record::{CheckpointSubject, Flow, FlowState, RunningRequest};
-use crate::step::Transition;
-use crate::turn::{self, answers, ending};
+use crate::transition::{Next, Transition};
 
 /// How a model says that it could not do a step.
 const FAILED: &str = "STEP FAILED";
 /// Characters of what a model says of a step.
 const NOTE: usize = 300;
-
-/// The step that comes next, if one does.
-pub(crate) fn next(flow: &Flow) -> Option<String> {
-    let plan = flow.plan.as_ref()?;
-    let order = order(plan).ok()?;
-    let open = |id: &&String| !flow.statuses.contains_key(*id);
-    order.into_iter().map(|at| &plan.steps[at].id).find(open).cloned()
-}
 
 /// A step, its place in the order of work from 1, and how many there are.
 fn place<'a>(flow: &'a Flow, id: &str) -> Option<(&'a PlanStep, u32, u32)> {
@@ -47,11 +40,11 @@ pub(crate) fn told(flow: &Flow, id: &str) -> Option<String> {
     text.push_str("The user's plan:\n");
     for (step, number) in in_order(flow).zip(1..) {
         let mark = match flow.statuses.get(&step.id) {
+            _ if step.id == id => "this step",
             Some(StepStatus::Done) => "done",
             Some(StepStatus::Skipped) => "left out by the user",
             Some(StepStatus::Failed) => "failed",
-            Some(StepStatus::Running) => "this step",
-            None => "later",
+            Some(StepStatus::Running) | None => "later",
         };
         text.push_str(&format!("{number}. {} ({mark})\n", step.title));
     }
@@ -94,12 +87,12 @@ pub(super) fn advance(step: &mut Transition<'_>) -> Option<bool> {
             return waits(ask_after(step, &last));
         }
     }
-    let Some(id) = next(flow) else {
+    let Some(id) = flow.next_step() else {
         finish(step);
         return Some(true);
     };
     if active.pausing {
-        answers::rest(step);
+        questions::rest(step);
         return Some(true);
     }
     if approval.before() && flow.cleared.as_ref() != Some(&id) {
@@ -107,11 +100,12 @@ pub(super) fn advance(step: &mut Transition<'_>) -> Option<bool> {
     }
     let (of_plan, number, of) = place(flow, &id)?;
     let title = of_plan.title.clone();
+    let message = told(flow, &id);
     let request = active.request.id.clone();
     let label = format!("Step {number} of {of}: {title}");
     step.emit(Some(&request), StageFact { stage: Stage::Running, label });
     let status = StepStatus::Running;
-    step.emit(Some(&request), PlanFact::Step { step: id, number, of, title, status, note: String::new() });
+    step.emit(Some(&request), PlanFact::Step { step: id, number, of, title, status, note: String::new(), message });
     None
 }
 
@@ -126,14 +120,14 @@ pub(super) fn ended(step: &mut Transition<'_>, words: &str, stop: Option<&StopRe
         return false;
     };
     if stop == Some(&StopReason::MaxTokens) {
-        turn::nudge(step, &request, "[Your reply was cut off at the output limit. Go on from there.]");
+        super::nudge(step, &request, "[Your reply was cut off at the output limit. Go on from there.]");
         return true;
     }
     let plain = words.trim_start_matches(|c: char| !c.is_alphanumeric());
     let failed = plain.get(..FAILED.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(FAILED));
     let status = if failed { StepStatus::Failed } else { StepStatus::Done };
     end(step, &request, &id, status, line(words, NOTE));
-    turn::next(step);
+    step.then(Next::Turn);
     true
 }
 
@@ -146,7 +140,8 @@ fn end(step: &mut Transition<'_>, request: &RequestId, id: &str, status: StepSta
     let Some(active) = step.session.unfinished(request) else { return };
     let Some((of_plan, number, of)) = place(&active.flow, id) else { return };
     let title = of_plan.title.clone();
-    step.emit(Some(request), PlanFact::Step { step: id.to_owned(), number, of, title, status, note });
+    let step_id = id.to_owned();
+    step.emit(Some(request), PlanFact::Step { step: step_id, number, of, title, status, note, message: None });
     tell_progress(step, request);
 }
 
@@ -162,7 +157,6 @@ pub(super) fn tell_progress(step: &mut Transition<'_>, request: &RequestId) {
 /// All steps have ended: the model's last words are the answer.
 fn finish(step: &mut Transition<'_>) {
     let Some(active) = step.session.active() else { return };
-    let request = active.request.id.clone();
     let flow = &active.flow;
     let count = |status: StepStatus| flow.statuses.values().filter(|one| **one == status).count();
     let (done, of) = (count(StepStatus::Done), flow.statuses.len());
@@ -173,44 +167,42 @@ fn finish(step: &mut Transition<'_>) {
         _ => format!("{done} of {of} steps of the plan are done."),
     };
     // An answer in the fixed form was said when it came.
-    if turn::has_tools(active) || !summed_up {
-        ending::answer(step, &words, None);
-    }
-    turn::finish(step, &request, Status::Completed, None);
+    let answer = (active.has_tools() || !summed_up).then_some(words);
+    step.then(Next::PlanEnded { answer });
 }
 
 fn ask_before(step: &mut Transition<'_>, id: &str) -> FlowWait {
     let about = CheckpointSubject::StepBefore { step: id.to_owned() };
     let choices = vec![
-        answers::choice(answers::CONTINUE, "Do it"),
-        answers::choice(answers::TELL, "Do it, but differently"),
-        answers::choice(answers::SKIP, "Leave this step out"),
-        answers::choice(answers::STOP, "Stop here"),
+        questions::choice(choices::CONTINUE, "Do it"),
+        questions::choice(choices::TELL, "Do it, but differently"),
+        questions::choice(choices::SKIP, "Leave this step out"),
+        questions::choice(choices::STOP, "Stop here"),
     ];
     ask_about(step, id, about, choices, |title, number, of| format!("Step {number} of {of} comes next: {title}"))
 }
 
 fn ask_after(step: &mut Transition<'_>, id: &str) -> FlowWait {
-    let more = step.session.active().is_some_and(|active| next(&active.flow).is_some());
+    let more = step.session.active().is_some_and(|active| active.flow.next_step().is_some());
     let about = CheckpointSubject::StepAfter { step: id.to_owned() };
-    let mut choices = vec![answers::choice(answers::CONTINUE, if more { "Go on" } else { "Good" })];
+    let mut choices = vec![questions::choice(choices::CONTINUE, if more { "Go on" } else { "Good" })];
     if more {
-        choices.push(answers::choice(answers::TELL, "Go on, but differently"));
-        choices.push(answers::choice(answers::SKIP, "Leave the next step out"));
+        choices.push(questions::choice(choices::TELL, "Go on, but differently"));
+        choices.push(questions::choice(choices::SKIP, "Leave the next step out"));
     } else {
-        choices.push(answers::choice(answers::TELL, "Change something"));
+        choices.push(questions::choice(choices::TELL, "Change something"));
     }
-    choices.push(answers::choice(answers::STOP, "Stop here"));
+    choices.push(questions::choice(choices::STOP, "Stop here"));
     ask_about(step, id, about, choices, |title, number, of| format!("Step {number} of {of} is done: {title}"))
 }
 
 fn ask_about_failure(step: &mut Transition<'_>, id: &str) -> FlowWait {
     let about = CheckpointSubject::StepFailed { step: id.to_owned() };
     let choices = vec![
-        answers::choice(answers::RETRY, "Try it again"),
-        answers::choice(answers::TELL, "Try it again, but differently"),
-        answers::choice(answers::SKIP, "Go on without it"),
-        answers::choice(answers::STOP, "Stop here"),
+        questions::choice(choices::RETRY, "Try it again"),
+        questions::choice(choices::TELL, "Try it again, but differently"),
+        questions::choice(choices::SKIP, "Go on without it"),
+        questions::choice(choices::STOP, "Stop here"),
     ];
     ask_about(step, id, about, choices, |title, number, of| format!("Step {number} of {of} could not be done: {title}"))
 }
@@ -230,7 +222,7 @@ fn ask_about(
     body.insert("details".into(), json!(of_plan.details));
     let title = title(&of_plan.title, number, of);
     // What went wrong is for a person to judge.
-    let approving = (!matches!(about, CheckpointSubject::StepFailed { .. })).then_some(answers::CONTINUE);
+    let approving = (!matches!(about, CheckpointSubject::StepFailed { .. })).then_some(choices::CONTINUE);
     super::ask(step, FlowQuestion { kind: CheckpointKind::Step, about, title, choices, body, approving })
 }
 
@@ -256,12 +248,12 @@ pub(super) fn ask_to_begin(step: &mut Transition<'_>) -> FlowWait {
         about: CheckpointSubject::Begin,
         title,
         choices: vec![
-            answers::choice(answers::CONTINUE, "Begin"),
-            answers::choice(answers::TELL, "Begin, but differently"),
-            answers::choice(answers::STOP, "Stop here"),
+            questions::choice(choices::CONTINUE, "Begin"),
+            questions::choice(choices::TELL, "Begin, but differently"),
+            questions::choice(choices::STOP, "Stop here"),
         ],
         body: Map::new(),
-        approving: Some(answers::CONTINUE),
+        approving: Some(choices::CONTINUE),
     };
     super::ask(step, asking)
 }

@@ -7,20 +7,24 @@ pub(crate) mod conversation;
 mod edits;
 pub(crate) mod execute;
 pub mod intent;
+pub(crate) mod message;
 pub(crate) mod pace;
 pub(crate) mod plan;
 pub(crate) mod satisfaction;
+mod task_answer;
 #[cfg(test)]
 mod tests;
 
 use serde_json::{Map, Value};
 use trimtab_vocab::event::{CheckpointKind, Choice, RequestFact, Status};
-use trimtab_vocab::{Approve, Purpose, StopReason};
+use trimtab_vocab::{Approve, Purpose, RequestId, StopReason};
 
+use crate::finish::finish_for;
 use crate::proposal::plan::line;
+use crate::questions;
+use crate::record::names::choice as choices;
 use crate::record::{Checkpoint, CheckpointSubject, FlowState, RunningRequest};
-use crate::step::Transition;
-use crate::turn::{self, answers};
+use crate::transition::{Next, Transition};
 
 /// Whether a person has to be waited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,18 +56,19 @@ pub(crate) fn ask(step: &mut Transition<'_>, asking: FlowQuestion) -> FlowWait {
         (Approve::Deny, _) => (choices.last().map(|choice| choice.id.clone()), "approve deny"),
         _ => (None, ""),
     };
-    let question = answers::CheckpointDraft { kind, about, title, choices, body };
+    let question = questions::CheckpointDraft { kind, about, title, choices, body };
     let Some(choice) = choice else {
-        answers::ask(step, question, Status::NeedsUser);
+        questions::ask(step, question, Status::NeedsUser);
         return FlowWait::Waits;
     };
-    let Some(id) = answers::open(step, question) else { return FlowWait::Waits };
+    let Some(id) = questions::open(step, question) else { return FlowWait::Waits };
     let Some(checkpoint) = step.session.checkpoint(&id).cloned() else { return FlowWait::Waits };
-    let resolved = answers::resolved(id, &choice, by);
-    step.emit(Some(&request), resolved);
+    let composed = message::compose(step.session, &checkpoint, &choice, None);
+    let by = questions::Answerer { by: by.into(), surface: None };
+    questions::record(step, &request, id, (&choice, None), by, composed);
     match follow_up(step, &checkpoint, &choice, None) {
         Some((status, reason)) => {
-            turn::finish_for(step, &request, status, None, reason);
+            finish_for(step, &request, status, None, reason);
             FlowWait::Waits
         }
         None => {
@@ -71,6 +76,12 @@ pub(crate) fn ask(step: &mut Transition<'_>, asking: FlowQuestion) -> FlowWait {
             FlowWait::Settled
         }
     }
+}
+
+/// Says something to the model in the program's own name, and lets the request continue.
+fn nudge(step: &mut Transition<'_>, request: &RequestId, text: &str) {
+    step.emit(Some(request), RequestFact::Steered { text: text.into(), by: "engine".into() });
+    step.then(Next::Turn);
 }
 
 /// What must come before the next call of the model. Whether it takes the call's place: somebody is asked, or
@@ -138,9 +149,6 @@ pub(crate) fn objection(
         _ => false,
     };
     match text {
-        Some(_) if checkpoint.about == CheckpointSubject::Series => {
-            turn::series::objection(step.session.unfinished(&checkpoint.request)?, choice, text)
-        }
         None if needs_words => Some("This answer needs words: give them with --text.".into()),
         Some(text) if checkpoint.about == CheckpointSubject::Plan && choice == plan::MODIFY => {
             let flow = &step.session.unfinished(&checkpoint.request)?.flow;
@@ -173,17 +181,17 @@ pub(crate) fn follow_up(
         | CheckpointSubject::StepAfter { .. }
         | CheckpointSubject::StepFailed { .. }
         | CheckpointSubject::Pause
-            if choice == answers::STOP =>
+            if choice == choices::STOP =>
         {
             return Some((Status::Cancelled, Some(STOPPED_BY_USER)));
         }
         CheckpointSubject::StepBefore { step: id } | CheckpointSubject::StepFailed { step: id }
-            if choice == answers::SKIP =>
+            if choice == choices::SKIP =>
         {
             execute::skip(step, request, id);
         }
-        CheckpointSubject::StepAfter { .. } if choice == answers::SKIP => {
-            let next = step.session.unfinished(request).and_then(|active| execute::next(&active.flow));
+        CheckpointSubject::StepAfter { .. } if choice == choices::SKIP => {
+            let next = step.session.unfinished(request).and_then(|active| active.flow.next_step());
             if let Some(next) = next {
                 execute::skip(step, request, &next);
             }

@@ -5,8 +5,7 @@ use trimtab_vocab::event::{BugFact, RequestFact, RouteDecision};
 use trimtab_vocab::{NextStep, Pace, Todo};
 
 use crate::record::{FlowState, RunningRequest, Session, completed};
-use crate::step::Transition;
-use crate::turn;
+use crate::transition::{Next, Transition};
 
 /// What the model is told.
 pub(crate) const RULE: &str = "\nThis user works step by step. A task is multi-step when it has 3 or more steps, touches 3 or more \
@@ -58,7 +57,7 @@ pub(crate) fn enough(session: &Session) -> Option<&'static str> {
 /// What a person could say next: "continue" is among it while steps are open.
 pub(crate) fn next_steps(session: &Session, mut given: Vec<NextStep>) -> Vec<NextStep> {
     // A form says all that it has to say: whatever the pace, steps that it leaves open are gone on with by a person.
-    let applies = session.active().is_some_and(|active| applies(active) || turn::structured::applies(active));
+    let applies = session.active().is_some_and(|active| applies(active) || active.answers_in_form());
     let is_there = given.iter().any(|next| next.input_text.trim().eq_ignore_ascii_case(CONTINUE));
     if applies && is_open(session.todos()) && !is_there {
         given.insert(0, NextStep { html: "Continue to next step".into(), input_text: CONTINUE.into() });
@@ -91,9 +90,8 @@ pub(super) fn go_on(step: &mut Transition<'_>) -> bool {
     }
     let request = active.request.id.clone();
     step.emit(Some(&request), RequestFact::Steered { text: CONTINUE.into(), by: BY.into() });
-    turn::next(step);
+    step.then(Next::Turn);
     true
 }
 
-/// Who says "continue" by itself; a new turn begins with it.
-pub(crate) const BY: &str = "auto_continue";
+pub(crate) use crate::record::names::AUTO_CONTINUE as BY;

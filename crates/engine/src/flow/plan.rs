@@ -7,21 +7,14 @@ use trimtab_vocab::{Mode, Plan, PlanStep, RequestId};
 
 use super::{FlowQuestion, FlowWait, edits, execute, object_in};
 use crate::proposal::plan::read;
+use crate::questions::choice;
+use crate::record::names::choice as choices;
 use crate::record::{CheckpointSubject, Flow};
-use crate::step::Transition;
-use crate::turn::{self, answers, answers::choice};
+use crate::transition::{Next, Transition};
 
-/// Carry it out.
-pub(crate) const APPROVE: &str = "approve";
-/// Change it, in words or as a list.
-pub(crate) const MODIFY: &str = "modify";
-/// Make another one.
-pub(crate) const REPLAN: &str = "replan";
-/// Leave it.
-pub(crate) const CANCEL: &str = "cancel";
+pub(crate) use crate::record::names::choice::{APPROVE, CANCEL, MODIFY, REPLAN};
 
-/// The bug of a plan that is only told in words, or cannot be read.
-pub(crate) const UNREADABLE: &str = "plan";
+pub(crate) use crate::record::names::bug::UNREADABLE;
 /// How often the model is told so.
 const COMPLAINTS: u32 = 2;
 
@@ -93,7 +86,7 @@ pub(crate) fn canonical(choice: String, text: Option<String>) -> (String, Option
         text: Option<String>,
     }
     // Either of the two, as `next` says: the one word for both that simpler dialogs have.
-    if choice != answers::REJECT {
+    if choice != choices::REJECT {
         return (choice, text);
     }
     match text.as_deref().map(serde_json::from_str) {
@@ -149,11 +142,11 @@ pub(super) fn outline(plan: &Plan) -> String {
 pub(super) fn in_words(step: &mut Transition<'_>, words: &str) -> bool {
     let Some(active) = step.session.active() else { return false };
     let request = active.request.id.clone();
-    let (has_tools, complaints) = (turn::has_tools(active), active.flow.complaints);
+    let (has_tools, complaints) = (active.has_tools(), active.flow.complaints);
     let wanted = active.request.mode != Mode::Plan;
     if !has_tools && let Some(Ok(plan)) = object_in(words, |value| read(value, &[])) {
         propose(step, &request, plan, "model");
-        turn::next(step);
+        step.then(Next::Turn);
         return true;
     }
     let wrong = match object_in(words, |value| read(value, &[])) {
@@ -167,7 +160,7 @@ pub(super) fn in_words(step: &mut Transition<'_>, words: &str) -> bool {
         false => "Answer with the JSON object and nothing else",
     };
     step.emit(Some(&request), BugFact { kind: UNREADABLE.into(), by: "engine".into(), message: wrong.clone() });
-    turn::nudge(step, &request, &format!("[{wrong} {how}; if nothing is to be done, just answer.]"));
+    super::nudge(step, &request, &format!("[{wrong} {how}; if nothing is to be done, just answer.]"));
     true
 }
 

@@ -7,16 +7,11 @@ use trimtab_vocab::event::{CheckpointKind, RouteDecision};
 use trimtab_vocab::{Approve, Role};
 
 use super::{FlowQuestion, FlowWait, line};
+use crate::questions::choice;
 use crate::record::{CheckpointSubject, FlowState};
-use crate::step::Transition;
-use crate::turn::answers::choice;
+use crate::transition::Transition;
 
-/// It is as it should be.
-pub(crate) const SATISFIED: &str = "satisfied";
-/// It is not, and words say why.
-pub(crate) const NEEDS_CHANGES: &str = "needs_changes";
-/// Once more from the beginning.
-pub(crate) const START_OVER: &str = "start_over";
+pub(crate) use crate::record::names::choice::{NEEDS_CHANGES, SATISFIED, START_OVER};
 
 /// Asks after work without a plan that changed something, where the person wants to be asked after steps. Never
 /// after talk, and never where nobody is there. Whether it does.
@@ -45,6 +40,11 @@ pub(super) fn ask(step: &mut Transition<'_>) -> bool {
         approving: Some(SATISFIED),
     };
     super::ask(step, asking) == FlowWait::Waits
+}
+
+/// The task with what a person says about the result; it takes the task's place.
+pub(crate) fn feedback(task: &str, words: &str) -> String {
+    format!("{task}\n\nUser Feedback: {words}")
 }
 
 /// What the model is told at a fresh start: what is there of the attempt before.

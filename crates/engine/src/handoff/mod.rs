@@ -20,9 +20,9 @@ use trimtab_vocab::{
 
 pub use text::{context, prefill};
 
+use crate::questions::{self, CheckpointDraft, choice};
 use crate::record::{ChangeSet, CheckpointSubject, Session};
-use crate::step::Transition;
-use crate::turn::answers::{self, CheckpointDraft, choice};
+use crate::transition::Transition;
 
 /// The answer that goes on in a new session.
 pub const HANDOFF: &str = "handoff";
@@ -31,18 +31,7 @@ pub const EXTEND: &str = "extend";
 /// The answer that changes nothing.
 pub const CANCEL: &str = "cancel";
 
-/// A session to make, together with the facts of the step that asks for it.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Child {
-    /// Names it.
-    pub id: SessionId,
-    /// Where it works.
-    pub folder: String,
-    /// Its log so far.
-    pub facts: Vec<Fact>,
-    /// Contents of files that it needs of its parent, by their hashes.
-    pub files: Vec<String>,
-}
+pub use crate::output::Child;
 
 /// How full the conversation is.
 pub(crate) struct ContextFill {
@@ -135,35 +124,16 @@ pub(crate) fn ask(step: &mut Transition<'_>, fill: &ContextFill) -> bool {
         ],
         body: body.as_object().cloned().unwrap_or_default(),
     };
-    answers::ask(step, question, Status::NeedsUser);
+    questions::ask(step, question, Status::NeedsUser);
     true
 }
 
 /// The question how to go on, if it is open and nothing else is under way.
-fn open_question(session: &Session) -> Option<CheckpointId> {
+pub(crate) fn open_question(session: &Session) -> Option<CheckpointId> {
     let free = |request: &RequestId| session.active().is_none_or(|active| active.request.id == *request);
     let mut open =
         session.checkpoints().filter(|(_, open)| open.about == CheckpointSubject::Handoff && free(&open.request));
     open.next().map(|(id, _)| id.clone())
-}
-
-/// A person wants the session handed off, asked or not.
-pub(crate) fn wanted(step: &mut Transition<'_>) {
-    if let Some(id) = open_question(step.session) {
-        return answers::answered(step, &id, HANDOFF.into(), None, answers::Answerer::person());
-    }
-    match objection(step.session, None) {
-        Some(reason) => step.emit(None, SessionFact::Refused { reason }),
-        None => hand_off(step, None),
-    }
-}
-
-/// A person wants the session extended, asked or not.
-pub(crate) fn extension_wanted(step: &mut Transition<'_>) {
-    if let Some(id) = open_question(step.session) {
-        return answers::answered(step, &id, EXTEND.into(), None, answers::Answerer::person());
-    }
-    extend(step, None, None);
 }
 
 /// Why the session cannot be handed off now, on behalf of this request or of none.
@@ -241,6 +211,7 @@ fn inherited(session: &Session) -> Vec<Inherited> {
             files: set.writes.iter().map(ChangedFile::from).collect(),
             position,
             by: None,
+            message: None,
         },
         writes: set.writes,
         expired: set.expired,

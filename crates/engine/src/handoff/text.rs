@@ -139,7 +139,13 @@ mod tests {
         let write = FileWrite { path: path.into(), before: state.clone(), after: state, added, removed, modified: 0 };
         let file = ChangedFile { path: path.into(), added, removed, modified: 0, is_new: false, is_deleted: false };
         let id = format!("cs-{number}").parse().expect("an id");
-        let change = trimtab_vocab::event::Change { change_set: id, files: vec![file], position: number, by: None };
+        let change = trimtab_vocab::event::Change {
+            change_set: id,
+            files: vec![file],
+            position: number,
+            by: None,
+            message: None,
+        };
         let inherited =
             Inherited { change, writes: vec![write], expired: false, made: None, cost_usd: None, undoes: None };
         session.fold(None, &ChangeFact::Inherited(Box::new(inherited)).into());
@@ -189,7 +195,10 @@ mod tests {
         exchange(&mut session, 4, "Now the rest", None);
         let loaded = |path: &str| LoadedFile { path: path.into(), text: "x".into(), hash: None };
         let files = vec![loaded("README.md"), loaded("package.json"), loaded("README.md")];
-        session.fold(None, &ContextFact::Loaded { files, missing: Vec::new(), instructions: None }.into());
+        session.fold(
+            None,
+            &ContextFact::Loaded { files, missing: Vec::new(), instructions: None, headings: Vec::new() }.into(),
+        );
         let todo = |text: &str, completed| Todo { text: text.into(), completed };
         let todos = vec![
             todo("Add type hints to calculate_area", true),

@@ -3,9 +3,10 @@
 
 use trimtab_vocab::{RefKey, Request};
 
-use crate::step::Transition;
+use crate::calls::model;
 use crate::tokens::estimate;
-use crate::turn::{guard, model};
+use crate::transition::Transition;
+use crate::turn::guard;
 
 /// Words above this many bytes are never sent whole, however large the window.
 pub const INLINE_LIMIT: usize = 256 * 1024;

@@ -5,11 +5,10 @@ use trimtab_vocab::event::{CheckpointKind, RequestFact};
 use trimtab_vocab::{CheckpointId, Control, Mode, Request, RequestId};
 
 use super::gate;
-use crate::flow::{clarify, plan, satisfaction};
-use crate::pictures;
+use crate::record::names::choice;
 use crate::record::{Checkpoint, CheckpointSubject, Phase, RunningRequest, Session};
-use crate::step::Transition;
 use crate::tools::ToolAction;
+use crate::transition::Transition;
 use crate::turn::{answers, control};
 
 /// The request that a new message meets: the one that is worked on, else the latest that waits for a person's
@@ -47,7 +46,7 @@ fn obstacle(request: &Request) -> Option<&'static str> {
 /// Gives the words to the request that they meet: as the answer, if it asks one thing that words can answer,
 /// else as words for the model. Otherwise the message is a request of its own; the text says why, if it meets one.
 pub(super) fn join(step: &mut Transition<'_>, request: Request) -> Result<(), (Box<Request>, Option<&'static str>)> {
-    let found = met(step.session).map(|active| (active.request.id.clone(), pictures::applies(active)));
+    let found = met(step.session).map(|active| (active.request.id.clone(), active.makes_pictures()));
     let Some((into, draws)) = found else {
         return Err((Box::new(request), None));
     };
@@ -84,7 +83,7 @@ fn answer(session: &Session, request: &RequestId, words: &str) -> Option<(Checkp
     let takes_words = |choice: &&String| {
         matches!(
             choice.as_str(),
-            answers::OTHER | answers::TELL | clarify::SUBMIT | plan::MODIFY | satisfaction::NEEDS_CHANGES
+            choice::OTHER | choice::TELL | choice::SUBMIT | choice::MODIFY | choice::NEEDS_CHANGES
         )
     };
     let choice = question.choices.iter().find(takes_words)?.clone();

@@ -2,21 +2,16 @@
 
 mod gate;
 mod joining;
-pub mod pill;
-mod references;
-mod tags;
 
-use trimtab_vocab::event::{BannerFact, Level, RequestFact, RuleFact, Stage, StageFact};
+use trimtab_vocab::event::{BannerFact, Level, RuleFact, Stage, StageFact};
 use trimtab_vocab::{Mode, Request, WhileRunning};
 
-use crate::step::Transition;
+use crate::transition::Transition;
 use crate::turn::answers;
 use crate::{Effect, memory};
 
+pub use crate::words::{NamedUrl, References, pill, references, tags};
 pub use gate::INLINE_LIMIT;
-pub use references::{NamedUrl, References, references};
-pub(crate) use tags::path;
-pub use tags::tags;
 
 pub(crate) fn take_in(step: &mut Transition<'_>, mut request: Request) {
     if step.session.knows(&request.id) {
@@ -54,7 +49,7 @@ pub(crate) fn take_in(step: &mut Transition<'_>, mut request: Request) {
     }
     gate::pass(step, &mut request);
     let recalled = std::mem::take(&mut request.settings.recalled);
-    step.emit(Some(&id), received(request));
+    step.emit(Some(&id), crate::record::received(request));
     memory::recalled(step, &id, recalled);
     step.emit(
         Some(&id),
@@ -69,11 +64,4 @@ pub(crate) fn take_in(step: &mut Transition<'_>, mut request: Request) {
         let text = format!("This waits until the request before it has ended{why}.");
         step.emit(Some(&id), BannerFact { level: Level::Info, text });
     }
-}
-
-/// The fact that a request was taken in.
-pub(crate) fn received(request: Request) -> RequestFact {
-    let Request { id: _, text, refs, images, mode, tags, pill, ask, picture, while_running, settings } = request;
-    let settings = Box::new(settings);
-    RequestFact::Received { text, refs, images, mode, tags, pill, ask, picture, while_running, settings }
 }

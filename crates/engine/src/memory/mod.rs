@@ -13,7 +13,7 @@ use trimtab_vocab::event::Status;
 use trimtab_vocab::{Ingest, MemoryEntry, MemoryFact, MemoryId, Remembered, RequestId};
 
 use crate::record::{RunningRequest, Session};
-use crate::step::Transition;
+use crate::transition::Transition;
 
 pub use durable::{Lasting, lasting};
 

@@ -16,26 +16,16 @@ use trimtab_vocab::{
 };
 
 use crate::Effect;
-use crate::intake::References;
+use crate::calls::{self, budget, retry};
+use crate::finish::finish;
 use crate::record::{Progress, RunningRequest};
-use crate::step::Transition;
 use crate::tools::ToolAction;
-use crate::turn::{self, batch, budget, retry};
+use crate::transition::{Next, Transition};
+use crate::words::References;
 
 pub use count::count;
 
-/// The tool that makes pictures.
-pub(crate) const DRAW: &str = "draw_image";
-/// The tool that saves them.
-pub(crate) const SAVE: &str = "save_images";
-/// Pictures of one request at most.
-pub const MOST: u32 = 10;
-
-/// Whether a request makes or saves pictures, instead of being answered by a model.
-pub(crate) fn applies(active: &RunningRequest) -> bool {
-    let wished = active.request.picture.is_some();
-    wished || (active.path() == Some(RouteDecision::Image) && !active.request.settings.image.model.is_empty())
-}
+pub(crate) use crate::record::MOST_PICTURES as MOST;
 
 /// Whether the words of a request are what it is about. What wants something of the gallery names no files.
 pub(crate) fn reads_its_words(active: &RunningRequest) -> bool {
@@ -66,14 +56,14 @@ pub(crate) fn begin(step: &mut Transition<'_>) {
         category: None,
         analysis: None,
     };
-    turn::routed(step, decided);
+    step.then(Next::Routed(Box::new(decided)));
 }
 
 /// Does what comes next.
 pub(crate) fn go_on(step: &mut Transition<'_>) {
     let Some(active) = step.session.active() else { return };
     if active.batch.is_some() {
-        return batch::advance(step);
+        return step.then(Next::Batch);
     }
     let request = active.request.id.clone();
     match active.request.picture.as_deref().cloned() {
@@ -86,12 +76,12 @@ fn make(step: &mut Transition<'_>, request: &RequestId, wish: Option<PictureWish
     let Some(active) = step.session.active() else { return };
     let settings = &active.request.settings.image;
     if settings.model.is_empty() {
-        return turn::finish(step, request, Status::Failed, Some(nobody()));
+        return finish(step, request, Status::Failed, Some(nobody()));
     }
     if let Some(PictureWish::Regenerate { image, .. }) = &wish
         && step.session.picture(image).is_none()
     {
-        return turn::finish(step, request, Status::Failed, Some(unknown(image)));
+        return finish(step, request, Status::Failed, Some(unknown(image)));
     }
     let (asked, count) = wanted(active);
     let next = settings.price_usd * f64::from(count);
@@ -134,7 +124,7 @@ pub(crate) fn call(step: &mut Transition<'_>) {
         return given_up(step);
     }
     step.emit(Some(&request), StageFact { stage: Stage::Planning, label: "Writing the prompts...".into() });
-    turn::send(step, prompt, Purpose::ImagePrompts);
+    calls::send(step, prompt, Purpose::ImagePrompts);
 }
 
 /// One prompt serves for all of them where they are to be variants.
@@ -173,7 +163,7 @@ fn plan(step: &mut Transition<'_>, pictures: Vec<PicturePlan>) {
     let planned = ImageFact::Planned { model: settings.model, pictures, price_usd: settings.price_usd };
     step.emit(Some(&request), planned);
     step.emit(Some(&request), StageFact { stage: Stage::Running, label });
-    batch::advance(step);
+    step.then(Next::Batch);
 }
 
 /// Asks for pictures, at once or after a wait.
@@ -191,7 +181,9 @@ pub(crate) fn drawn(
     pictures: Vec<MadePicture>,
     fault: Option<Fault>,
 ) {
-    let Some((request, item)) = batch::find(step, call) else { return };
+    let Some(active) = step.session.active() else { return };
+    let Some(item) = active.batch.as_ref().and_then(|batch| batch.item(call)).cloned() else { return };
+    let request = active.request.id.clone();
     let Ok(ToolAction::Draw { prompt, count }) = item.action.as_deref() else { return };
     if item.progress != Progress::Started {
         return;
@@ -263,21 +255,20 @@ pub(crate) fn drawn(
         _ if made > 0 => (ToolStatus::Partial, format!("{}. {problem}", names.join(", "))),
         _ => (ToolStatus::Error, problem.to_string()),
     };
-    batch::finished(step, call, status, text);
-    batch::advance(step);
+    step.then(Next::CallEnded { call: call.clone(), status, text });
 }
 
 fn save(step: &mut Transition<'_>, request: &RequestId, images: Vec<ImageId>, folder: String) {
     if let Some(image) = images.iter().find(|image| is_missing(step.session.picture(image))) {
-        return turn::finish(step, request, Status::Failed, Some(unknown(image)));
+        return finish(step, request, Status::Failed, Some(unknown(image)));
     }
     if images.is_empty() {
         let problem = Problem::new(ProblemKind::Usage, "No picture is selected.")
             .hint("Select some, or name them: `trimtab images list` shows their ids.");
-        return turn::finish(step, request, Status::Failed, Some(problem));
+        return finish(step, request, Status::Failed, Some(problem));
     }
     step.emit(Some(request), ImageFact::Saving { images, folder });
-    batch::advance(step);
+    step.then(Next::Batch);
 }
 
 /// A person chose pictures, or chose them no longer. What is as they want it is not said again.
@@ -312,13 +303,13 @@ pub(crate) fn closed(step: &mut Transition<'_>, outcomes: &[(ToolStatus, String)
             let text = failed.first().map_or("No picture was made.", |text| text.as_str());
             Problem::new(ProblemKind::Refused, text).hint("Say it differently, or try again.")
         });
-        return turn::finish(step, &request, Status::Failed, Some(problem));
+        return finish(step, &request, Status::Failed, Some(problem));
     }
     let missing: Vec<&GeneratedImage> = all.iter().filter(|image| image.problem.is_some()).collect();
     let summary = summary(&made, &missing);
     let answer = Answer { summary, generated_images: made, ..Answer::default() };
     step.emit(Some(&request), AnswerFact { answer });
-    turn::finish(step, &request, Status::Completed, None);
+    finish(step, &request, Status::Completed, None);
 }
 
 fn saved(step: &mut Transition<'_>, request: &RequestId, outcomes: &[(ToolStatus, String)]) {
@@ -326,12 +317,12 @@ fn saved(step: &mut Transition<'_>, request: &RequestId, outcomes: &[(ToolStatus
         Some((ToolStatus::Ok | ToolStatus::Partial, text)) => {
             let answer = Answer { summary: text.clone(), ..Answer::default() };
             step.emit(Some(request), AnswerFact { answer });
-            turn::finish(step, request, Status::Completed, None);
+            finish(step, request, Status::Completed, None);
         }
         other => {
             let text = other.map_or("Nothing was saved.", |(_, text)| text.as_str());
             let problem = Problem::new(ProblemKind::Refused, text).hint("Nothing was written. Choose another folder.");
-            turn::finish(step, request, Status::Failed, Some(problem));
+            finish(step, request, Status::Failed, Some(problem));
         }
     }
 }

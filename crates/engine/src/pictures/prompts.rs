@@ -5,8 +5,8 @@ use std::sync::Arc;
 use serde_json::Value;
 use trimtab_vocab::{Message, Prompt};
 
+use crate::calls;
 use crate::record::RunningRequest;
-use crate::turn;
 
 /// Bytes of the person's words and of each file that are sent.
 const WORDS: usize = 16 * 1024;
@@ -17,7 +17,7 @@ const LONGEST: usize = 4_000;
 
 /// What to send to whoever writes the prompts. What the request names was read, and goes along.
 pub(super) fn ask(active: &RunningRequest, count: u32) -> Prompt {
-    let (model, facts) = turn::fast(&active.request);
+    let (model, facts) = calls::fast(&active.request);
     let what = if count == 1 { "one prompt".to_owned() } else { format!("{count} distinct prompts") };
     let system = format!(
         "You write prompts for a model that turns words into pictures. Write {what} for what the user asks for: each \

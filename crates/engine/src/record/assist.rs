@@ -6,8 +6,7 @@ use trimtab_vocab::{
     RequestId, TasksView, Time, Where,
 };
 
-use super::{Checkpoint, Phase, RunningRequest, Session};
-use crate::assistant::clarify;
+use super::{Checkpoint, Phase, RecordedAnswer, RunningRequest, Session, legacy};
 
 /// How far a request about the tasks is.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -128,7 +127,7 @@ impl Session {
         // Whoever answers the last question goes on with what it was about, whatever their client remembers.
         if let (Some(asked), Some((question, instruction))) = (asked, known)
             && assist.instruction.is_none()
-            && clarify::is_same(asked, &question)
+            && is_same_question(asked, &question)
         {
             assist.instruction = Some(instruction);
         }
@@ -250,19 +249,22 @@ impl Session {
     }
 
     /// A question was answered within the request that asked it.
-    pub(super) fn fold_task_answer(&mut self, answered: &Checkpoint, choice: &str, text: Option<&str>) -> bool {
+    pub(super) fn fold_task_answer(&mut self, answered: &Checkpoint, given: RecordedAnswer<'_>) -> bool {
         let super::CheckpointSubject::Clarify { questions } = &answered.about else { return false };
         let Some(active) = self.unfinished_mut(&answered.request) else { return false };
         let request_text = active.request.text.clone();
         let Some(assist) = &mut active.assist else { return false };
         let question = questions.first().cloned().unwrap_or_default();
-        let said = clarify::read(&question, choice, text);
+        let (words, selection) = match given.message {
+            Some(words) => (words.to_owned(), given.selection.cloned()),
+            None => legacy::task_answer(&question, given.choice, given.text),
+        };
         assist.instruction.get_or_insert(request_text);
-        assist.clarify = Some(Prior { question: question.text, selection: said.selection });
+        assist.clarify = Some(Prior { question: question.text, selection });
         assist.view = None;
         assist.stand = AssistState::Routing;
-        active.request.text.clone_from(&said.words);
-        self.push(Message::user(said.words));
+        active.request.text.clone_from(&words);
+        self.push(Message::user(words));
         true
     }
 }
@@ -276,4 +278,13 @@ impl RunningRequest {
 
 fn read<T: Default + serde::de::DeserializeOwned>(value: Option<&serde_json::Value>) -> T {
     value.and_then(|value| serde_json::from_value(value.clone()).ok()).unwrap_or_default()
+}
+
+/// Whether two texts are the same question, with or without the options in its text.
+pub(crate) fn is_same_question(one: &str, other: &str) -> bool {
+    let plain = |text: &str| {
+        let text = text.split(" Options: ").next().unwrap_or_default();
+        text.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase()
+    };
+    !one.trim().is_empty() && plain(one) == plain(other)
 }

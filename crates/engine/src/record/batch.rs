@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use trimtab_vocab::event::ToolStatus;
 use trimtab_vocab::{CallId, ChangePart, CheckpointId, CommandClass, FileMark, FileWrite, ImageRef, RefKey, ToolCall};
 
+use super::excerpt::timeless;
 use crate::tools::{self, ToolAction};
-use crate::turn::outcome::timeless;
 
 /// What one reply asks for.
 #[derive(Debug, Clone, Default, PartialEq)]

@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use trimtab_vocab::event::{IntentFact, PlanFact, RouteDecision, RouteFact};
 use trimtab_vocab::{Analysis, Mode, Plan, RequestId, Requirements, StepStatus, Todo};
 
-use super::{Checkpoint, CheckpointSubject, RunningRequest, Session};
-use crate::flow::{self, clarify, execute, satisfaction};
-use crate::turn::answers;
+use super::names::choice;
+use super::{Checkpoint, CheckpointSubject, RecordedAnswer, RunningRequest, Session, carried, legacy};
+use crate::proposal::plan::order;
 
 /// Decisions that a step is told of, the last ones.
 const DECISIONS: usize = 24;
@@ -51,6 +51,8 @@ pub struct Flow {
     pub task: Option<String>,
     /// Steps of the work that were done when this turn began.
     pub done_before: BTreeSet<String>,
+    /// What the model was sent when the step began that is worked on.
+    pub(super) brief: Option<String>,
     /// Where in the conversation the request begins.
     pub(super) from: usize,
 }
@@ -78,6 +80,13 @@ impl Flow {
     pub fn running(&self) -> Option<&str> {
         let is_running = |(_, status): &(&String, &StepStatus)| **status == StepStatus::Running;
         self.statuses.iter().find(is_running).map(|(id, _)| id.as_str())
+    }
+
+    /// The step that comes next, if one does.
+    pub(crate) fn next_step(&self) -> Option<String> {
+        let plan = self.plan.as_ref()?;
+        let open = |id: &&String| !self.statuses.contains_key(*id);
+        order(plan).ok()?.into_iter().map(|at| &plan.steps[at].id).find(open).cloned()
     }
 
     /// Whether a plan is being carried out, which says itself what it does.
@@ -150,7 +159,8 @@ impl Session {
         self.implementing = true;
         if let Some(active) = &mut self.active {
             active.flow.stand = FlowState::Compiling;
-            active.steers.push(flow::conversation::COMPILE.into());
+            let message = carried(fact.message.as_deref(), || Some(legacy::COMPILE.to_owned()));
+            active.steers.extend(message);
         }
     }
 
@@ -172,13 +182,12 @@ impl Session {
                 flow.stand = FlowState::Proposed;
             }
             PlanFact::Started { .. } => flow.stand = FlowState::Executing,
-            PlanFact::Step { step, status, .. } => {
+            PlanFact::Step { step, status, message, .. } => {
                 flow.statuses.insert(step.clone(), *status);
                 match status {
                     StepStatus::Running => {
-                        if let Some(text) = execute::told(flow, step) {
-                            active.steers.push(text);
-                        }
+                        flow.brief = carried(message.as_deref(), || legacy::step_begins(flow, step));
+                        active.steers.extend(flow.brief.clone());
                     }
                     _ => flow.last = Some(step.clone()),
                 }
@@ -194,27 +203,27 @@ impl Session {
     }
 
     /// A person's answer about the flow itself.
-    pub(super) fn fold_agreement(&mut self, answered: &Checkpoint, choice: &str, text: Option<&str>) {
-        if answered.about == CheckpointSubject::Satisfaction && choice == satisfaction::START_OVER {
-            return self.start_over(&answered.request);
+    pub(super) fn fold_agreement(&mut self, answered: &Checkpoint, given: RecordedAnswer<'_>) {
+        let RecordedAnswer { choice, text, message, .. } = given;
+        if answered.about == CheckpointSubject::Satisfaction && choice == choice::START_OVER {
+            return self.start_over(&answered.request, message);
         }
-        if answered.about == CheckpointSubject::Understanding && choice == flow::conversation::TALK {
+        if answered.about == CheckpointSubject::Understanding && choice == choice::TALK {
             self.implementing = false;
         }
-        if self.fold_task_answer(answered, choice, text) {
+        if self.fold_task_answer(answered, given) {
             return;
         }
         let Some(active) = self.unfinished_mut(&answered.request) else { return };
-        let words = || text.unwrap_or_default().to_owned();
+        let words = || text.unwrap_or_default();
         match &answered.about {
             CheckpointSubject::Clarify { questions } => {
-                let given = (choice == clarify::SUBMIT).then(|| clarify::read(questions, text.unwrap_or_default()));
-                let told = clarify::told(questions, given.as_deref());
-                if given.is_some() {
+                let told = carried(message, || Some(legacy::clarified(questions, choice, text)));
+                if let Some(told) = told.as_ref().filter(|_| choice == choice::SUBMIT) {
                     active.flow.decide(told.clone());
                     active.request.text = format!("{}\n\n{told}", active.request.text);
                 }
-                active.steers.push(told);
+                active.steers.extend(told);
                 active.flow.clarified = true;
             }
             CheckpointSubject::Begin => {
@@ -222,13 +231,13 @@ impl Session {
                 active.guide(text);
             }
             CheckpointSubject::Understanding => match choice {
-                answers::TELL => {
-                    active.steers.push(flow::conversation::corrected(&words()));
+                choice::TELL => {
+                    active.steers.extend(carried(message, || Some(legacy::corrected(words()))));
                     active.flow.stand = FlowState::Compiling;
                 }
                 _ => {
-                    let agreed = active.flow.requirements.as_ref().map(flow::conversation::agreed);
-                    active.steers.extend(agreed);
+                    let agreed = || active.flow.requirements.as_ref().map(legacy::agreed);
+                    active.steers.extend(carried(message, agreed));
                     for decision in active.flow.requirements.clone().unwrap_or_default().decisions {
                         active.flow.decide(decision);
                     }
@@ -237,13 +246,15 @@ impl Session {
                 }
             },
             CheckpointSubject::Plan => match choice {
-                flow::plan::APPROVE => active.guide(text),
+                choice::APPROVE => active.guide(text),
                 // A list of steps is a new version, which is a fact of its own.
-                flow::plan::MODIFY if flow::plan::is_structured(text.unwrap_or_default()) => {}
                 _ => {
-                    active.steers.push(flow::plan::sent_back(&active.flow, choice, text));
-                    active.flow.stand = FlowState::Planning;
-                    active.flow.complaints = 0;
+                    let sent_back = carried(message, || legacy::sent_back(&active.flow, choice, text));
+                    if let Some(sent_back) = sent_back {
+                        active.steers.push(sent_back);
+                        active.flow.stand = FlowState::Planning;
+                        active.flow.complaints = 0;
+                    }
                 }
             },
             CheckpointSubject::StepBefore { step } => {
@@ -251,42 +262,48 @@ impl Session {
                 active.guide(text);
             }
             CheckpointSubject::StepAfter { step } => {
-                let is_last = execute::next(&active.flow).is_none();
+                let is_last = active.flow.next_step().is_none();
                 active.flow.checked = Some(step.clone());
                 // After the last step, words can only be about what was done.
-                if choice == answers::TELL && is_last {
+                if choice == choice::TELL && is_last {
                     active.flow.again(step);
                 }
                 active.guide(text);
             }
             CheckpointSubject::StepFailed { step } => {
-                if choice != answers::SKIP {
+                if choice != choice::SKIP {
                     active.flow.again(step);
                 }
                 active.guide(text);
             }
-            CheckpointSubject::Satisfaction if choice == satisfaction::NEEDS_CHANGES => {
+            CheckpointSubject::Satisfaction if choice == choice::NEEDS_CHANGES => {
                 let task = active.request.text.clone();
                 active.flow.task.get_or_insert_with(|| task.clone());
-                active.request.text = format!("{task}\n\nUser Feedback: {}", words());
-                active.steers.push(active.request.text.clone());
+                if let Some(text) = carried(message, || Some(legacy::feedback_on(&task, words()))) {
+                    active.request.text.clone_from(&text);
+                    active.steers.push(text);
+                }
                 active.round();
             }
             _ => {}
         }
     }
 
-    /// The request begins afresh: what was said since, feedback above all, is gone from the conversation. What
-    /// was changed in the folder is still changed, and the model must know.
-    fn start_over(&mut self, request: &RequestId) {
+    /// The files that a request has changed, as far as that is in force.
+    pub(crate) fn changed_by(&self, request: &RequestId) -> BTreeSet<&str> {
         let ours = format!("{request}-");
         let in_force = &self.history[..self.in_force.min(self.history.len())];
-        let changed: BTreeSet<&str> = in_force
+        in_force
             .iter()
             .filter(|set| set.id.as_str().starts_with(&ours))
             .flat_map(|set| set.writes.iter().map(|write| write.path.as_str()))
-            .collect();
-        let note = satisfaction::afresh(&changed);
+            .collect()
+    }
+
+    /// The request begins afresh: what was said since, feedback above all, is gone from the conversation. What
+    /// was changed in the folder is still changed, and the model must know.
+    fn start_over(&mut self, request: &RequestId, message: Option<&str>) {
+        let note = carried(message, || legacy::afresh(&self.changed_by(request)));
         let summaries = self.summaries;
         let Some(active) = self.unfinished_mut(request) else { return };
         let from = active.flow.from.max(summaries);

@@ -128,7 +128,7 @@ fn failure(exit_code: Option<i32>, timed_out: bool, preview: &str) -> String {
 /// The model's own words in a summary of the conversation. What was put around them is about this session's
 /// store, which no other session can read.
 fn words_of(summary: &str) -> &str {
-    let words = summary.strip_prefix(crate::turn::SUMMARY).unwrap_or(summary);
+    let words = summary.strip_prefix(super::names::SUMMARY).unwrap_or(summary);
     let ends =
         ["\n\nNames and numbers in it, ", "\n\nOpen steps:", "\n\nThe current request, ", "\n\nSource archived at "];
     let end = ends.iter().filter_map(|end| words.find(end)).min().unwrap_or(words.len());

@@ -3,22 +3,28 @@
 mod assist;
 mod batch;
 mod checkpoint_subject;
+pub(crate) mod excerpt;
 mod flow;
 mod fold;
+mod legacy;
 mod lineage;
 mod memory;
+pub mod names;
+mod offer;
 mod pictures;
+pub(crate) mod series;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
-use trimtab_vocab::event::{CheckpointKind, OfferedTools, RouteDecision, Undo};
+use trimtab_vocab::event::{CheckpointKind, OfferedTools, ReflectionEntry, RouteDecision, Undo};
 use trimtab_vocab::{
     CallId, ChangeSetId, CheckpointId, FileChange, FileWrite, GeneratedImage, ImageId, Lists, MergedWrite, Message,
     OnConflict, Part, Purpose, RefKey, Remembered, Request, RequestId, Role, Rule, RunSettings, Series, SessionId,
     StopReason, TimerId, Todo, Usage, sensitive_paths,
 };
 
+pub(crate) use assist::is_same_question;
 pub use assist::{Assist, AssistState, OpenProposal, TaskMemory};
 pub use batch::{Batch, BatchItem, HunkSelection, Progress, ToolOutcome, UserDecision, WithheldResult};
 pub use checkpoint_subject::CheckpointSubject;
@@ -26,10 +32,13 @@ pub(crate) use flow::completed;
 pub use flow::{Flow, FlowState};
 pub use lineage::Lineage;
 pub use memory::{Memory, RememberedExchange};
+pub(crate) use offer::{model_for, offer};
+pub(crate) use pictures::MOST_PICTURES;
 pub use pictures::SessionPicture;
 
 use crate::tokens::estimate;
-use crate::turn::answers;
+pub(crate) use fold::received;
+use fold::{RecordedAnswer, carried};
 
 /// A picture in a prompt, in tokens: about what the dearest one takes.
 const PICTURE: u64 = 1_600;
@@ -199,7 +208,7 @@ pub struct RunningRequest {
     /// Commands that failed in the sandbox and that a person did not want to run outside.
     pub left_inside: Vec<String>,
     /// What its steps have come to, the last ones.
-    pub ledger: VecDeque<String>,
+    pub ledger: VecDeque<ReflectionEntry>,
     /// Why its last reply ended.
     pub stop: Option<StopReason>,
     /// Replies in a row that were cut off at the output limit.
@@ -500,18 +509,16 @@ impl Session {
         all.filter(|request| changes(&request.settings)).map(|request| request.id.clone()).collect()
     }
 
-    /// Whether the folder may be read and worked in, by what is known of the request that is worked on, or else of
-    /// the one that would go on next.
-    pub fn is_trusted(&self) -> bool {
-        let request = self.active.iter().chain(&self.waiting).chain(&self.parked).next();
-        request.is_some_and(|active| crate::permit::is_trusted(self, active))
+    /// The request that is worked on, or else the one that would go on next.
+    pub(crate) fn foremost(&self) -> Option<&RunningRequest> {
+        self.active.iter().chain(&self.waiting).chain(&self.parked).next()
     }
 
     /// The names of the instruction files that this answer accepts, because it trusts the folder.
     pub fn instructions_to_bind(&self, checkpoint: &CheckpointId, choice: &str) -> Vec<String> {
         let asked = self
             .checkpoint(checkpoint)
-            .filter(|asked| asked.about == CheckpointSubject::Trust && choice == answers::TRUST);
+            .filter(|asked| asked.about == CheckpointSubject::Trust && choice == names::choice::TRUST);
         let request = asked.and_then(|asked| self.unfinished(&asked.request));
         request
             .map(|active| sensitive_paths::instruction_files(&active.request.settings.context.files))

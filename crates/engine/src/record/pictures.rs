@@ -3,10 +3,13 @@
 use serde_json::json;
 use trimtab_vocab::{CallId, GeneratedImage, ImageFact, ImageId, PicturePlan, RequestId, ToolCall, Usage};
 
+use super::names::tool::{DRAW, SAVE};
 use super::{Batch, Phase, Session};
-use crate::ProposedChange;
-use crate::pictures::{DRAW, MOST, SAVE};
+use crate::proposal::ProposedChange;
 use crate::tools::ToolAction;
+
+/// Pictures that one request makes at most.
+pub(crate) const MOST_PICTURES: u32 = 10;
 
 /// A picture and who made it last.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,7 +28,8 @@ impl Session {
         match fact {
             ImageFact::Planned { pictures, .. } => {
                 let draw = |plan: &PicturePlan| {
-                    let action = ToolAction::Draw { prompt: plan.prompt.clone(), count: plan.count.clamp(1, MOST) };
+                    let action =
+                        ToolAction::Draw { prompt: plan.prompt.clone(), count: plan.count.clamp(1, MOST_PICTURES) };
                     (json!({"prompt": plan.prompt, "n": plan.count}), action)
                 };
                 self.begin_pictures(DRAW, pictures.iter().map(draw).collect());

@@ -13,11 +13,9 @@ use std::sync::Arc;
 use trimtab_vocab::event::{RouteDecision, RouteFact, Stage, StageFact};
 use trimtab_vocab::{Message, Mode, Prompt, Purpose, Request, Role, Routing};
 
-use crate::intake;
+use crate::calls::{self, budget};
 use crate::record::Session;
-use crate::step::Transition;
-use crate::tools::ToolOffer;
-use crate::turn::{self, budget};
+use crate::transition::{Next, Transition};
 
 /// Turns of the conversation that the router sees.
 const TURNS: usize = 6;
@@ -37,7 +35,7 @@ fn by_rules(request: &Request, has_folder: bool) -> Option<RouteFact> {
     }
     let copilot = &request.settings.copilot;
     // A tag is no wish to begin with the work where a conversation comes first.
-    let marked = intake::path(&request.tags)
+    let marked = crate::words::path(&request.tags)
         .filter(|(_, decision, _)| has_folder && !(copilot.conversational && *decision == RouteDecision::Direct));
     if let (Mode::Auto, Some((tag, decision, groups))) = (request.mode, marked) {
         let groups = groups.map(|groups| groups.iter().map(|group| (*group).to_owned()).collect());
@@ -97,7 +95,7 @@ fn needs(decision: RouteDecision) -> Vec<String> {
 pub(crate) fn begin(step: &mut Transition<'_>) {
     let Some(active) = step.session.active() else { return };
     match by_rules(&active.request, step.session.folder().is_some()) {
-        Some(fact) => turn::routed(step, fact),
+        Some(fact) => step.then(Next::Routed(Box::new(fact))),
         None => {
             let request = active.request.id.clone();
             let label = "Understanding the request...".into();
@@ -113,12 +111,12 @@ pub(crate) fn call(step: &mut Transition<'_>) {
     if let budget::BudgetVerdict::TooDear(_) = budget::allow(step.session, &prompt) {
         return failed(step);
     }
-    turn::send(step, prompt, Purpose::Route);
+    calls::send(step, prompt, Purpose::Route);
 }
 
 fn prompt(session: &Session) -> Option<Prompt> {
     let active = session.active()?;
-    let (model, facts) = turn::fast(&active.request);
+    let (model, facts) = calls::fast(&active.request);
     let said = session.conversation();
     // The request itself is the last of them.
     let earlier = &said[..said.len().saturating_sub(1)];
@@ -147,24 +145,18 @@ pub(crate) fn replied(step: &mut Transition<'_>, said: &str) {
     if fact.categories.is_empty() {
         fact.categories = needs(fact.decision);
     }
-    turn::routed(step, fact);
+    step.then(Next::Routed(Box::new(fact)));
 }
 
 /// Nobody could look. Permissions guard the work, so it begins.
 pub(crate) fn failed(step: &mut Transition<'_>) {
     let decision = RouteDecision::Direct;
     let reason = "the router failed; work in a folder goes straight to the agent, and permissions guard it";
-    turn::routed(step, RouteFact { categories: needs(decision), ..plain(decision, 0.0, reason) });
+    let fact = RouteFact { categories: needs(decision), ..plain(decision, 0.0, reason) };
+    step.then(Next::Routed(Box::new(fact)));
 }
 
-/// The tools that a path offers.
-pub(crate) fn offer(route: Option<RouteDecision>) -> ToolOffer {
-    match route {
-        Some(RouteDecision::Direct) => ToolOffer::Everything,
-        Some(RouteDecision::Plan) => ToolOffer::Looking,
-        _ => ToolOffer::Nothing,
-    }
-}
+pub(crate) use crate::record::offer;
 
 #[cfg(test)]
 mod tests {

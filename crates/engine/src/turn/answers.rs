@@ -1,68 +1,29 @@
 //! Questions to a person, and what follows from their answers. A question waits for as long as it
 //! takes; silence answers nothing.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, json};
 use trimtab_vocab::event::{
-    BannerFact, CheckpointFact, CheckpointKind, Choice, Level, ProposalFact, RequestFact, RuleFact, SessionFact, Status,
+    BannerFact, CheckpointKind, Choice, Level, ProposalFact, RequestFact, RuleFact, SessionFact, Status,
 };
 use trimtab_vocab::{
     ApprovalClass, Approve, CallId, ChangePart, CheckpointId, Lists, ProposalId, RequestId, Rule, RuleVerdict,
 };
 
-use super::{batch, budget, choosing, finish, finish_for, instructions, overtime, series};
+use super::{answer_message, batch, budget, choosing, finish, finish_for, instructions, overtime, series};
 use crate::permit;
 use crate::proposal::command::visible;
+use crate::questions::{self, keyed};
 use crate::record::{Checkpoint, CheckpointSubject, Phase, RunningRequest};
-use crate::step::Transition;
+use crate::transition::Transition;
 use crate::{Effect, flow, handoff};
 
-/// This time.
-pub const ALLOW: &str = "allow";
-/// From now on.
-pub const ALWAYS: &str = "always";
-/// Not so: the person says what to do differently.
-pub const WAIT: &str = "wait";
-/// Not now and not later.
-pub const NEVER: &str = "never";
-/// Not this time: the model is told so, and goes on. Understood wherever a plan or a tool is asked about.
-pub const REJECT: &str = "reject";
-/// The folder may be read and worked in.
-pub const TRUST: &str = "trust";
-/// It may not.
-pub const DISTRUST: &str = "no";
-/// Go on.
-pub const CONTINUE: &str = "continue";
-/// End the request.
-pub const STOP: &str = "stop";
-/// Words say what to do.
-pub const TELL: &str = "tell";
-/// Run it again.
-pub const AGAIN: &str = "again";
-/// Leave it, and tell the model that its end is not known.
-pub const SKIP: &str = "skip";
-/// Run it once outside of the sandbox.
-pub const OUTSIDE: &str = "outside";
-/// Run it again in the ordinary sandbox, where it may write in the folder.
-pub const WIDEN: &str = "widen";
-/// A command that is overdue may go on for as long again.
-pub const EXTEND: &str = "extend";
-/// It may take as long as it takes.
-pub const UNLIMITED: &str = "unlimited";
-/// It is ended.
-pub const END: &str = "end";
-/// Run the commands, and ask about those that are not known to be safe.
-pub const RUN: &str = "run";
-/// Run the commands, and ask about each.
-pub const EACH: &str = "each";
-/// Once more.
-pub const RETRY: &str = "retry";
-/// Apply what was whole in a reply that was cut off, each change with a question of its own.
-pub const APPLY: &str = "apply";
-/// The answer is in words.
-pub const OTHER: &str = "other";
+pub(crate) use crate::questions::{Answerer, CheckpointDraft, ask, choice, open, rest};
+pub use crate::record::names::choice::{
+    AGAIN, ALLOW, ALWAYS, APPLY, CONTINUE, DISTRUST, EACH, END, EXTEND, NEVER, OTHER, OUTSIDE, REJECT, RETRY, RUN,
+    SKIP, STOP, TELL, TRUST, UNLIMITED, WAIT, WIDEN,
+};
 
-/// The verdict on a proposal that may be carried out.
-pub(crate) const APPROVED: &str = "approved";
+pub(crate) use crate::record::names::verdict::APPROVED;
 
 /// What a person sees when they choose to wait.
 pub const WAITING: &str = "[Tool execution interrupted - waiting for user feedback]";
@@ -89,73 +50,29 @@ pub(super) fn compact_choices() -> Vec<Choice> {
     ]
 }
 
-/// An answer with a number and a letter that do not move when another answer is missing.
-pub(super) fn keyed(id: &str, label: &str, number: u8, key: Option<char>) -> Choice {
-    Choice { number: Some(number), key, ..Choice::new(id, label) }
+/// Records an answer that is not a person's: `by` says what gave it.
+pub(crate) fn resolve(
+    step: &mut Transition<'_>,
+    request: &RequestId,
+    checkpoint: CheckpointId,
+    choice: &str,
+    by: &str,
+) {
+    record(step, request, checkpoint, choice, None, Answerer { by: by.into(), surface: None });
 }
 
-/// Gives each answer without a number its position.
-fn numbered(mut choices: Vec<Choice>) -> Vec<Choice> {
-    for (choice, position) in choices.iter_mut().zip(1u8..) {
-        choice.number.get_or_insert(position);
-    }
-    choices
-}
-
-pub(crate) fn choice(id: &str, label: &str) -> Choice {
-    Choice::new(id, label)
-}
-
-/// Who answers, and where.
-pub(crate) struct Answerer {
-    pub(crate) by: String,
-    pub(crate) surface: Option<String>,
-}
-
-impl Answerer {
-    /// A person, by way of a message or a control.
-    pub(crate) fn person() -> Self {
-        Self { by: CheckpointFact::PERSON.into(), surface: None }
-    }
-}
-
-/// An answer that is not a person's: `by` says what gave it.
-pub(crate) fn resolved(checkpoint: CheckpointId, choice: &str, by: &str) -> CheckpointFact {
-    CheckpointFact::Resolved { checkpoint, choice: choice.into(), text: None, by: by.into(), surface: None }
-}
-
-/// A question.
-pub(crate) struct CheckpointDraft {
-    pub(crate) kind: CheckpointKind,
-    pub(crate) about: CheckpointSubject,
-    pub(crate) title: String,
-    pub(crate) choices: Vec<Choice>,
-    /// What the kind adds.
-    pub(crate) body: Map<String, Value>,
-}
-
-/// Asks. Whether the request must end for want of a person is for the caller to see to.
-pub(crate) fn open(step: &mut Transition<'_>, question: CheckpointDraft) -> Option<CheckpointId> {
-    let active = step.session.active()?;
-    let request = active.request.id.clone();
-    let checkpoint = CheckpointId::nth(&request, active.checkpoints + 1);
-    let CheckpointDraft { kind, about, title, choices, body: more } = question;
-    let mut body = about.body();
-    body.extend(more);
-    let choices = numbered(choices);
-    let opened = CheckpointFact::Opened { checkpoint: checkpoint.clone(), kind, title, choices, body };
-    step.emit(Some(&request), opened);
-    Some(checkpoint)
-}
-
-/// Asks about the request as a whole; without a person it ends there, and goes on once one answers.
-pub(crate) fn ask(step: &mut Transition<'_>, question: CheckpointDraft, without_a_person: Status) {
-    let Some(active) = step.session.active() else { return };
-    let (request, attended) = (active.request.id.clone(), active.request.settings.attended);
-    open(step, question);
-    if !attended {
-        finish(step, &request, without_a_person, None);
-    }
+fn record(
+    step: &mut Transition<'_>,
+    request: &RequestId,
+    checkpoint: CheckpointId,
+    choice: &str,
+    text: Option<String>,
+    by: Answerer,
+) {
+    let open = step.session.checkpoint(&checkpoint);
+    let composed =
+        open.map(|open| answer_message::compose(step.session, open, choice, text.as_deref())).unwrap_or_default();
+    questions::record(step, request, checkpoint, (choice, text), by, composed);
 }
 
 /// May the folder be read and worked in?
@@ -199,7 +116,7 @@ pub(super) fn ask_for_trust(step: &mut Transition<'_>) {
     };
     if refuses {
         if let Some(checkpoint) = open(step, question) {
-            step.emit(Some(&request), resolved(checkpoint, DISTRUST, "approve deny"));
+            resolve(step, &request, checkpoint, DISTRUST, "approve deny");
             go_on(step);
         }
         return;
@@ -244,18 +161,6 @@ pub(super) fn ask_about_repeat(step: &mut Transition<'_>, what: &str, times: u32
             choice(TELL, "Tell it what to do instead"),
             choice(STOP, "Stop here"),
         ],
-        body: Map::new(),
-    };
-    ask(step, question, Status::NeedsUser);
-}
-
-/// A person wanted a rest after the step.
-pub(crate) fn rest(step: &mut Transition<'_>) {
-    let question = CheckpointDraft {
-        kind: CheckpointKind::Step,
-        about: CheckpointSubject::Pause,
-        title: "Paused after this step.".into(),
-        choices: vec![choice(CONTINUE, "Go on"), choice(TELL, "Go on, but differently"), choice(STOP, "Stop here")],
         body: Map::new(),
     };
     ask(step, question, Status::NeedsUser);
@@ -330,7 +235,12 @@ pub(crate) fn answered(
     if matches!(choice.as_str(), TELL | OTHER) && text.is_none() {
         return object(step, &checkpoint, "This answer needs words: say what to do (--text).".into());
     }
-    if let Some(text) = flow::objection(step, &checkpoint, &choice, text.as_deref()) {
+    let of_series =
+        (checkpoint.about == CheckpointSubject::Series).then(|| step.session.unfinished(&request)).flatten();
+    let objection = of_series
+        .and_then(|active| series::objection(active, &choice, text.as_deref()))
+        .or_else(|| flow::objection(step, &checkpoint, &choice, text.as_deref()));
+    if let Some(text) = objection {
         return object(step, &checkpoint, text);
     }
     let hands_off = checkpoint.about == CheckpointSubject::Handoff && choice == handoff::HANDOFF;
@@ -346,10 +256,7 @@ pub(crate) fn answered(
     let accepts = checkpoint.about == CheckpointSubject::Recovery && choice == CONTINUE && !planned;
     let leaves = checkpoint.about == CheckpointSubject::Series && choice == SKIP;
     let suggests = choice == ALLOW && checkpoint.choices.iter().any(|known| known == ALWAYS);
-    let (checkpoint_id, Answerer { by, surface }) = (id.clone(), by);
-    let resolved =
-        CheckpointFact::Resolved { checkpoint: checkpoint_id, choice: choice.clone(), text: text.clone(), by, surface };
-    step.emit(Some(&request), resolved);
+    record(step, &request, id.clone(), &choice, text.clone(), by);
     let ends = flow::follow_up(step, &checkpoint, &choice, text.as_deref());
     // Whoever has said more wants more than what is there.
     let goes_on = step.session.unfinished(&request).is_some_and(|active| !active.untold.is_empty());
@@ -548,7 +455,7 @@ fn apply_rules(step: &mut Transition<'_>) {
         let Some(checkpoint) = step.session.checkpoint(&id) else { continue };
         let (request, call) = (checkpoint.request.clone(), checkpoint.about.call().cloned());
         // `allow` and a refusal need no new rule: one is there.
-        step.emit(Some(&request), resolved(id, choice, "rule"));
+        resolve(step, &request, id, choice, "rule");
         after_answer(step, &request, call.as_ref());
     }
 }
@@ -563,7 +470,7 @@ pub(crate) fn supersede(step: &mut Transition<'_>) {
         .collect();
     for (checkpoint, request) in stale {
         let parked = step.session.is_parked(&request);
-        step.emit(Some(&request), resolved(checkpoint, STOP, "new request"));
+        resolve(step, &request, checkpoint, STOP, "new request");
         if parked {
             step.emit(Some(&request), RequestFact::Reopened {});
         }

@@ -9,8 +9,8 @@ use trimtab_vocab::{CallId, ChangePart, CheckpointId, FileWrite, ProposalId};
 
 use super::batch::{self, SHOWN_DIFF};
 use crate::record::{BatchItem, Checkpoint, CheckpointSubject, HunkSelection, Progress, Session};
-use crate::step::Transition;
 use crate::tools::ToolAction;
+use crate::transition::Transition;
 use crate::{Effect, Narrowed, ProposedChange};
 
 /// A part of what a call proposes, and the rest of it.

@@ -8,17 +8,17 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use trimtab_vocab::event::{BannerFact, ContextFact, Level, LoadedFile, Stage, StageFact};
-use trimtab_vocab::{Message, ModelFacts, Part, Prompt, Purpose, RefKey, Request, Role};
+use trimtab_vocab::{Message, ModelFacts, Part, Prompt, Purpose, RefKey, Role};
 
 use super::{budget, guard, next, prompt};
+use crate::calls::fast;
 use crate::flow;
 use crate::record::{Compressing, Session};
-use crate::step::Transition;
 use crate::tokens::estimate;
 use crate::tools;
+use crate::transition::Transition;
 
-/// Opens a summary.
-pub const SUMMARY: &str = "[CONVERSATION SUMMARY]";
+pub use crate::record::names::SUMMARY;
 
 const SUMMARY_SYSTEM_PROMPT: &str = "You sum up a part of a conversation between a user and an assistant that works with \
 files and commands, so that the work can go on from your summary alone. Say what the user wants, what was decided, what was \
@@ -33,9 +33,9 @@ const LARGEST_PART: u64 = 24_000;
 /// Tokens of a summary.
 const SUMMARY_TOKENS: u32 = 1_500;
 
-/// A file that a request names, as the model sees it.
-pub(crate) fn loaded(file: &LoadedFile) -> String {
-    format!("[Loaded {}]\n{}", file.path, file.text)
+/// The line above the text of a file that a request names.
+pub(super) fn heading(path: &str) -> String {
+    format!("[Loaded {path}]")
 }
 
 /// Files that a request names, as much of them as a quarter of the window holds: the work needs room, too.
@@ -141,16 +141,6 @@ pub(super) fn call(step: &mut Transition<'_>) {
         return give_up(step);
     }
     super::send(step, prompt, Purpose::Summary);
-}
-
-/// Who does small work behind the scenes.
-pub(crate) fn fast(request: &Request) -> (&str, ModelFacts) {
-    let settings = &request.settings;
-    if settings.fast_model.is_empty() {
-        (&settings.model, settings.facts)
-    } else {
-        (&settings.fast_model, settings.fast_facts.unwrap_or_default())
-    }
 }
 
 /// The source in parts that fit whoever sums it up.

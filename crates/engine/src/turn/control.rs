@@ -1,11 +1,11 @@
 //! What a person says to a request while it runs.
 
-use trimtab_vocab::event::{BannerFact, ContextFact, Level, RequestFact, Status};
+use trimtab_vocab::event::{BannerFact, ContextFact, Level, RequestFact, SessionFact, Status};
 use trimtab_vocab::{Control, Purpose, RequestId, Role};
 
 use super::{answers, batch, call_again, finish, stop, withdraw};
 use crate::record::{CheckpointSubject, Phase};
-use crate::step::Transition;
+use crate::transition::Transition;
 use crate::{assistant, handoff, history, pictures};
 
 /// What a person sees when they have stopped a request.
@@ -21,8 +21,8 @@ pub(crate) fn controlled(step: &mut Transition<'_>, wanted: Option<RequestId>, a
         }
         Control::DecideTasks { applied } => return assistant::decided(step, applied),
         Control::SelectImages { images, selected } => return pictures::select(step, images, selected),
-        Control::Handoff => return handoff::wanted(step),
-        Control::Extend => return handoff::extension_wanted(step),
+        Control::Handoff => return handoff_wanted(step),
+        Control::Extend => return extension_wanted(step),
         _ => {}
     }
     if let Control::EditSummary { .. } | Control::UndoSummary = action {
@@ -153,4 +153,23 @@ fn summary(step: &mut Transition<'_>, action: Control) {
 
 fn tell(step: &mut Transition<'_>, request: &RequestId, text: &str) {
     step.emit(Some(request), BannerFact { level: Level::Info, text: text.into() });
+}
+
+/// A person wants the session handed off, asked or not.
+fn handoff_wanted(step: &mut Transition<'_>) {
+    if let Some(id) = handoff::open_question(step.session) {
+        return answers::answered(step, &id, handoff::HANDOFF.into(), None, answers::Answerer::person());
+    }
+    match handoff::objection(step.session, None) {
+        Some(reason) => step.emit(None, SessionFact::Refused { reason }),
+        None => handoff::hand_off(step, None),
+    }
+}
+
+/// A person wants the session extended, asked or not.
+fn extension_wanted(step: &mut Transition<'_>) {
+    if let Some(id) = handoff::open_question(step.session) {
+        return answers::answered(step, &id, handoff::EXTEND.into(), None, answers::Answerer::person());
+    }
+    handoff::extend(step, None, None);
 }

@@ -7,10 +7,9 @@ use super::goal::{BANNERS, judged, without_banners};
 use super::{finish, further, series};
 use crate::flow::{self, pace};
 use crate::record::{RunningRequest, Session};
-use crate::step::Transition;
+use crate::transition::Transition;
 
-/// The bug of a reply that announces a tool and names none.
-pub(crate) const HOLLOW: &str = "empty_tool_use";
+pub(crate) use crate::record::names::bug::HOLLOW;
 
 /// What the model is told when its words were cut off at the output limit and it is to go on by itself.
 pub(super) const GO_ON: &str =
@@ -126,7 +125,7 @@ pub(crate) fn answer(
     pace::check(step);
     let todos = step.session.todos().to_vec();
     let proposal = |command: String| CommandProposal { command, description: String::new() };
-    let works = step.session.active().is_some_and(series::applies) && !truncated;
+    let works = step.session.active().is_some_and(RunningRequest::proposes_commands) && !truncated;
     let marked = if works { series::verdict::marked(words) } else { Vec::new() };
     let commands = marked.into_iter().map(proposal).collect();
     // Of a list that was cut, the last item may be half a request.

@@ -13,7 +13,7 @@ use super::answers::{self, CheckpointDraft, SKIP};
 use crate::output::Effect;
 use crate::proposal::command::visible;
 use crate::record::{CheckpointSubject, RunningRequest, Session};
-use crate::step::Transition;
+use crate::transition::Transition;
 
 /// The answer that accepts instructions as they are now.
 pub const USE: &str = "use";

@@ -1,8 +1,8 @@
 //! A turn: the prompt goes out, the reply comes in, and what it means is decided here.
 
+mod answer_message;
 pub mod answers;
 pub(crate) mod batch;
-pub mod budget;
 pub mod choosing;
 pub(crate) mod context;
 pub(crate) mod control;
@@ -16,9 +16,7 @@ pub(crate) mod outcome;
 pub(crate) mod outside;
 pub(crate) mod overtime;
 pub(crate) mod prompt;
-pub(crate) mod purpose;
 pub mod reflection;
-pub(crate) mod retry;
 pub mod series;
 pub(crate) mod structured;
 pub(crate) mod title;
@@ -31,19 +29,18 @@ use trimtab_vocab::event::{
 };
 use trimtab_vocab::{
     AskPurpose, CallId, ContextStrategy, Fault, InstructionFile, Message, ModelFacts, Part, Problem, ProblemKind,
-    Prompt, Purpose, RefKey, Reply, RequestId, Retry, StopReason, TimerId, Usage, sensitive_paths,
+    Purpose, RefKey, Reply, RequestId, Retry, StopReason, TimerId, Usage, sensitive_paths,
 };
 
+use crate::calls::{budget, fast, model, purpose, retry, send};
+use crate::finish::{finish, finish_for};
 use crate::flow::{self, conversation};
 use crate::record::{Phase, RequestKind, RunningRequest, Session};
-use crate::step::Transition;
-use crate::{
-    Effect, Input, Interrupted, Partial, assistant, handoff, history, intake, memory, permit, pictures, route, tools,
-};
+use crate::tools;
+use crate::transition::{Next, Transition};
+use crate::{Effect, Input, Interrupted, Partial, assistant, handoff, history, permit, pictures, route, words};
 
 pub use context::SUMMARY;
-pub(crate) use context::fast;
-pub(crate) use prompt::model;
 pub use prompt::{AGENT_CHAT_SYSTEM_PROMPT, AGENT_SYSTEM_PROMPT};
 
 /// There is room: begin.
@@ -67,8 +64,28 @@ pub(crate) fn admitted(step: &mut Transition<'_>, request: &RequestId) {
     }
 }
 
+/// Does what a room has left to the turn.
+pub(crate) fn resume(step: &mut Transition<'_>, left: Next) {
+    match left {
+        Next::Turn => next(step),
+        Next::Routed(decided) => routed(step, *decided),
+        Next::Batch => batch::advance(step),
+        Next::CallEnded { call, status, text } => {
+            batch::finished(step, &call, status, text);
+            batch::advance(step);
+        }
+        Next::PlanEnded { answer } => {
+            let Some(request) = step.session.active().map(|active| active.request.id.clone()) else { return };
+            if let Some(words) = answer {
+                ending::answer(step, &words, None);
+            }
+            finish(step, &request, Status::Completed, None);
+        }
+    }
+}
+
 /// It is decided which path the request takes.
-pub(crate) fn routed(step: &mut Transition<'_>, decided: RouteFact) {
+fn routed(step: &mut Transition<'_>, decided: RouteFact) {
     let Some(active) = step.session.active() else { return };
     let request = active.request.id.clone();
     let categories = decided.categories.join(", ");
@@ -78,7 +95,7 @@ pub(crate) fn routed(step: &mut Transition<'_>, decided: RouteFact) {
         let label = format!("Routing intent to {categories} tools...");
         step.emit(Some(&request), StageFact { stage: Stage::Routing, label });
     }
-    if decision == RouteDecision::Image && !step.session.active().is_some_and(pictures::applies) {
+    if decision == RouteDecision::Image && !step.session.active().is_some_and(RunningRequest::makes_pictures) {
         let text = "This asks for a picture, and no model that makes pictures is set (models.image, for example \
                     \"xai/grok-2-image\"): the model answers in words. For a drawing as a file, ask for an SVG by name, \
                     as in \"Draw the logo as logo.svg\"."
@@ -102,11 +119,11 @@ pub(crate) fn load_or_next(step: &mut Transition<'_>) {
     let works = [active.route, active.path()].map(route::offer).iter().any(|offer| *offer != tools::ToolOffer::Nothing);
     // Pictures speak for themselves: with them, nothing is looked for in the words.
     let mut named = if active.request.images.is_empty() {
-        intake::references(&active.request.text)
+        words::references(&active.request.text)
     } else {
-        intake::References::default()
+        words::References::default()
     };
-    if pictures::applies(active) {
+    if active.makes_pictures() {
         pictures::add_readme(&active.request.text, &mut named);
     }
     let trusted = permit::is_trusted(step.session, active);
@@ -163,7 +180,8 @@ pub(crate) fn loaded(step: &mut Transition<'_>, request: &RequestId, loaded: Loa
     let count = files.len();
     let unread = [unread(step, &missing, absent), uninstructed(step, &missing)].concat();
     if count > 0 || !missing.is_empty() || instructions.is_some() {
-        step.emit(Some(request), ContextFact::Loaded { files, missing, instructions });
+        let headings = files.iter().map(|file| context::heading(&file.path)).collect();
+        step.emit(Some(request), ContextFact::Loaded { files, missing, instructions, headings });
     }
     if !unread.is_empty() {
         step.emit(Some(request), BannerFact { level: Level::Warning, text: unread.join("\n") });
@@ -188,7 +206,7 @@ fn awaits_instructions(session: &Session) -> bool {
 
 /// What the person named with an `@` and the model will not see: a line each. The words themselves are sent as they are.
 fn unread(step: &Transition<'_>, missing: &[String], absent: &[AbsentFile]) -> Vec<String> {
-    let named = step.session.active().map(|active| intake::references(&active.request.text)).unwrap_or_default();
+    let named = step.session.active().map(|active| words::references(&active.request.text)).unwrap_or_default();
     let line = |path: &String| match absent.iter().find(|file| file.path == *path) {
         Some(AbsentFile { like: Some(like), .. }) => {
             format!("@{path}: no such file; sent as plain words. Did you mean @{like}?")
@@ -221,7 +239,7 @@ pub(crate) fn next(step: &mut Transition<'_>) {
     if active.pausing && flow::may_rest(step) {
         return answers::rest(step);
     }
-    if step.session.active().is_some_and(pictures::applies) {
+    if step.session.active().is_some_and(RunningRequest::makes_pictures) {
         return pictures::go_on(step);
     }
     if flow::comes_first(step) {
@@ -233,7 +251,8 @@ pub(crate) fn next(step: &mut Transition<'_>) {
     }
     let Some(active) = step.session.active() else { return };
     if active.steps >= active.step_limit() && !active.assessing {
-        step.emit(Some(&request), RequestFact::Assessing {});
+        let message = Some(ending::assessment(active.step_limit()));
+        step.emit(Some(&request), RequestFact::Assessing { message });
     }
     call_model(step);
 }
@@ -303,7 +322,7 @@ fn decide(step: &mut Transition<'_>, request: &RequestId, words: &str, stop: Opt
         return;
     }
     let Some(active) = step.session.active() else { return };
-    if structured::applies(active) && !wants_tools {
+    if active.answers_in_form() && !wants_tools {
         return structured::replied(step, request, words, stop);
     }
     if wants_tools && route::offer(active.path()) == tools::ToolOffer::Nothing {
@@ -339,7 +358,7 @@ fn decide(step: &mut Transition<'_>, request: &RequestId, words: &str, stop: Opt
 }
 
 /// Says something to the model in the program's own name, and calls it.
-pub(crate) fn nudge(step: &mut Transition<'_>, request: &RequestId, text: &str) {
+fn nudge(step: &mut Transition<'_>, request: &RequestId, text: &str) {
     step.emit(Some(request), RequestFact::Steered { text: text.into(), by: "engine".into() });
     next(step);
 }
@@ -375,7 +394,7 @@ pub(crate) fn failed(step: &mut Transition<'_>, call: &CallId, fault: Fault, par
         Retry::Later { after_ms } => Some(retry::delay_ms(call, active.failures, after_ms)),
     };
     let problem = fault.problem;
-    let learns = purpose.is_conversation() && problem.kind == ProblemKind::NoTools && has_tools(active);
+    let learns = purpose.is_conversation() && problem.kind == ProblemKind::NoTools && active.has_tools();
     let delay = if learns { Some(0) } else { delay };
     step.emit(Some(&request), ModelFact::Failed { call: call.clone(), error: problem.clone(), retry_in_ms: delay });
     if problem.kind == ProblemKind::NoTools && delay.is_some() {
@@ -494,7 +513,7 @@ pub(crate) fn give_up(step: &mut Transition<'_>, input: Option<Input>, problem: 
         // What a person said must not be lost, least of all through a defect of ours.
         Some(request) => {
             let (id, was_idle) = (request.id.clone(), step.session.is_idle());
-            step.emit(Some(&id), intake::received(request));
+            step.emit(Some(&id), crate::record::received(request));
             if !was_idle {
                 step.emit(Some(&id), bug(&problem));
                 let status = Status::Failed;
@@ -546,7 +565,7 @@ pub(crate) fn call_again(step: &mut Transition<'_>) {
 /// Calls the model for the next reply of the turn, if there is room and money for it.
 fn call_model(step: &mut Transition<'_>) {
     let Some(active) = step.session.active() else { return };
-    let (_, facts) = prompt::model(&active.request);
+    let (_, facts) = model(&active.request);
     let Some(mut prompt) = prompt::build(step.session) else { return };
     let (used, room) = context::room(step.session, &prompt, &facts);
     let fill = handoff::ContextFill { used, room, facts };
@@ -568,21 +587,9 @@ fn call_model(step: &mut Transition<'_>) {
     send(step, prompt, purpose);
 }
 
-/// Calls a model for the request that is worked on.
-pub(crate) fn send(step: &mut Transition<'_>, prompt: Prompt, purpose: Purpose) {
-    let Some(active) = step.session.active() else { return };
-    let (request, attempt) = (active.request.id.clone(), active.failures + 1);
-    let call = CallId::nth(step.session.next_call());
-    let model = prompt.model.clone();
-    let tools = purpose.is_conversation().then(|| tools::registry().record_of(&prompt.tools));
-    let tools = tools.filter(|tools| tools != step.session.offered_tools());
-    step.emit(Some(&request), ModelFact::Called { call: call.clone(), model, attempt, purpose, tools });
-    step.request(Effect::CallModel { call, prompt: Box::new(prompt) });
-}
-
 /// How much of the window the next prompt would take, and how much it may take.
 pub(super) fn room(step: &Transition<'_>) -> Option<(u64, u64)> {
-    let (_, facts) = prompt::model(&step.session.active()?.request);
+    let (_, facts) = model(&step.session.active()?.request);
     Some(context::room(step.session, &prompt::build(step.session)?, &facts))
 }
 
@@ -615,29 +622,6 @@ fn is_worth_keeping(message: &Message) -> bool {
     })
 }
 
-pub(crate) fn finish(step: &mut Transition<'_>, request: &RequestId, status: Status, error: Option<Problem>) {
-    finish_for(step, request, status, error, None);
-}
-
-/// Ends a request, with more about how.
-pub(crate) fn finish_for(
-    step: &mut Transition<'_>,
-    request: &RequestId,
-    status: Status,
-    error: Option<Problem>,
-    reason: Option<&str>,
-) {
-    let reason = reason.map(str::to_owned);
-    let usage = step.session.unfinished(request).map(|active| active.usage).unwrap_or_default();
-    let running = |step: &Transition<'_>| step.session.active().map(|active| active.request.id.clone());
-    let before = running(step);
-    memory::ending(step, request, status);
-    step.emit(Some(request), RequestFact::Finished { status, error, usage, reason });
-    if let Some(next) = running(step).filter(|next| before.as_ref() != Some(next)) {
-        step.request(Effect::Admit { request: next });
-    }
-}
-
 fn active<'a>(step: &'a Transition<'_>, request: &RequestId) -> Option<&'a RunningRequest> {
     step.session.active().filter(|active| active.request.id == *request)
 }
@@ -664,17 +648,12 @@ fn open_call(step: &Transition<'_>, wanted: &CallId) -> Option<OpenCall> {
 /// Who does small work behind the scenes.
 fn fast_of(step: &Transition<'_>) -> (String, ModelFacts) {
     let Some(active) = step.session.active() else { return Default::default() };
-    let (model, facts) = context::fast(&active.request);
+    let (model, facts) = fast(&active.request);
     (model.to_owned(), facts)
-}
-
-/// Whether the model can be given tools at all.
-pub(crate) fn has_tools(active: &RunningRequest) -> bool {
-    prompt::model(&active.request).1.tools
 }
 
 fn model_of(step: &Transition<'_>) -> (String, ModelFacts) {
     let Some(active) = step.session.active() else { return Default::default() };
-    let (model, facts) = prompt::model(&active.request);
+    let (model, facts) = model(&active.request);
     (model.to_owned(), facts)
 }

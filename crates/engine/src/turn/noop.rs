@@ -5,7 +5,7 @@ use trimtab_vocab::{CallId, Noop, RequestId};
 
 use super::batch;
 use crate::NoEffect;
-use crate::step::Transition;
+use crate::transition::Transition;
 
 /// Decides by the setting what such a diff is.
 pub(super) fn met(step: &mut Transition<'_>, call: &CallId, request: &RequestId, why: NoEffect, reason: String) {

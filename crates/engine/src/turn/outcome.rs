@@ -5,9 +5,7 @@ use trimtab_vocab::{CallId, ToolResult, Unobserved};
 
 use super::{batch, guard};
 use crate::Ran;
-
-/// How the result of a command begins that has ended by itself.
-pub(super) const EXIT_CODE: &str = "Exit code ";
+use crate::record::excerpt::EXIT_CODE;
 
 /// What a model is told of a command, and how it went. `more`: what else there is to say; `most`: bytes of one
 /// result that it should see.
@@ -66,12 +64,6 @@ pub(super) fn finished(call: &CallId, command: String, ran: &Ran, unobserved: Op
     }
 }
 
-/// The text without how long it took, to tell whether it is the same again.
-pub(crate) fn timeless(content: &str) -> &str {
-    let (first, rest) = content.split_once('\n').unwrap_or((content, ""));
-    if first.starts_with(EXIT_CODE) && first.contains(" It took ") { rest } else { content }
-}
-
 fn signal_name(number: i32) -> String {
     const NAMES: &[(i32, &str)] = &[
         (1, "SIGHUP"),
@@ -96,6 +88,7 @@ fn signal_name(number: i32) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::record::excerpt::timeless;
 
     fn ran(output: &str) -> Ran {
         Ran { exit_code: Some(0), output: output.into(), ..Ran::default() }

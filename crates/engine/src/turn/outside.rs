@@ -10,8 +10,8 @@ use crate::Ran;
 use crate::permit::{self, Ruling};
 use crate::proposal::command::visible;
 use crate::record::{BatchItem, CheckpointSubject, RunningRequest, WithheldResult};
-use crate::step::Transition;
 use crate::tools::ToolAction;
+use crate::transition::Transition;
 
 /// What programs say where a fence is in their way: they may not write or read, or there is no network. In lower case.
 const SIGNS: &[&str] = &[
@@ -113,7 +113,7 @@ pub(super) fn offer(
         let request = active.request.id.clone();
         let Some(checkpoint) = open(step, item, run, sign, held, title, choices) else { return Offered::Nothing };
         if approve == Approve::Auto {
-            step.emit(Some(&request), answers::resolved(checkpoint, WIDEN, "approve auto"));
+            answers::resolve(step, &request, checkpoint, WIDEN, "approve auto");
             return Offered::Answered;
         }
         return Offered::Open;

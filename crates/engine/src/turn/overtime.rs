@@ -10,8 +10,8 @@ use super::batch::find;
 use crate::Effect;
 use crate::proposal::command;
 use crate::record::{CheckpointSubject, Progress, Session};
-use crate::step::Transition;
 use crate::tools::ToolAction;
+use crate::transition::Transition;
 
 /// How long a command may take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -81,7 +81,7 @@ pub(super) fn answered(step: &mut Transition<'_>, call: &CallId, choice: &str) {
 pub(super) fn settle(step: &mut Transition<'_>, call: &CallId) {
     let Some((request, _)) = find(step, call) else { return };
     let Some(checkpoint) = open(step.session, call) else { return };
-    step.emit(Some(&request), answers::resolved(checkpoint, "over", "command"));
+    answers::resolve(step, &request, checkpoint, "over", "command");
 }
 
 fn open(session: &Session, call: &CallId) -> Option<CheckpointId> {

@@ -3,16 +3,17 @@
 use std::sync::Arc;
 
 use trimtab_vocab::event::RouteDecision;
-use trimtab_vocab::{Format, ModelFacts, Prompt, Request, SeriesState, ToolSpec};
+use trimtab_vocab::{Format, Prompt, SeriesState, ToolSpec};
 
 use super::{further, series, structured};
+pub(super) use crate::calls::model;
 use crate::flow::{self, conversation, pace};
-use crate::intake::pill;
 use crate::memory;
 use crate::permit;
 use crate::record::{FlowState, RunningRequest, Session};
 use crate::route;
 use crate::tools::{self, ToolDefinition};
+use crate::words::pill;
 
 /// For turns in words, without tools.
 pub const AGENT_CHAT_SYSTEM_PROMPT: &str = "You are Trimtab, a copilot for people who work with files, commands and tasks. \
@@ -38,16 +39,6 @@ can be done and checked by itself. If the user only asks something, answer inste
 /// Bytes of a folder's own instructions that are sent.
 const INSTRUCTIONS: usize = 16 * 1024;
 
-/// Who is asked, and what is known about it: a message with pictures goes to whoever can see.
-pub(crate) fn model(request: &Request) -> (&str, ModelFacts) {
-    let settings = &request.settings;
-    if request.images.is_empty() || settings.vision_model.is_empty() {
-        (&settings.model, settings.facts)
-    } else {
-        (&settings.vision_model, settings.vision_facts.unwrap_or_default())
-    }
-}
-
 pub(super) fn build(session: &Session) -> Option<Prompt> {
     let active = session.active()?;
     let request = &active.request;
@@ -59,7 +50,7 @@ pub(super) fn build(session: &Session) -> Option<Prompt> {
         model: model.to_owned(),
         system: system(session, active) + &remembered(session, active),
         messages,
-        tools: if structured::applies(active) { Vec::new() } else { offered(active) },
+        tools: if active.answers_in_form() { Vec::new() } else { offered(active) },
         max_output_tokens: settings.max_output_tokens.min(facts.max_output),
         temperature: settings.temperature,
         thinking_tokens: if facts.thinking { settings.thinking_tokens } else { 0 },
@@ -84,7 +75,7 @@ fn format(active: &RunningRequest) -> Option<Format> {
     let is_due = |series: &trimtab_vocab::Series| {
         series.state == SeriesState::Judging && !series.remaining.is_empty() && !active.assessing
     };
-    let wants = structured::applies(active) && active.series.as_ref().is_some_and(is_due);
+    let wants = active.answers_in_form() && active.series.as_ref().is_some_and(is_due);
     let schema = || serde_json::from_str(series::verdict::SCHEMA).ok();
     Some(Format::Schema { name: "verdict".into(), schema: wants.then(schema).flatten()? })
 }
@@ -93,8 +84,8 @@ fn format(active: &RunningRequest) -> Option<Format> {
 fn system(session: &Session, active: &RunningRequest) -> String {
     let mut text = match active.path() {
         _ if active.flow.stand == FlowState::Compiling => return conversation::COMPILER.to_owned(),
-        Some(RouteDecision::Plan) if structured::applies(active) => flow::plan::FORM.to_owned(),
-        _ if structured::applies(active) => structured::FORM.to_owned(),
+        Some(RouteDecision::Plan) if active.answers_in_form() => flow::plan::FORM.to_owned(),
+        _ if active.answers_in_form() => structured::FORM.to_owned(),
         Some(RouteDecision::Direct) => format!("{AGENT_SYSTEM_PROMPT}{}", further::RULE),
         Some(RouteDecision::Plan) => format!("{AGENT_SYSTEM_PROMPT}{PLAN}"),
         _ if active.request.settings.copilot.conversational => {

@@ -3,11 +3,8 @@
 
 use trimtab_vocab::event::{ReflectionEntry, ReflectionFact, ToolStatus};
 
-use super::outcome;
+pub(crate) use crate::record::excerpt::finding;
 use crate::record::{Batch, BatchItem, RunningRequest};
-
-/// Characters of a finding.
-const FINDING: usize = 120;
 
 /// Opens the note before the next step.
 pub const NOTE: &str = "[TOOL REFLECTION]";
@@ -16,7 +13,8 @@ pub const NOTE: &str = "[TOOL REFLECTION]";
 pub(super) fn assess(active: &RunningRequest, batch: &Batch) -> ReflectionFact {
     // The same again with the same end is told apart from the first time.
     let again = active.repeat.as_ref().is_some_and(|repeat| repeat.signature == batch.signature());
-    ReflectionFact { entries: batch.items.iter().map(|item| entry(item, again)).collect() }
+    let entries: Vec<ReflectionEntry> = batch.items.iter().map(|item| entry(item, again)).collect();
+    ReflectionFact { message: Some(note(&entries)), entries }
 }
 
 fn entry(item: &BatchItem, again: bool) -> ReflectionEntry {
@@ -48,29 +46,13 @@ fn size(content: &str) -> String {
     }
 }
 
-/// The first words of a result. How a command ended says little without what it wrote.
-pub(crate) fn finding(content: &str) -> String {
-    let mut lines = content.lines().map(str::trim).filter(|line| !line.is_empty());
-    let first = lines.next().unwrap_or("(nothing)");
-    let line = match lines.next() {
-        Some(second) if first.starts_with(outcome::EXIT_CODE) => format!("{first} {second}"),
-        _ => first.to_owned(),
-    };
-    let mut words: String = line.chars().map(|c| if c.is_control() { ' ' } else { c }).take(FINDING).collect();
-    if line.chars().count() > FINDING {
-        words.pop();
-        words.push('…');
-    }
-    words
-}
-
 /// An entry as the note and the ledger have it.
-pub(crate) fn line(entry: &ReflectionEntry) -> String {
+pub(super) fn line(entry: &ReflectionEntry) -> String {
     format!("{} {}: {} -> {}", entry.tool, name(entry.status), entry.finding, entry.next_action)
 }
 
 /// The note that goes to the model with the results: the next step need not rely on their raw text alone.
-pub(crate) fn note(entries: &[ReflectionEntry]) -> String {
+fn note(entries: &[ReflectionEntry]) -> String {
     entries.iter().fold(NOTE.to_owned(), |note, entry| format!("{note}\n- {}", line(entry)))
 }
 
@@ -92,17 +74,5 @@ mod tests {
         assert_eq!(size(""), "nothing");
         assert_eq!(size("SYSTEM OVERRIDE"), "1 line, 15 bytes");
         assert_eq!(size("a\nb\n"), "2 lines, 4 bytes");
-    }
-
-    #[test]
-    fn a_finding_is_the_first_line_that_says_something_and_is_short() {
-        assert_eq!(finding("\n\n  hello\nworld"), "hello");
-        assert_eq!(finding(""), "(nothing)");
-        assert_eq!(
-            finding("Exit code 1. It took 2 s.\n\nerror: no such file\nmore"),
-            "Exit code 1. It took 2 s. error: no such file"
-        );
-        assert_eq!(finding("Exit code 0."), "Exit code 0.");
-        assert_eq!(finding(&"é".repeat(500)).chars().count(), FINDING);
     }
 }

@@ -7,7 +7,7 @@ use trimtab_vocab::event::{SessionFact, UsageFact};
 use trimtab_vocab::{Message, Prompt, RequestId, Usage};
 
 use crate::Effect;
-use crate::step::Transition;
+use crate::transition::Transition;
 
 const TITLE_SYSTEM_PROMPT: &str = "Give this conversation a name of three to six words that says what it is about. \
 Answer with the name alone: one line, no quotes, no full stop.";

@@ -9,7 +9,7 @@ use trimtab_vocab::{
 use crate::permit;
 use crate::proposal::command;
 use crate::record::{ChangeSet, Session};
-use crate::step::Transition;
+use crate::transition::Transition;
 
 /// Files that the model is told by name.
 const NAMED: usize = 20;
@@ -71,7 +71,10 @@ pub(super) fn record(
         more: *more,
         diff,
     };
-    step.emit(Some(request), ChangeFact::Applied(Change { change_set, files, position, by: Some(Box::new(by)) }));
+    step.emit(
+        Some(request),
+        ChangeFact::Applied(Change { change_set, files, position, by: Some(Box::new(by)), message: None }),
+    );
 }
 
 /// The name of the set that a command makes. One that is run again after its end was not seen makes a second.

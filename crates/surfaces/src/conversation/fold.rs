@@ -163,7 +163,7 @@ impl EventFold<'_> {
             | RequestFact::Adjusted { .. }
             | RequestFact::Relisted { .. }
             | RequestFact::Resumed { .. }
-            | RequestFact::Assessing {}
+            | RequestFact::Assessing { .. }
             | RequestFact::Reopened {} => {}
         }
     }
@@ -204,7 +204,7 @@ impl EventFold<'_> {
                 }
             }
             PlanFact::Started { .. } => {}
-            PlanFact::Step { step, number, of, title, status, note } => {
+            PlanFact::Step { step, number, of, title, status, note, .. } => {
                 let plan = self.progress().and_then(|progress| {
                     progress.in_plan = true;
                     progress.plan

@@ -439,7 +439,7 @@ impl<'a> Story<'a> {
                 told.unsent.push(text);
                 self.tally.controls += 1;
             }
-            RequestFact::Assessing {} => self.tally.assessed += 1,
+            RequestFact::Assessing { .. } => self.tally.assessed += 1,
             RequestFact::Reopened {} => {
                 if !matches!(told.finished.take(), Some(Status::NeedsUser | Status::Limit)) {
                     return Err(format!("{id} was reopened, but had not ended for want of a person"));

@@ -193,6 +193,9 @@ pub struct Change {
     /// The command that did it; absent: it was a change that a model proposed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<Box<ByCommand>>,
+    /// What the model is sent because of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
 }
 
 /// What a command did, when a change set is of its making.

@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::{Analysis, Category, CheckpointId, Plan, Requirements, Rule, StepStatus, Todo, Usage};
+use crate::{Analysis, Category, CheckpointId, Plan, Requirements, Rule, Selection, StepStatus, Todo, Usage};
 
 single! {
     /// Which path a request takes, and why.
@@ -62,6 +62,9 @@ single! {
         pub phrase: String,
         /// Whether it is acted upon.
         pub accepted: bool,
+        /// What the model is sent because of it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub message: Option<String>,
     }
 }
 
@@ -114,6 +117,9 @@ pub enum PlanFact {
         /// What the model says of it.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         note: String,
+        /// What the model is sent when it begins.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        message: Option<String>,
     },
 }
 
@@ -153,6 +159,12 @@ pub enum CheckpointFact {
         /// Where a person gave it: `run`, `tui`, `http`, …
         #[serde(default, skip_serializing_if = "Option::is_none")]
         surface: Option<String>,
+        /// What the model is sent because of it, where that is not `text` itself. Empty: nothing.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        message: Option<String>,
+        /// The tasks that it chooses, in a request about tasks.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        selection: Option<Selection>,
     },
 }
 

@@ -101,6 +101,9 @@ pub enum ContextFact {
         /// What the folder's own instructions say, when that is news.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         instructions: Option<String>,
+        /// The line above the text of each file, as the model is sent it.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        headings: Vec<String>,
     },
     /// Older turns are about to be summed up; their source is stored already.
     #[serde(rename = "context.compressing")]

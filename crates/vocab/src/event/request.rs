@@ -107,7 +107,11 @@ pub enum RequestFact {
     },
     /// The limit of steps is reached; the model is asked how far it came.
     #[serde(rename = "request.assessing")]
-    Assessing {},
+    Assessing {
+        /// What the model is asked.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        message: Option<String>,
+    },
     /// It had ended for want of a person, who has now answered; it goes on.
     #[serde(rename = "request.reopened")]
     Reopened {},

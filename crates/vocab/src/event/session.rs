@@ -37,6 +37,9 @@ pub enum SessionFact {
         from: SessionId,
         /// The last fact of that session which it has.
         at: u64,
+        /// What the model is sent because of it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        message: Option<String>,
     },
     /// It begins with what an earlier session has handed over.
     #[serde(rename = "session.inherited")]

@@ -141,6 +141,9 @@ single! {
         /// What the model, a person or a rule of the program gave as the reason for this state.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         pub reason: String,
+        /// What the model is sent because of it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub message: Option<String>,
     }
 }
 
@@ -149,6 +152,9 @@ single! {
     ReflectionFact = "reflection" {
         /// One entry per tool.
         pub entries: Vec<ReflectionEntry>,
+        /// The entries as the model is sent them, with the results.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub message: Option<String>,
     }
 }
 

@@ -4,11 +4,13 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 use trimtab_vocab::event::{Change, ChangeFact, CommandsFact, Inherited, ProposalFact, ToolFact};
-use trimtab_vocab::{CallId, ChangeSetId, FileWrite, MergedWrite, Message, RequestId, SeriesState};
+use trimtab_vocab::{CallId, ChangeSetId, FileWrite, MergedWrite, RequestId, SeriesState};
 
-use crate::assistant;
-use crate::record::{Batch, BatchItem, ChangeSet, HistoryMove, HunkSelection, Phase, Progress, Session, ToolOutcome};
-use crate::turn::{answers, series};
+use super::carried;
+use crate::record::names::verdict;
+use crate::record::{
+    Batch, BatchItem, ChangeSet, HistoryMove, HunkSelection, Phase, Progress, Session, ToolOutcome, legacy,
+};
 
 impl Session {
     pub(super) fn fold_tool(&mut self, fact: &ToolFact) {
@@ -62,7 +64,7 @@ impl Session {
                     item.chosen = Some(HunkSelection { parts: parts.clone(), left: left.clone(), left_out: None });
                 }
             }
-            ProposalFact::Resolved { proposal, verdict } if verdict == answers::APPROVED => {
+            ProposalFact::Resolved { proposal, verdict } if verdict == verdict::APPROVED => {
                 let Some(active) = &self.active else { return };
                 let of = |call: &CallId| trimtab_vocab::ProposalId::for_call(&active.request.id, call) == *proposal;
                 let item = active.batch.iter().flat_map(|batch| &batch.items).find(|item| of(&item.call_id));
@@ -72,7 +74,7 @@ impl Session {
                 }
             }
             ProposalFact::Resolved { proposal, verdict } => {
-                self.close_task_proposal(proposal, verdict == assistant::APPLIED);
+                self.close_task_proposal(proposal, verdict == verdict::APPLIED);
             }
             ProposalFact::Opened { .. } => {}
         }
@@ -128,11 +130,10 @@ impl Session {
                 self.in_force = in_force(change.position).min(self.history.len());
                 let back = matches!(fact, ChangeFact::Reverted(_));
                 let files: Vec<&str> = change.files.iter().map(|file| file.path.as_str()).collect();
-                let what = if back { "took back" } else { "brought forward again" };
                 // The model must not believe that its change still stands; of one without files it was never told.
                 if !files.is_empty() {
                     self.pass_over_the_parked();
-                    self.push(Message::user(format!("[The user {what} the change of {}.]", files.join(", "))));
+                    self.push_words(carried(change.message.as_deref(), || Some(legacy::moved(&files, back))));
                 }
                 if self.moving.as_ref().is_some_and(|moving| moving.to == self.in_force) {
                     self.moving = None;
@@ -171,35 +172,29 @@ impl Session {
         self.in_force = self.history.len();
         let files: Vec<&str> = change.files.iter().map(|file| file.path.as_str()).collect();
         self.pass_over_the_parked();
-        self.push(Message::user(format!("[The user took back a part of an earlier change, in {}.]", files.join(", "))));
+        self.push_words(carried(change.message.as_deref(), || Some(legacy::undone(&files))));
         self.start_next();
     }
 
     /// Several commands of an answer moved on: one begins, or its end is told to the model, or the rest is left.
     pub(super) fn fold_commands(&mut self, request: Option<&RequestId>, fact: &CommandsFact) {
         let Some(request) = request else { return };
-        let CommandsFact { series, .. } = fact;
+        let CommandsFact { series, message, .. } = fact;
         let is_over = matches!(series.state, SeriesState::Done | SeriesState::Left | SeriesState::Unknown);
         let Some(active) = self.unfinished_mut(request) else { return };
         active.series = (!is_over).then(|| series.clone());
         let Some(active) = self.active_mut(request) else { return };
         if let Some(current) = &series.current {
-            active.batch = Some(Batch::of_series(&current.call, series::wish(&current.command)));
+            active.batch = Some(Batch::of_series(&current.call, crate::record::series::wish(&current.command)));
             active.phase = Phase::Replied;
             return;
         }
-        let note = match (series.state, active.batch.as_ref().is_some_and(|batch| batch.of_series)) {
-            (SeriesState::Left, _) => series::note_of_rest(series),
-            (SeriesState::Judging | SeriesState::Done, true) => {
-                let batch = active.take_batch();
-                let item = batch.as_ref().and_then(|batch| batch.items.first());
-                item.and_then(|item| Some(series::report(series, item, item.done()?)))
-            }
-            _ => None,
-        };
-        if let Some(text) = note {
-            self.push(Message::user(text));
-        }
+        let is_ended = matches!(series.state, SeriesState::Judging | SeriesState::Done)
+            && active.batch.as_ref().is_some_and(|batch| batch.of_series);
+        let ended = if is_ended { active.take_batch() } else { None };
+        let item = ended.as_ref().and_then(|batch| batch.items.first());
+        let message = carried(message.as_deref(), || legacy::of_series(series, item));
+        self.push_words(message);
     }
 }
 

@@ -1,11 +1,22 @@
 //! Questions open, and what people answer takes effect.
 
 use trimtab_vocab::event::{CheckpointFact, CheckpointKind, RuleFact};
-use trimtab_vocab::{CallId, RequestId, SeriesState};
+use trimtab_vocab::{CallId, RequestId, Selection, SeriesState};
 
-use crate::flow::plan;
-use crate::record::{Batch, Checkpoint, CheckpointSubject, Phase, Progress, Session, UserDecision};
-use crate::turn::{answers, budget, series, structured};
+use super::carried;
+use crate::record::names::choice;
+use crate::record::{Batch, Checkpoint, CheckpointSubject, Phase, Progress, Session, UserDecision, legacy, series};
+
+/// An answer as it is recorded.
+#[derive(Clone, Copy)]
+pub(in crate::record) struct RecordedAnswer<'a> {
+    pub(in crate::record) choice: &'a str,
+    pub(in crate::record) text: Option<&'a str>,
+    /// What the model is sent because of it.
+    pub(in crate::record) message: Option<&'a str>,
+    pub(in crate::record) selection: Option<&'a Selection>,
+    by_person: bool,
+}
 
 impl Session {
     pub(super) fn fold_checkpoint(&mut self, request: Option<&RequestId>, fact: &CheckpointFact) {
@@ -42,27 +53,35 @@ impl Session {
                     None => active.phase = Phase::Waiting { checkpoint: checkpoint.clone() },
                 }
             }
-            CheckpointFact::Resolved { checkpoint, choice, text, by, .. } => {
+            CheckpointFact::Resolved { checkpoint, choice, text, by, message, selection, .. } => {
                 let Some(answered) = self.checkpoints.remove(checkpoint) else { return };
-                if answered.about == CheckpointSubject::Plan && choice == plan::APPROVE {
+                if answered.about == CheckpointSubject::Plan && choice == choice::APPROVE {
                     self.fold_approval(&answered.request, by);
                 }
-                self.fold_answer(&answered, choice, text.as_deref(), by == CheckpointFact::PERSON);
+                let given = RecordedAnswer {
+                    choice,
+                    text: text.as_deref(),
+                    message: message.as_deref(),
+                    selection: selection.as_ref(),
+                    by_person: by == CheckpointFact::PERSON,
+                };
+                self.fold_answer(&answered, given);
             }
         }
     }
 
-    pub(super) fn fold_answer(&mut self, answered: &Checkpoint, choice: &str, text: Option<&str>, by_person: bool) {
-        if answered.about == CheckpointSubject::Budget && choice == budget::RAISE {
+    pub(super) fn fold_answer(&mut self, answered: &Checkpoint, given: RecordedAnswer<'_>) {
+        let RecordedAnswer { choice, text, message, by_person, .. } = given;
+        if answered.about == CheckpointSubject::Budget && choice == choice::RAISE {
             self.budget = text.and_then(|text| text.parse().ok()).or(self.budget);
         }
         // Whoever edits a command has not allowed the one that was asked about.
         let edits = answered.fingerprint.is_some() && text.is_some();
-        if let (answers::ALLOW, Some(rule), false) = (choice, &answered.rule, edits) {
+        if let (choice::ALLOW, Some(rule), false) = (choice, &answered.rule, edits) {
             *self.allowed.entry(rule.to_string()).or_default() += 1;
         }
         let call = CallId::nth(self.calls);
-        self.fold_agreement(answered, choice, text);
+        self.fold_agreement(answered, given);
         let Some(active) = self.unfinished_mut(&answered.request) else { return };
         match &answered.about {
             CheckpointSubject::Budget
@@ -75,10 +94,11 @@ impl Session {
             | CheckpointSubject::StepFailed { .. }
             | CheckpointSubject::Satisfaction => {}
             CheckpointSubject::Recovery => {
-                active.steers.extend((choice == answers::RETRY).then(|| structured::AGAIN.to_owned()));
+                let again = || (choice == choice::RETRY).then(|| legacy::AGAIN.to_owned());
+                active.steers.extend(carried(message, again));
                 active.hear(text);
-                if choice == answers::APPLY {
-                    let wishes = structured::changes(&active.recovered);
+                if choice == choice::APPLY {
+                    let wishes = series::changes(&active.recovered);
                     active.batch = Batch::new(&call, wishes.into_iter()).map(Batch::in_words).map(Batch::recovered);
                 }
             }
@@ -88,33 +108,33 @@ impl Session {
                 if let (Some(numbers), Some(series)) = (numbers, &mut active.series) {
                     let (kept, left) = std::mem::take(series).only(&numbers);
                     *series = kept;
-                    active.steers.extend(series::left_out(&left));
+                    active.steers.extend(carried(message, || legacy::left_out(&left)));
                 }
                 if let Some(series) = &mut active.series {
-                    series.agreed |= choice == answers::RUN;
-                    series.each |= choice == answers::EACH;
+                    series.agreed |= choice == choice::RUN;
+                    series.each |= choice == choice::EACH;
                     series.state = match choice {
-                        answers::TELL => SeriesState::Judging,
-                        answers::SKIP => series.state,
+                        choice::TELL => SeriesState::Judging,
+                        choice::SKIP => series.state,
                         _ => SeriesState::Running,
                     };
                 }
             }
             CheckpointSubject::Trust => {
-                active.trust = Some(choice == answers::TRUST);
-                active.is_uninstructed = choice == answers::TRUST && active.batch.is_some();
+                active.trust = Some(choice == choice::TRUST);
+                active.is_uninstructed = choice == choice::TRUST && active.batch.is_some();
             }
-            CheckpointSubject::TrustBroad if choice == answers::TRUST => active.warned = true,
+            CheckpointSubject::TrustBroad if choice == choice::TRUST => active.warned = true,
             CheckpointSubject::TrustBroad => active.trust = Some(false),
-            CheckpointSubject::Instructions if choice == answers::SKIP => {
+            CheckpointSubject::Instructions if choice == choice::SKIP => {
                 active.declined = answered.rule.as_ref().map(|rule| rule.pattern.clone());
             }
             CheckpointSubject::Instructions => {}
             CheckpointSubject::Outside { call } => {
                 let Some(item) = active.batch.as_mut().and_then(|batch| batch.item_mut(call)) else { return };
                 item.progress = Progress::Started;
-                item.outside = choice == answers::OUTSIDE;
-                item.widened = choice == answers::WIDEN;
+                item.outside = choice == choice::OUTSIDE;
+                item.widened = choice == choice::WIDEN;
                 if !item.outside && !item.widened {
                     active.left_inside.extend(item.command().map(str::to_owned));
                 }
@@ -131,7 +151,7 @@ impl Session {
             | CheckpointSubject::Outcome { call } => {
                 if let Some(item) = active.batch.as_mut().and_then(|batch| batch.item_mut(call)) {
                     item.progress = Progress::Started;
-                    let edited = text.filter(|_| choice == answers::ALLOW && answered.fingerprint.is_some());
+                    let edited = text.filter(|_| choice == choice::ALLOW && answered.fingerprint.is_some());
                     // What a person wrote in its place is judged anew, as if nothing had been answered yet.
                     if edited.is_some_and(|edited| item.edit(edited)) {
                         return;
@@ -147,7 +167,7 @@ impl Session {
             }
             CheckpointSubject::Overtime { call } => {
                 if let Some(item) = active.batch.as_mut().and_then(|batch| batch.item_mut(call)) {
-                    item.stopping |= choice == answers::END;
+                    item.stopping |= choice == choice::END;
                 }
             }
             CheckpointSubject::Handoff => active.hear(text),
@@ -158,15 +178,14 @@ impl Session {
                 active.hear(text);
                 match answered.about {
                     CheckpointSubject::Steps => {
-                        if text.is_none() {
-                            active.steers.push("Go on.".into());
-                        }
+                        let go_on = || text.is_none().then(|| legacy::GO_ON.to_owned());
+                        active.steers.extend(carried(message, go_on));
                         active.more_steps = active.more_steps.saturating_add(active.request.settings.max_steps);
                         active.assessing = false;
                     }
                     CheckpointSubject::Repeat => {
                         active.repeat = None;
-                        active.diverted = choice == answers::TELL;
+                        active.diverted = choice == choice::TELL;
                     }
                     CheckpointSubject::Pause => active.pausing = false,
                     _ => {}

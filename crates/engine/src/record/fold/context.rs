@@ -5,13 +5,12 @@ use std::sync::Arc;
 use trimtab_vocab::Message;
 use trimtab_vocab::event::ContextFact;
 
-use crate::record::{Compressing, Phase, Session, Squeezed, weight_of};
-use crate::turn::context;
+use crate::record::{Compressing, Phase, Session, Squeezed, legacy, weight_of};
 
 impl Session {
     pub(super) fn fold_context(&mut self, fact: &ContextFact) {
         match fact {
-            ContextFact::Loaded { files, instructions, .. } => {
+            ContextFact::Loaded { files, instructions, headings, .. } => {
                 if instructions.is_some() {
                     self.instructions.clone_from(instructions);
                 }
@@ -21,7 +20,10 @@ impl Session {
                     }
                 }
                 if let Some(active) = &mut self.active {
-                    active.steers.extend(files.iter().map(context::loaded));
+                    for (at, file) in files.iter().enumerate() {
+                        let heading = headings.get(at).cloned().unwrap_or_else(|| legacy::heading(&file.path));
+                        active.steers.push(format!("{heading}\n{}", file.text));
+                    }
                     active.loaded = true;
                 }
             }

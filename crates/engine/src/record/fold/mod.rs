@@ -7,14 +7,15 @@ mod reply;
 mod request;
 mod results;
 
+pub(super) use checkpoint::RecordedAnswer;
+pub(crate) use request::received;
+
 use std::sync::Arc;
 
 use trimtab_vocab::event::{AnswerFact, BugFact, CommandFact, ProposalFact, RequirementsFact, SessionFact, StepsFact};
 use trimtab_vocab::{CallId, Fact, MemoryFact, Message, RequestId, SeriesState, SessionId};
 
-use super::{Batch, BatchItem, Progress, RunningRequest, Session, weight_of};
-use crate::flow::plan;
-use crate::turn::{ending, series, structured};
+use super::{Batch, BatchItem, Progress, RunningRequest, Session, legacy, names, series, weight_of};
 
 impl Session {
     /// Folds a whole log.
@@ -72,30 +73,30 @@ impl Session {
             Fact::Answer(AnswerFact { answer }) => {
                 let call = CallId::nth(self.calls);
                 let Some(active) = &mut self.active else { return };
-                if active.assist.is_some() || crate::pictures::applies(active) {
+                if active.assist.is_some() || active.makes_pictures() {
                     return self.push(Message::assistant(answer.summary.clone()));
                 }
                 if answer.truncated || answer.blocked {
-                    if structured::applies(active) {
+                    if active.answers_in_form() {
                         active.recovered.clone_from(&answer.file_changes);
                     }
                     return;
                 }
-                if structured::applies(active) {
-                    active.batch = Batch::new(&call, structured::wishes(answer)).map(Batch::in_words);
+                if active.answers_in_form() {
+                    active.batch = Batch::new(&call, series::wishes(answer)).map(Batch::in_words);
                 }
                 // One that is under way goes on; one that never began has had its time.
                 let is_fresh = |series: &trimtab_vocab::Series| series.state == SeriesState::Offered;
-                if active.series.as_ref().is_none_or(is_fresh) && series::applies(active) {
+                if active.series.as_ref().is_none_or(is_fresh) && active.proposes_commands() {
                     active.series = series::series_in(answer);
                 }
             }
-            Fact::Bug(BugFact { kind, .. }) if kind == plan::UNREADABLE => {
+            Fact::Bug(BugFact { kind, .. }) if kind == names::bug::UNREADABLE => {
                 if let Some(active) = &mut self.active {
                     active.flow.complaints += 1;
                 }
             }
-            Fact::Bug(BugFact { kind, .. }) if kind == ending::HOLLOW => {
+            Fact::Bug(BugFact { kind, .. }) if kind == names::bug::HOLLOW => {
                 if let Some(active) = &mut self.active {
                     active.hollow += 1;
                 }
@@ -113,23 +114,29 @@ impl Session {
                 self.budget = *raised_usd;
                 self.push(Message::user(text.clone()));
             }
-            SessionFact::Forked { from, .. } => self.fork(from),
+            SessionFact::Forked { from, message, .. } => self.fork(from, message.as_deref()),
             _ => {}
         }
     }
 
     /// What was changed before it was forked stays the other session's to move: two must not move the same.
-    fn fork(&mut self, from: &SessionId) {
+    fn fork(&mut self, from: &SessionId, message: Option<&str>) {
         self.moving = None;
         self.lineage.lent = self.history.iter().map(|set| (set.id.clone(), from.clone())).collect();
-        if !self.conversation.is_empty() {
-            self.push(Message::user(FORKED));
-        }
+        let message = carried(message, || Some(legacy::FORKED.to_owned())).filter(|_| !self.conversation.is_empty());
+        self.push_words(message);
     }
 
     pub(super) fn push(&mut self, message: Message) {
         self.weights.push(weight_of(&message));
         self.conversation.push(Arc::new(message));
+    }
+
+    /// Words of the user's side, if there are any.
+    fn push_words(&mut self, text: Option<String>) {
+        if let Some(text) = text {
+            self.push(Message::user(text));
+        }
     }
 
     /// The request has changed something, or tried to.
@@ -159,6 +166,11 @@ impl Session {
     }
 }
 
-/// What the model is told of a fork.
-const FORKED: &str = "[The user forked this conversation here: it goes on without what came after this point. Files of \
-the folder may have been changed since by the session that it was forked from; read them before you rely on them.]";
+/// What a fact puts into the conversation: the text that it carries, which is nothing if it is empty, or, where it
+/// carries none, what 0.1 composed.
+pub(super) fn carried(message: Option<&str>, composed: impl FnOnce() -> Option<String>) -> Option<String> {
+    match message {
+        Some(message) => (!message.is_empty()).then(|| message.to_owned()),
+        None => composed(),
+    }
+}

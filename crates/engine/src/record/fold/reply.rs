@@ -3,9 +3,10 @@
 use trimtab_vocab::event::{ModelFact, ReflectionFact, ReplyFact, ToolStatus};
 use trimtab_vocab::{CallId, Message, Part, ProblemKind, Purpose, StopReason, TimerId};
 
+use super::carried;
 use super::results::{INTERRUPTED, in_words, is_interrupt, results};
-use crate::record::{Batch, BatchItem, Phase, RepeatedCall, RunningRequest, Session};
-use crate::turn::reflection;
+use crate::record::excerpt::finding;
+use crate::record::{Batch, BatchItem, Phase, RepeatedCall, RunningRequest, Session, legacy};
 
 /// Entries of the ledger that are kept.
 const LEDGER: usize = 24;
@@ -112,12 +113,12 @@ impl Session {
         let Some(active) = &mut self.active else { return };
         let Some(batch) = active.take_batch() else { return };
         for entry in &fact.entries {
-            active.ledger.push_back(reflection::line(entry));
+            active.ledger.push_back(entry.clone());
         }
         let surplus = active.ledger.len().saturating_sub(LEDGER);
         active.ledger.drain(..surplus);
         let interrupted = batch.items.iter().filter_map(BatchItem::done).any(|done| is_interrupt(&done.content));
-        let note = (!interrupted).then(|| reflection::note(&fact.entries));
+        let note = carried(fact.message.as_deref(), || Some(legacy::note(&fact.entries))).filter(|_| !interrupted);
         let steers = std::mem::take(&mut active.steers);
         if batch.of_pictures {
             return;
@@ -145,7 +146,7 @@ impl RunningRequest {
         let batch = self.batch.take()?;
         for done in batch.items.iter().filter_map(BatchItem::done) {
             if matches!(done.status, ToolStatus::Ok | ToolStatus::Partial) && self.findings.len() < FINDINGS {
-                self.findings.push(reflection::finding(&done.content));
+                self.findings.push(finding(&done.content));
             }
         }
         let (signature, outcome) = (batch.signature(), batch.outcome());

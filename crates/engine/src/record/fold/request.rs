@@ -3,10 +3,11 @@
 use trimtab_vocab::event::{RequestFact, Status};
 use trimtab_vocab::{INTERRUPT_USER, Message, Request, RequestId, RunSettings, WhileRunning};
 
+use super::carried;
 use super::results::{INTERRUPTED, PASSED_OVER, results};
-use crate::flow::{execute, pace};
-use crate::record::{Phase, RunningRequest, Session};
-use crate::turn::{ending, prompt};
+use crate::record::model_for;
+use crate::record::names::AUTO_CONTINUE;
+use crate::record::{Phase, RunningRequest, Session, legacy};
 
 impl Session {
     pub(super) fn fold_request(&mut self, id: Option<&RequestId>, fact: &RequestFact) {
@@ -49,7 +50,7 @@ impl Session {
                 }
             }
             RequestFact::Steered { text, by } => {
-                let done = (by == pace::BY).then(|| crate::record::completed(&self.todos));
+                let done = (by == AUTO_CONTINUE).then(|| crate::record::completed(&self.todos));
                 if let Some(active) = self.unfinished_mut(id) {
                     match by.as_str() {
                         "user" => active.hear(Some(text)),
@@ -86,7 +87,7 @@ impl Session {
                     // Whoever says so now has the folder as it is now in mind.
                     settings.instructions_bound &= *trusted != Some(true);
                     if *tools == Some(false) {
-                        let model = prompt::model(&active.request).0.to_owned();
+                        let model = model_for(&active.request).0.to_owned();
                         without_tools(&mut active.request, &model);
                         self.toolless.insert(model);
                     }
@@ -97,10 +98,11 @@ impl Session {
                     active.request.settings.relist(lists.clone());
                 }
             }
-            RequestFact::Assessing {} => {
+            RequestFact::Assessing { message } => {
                 if let Some(active) = self.active_mut(id) {
                     active.assessing = true;
-                    active.steers.push(ending::assessment(active.step_limit()));
+                    let limit = active.step_limit();
+                    active.steers.extend(carried(message.as_deref(), || Some(legacy::assessment(limit))));
                 }
             }
             RequestFact::Reopened {} => {
@@ -166,10 +168,7 @@ impl Session {
             active.flow.from = self.conversation.len();
             self.push(active.request.message());
             // In the middle of a plan, that is not what is to be done now.
-            let step = active.flow.running().and_then(|step| execute::told(&active.flow, step));
-            if let Some(step) = step {
-                self.push(Message::user(step));
-            }
+            self.push_words(active.flow.running().and(active.flow.brief.clone()));
         }
         active.begun = true;
         active.overtaken = false;
@@ -204,4 +203,11 @@ fn without_tools(request: &mut Request, model: &str) {
     {
         facts.tools = false;
     }
+}
+
+/// The fact that a request was taken in.
+pub(crate) fn received(request: Request) -> RequestFact {
+    let Request { id: _, text, refs, images, mode, tags, pill, ask, picture, while_running, settings } = request;
+    let settings = Box::new(settings);
+    RequestFact::Received { text, refs, images, mode, tags, pill, ask, picture, while_running, settings }
 }

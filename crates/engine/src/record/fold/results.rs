@@ -8,8 +8,7 @@ use crate::record::{Batch, ToolOutcome};
 /// What stands for a result that never came.
 pub(super) const INTERRUPTED: fn(&str) -> ToolResult = |id| ToolResult::interrupt(id);
 /// What stands for a result that is still to come.
-pub(super) const PASSED_OVER: fn(&str) -> ToolResult =
-    |id| ToolResult::error(id, "[This tool use waits for the user's answer. It was not run.]");
+pub(super) const PASSED_OVER: fn(&str) -> ToolResult = |id| ToolResult::pending(id);
 
 pub(super) fn is_interrupt(content: &str) -> bool {
     content.starts_with(INTERRUPT_TOOL)
@@ -47,9 +46,7 @@ pub(super) fn results(
 /// The results of tools that have no place of their own in the conversation.
 pub(super) fn in_words(message: Message) -> Message {
     let parts = message.parts.into_iter().map(|part| match part {
-        Part::ToolResult(result) => Part::Text {
-            text: format!("[Result of the tool use {} that waited]\n{}", result.tool_use_id, result.content),
-        },
+        Part::ToolResult(result) => Part::Text { text: result.late() },
         other => other,
     });
     Message { role: message.role, parts: parts.collect() }

@@ -11,8 +11,8 @@ use crate::ProposedChange;
 use crate::permit;
 use crate::proposal::command;
 use crate::record::{BatchItem, CheckpointSubject};
-use crate::step::Transition;
 use crate::tools::ToolAction;
+use crate::transition::Transition;
 use crate::turn::answers::CheckpointDraft;
 use crate::turn::{answers, choosing, overtime};
 
@@ -141,7 +141,7 @@ pub(super) fn ask_permission(
         Approve::Auto => (answers::ALLOW, "approve auto"),
         Approve::Deny => (DENIED, "approve deny"),
     };
-    step.emit(Some(&request), answers::resolved(checkpoint, choice, by));
+    answers::resolve(step, &request, checkpoint, choice, by);
     permit_and_act(step, call);
 }
 

@@ -16,15 +16,15 @@ use super::stopping::SKIPPED;
 use super::{find, has_said};
 use crate::Effect;
 use crate::flow;
-use crate::intake::pill;
 use crate::permit::{self, AllowedByAnswer, Permit, Prospect, Ruling};
 use crate::pictures;
 use crate::proposal::command;
 use crate::record::{BatchItem, FlowState, Progress, RunningRequest, Session, WithheldResult};
 use crate::route;
-use crate::step::Transition;
 use crate::tools::{self, ToolAction, ToolOffer};
+use crate::transition::Transition;
 use crate::turn::{answers, choosing, guard, outside, overtime, prompt, watched};
+use crate::words::pill;
 
 /// A call in the stages.
 struct StagedCall {

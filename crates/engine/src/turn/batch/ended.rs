@@ -14,8 +14,8 @@ use super::call::{permit_and_act, rule_about, run_call, run_of};
 use super::stopping::{STOPPED, interrupted};
 use super::{SHOWN_DIFF, advance, find, proceed};
 use crate::record::{BatchItem, Phase, Progress, Session, WithheldResult};
-use crate::step::Transition;
 use crate::tools::ToolAction;
+use crate::transition::Transition;
 use crate::turn::outside::Offered;
 use crate::turn::{answers, choosing, guard, instructions, outcome, outside, overtime, prompt, watched};
 use crate::{Prepared, ProposedChange, Ran};
@@ -102,7 +102,10 @@ pub(crate) fn applied(step: &mut Transition<'_>, call: &CallId, problem: Option<
             let sets = step.session.in_force() - usize::from(joined.is_some());
             let position = i32::try_from(sets).unwrap_or(i32::MAX);
             let change_set = joined.unwrap_or_else(|| ChangeSetId::for_call(&request, call));
-            step.emit(Some(&request), ChangeFact::Applied(ChangeEvent { change_set, files, position, by: None }));
+            step.emit(
+                Some(&request),
+                ChangeFact::Applied(ChangeEvent { change_set, files, position, by: None, message: None }),
+            );
             if item.given.as_ref().is_some_and(|given| given.by_person) {
                 instructions::approved(step, &request, &writes);
             }

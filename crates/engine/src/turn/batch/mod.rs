@@ -18,8 +18,8 @@ use crate::flow::pace;
 use crate::permit::Permit;
 use crate::pictures;
 use crate::record::{Batch, BatchItem, Phase, Progress};
-use crate::step::Transition;
 use crate::tools::ToolAction;
+use crate::transition::Transition;
 use asking::shown;
 use call::file_set;
 pub(super) use call::{DENIED, refuse, ruled, run_call};
@@ -263,7 +263,7 @@ fn reflect(step: &mut Transition<'_>) {
     let reflection = reflection::assess(active, batch);
     step.emit(Some(&request), reflection);
     if let Some(active) = step.session.active() {
-        let ledger: Vec<&str> = active.ledger.iter().map(String::as_str).collect();
+        let ledger: Vec<String> = active.ledger.iter().map(reflection::line).collect();
         let ledger = ledger.join("\n");
         step.store(RefKey::ledger_of(&request), ledger);
     }

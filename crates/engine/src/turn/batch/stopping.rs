@@ -7,7 +7,7 @@ use super::ended::finished;
 use super::{advance, batch_of, find, reflect};
 use crate::Effect;
 use crate::record::{BatchItem, Progress, WithheldResult};
-use crate::step::Transition;
+use crate::transition::Transition;
 use crate::turn::{answers, next};
 
 /// A tool that a person stopped, and nothing else.
@@ -56,7 +56,7 @@ fn end_all(step: &mut Transition<'_>, content: impl Fn(&str) -> String) {
 /// What a person wants makes a question pointless: it is answered with that.
 fn answer_for(step: &mut Transition<'_>, checkpoint: CheckpointId) {
     let Some(request) = step.session.active().map(|active| active.request.id.clone()) else { return };
-    step.emit(Some(&request), answers::resolved(checkpoint, answers::SKIP, CheckpointFact::PERSON));
+    answers::resolve(step, &request, checkpoint, answers::SKIP, CheckpointFact::PERSON);
 }
 
 /// The person said stop. What acts is told to end, and its end is waited for; the rest is over now.

@@ -7,42 +7,18 @@ use serde_json::{Map, Value, json};
 use trimtab_vocab::event::{
     AnswerFact, BannerFact, CheckpointKind, CommandsFact, Level, RequestFact, Stage, StageFact, Status, ToolStatus,
 };
-use trimtab_vocab::{
-    Answer, Applying, Approve, CallId, RequestId, Series, SeriesResult, SeriesState, StopReason, ToolCall,
-};
+use trimtab_vocab::{Answer, Applying, Approve, CallId, RequestId, Series, SeriesResult, SeriesState, StopReason};
 
 use super::answers::{self, CheckpointDraft};
-use super::{batch, finish, next, reflection, structured};
+use super::{batch, finish, next, reflection};
 use crate::permit::{self, Ruling};
 use crate::proposal::command::visible;
 use crate::proposal::recover::{ReplyStop, recover};
+use crate::record::series::{LONGEST, MOST, is_too_much, numbers};
 use crate::record::{BatchItem, CheckpointSubject, RunningRequest, ToolOutcome};
-use crate::route;
-use crate::step::Transition;
-use crate::tools::{ToolAction, ToolOffer};
+use crate::tools::ToolAction;
+use crate::transition::Transition;
 use verdict::{SeriesContext, SeriesVerdict};
-
-/// Commands of one answer that are run at most, and the bytes of them all. Every event about a series holds all of
-/// it, and nobody reads through more before they agree.
-const MOST: usize = 100;
-const LONGEST: usize = 64 * 1024;
-
-/// Whether commands of this request's answers may be proposed at all: not where nothing is run, nor in an
-/// assessment of how far it came.
-pub(crate) fn applies(active: &RunningRequest) -> bool {
-    route::offer(active.path()) == ToolOffer::Everything && !active.assessing
-}
-
-/// The commands of an answer as a series, if there are any.
-pub(crate) fn series_in(answer: &Answer) -> Option<Series> {
-    let commands: Vec<String> = answer.commands.iter().map(|proposal| proposal.command.trim().to_owned()).collect();
-    let commands: Vec<String> = commands.into_iter().filter(|command| !command.is_empty()).collect();
-    (!commands.is_empty() && !is_too_much(&commands)).then(|| Series::new(commands))
-}
-
-fn is_too_much(commands: &[String]) -> bool {
-    commands.len() > MOST || commands.iter().map(String::len).sum::<usize>() > LONGEST
-}
 
 /// Says so where an answer has more commands than are run.
 pub(super) fn warn(step: &mut Transition<'_>, request: &RequestId, answer: &Answer) {
@@ -58,18 +34,27 @@ pub(super) fn warn(step: &mut Transition<'_>, request: &RequestId, answer: &Answ
     }
 }
 
-/// The tool call that runs the current command.
-pub(crate) fn wish(command: &str) -> ToolCall {
-    ToolCall { id: "command".into(), name: "run_command".into(), input: json!({"command": command}), broken: None }
-}
-
 fn series(step: &Transition<'_>) -> Option<(RequestId, Series)> {
     let active = step.session.active()?;
     Some((active.request.id.clone(), active.series.clone()?))
 }
 
 fn say(step: &mut Transition<'_>, request: &RequestId, series: Series, progress: String, reason: String) {
-    step.emit(Some(request), CommandsFact { series, progress, reason });
+    let message = message(step, request, &series);
+    step.emit(Some(request), CommandsFact { series, progress, reason, message });
+}
+
+/// What the model is sent about a series that now stands so: of the rest that is left, or of the command that ended.
+fn message(step: &Transition<'_>, request: &RequestId, series: &Series) -> Option<String> {
+    let active = step.session.active().filter(|active| active.request.id == *request && series.current.is_none())?;
+    match series.state {
+        SeriesState::Left => note_of_rest(series),
+        SeriesState::Judging | SeriesState::Done => {
+            let item = active.batch.as_ref().filter(|batch| batch.of_series)?.items.first()?;
+            Some(report(series, item, item.done()?))
+        }
+        _ => None,
+    }
 }
 
 /// An answer has commands: one goes to the permit at once, several are offered first, unless a setting says that
@@ -102,21 +87,13 @@ pub(super) fn begin(step: &mut Transition<'_>) {
     };
     let Some(checkpoint) = answers::open(step, question) else { return };
     let by = if choice == answers::RUN { "approve auto" } else { "approve deny" };
-    step.emit(Some(&request), answers::resolved(checkpoint, choice, by));
+    answers::resolve(step, &request, checkpoint, choice, by);
     match choice {
         answers::RUN => answers::go_on(step),
         _ => {
             leave(step, &request);
         }
     }
-}
-
-/// The commands that a person wants of those that are offered, by their numbers from 1: `2`, `1,3`, `[1,3]`. None: all of
-/// them, and the words are for the model.
-pub(crate) fn numbers(choice: &str, text: Option<&str>) -> Option<Vec<usize>> {
-    let text = text.filter(|_| matches!(choice, answers::RUN | answers::EACH))?.trim();
-    let list = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or(text);
-    list.split(',').map(|number| number.trim().parse().ok()).collect()
 }
 
 /// Why such a choice will not do.
@@ -127,7 +104,8 @@ pub(crate) fn objection(active: &RunningRequest, choice: &str, text: Option<&str
 }
 
 /// What the model is told of those that a person left out.
-pub(crate) fn left_out(left: &[String]) -> Option<String> {
+pub(super) fn left_out(active: &RunningRequest, choice: &str, text: Option<&str>) -> Option<String> {
+    let (_, left) = active.series.clone()?.only(&numbers(choice, text)?);
     let left: Vec<String> = left.iter().map(|command| format!("`{command}`")).collect();
     (!left.is_empty()).then(|| format!("[The user runs only a part of your commands. Not run: {}.]", left.join(", ")))
 }
@@ -214,7 +192,7 @@ fn head(output: &str) -> String {
 }
 
 /// What the model is told when a command has ended.
-pub(crate) fn report(series: &Series, item: &BatchItem, done: &ToolOutcome) -> String {
+fn report(series: &Series, item: &BatchItem, done: &ToolOutcome) -> String {
     let Some(last) = series.results.last() else { return String::new() };
     let (notes, output) = parts(item, done);
     let ended =
@@ -273,7 +251,7 @@ fn reminder(series: &Series) -> String {
 }
 
 /// What the model is told when the rest was left.
-pub(crate) fn note_of_rest(series: &Series) -> Option<String> {
+fn note_of_rest(series: &Series) -> Option<String> {
     let rest: Vec<String> = series.remaining.iter().map(|command| format!("`{command}`")).collect();
     (!rest.is_empty()).then(|| format!("[Not run: {}.]", rest.join(", ")))
 }
@@ -286,7 +264,8 @@ pub(super) fn replied(step: &mut Transition<'_>, request: &RequestId, words: &st
     let Some(active) = step.session.active() else { return false };
     let last = series.results.last().map(|result| result.command.clone()).unwrap_or_default();
     let standing = SeriesContext { last: &last, remaining: &series.remaining };
-    let form = structured::applies(active)
+    let form = active
+        .answers_in_form()
         .then(|| recover(words.as_bytes(), stop.map_or(ReplyStop::Unknown, ReplyStop::from)))
         .filter(|read| read.found);
     let cut = stop == Some(&StopReason::MaxTokens) || form.as_ref().is_some_and(|read| read.truncated || read.blocked);
@@ -362,7 +341,7 @@ fn pause(step: &mut Transition<'_>, request: &RequestId, series: Series, reason:
         return answers::ask(step, question, Status::NeedsUser);
     }
     let Some(checkpoint) = answers::open(step, question) else { return };
-    step.emit(Some(request), answers::resolved(checkpoint, answers::SKIP, "approve deny"));
+    answers::resolve(step, request, checkpoint, answers::SKIP, "approve deny");
     leave(step, request);
 }
 

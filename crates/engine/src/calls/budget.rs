@@ -4,15 +4,11 @@ use serde_json::{Map, json};
 use trimtab_vocab::event::{BannerFact, CheckpointKind, Level, Status};
 use trimtab_vocab::{Part, Prompt, RequestId};
 
-use super::answers::{self, CheckpointDraft};
-use super::prompt;
+use crate::questions::{self, CheckpointDraft};
 use crate::record::{CheckpointSubject, Session};
-use crate::step::Transition;
+use crate::transition::Transition;
 
-/// The answer that lets the session cost more.
-pub const RAISE: &str = "raise";
-/// The answer that ends the request.
-pub const STOP: &str = "stop";
+pub(crate) use crate::record::names::choice::{RAISE, STOP};
 
 /// A reply shorter than this is not worth asking for.
 const SHORTEST_REPLY: u32 = 256;
@@ -41,7 +37,7 @@ pub(crate) struct Bill {
 /// the call is too dear. A model without known prices cannot be judged.
 pub(crate) fn allow(session: &Session, prompt: &Prompt) -> BudgetVerdict {
     let (Some(budget), Some(active)) = (session.budget(), session.active()) else { return BudgetVerdict::Free };
-    let Some(prices) = prompt::model(&active.request).1.prices else { return BudgetVerdict::Free };
+    let Some(prices) = super::model(&active.request).1.prices else { return BudgetVerdict::Free };
     let spent = session.spent();
     let input = tokens_at_most(prompt) as f64 * prices.input.max(prices.cache_write) / 1_000_000.0;
     let left = budget - spent - input;
@@ -95,15 +91,15 @@ pub(crate) fn ask(step: &mut Transition<'_>, bill: &Bill) {
             "The next call could pass the budget of ${:.4}: ${:.4} is spent, and it takes at least ${:.4}.",
             bill.budget, bill.spent, bill.next
         ),
-        choices: vec![answers::choice(RAISE, "Raise budget"), answers::choice(STOP, "Stop here")],
+        choices: vec![questions::choice(RAISE, "Raise budget"), questions::choice(STOP, "Stop here")],
         body,
     };
-    answers::ask(step, question, Status::Limit);
+    questions::ask(step, question, Status::Limit);
 }
 
 /// The words of an answer as they are recorded: of a raise, what the budget becomes. `None`: it will not
 /// do, and the person is told.
-pub(super) fn checked(
+pub(crate) fn checked(
     step: &mut Transition<'_>,
     request: &RequestId,
     choice: &str,

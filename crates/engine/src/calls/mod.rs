@@ -1,0 +1,35 @@
+//! Calls of models: who is asked, what that may cost, and how long to wait before another try.
+
+pub(crate) mod budget;
+pub(crate) mod purpose;
+pub(crate) mod retry;
+
+use trimtab_vocab::event::ModelFact;
+use trimtab_vocab::{CallId, ModelFacts, Prompt, Purpose, Request};
+
+use crate::Effect;
+pub(crate) use crate::record::model_for as model;
+use crate::tools;
+use crate::transition::Transition;
+
+/// Calls a model for the request that is worked on.
+pub(crate) fn send(step: &mut Transition<'_>, prompt: Prompt, purpose: Purpose) {
+    let Some(active) = step.session.active() else { return };
+    let (request, attempt) = (active.request.id.clone(), active.failures + 1);
+    let call = CallId::nth(step.session.next_call());
+    let model = prompt.model.clone();
+    let tools = purpose.is_conversation().then(|| tools::registry().record_of(&prompt.tools));
+    let tools = tools.filter(|tools| tools != step.session.offered_tools());
+    step.emit(Some(&request), ModelFact::Called { call: call.clone(), model, attempt, purpose, tools });
+    step.request(Effect::CallModel { call, prompt: Box::new(prompt) });
+}
+
+/// Who does small work behind the scenes.
+pub(crate) fn fast(request: &Request) -> (&str, ModelFacts) {
+    let settings = &request.settings;
+    if settings.fast_model.is_empty() {
+        (&settings.model, settings.facts)
+    } else {
+        (&settings.fast_model, settings.fast_facts.unwrap_or_default())
+    }
+}

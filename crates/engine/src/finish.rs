@@ -1,0 +1,31 @@
+//! The end of a request.
+
+use trimtab_vocab::event::{RequestFact, Status};
+use trimtab_vocab::{Problem, RequestId};
+
+use crate::transition::Transition;
+use crate::{Effect, memory};
+
+/// Ends a request.
+pub(crate) fn finish(step: &mut Transition<'_>, request: &RequestId, status: Status, error: Option<Problem>) {
+    finish_for(step, request, status, error, None);
+}
+
+/// Ends a request, with more about how.
+pub(crate) fn finish_for(
+    step: &mut Transition<'_>,
+    request: &RequestId,
+    status: Status,
+    error: Option<Problem>,
+    reason: Option<&str>,
+) {
+    let reason = reason.map(str::to_owned);
+    let usage = step.session.unfinished(request).map(|active| active.usage).unwrap_or_default();
+    let running = |step: &Transition<'_>| step.session.active().map(|active| active.request.id.clone());
+    let before = running(step);
+    memory::ending(step, request, status);
+    step.emit(Some(request), RequestFact::Finished { status, error, usage, reason });
+    if let Some(next) = running(step).filter(|next| before.as_ref() != Some(next)) {
+        step.request(Effect::Admit { request: next });
+    }
+}

@@ -1,0 +1,99 @@
+//! Questions to a person: how they are asked, and how their answers are recorded.
+
+use serde_json::{Map, Value};
+use trimtab_vocab::event::{CheckpointFact, CheckpointKind, Choice, Status};
+use trimtab_vocab::{CheckpointId, RequestId, Selection};
+
+use crate::finish::finish;
+use crate::record::CheckpointSubject;
+use crate::record::names::choice::{CONTINUE, STOP, TELL};
+use crate::transition::Transition;
+
+/// An answer with a number and a letter that do not move when another answer is missing.
+pub(crate) fn keyed(id: &str, label: &str, number: u8, key: Option<char>) -> Choice {
+    Choice { number: Some(number), key, ..Choice::new(id, label) }
+}
+
+/// Gives each answer without a number its position.
+fn numbered(mut choices: Vec<Choice>) -> Vec<Choice> {
+    for (choice, position) in choices.iter_mut().zip(1u8..) {
+        choice.number.get_or_insert(position);
+    }
+    choices
+}
+
+pub(crate) fn choice(id: &str, label: &str) -> Choice {
+    Choice::new(id, label)
+}
+
+/// Who answers, and where.
+pub(crate) struct Answerer {
+    pub(crate) by: String,
+    pub(crate) surface: Option<String>,
+}
+
+impl Answerer {
+    /// A person, by way of a message or a control.
+    pub(crate) fn person() -> Self {
+        Self { by: CheckpointFact::PERSON.into(), surface: None }
+    }
+}
+
+/// Records an answer, with what the model is sent because of it and the tasks that it chooses.
+pub(crate) fn record(
+    step: &mut Transition<'_>,
+    request: &RequestId,
+    checkpoint: CheckpointId,
+    (choice, text): (&str, Option<String>),
+    Answerer { by, surface }: Answerer,
+    (message, selection): (Option<String>, Option<Selection>),
+) {
+    let choice = choice.to_owned();
+    step.emit(Some(request), CheckpointFact::Resolved { checkpoint, choice, text, by, surface, message, selection });
+}
+
+/// A question.
+pub(crate) struct CheckpointDraft {
+    pub(crate) kind: CheckpointKind,
+    pub(crate) about: CheckpointSubject,
+    pub(crate) title: String,
+    pub(crate) choices: Vec<Choice>,
+    /// What the kind adds.
+    pub(crate) body: Map<String, Value>,
+}
+
+/// Asks. Whether the request must end for want of a person is for the caller to see to.
+pub(crate) fn open(step: &mut Transition<'_>, question: CheckpointDraft) -> Option<CheckpointId> {
+    let active = step.session.active()?;
+    let request = active.request.id.clone();
+    let checkpoint = CheckpointId::nth(&request, active.checkpoints + 1);
+    let CheckpointDraft { kind, about, title, choices, body: more } = question;
+    let mut body = about.body();
+    body.extend(more);
+    let choices = numbered(choices);
+    let opened = CheckpointFact::Opened { checkpoint: checkpoint.clone(), kind, title, choices, body };
+    step.emit(Some(&request), opened);
+    Some(checkpoint)
+}
+
+/// Asks about the request as a whole; without a person it ends there, and goes on once one answers.
+pub(crate) fn ask(step: &mut Transition<'_>, question: CheckpointDraft, without_a_person: Status) {
+    let Some(active) = step.session.active() else { return };
+    let (request, attended) = (active.request.id.clone(), active.request.settings.attended);
+    open(step, question);
+    if !attended {
+        finish(step, &request, without_a_person, None);
+    }
+}
+
+/// A person wanted a rest after the step.
+pub(crate) fn rest(step: &mut Transition<'_>) {
+    let question = CheckpointDraft {
+        kind: CheckpointKind::Step,
+        about: CheckpointSubject::Pause,
+        title: "Paused after this step.".into(),
+        choices: vec![choice(CONTINUE, "Go on"), choice(TELL, "Go on, but differently"), choice(STOP, "Stop here")],
+        body: Map::new(),
+    };
+    ask(step, question, Status::NeedsUser);
+}

@@ -1,0 +1,99 @@
+//! Names that facts carry and that the fold reads: choices of checkpoints, verdicts on proposals, kinds of bugs,
+//! and tools of our own. They are part of the log's format and never change.
+
+/// Who says "continue" automatically; a new turn begins with it.
+pub(crate) const AUTO_CONTINUE: &str = "auto_continue";
+/// Opens a summary.
+pub const SUMMARY: &str = "[CONVERSATION SUMMARY]";
+
+/// Choices of checkpoints.
+pub mod choice {
+    /// This time.
+    pub const ALLOW: &str = "allow";
+    /// From now on.
+    pub const ALWAYS: &str = "always";
+    /// Not so: the person says what to do differently.
+    pub const WAIT: &str = "wait";
+    /// Not now and not later.
+    pub const NEVER: &str = "never";
+    /// Not this time: the model is told so, and goes on. Understood wherever a plan or a tool is asked about.
+    pub const REJECT: &str = "reject";
+    /// The folder may be read and worked in.
+    pub const TRUST: &str = "trust";
+    /// It may not.
+    pub const DISTRUST: &str = "no";
+    /// Go on.
+    pub const CONTINUE: &str = "continue";
+    /// End the request.
+    pub const STOP: &str = "stop";
+    /// Words say what to do.
+    pub const TELL: &str = "tell";
+    /// Run it again.
+    pub const AGAIN: &str = "again";
+    /// Leave it, and tell the model that its end is not known.
+    pub const SKIP: &str = "skip";
+    /// Run it once outside of the sandbox.
+    pub const OUTSIDE: &str = "outside";
+    /// Run it again in the ordinary sandbox, where it may write in the folder.
+    pub const WIDEN: &str = "widen";
+    /// A command that is overdue may go on for as long again.
+    pub const EXTEND: &str = "extend";
+    /// It may take as long as it takes.
+    pub const UNLIMITED: &str = "unlimited";
+    /// It is ended.
+    pub const END: &str = "end";
+    /// Run the commands, and ask about those that are not known to be safe.
+    pub const RUN: &str = "run";
+    /// Run the commands, and ask about each.
+    pub const EACH: &str = "each";
+    /// Once more.
+    pub const RETRY: &str = "retry";
+    /// Apply what was whole in a reply that was cut off, each change with a question of its own.
+    pub const APPLY: &str = "apply";
+    /// The answer is in words.
+    pub const OTHER: &str = "other";
+    /// The answer that lets the session cost more.
+    pub const RAISE: &str = "raise";
+    /// The answers are given.
+    pub const SUBMIT: &str = "submit";
+    /// Carry it out.
+    pub const APPROVE: &str = "approve";
+    /// Change it, in words or as a list.
+    pub const MODIFY: &str = "modify";
+    /// Make another one.
+    pub const REPLAN: &str = "replan";
+    /// Leave it.
+    pub const CANCEL: &str = "cancel";
+    /// Not yet: the conversation goes on.
+    pub const TALK: &str = "talk";
+    /// It is as it should be.
+    pub const SATISFIED: &str = "satisfied";
+    /// It is not, and words say why.
+    pub const NEEDS_CHANGES: &str = "needs_changes";
+    /// Once more from the beginning.
+    pub const START_OVER: &str = "start_over";
+}
+
+/// Verdicts on proposals.
+pub(crate) mod verdict {
+    /// The verdict on a proposal that may be carried out.
+    pub(crate) const APPROVED: &str = "approved";
+    /// The verdict on operations that a person has applied, all or some.
+    pub(crate) const APPLIED: &str = "applied";
+}
+
+/// Kinds of bugs.
+pub(crate) mod bug {
+    /// The bug of a reply that announces a tool and names none.
+    pub(crate) const HOLLOW: &str = "empty_tool_use";
+    /// The bug of a plan that is only told in words, or cannot be read.
+    pub(crate) const UNREADABLE: &str = "plan";
+}
+
+/// Tools that no model is offered.
+pub(crate) mod tool {
+    /// The tool that makes pictures.
+    pub(crate) const DRAW: &str = "draw_image";
+    /// The tool that saves them.
+    pub(crate) const SAVE: &str = "save_images";
+}

@@ -1,0 +1,51 @@
+//! What a request may do, by its path and by the model that is asked.
+
+use trimtab_vocab::event::RouteDecision;
+use trimtab_vocab::{ModelFacts, Request};
+
+use super::RunningRequest;
+use crate::tools::ToolOffer;
+
+/// The tools that a path offers.
+pub(crate) fn offer(route: Option<RouteDecision>) -> ToolOffer {
+    match route {
+        Some(RouteDecision::Direct) => ToolOffer::Everything,
+        Some(RouteDecision::Plan) => ToolOffer::Looking,
+        _ => ToolOffer::Nothing,
+    }
+}
+
+/// Who is asked, and what is known about it: a message with pictures goes to whoever can see.
+pub(crate) fn model_for(request: &Request) -> (&str, ModelFacts) {
+    let settings = &request.settings;
+    if request.images.is_empty() || settings.vision_model.is_empty() {
+        (&settings.model, settings.facts)
+    } else {
+        (&settings.vision_model, settings.vision_facts.unwrap_or_default())
+    }
+}
+
+impl RunningRequest {
+    /// Whether its model can be given tools at all.
+    pub(crate) fn has_tools(&self) -> bool {
+        model_for(&self.request).1.tools
+    }
+
+    /// Whether it makes or saves pictures, instead of being answered by a model.
+    pub(crate) fn makes_pictures(&self) -> bool {
+        let wished = self.request.picture.is_some();
+        wished || (self.path() == Some(RouteDecision::Image) && !self.request.settings.image.model.is_empty())
+    }
+
+    /// Whether it is answered in the fixed form of models that have no tools.
+    pub(crate) fn answers_in_form(&self) -> bool {
+        let (_, facts) = model_for(&self.request);
+        !facts.tools && offer(self.path()) != ToolOffer::Nothing
+    }
+
+    /// Whether commands of its answers may be proposed at all: not where nothing is run, nor in an
+    /// assessment of how far it came.
+    pub(crate) fn proposes_commands(&self) -> bool {
+        offer(self.path()) == ToolOffer::Everything && !self.assessing
+    }
+}

@@ -1,0 +1,29 @@
+//! What a model is sent because of an answer, beside the words that came with it.
+
+use trimtab_vocab::Selection;
+
+use super::answers::RETRY;
+use super::{series, structured};
+use crate::flow;
+use crate::record::{Checkpoint, CheckpointSubject, Session};
+
+/// What the model is told when a person lets it continue and says nothing more.
+const GO_ON: &str = "Go on.";
+
+/// The text, and the tasks that the answer chooses. Composed before the answer is folded.
+pub(super) fn compose(
+    session: &Session,
+    answered: &Checkpoint,
+    choice: &str,
+    text: Option<&str>,
+) -> (Option<String>, Option<Selection>) {
+    let message = match answered.about {
+        CheckpointSubject::Recovery => (choice == RETRY).then(|| structured::AGAIN.to_owned()),
+        CheckpointSubject::Series => {
+            session.unfinished(&answered.request).and_then(|active| series::left_out(active, choice, text))
+        }
+        CheckpointSubject::Steps => text.is_none().then(|| GO_ON.to_owned()),
+        _ => return flow::message::compose(session, answered, choice, text),
+    };
+    (message, None)
+}
