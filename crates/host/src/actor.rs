@@ -261,7 +261,14 @@ impl Actor {
     /// Waits until there is something to take up.
     async fn wait(&mut self) -> Result<(), ActorError> {
         let store = Arc::clone(&self.deps.world.store);
-        let changed = store.changed(self.version);
+        let since = self.version;
+        let changed = async {
+            // The inbox was read just now, so a short wait needs no look at the store at all.
+            if since.is_none() {
+                tokio::time::sleep(LOOK_EVERY).await;
+            }
+            store.changed(since).await
+        };
         tokio::pin!(changed);
         loop {
             tokio::select! {

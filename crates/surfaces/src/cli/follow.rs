@@ -131,8 +131,8 @@ async fn watch(
     };
     loop {
         let event = match follower.next_event(&mut signals, &mut watch).await? {
-            Heard::Event(event) => event,
-            Heard::Signal(number) => return Ok(follower.screen.leave(number)),
+            FollowerEvent::Event(event) => event,
+            FollowerEvent::Signal(number) => return Ok(follower.screen.leave(number)),
         };
         if let Some(outcome) = follower.take(&event).await? {
             return Ok(outcome);
@@ -163,8 +163,8 @@ impl Signals {
     }
 }
 
-enum Heard {
-    Event(Event),
+enum FollowerEvent {
+    Event(Box<Event>),
     /// A signal that ends the program.
     Signal(i32),
 }
@@ -192,7 +192,7 @@ const WAITS: CliOutcome = CliOutcome::Finished(Status::NeedsUser);
 
 impl Follower<'_> {
     /// Waits for the next event of the session; answers, Ctrl-C and the moving line go on meanwhile.
-    async fn next_event(&mut self, signals: &mut Signals, watch: &mut SessionWatch) -> Result<Heard, Problem> {
+    async fn next_event(&mut self, signals: &mut Signals, watch: &mut SessionWatch) -> Result<FollowerEvent, Problem> {
         // Kept while other things happen: beginning to read a long log anew at every tick would
         // never come to its end.
         let next = watch.next();
@@ -201,14 +201,17 @@ impl Follower<'_> {
             tokio::select! {
                 biased;
                 _ = signals.interrupt.recv() => self.cancel(),
-                _ = signals.terminate.recv() => return Ok(Heard::Signal(15)),
-                _ = signals.hang_up.recv(), if !signals.is_detached => return Ok(Heard::Signal(1)),
+                _ = signals.terminate.recv() => return Ok(FollowerEvent::Signal(15)),
+                _ = signals.hang_up.recv(), if !signals.is_detached => return Ok(FollowerEvent::Signal(1)),
                 told = told(&mut self.cancelling) => told.inspect_err(|_| self.screen.clear_line())?,
                 (answer, parts) = answered(&mut self.question) => match parts.is_empty() {
                     true => self.client.requests().answer(&self.sent.session, answer).await?,
                     false => self.question = part(self.client, &self.sent, answer, parts, self.asking).await?,
                 },
-                event = &mut next => return event.map(Heard::Event).inspect_err(|_| self.screen.clear_line()),
+                event = &mut next => {
+                    let event = event.inspect_err(|_| self.screen.clear_line())?;
+                    return Ok(FollowerEvent::Event(Box::new(event)));
+                }
                 _ = self.tick.tick(), if self.question.is_none() => self.screen.tick(),
             }
         }

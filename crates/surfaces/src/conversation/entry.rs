@@ -96,7 +96,7 @@ pub(crate) struct ToolRun {
     pub(crate) result: String,
     /// A person is asked whether it may.
     pub(crate) is_waiting: bool,
-    pub(crate) command: Option<CommandRun>,
+    pub(crate) command: Option<CommandProgress>,
     /// Files that it would write or has written.
     pub(crate) writes: Vec<FileWrite>,
     pub(crate) changed: Vec<ChangedFile>,
@@ -104,7 +104,7 @@ pub(crate) struct ToolRun {
 
 /// The command that a tool runs.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct CommandRun {
+pub(crate) struct CommandProgress {
     /// The person has edited what the model asked for.
     pub(crate) is_edited: bool,
     pub(crate) exit_code: Option<i32>,

@@ -13,9 +13,9 @@ use trimtab_vocab::{Answer, CallId, ChangeSetId, Event, Fact, Message, Part, Req
 
 use super::entry::GivenAnswer;
 use super::{
-    AppliedChange, AskedQuestion, CallRetry, CommandRun, Conversation, Entry, EntryChange, EntryUpdate, MessageVia,
-    ModelReply, PlacedEntry, PlanProgress, ProposedPlan, ReplyState, RequestProgress, RequestSummary, SessionNotice,
-    ToolRun, UserMessage,
+    AppliedChange, AskedQuestion, CallRetry, CommandProgress, Conversation, Entry, EntryChange, EntryUpdate,
+    MessageVia, ModelReply, PlacedEntry, PlanProgress, ProposedPlan, ReplyState, RequestProgress, RequestSummary,
+    SessionNotice, ToolRun, UserMessage,
 };
 use crate::diff::written;
 
@@ -445,7 +445,7 @@ impl EventFold<'_> {
                     Some(_) => {}
                     None => tool.input = json!({"command": command}),
                 }
-                tool.command = Some(CommandRun { is_edited, ..CommandRun::default() });
+                tool.command = Some(CommandProgress { is_edited, ..CommandProgress::default() });
                 self.update(at, EntryChange::CommandStarted);
             }
             CommandFact::Output { text, .. } => self.update(at, EntryChange::Output(text.clone())),

@@ -18,8 +18,8 @@ use trimtab_vocab::{CallId, Event, Fact, FileWrite, RequestId};
 
 pub(crate) use calls::ModelCalls;
 pub(crate) use entry::{
-    AppliedChange, AskedQuestion, CallRetry, CommandRun, Entry, MessageVia, ModelReply, PlanProgress, ProposedPlan,
-    ReplyState, RequestSummary, SessionNotice, ToolRun, UserMessage,
+    AppliedChange, AskedQuestion, CallRetry, CommandProgress, Entry, MessageVia, ModelReply, PlanProgress,
+    ProposedPlan, ReplyState, RequestSummary, SessionNotice, ToolRun, UserMessage,
 };
 pub(crate) use work_done::WorkDone;
 

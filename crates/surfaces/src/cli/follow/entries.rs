@@ -10,7 +10,7 @@ use super::{OutputForm, choice_line};
 use crate::cli::output::{no_colour, note, note_ink, note_part, print, print_exact, problem, sanitize};
 use crate::cli::{handoff, memory};
 use crate::conversation::{
-    AppliedChange, CallRetry, CommandRun, Conversation, Entry, EntryChange, EntryUpdate, MessageVia, ModelReply,
+    AppliedChange, CallRetry, CommandProgress, Conversation, Entry, EntryChange, EntryUpdate, MessageVia, ModelReply,
     PlanProgress, ReplyState, RequestSummary, SessionNotice, ToolRun, UserMessage,
 };
 use crate::output::{Ink, StdStream};
@@ -193,7 +193,7 @@ impl RunOutput {
                 // Whoever could not watch it sees what it came to.
                 let unseen = if self.is_moving { "" } else { tool.preview.as_str() };
                 unseen.lines().for_each(|line| self.say(&format!("  | {}", sanitize(line))));
-                if let Some(CommandRun { unobserved: Some(why), .. }) = tool.command {
+                if let Some(CommandProgress { unobserved: Some(why), .. }) = tool.command {
                     self.say(&format!("  {}", entry_words::unobserved(why)));
                 }
             }

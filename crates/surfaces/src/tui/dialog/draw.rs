@@ -95,7 +95,7 @@ impl QuestionDialog {
         }
         for line in self.details.iter().filter(|line| !self.reasons.contains(line)).map(|line| tame(line)) {
             // Said elsewhere here: the rule with the answer that makes it, the others by their keys.
-            let is_for_scripts = ["`always` would", "Another command instead:", "It has ", "Only some of them:"];
+            let is_for_scripts = ["`always` would", "Edit it:", "It has ", "Only some of them:"];
             if is_for_scripts.iter().any(|begin| line.starts_with(begin)) {
                 continue;
             }

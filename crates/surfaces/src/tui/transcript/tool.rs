@@ -8,7 +8,7 @@ use trimtab_vocab::event::{ChangedFile, ToolStatus};
 use trimtab_vocab::{CallId, FileWrite};
 
 use super::entry::signed;
-use crate::conversation::CommandRun;
+use crate::conversation::CommandProgress;
 use crate::diff::LoadedDiff;
 use crate::tui::diffs;
 use crate::tui::text::{cut, first_line};
@@ -52,7 +52,7 @@ pub(in crate::tui) struct ToolEntry {
 #[derive(Debug, Default)]
 pub(super) struct CommandEntry {
     pub(super) output: String,
-    pub(super) run: CommandRun,
+    pub(super) run: CommandProgress,
 }
 
 impl CommandEntry {
