@@ -6,7 +6,8 @@ use trimtab_engine::Input;
 use trimtab_engine::assistant::{self, TaskSelection};
 use trimtab_engine::tasks::{self, Moment};
 use trimtab_vocab::{
-    Annotated, Ask, AutoMode, Control, Mode, Problem, Request, RequestId, RunSettings, SessionId, WhileRunning,
+    Annotated, AssistantRequest, AutoMode, Control, Mode, Problem, Request, RequestId, RunSettings, SessionId,
+    WhileRunning,
 };
 use trimtab_world::clock;
 use trimtab_world::store::{NewInput, NewJob, TaskBook};
@@ -27,7 +28,7 @@ pub struct TaskQuestion {
     /// The path they chose.
     pub mode: Mode,
     /// How it was put.
-    pub ask: Ask,
+    pub ask: AssistantRequest,
     /// What is in force.
     pub settings: RunSettings,
 }

@@ -13,6 +13,7 @@ pub mod memory_store;
 pub mod picture;
 pub mod program;
 pub mod provider;
+pub mod questions;
 pub mod replay;
 pub mod scenario;
 pub mod served;

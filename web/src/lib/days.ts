@@ -13,7 +13,7 @@ export interface Day {
 const SHOWN = 30;
 
 /** The days up to today, oldest first. `now` is a time; days are those of the place where the person is. */
-export function days(used: Given<'Used'>['days'], now: number): Day[] {
+export function days(used: Given<'UsageTotals'>['days'], now: number): Day[] {
   const known = new Map(used.map((one) => [one.day, one]));
   return Array.from({ length: SHOWN }, (_, at) => {
     const date = new Date(now);

@@ -4,7 +4,7 @@ import { inWords } from './structured';
 import { hang, type MadeImage } from './gallery';
 import type {
   Answer,
-  Body,
+  Ask,
   ChangedFile,
   Choice,
   Conflict,
@@ -20,7 +20,7 @@ import type {
 } from './wire';
 import { fields } from './tools';
 
-export interface Checkpoint extends Body {
+export interface Checkpoint extends Ask {
   kind: string;
   checkpoint: string;
   request: string;

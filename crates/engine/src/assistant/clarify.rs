@@ -1,15 +1,14 @@
 //! One question with tasks to choose from, and its answer.
 
-use serde_json::{Map, Value, json};
-use trimtab_vocab::event::CheckpointKind;
+use serde_json::Value;
+use trimtab_vocab::checkpoint::Ask;
 use trimtab_vocab::{Choosable, Question, Selection, TaskId, TaskShown};
 
 use super::{candidates, go_on};
-use crate::flow::clarify::{SKIP, SUBMIT};
+use crate::flow::clarify::{SUBMIT, choices};
 use crate::flow::{self, FlowQuestion, FlowWait};
-use crate::record::{Assist, CheckpointSubject, RunningRequest};
+use crate::record::{Assist, RunningRequest};
 use crate::step::Transition;
-use crate::turn::answers::choice;
 
 /// What is asked where the router found no better words.
 pub(super) const DEFAULT_QUESTION: &str = "Which item do you mean?";
@@ -73,17 +72,11 @@ pub(super) fn ask(step: &mut Transition<'_>) {
     let (_, more) = question(active, assist, &asked.text, &ids);
     let more: Vec<Choosable> =
         more.into_iter().filter(|one| !asked.options.iter().any(|shown| shown.id == one.id)).collect();
-    let mut body = Map::new();
-    body.insert("sections".into(), json!(sections(assist, asked)));
-    if !more.is_empty() {
-        body.insert("moreOptions".into(), json!(more));
-    }
+    let sections = sections(assist, asked).into_iter().map(str::to_owned).collect();
     let asking = FlowQuestion {
-        kind: CheckpointKind::Clarification,
         title: asked.text.clone(),
-        about: CheckpointSubject::Clarify { questions },
-        choices: vec![choice(SUBMIT, "Submit"), choice(SKIP, "Skip")],
-        body,
+        ask: Ask::Clarification { questions, sections: Some(sections), more_options: more },
+        choices: choices(),
         // A question is not approved, it is answered.
         approving: None,
     };
@@ -190,6 +183,7 @@ pub(crate) fn is_same(one: &str, other: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::flow::clarify::SKIP;
 
     fn asked() -> Question {
         let option = |id: &str, title: &str| Choosable { id: id.into(), title: title.into(), scheduled_for: None };

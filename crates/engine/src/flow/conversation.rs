@@ -2,14 +2,13 @@
 //! written down, shown, and then planned and done.
 
 use serde::Deserialize;
-use serde_json::{Map, Value, json};
-use trimtab_vocab::event::{
-    BugFact, CheckpointKind, IntentFact, RequirementsFact, RouteDecision, RouteFact, Stage, StageFact, Status,
-};
+use serde_json::Value;
+use trimtab_vocab::checkpoint::Ask;
+use trimtab_vocab::event::{BugFact, IntentFact, RequirementsFact, RouteDecision, RouteFact, Stage, StageFact, Status};
 use trimtab_vocab::{Mode, Problem, ProblemKind, Requirements, Role};
 
 use super::{FlowQuestion, FlowWait, intent, line, object_in};
-use crate::record::{CheckpointSubject, RunningRequest, Session};
+use crate::record::{RunningRequest, Session};
 use crate::step::Transition;
 use crate::turn::{self, answers};
 
@@ -166,18 +165,14 @@ pub(super) fn confirm(step: &mut Transition<'_>) -> FlowWait {
     let request = active.request.id.clone();
     let Some(requirements) = active.flow.requirements.clone() else { return FlowWait::Waits };
     step.emit(Some(&request), StageFact { stage: Stage::Clarifying, label: "Showing what was understood...".into() });
-    let mut body = Map::new();
-    body.insert("requirements".into(), json!(requirements));
     let asking = FlowQuestion {
-        kind: CheckpointKind::Confirm,
-        about: CheckpointSubject::Understanding,
         title: format!("Here's what I understand: {}", requirements.summary),
+        ask: Ask::Understanding { requirements },
         choices: vec![
             answers::choice(answers::CONTINUE, "Yes, go ahead"),
             answers::choice(answers::TELL, "Not quite: say what is different"),
             answers::choice(TALK, "Keep talking"),
         ],
-        body,
         approving: Some(answers::CONTINUE),
     };
     super::ask(step, asking)

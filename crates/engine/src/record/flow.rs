@@ -2,10 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use trimtab_vocab::checkpoint::{Ask, StepAsk};
 use trimtab_vocab::event::{IntentFact, PlanFact, RouteDecision, RouteFact};
 use trimtab_vocab::{Analysis, Mode, Plan, RequestId, Requirements, StepStatus, Todo};
 
-use super::{Checkpoint, CheckpointSubject, RunningRequest, Session};
+use super::{Checkpoint, RunningRequest, Session};
 use crate::flow::{self, clarify, execute, satisfaction};
 use crate::turn::answers;
 
@@ -196,10 +197,10 @@ impl Session {
 
     /// A person's answer about the flow itself.
     pub(super) fn fold_agreement(&mut self, answered: &Checkpoint, choice: &str, text: Option<&str>) {
-        if answered.about == CheckpointSubject::Satisfaction && choice == satisfaction::START_OVER {
+        if matches!(answered.ask, Ask::Satisfaction { .. }) && choice == satisfaction::START_OVER {
             return self.start_over(&answered.request);
         }
-        if answered.about == CheckpointSubject::Understanding && choice == flow::conversation::TALK {
+        if matches!(answered.ask, Ask::Understanding { .. }) && choice == flow::conversation::TALK {
             self.implementing = false;
         }
         if self.fold_task_answer(answered, choice, text) {
@@ -207,8 +208,8 @@ impl Session {
         }
         let Some(active) = self.unfinished_mut(&answered.request) else { return };
         let words = || text.unwrap_or_default().to_owned();
-        match &answered.about {
-            CheckpointSubject::Clarify { questions } => {
+        match &answered.ask {
+            Ask::Clarification { questions, .. } => {
                 let given = (choice == clarify::SUBMIT).then(|| clarify::read(questions, text.unwrap_or_default()));
                 let told = clarify::told(questions, given.as_deref());
                 if given.is_some() {
@@ -218,11 +219,11 @@ impl Session {
                 active.steers.push(told);
                 active.flow.clarified = true;
             }
-            CheckpointSubject::Begin => {
+            Ask::Begin => {
                 active.flow.begun = true;
                 active.guide(text);
             }
-            CheckpointSubject::Understanding => match choice {
+            Ask::Understanding { .. } => match choice {
                 answers::TELL => {
                     active.steers.push(flow::conversation::corrected(&words()));
                     active.flow.stand = FlowState::Compiling;
@@ -237,7 +238,7 @@ impl Session {
                     active.guide(text);
                 }
             },
-            CheckpointSubject::Plan => match choice {
+            Ask::Plan { .. } => match choice {
                 flow::plan::APPROVE => active.guide(text),
                 // A list of steps is a new version, which is a fact of its own.
                 flow::plan::MODIFY if flow::plan::is_structured(text.unwrap_or_default()) => {}
@@ -247,11 +248,11 @@ impl Session {
                     active.flow.complaints = 0;
                 }
             },
-            CheckpointSubject::StepBefore { step } => {
+            Ask::StepBefore(StepAsk { step, .. }) => {
                 active.flow.cleared = Some(step.clone());
                 active.guide(text);
             }
-            CheckpointSubject::StepAfter { step } => {
+            Ask::StepAfter(StepAsk { step, .. }) => {
                 let is_last = execute::next(&active.flow).is_none();
                 active.flow.checked = Some(step.clone());
                 // After the last step, words can only be about what was done.
@@ -260,13 +261,13 @@ impl Session {
                 }
                 active.guide(text);
             }
-            CheckpointSubject::StepFailed { step } => {
+            Ask::StepFailed(StepAsk { step, .. }) => {
                 if choice != answers::SKIP {
                     active.flow.again(step);
                 }
                 active.guide(text);
             }
-            CheckpointSubject::Satisfaction if choice == satisfaction::NEEDS_CHANGES => {
+            Ask::Satisfaction { .. } if choice == satisfaction::NEEDS_CHANGES => {
                 let task = active.request.text.clone();
                 active.flow.task.get_or_insert_with(|| task.clone());
                 active.request.text = format!("{task}\n\nUser Feedback: {}", words());

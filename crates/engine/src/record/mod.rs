@@ -2,7 +2,6 @@
 
 mod assist;
 mod batch;
-mod checkpoint_subject;
 mod flow;
 mod fold;
 mod lineage;
@@ -12,6 +11,7 @@ mod pictures;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
+use trimtab_vocab::checkpoint::{Ask, Choice};
 use trimtab_vocab::event::{CheckpointKind, RouteDecision, Undo};
 use trimtab_vocab::{
     CallId, ChangeSetId, CheckpointId, FileChange, FileWrite, GeneratedImage, ImageId, Lists, MergedWrite, Message,
@@ -20,13 +20,13 @@ use trimtab_vocab::{
 };
 
 pub use assist::{Assist, AssistState, OpenProposal, TaskMemory};
-pub use batch::{Batch, BatchItem, HunkSelection, Progress, ToolOutcome, UserDecision, WithheldResult};
-pub use checkpoint_subject::CheckpointSubject;
+pub use batch::{Batch, BatchItem, HunkSelection, Progress, ToolOutcome, UserDecision};
 pub(crate) use flow::completed;
 pub use flow::{Flow, FlowState};
 pub use lineage::Lineage;
 pub use memory::{Memory, RememberedExchange};
 pub use pictures::SessionPicture;
+pub use trimtab_vocab::checkpoint::WithheldResult;
 
 use crate::tokens::estimate;
 
@@ -129,14 +129,17 @@ pub struct Checkpoint {
     pub request: RequestId,
     /// What sort of answer it waits for.
     pub kind: CheckpointKind,
-    /// What it is about.
-    pub about: CheckpointSubject,
-    /// The rule that would make it unnecessary.
-    pub rule: Option<Rule>,
-    /// The hash of the command that it is about.
-    pub fingerprint: Option<String>,
+    /// What it asks about.
+    pub ask: Ask,
     /// The answers to choose from.
-    pub choices: Vec<String>,
+    pub choices: Vec<Choice>,
+}
+
+impl Checkpoint {
+    /// The answer with this id, if it is offered.
+    pub fn choice(&self, id: &str) -> Option<&Choice> {
+        self.choices.iter().find(|choice| choice.id == id)
+    }
 }
 
 /// The request that is being worked on. A session works on one at a time.

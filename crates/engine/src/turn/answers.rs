@@ -1,9 +1,9 @@
 //! Questions to a person, and what follows from their answers. A question waits for as long as it
 //! takes; silence answers nothing.
 
-use serde_json::{Map, Value, json};
+use trimtab_vocab::checkpoint::{Ask, Choice, ChoiceRole, ChoiceText};
 use trimtab_vocab::event::{
-    BannerFact, CheckpointFact, CheckpointKind, Choice, Level, ProposalFact, RequestFact, RuleFact, SessionFact, Status,
+    BannerFact, CheckpointFact, Level, ProposalFact, RequestFact, RuleFact, SessionFact, Status,
 };
 use trimtab_vocab::{
     ApprovalClass, Approve, CallId, ChangePart, CheckpointId, Lists, ProposalId, RequestId, Rule, RuleVerdict,
@@ -12,7 +12,7 @@ use trimtab_vocab::{
 use super::{batch, budget, choosing, finish, finish_for, instructions, overtime, series};
 use crate::permit;
 use crate::proposal::command::visible;
-use crate::record::{Checkpoint, CheckpointSubject, Phase, RunningRequest};
+use crate::record::{Checkpoint, Phase, RunningRequest};
 use crate::step::Transition;
 use crate::{Effect, flow, handoff};
 
@@ -106,6 +106,11 @@ pub(crate) fn choice(id: &str, label: &str) -> Choice {
     Choice::new(id, label)
 }
 
+/// Leaves out what is asked about and continues. It refuses nothing.
+pub(crate) fn leave(label: &str) -> Choice {
+    choice(SKIP, label).with_role(ChoiceRole::Dismiss).with_text(ChoiceText::Optional)
+}
+
 /// Who answers, and where.
 pub(crate) struct Answerer {
     pub(crate) by: String,
@@ -126,12 +131,9 @@ pub(crate) fn resolved(checkpoint: CheckpointId, choice: &str, by: &str) -> Chec
 
 /// A question.
 pub(crate) struct CheckpointDraft {
-    pub(crate) kind: CheckpointKind,
-    pub(crate) about: CheckpointSubject,
+    pub(crate) ask: Ask,
     pub(crate) title: String,
     pub(crate) choices: Vec<Choice>,
-    /// What the kind adds.
-    pub(crate) body: Map<String, Value>,
 }
 
 /// Asks. Whether the request must end for want of a person is for the caller to see to.
@@ -139,11 +141,9 @@ pub(crate) fn open(step: &mut Transition<'_>, question: CheckpointDraft) -> Opti
     let active = step.session.active()?;
     let request = active.request.id.clone();
     let checkpoint = CheckpointId::nth(&request, active.checkpoints + 1);
-    let CheckpointDraft { kind, about, title, choices, body: more } = question;
-    let mut body = about.body();
-    body.extend(more);
-    let choices = numbered(choices);
-    let opened = CheckpointFact::Opened { checkpoint: checkpoint.clone(), kind, title, choices, body };
+    let CheckpointDraft { ask, title, choices } = question;
+    let (kind, choices) = (ask.kind(), numbered(choices));
+    let opened = CheckpointFact::Opened { checkpoint: checkpoint.clone(), kind, title, choices, ask };
     step.emit(Some(&request), opened);
     Some(checkpoint)
 }
@@ -167,36 +167,28 @@ pub(super) fn ask_for_trust(step: &mut Transition<'_>) {
     let is_broad = permit::is_broad(&folder, &active.request.settings.machine);
     // A folder's name may have line ends, by which it could say something else on a line of its own.
     let shown = visible(&folder).replace(['\n', '\r'], "\u{23ce}");
-    let mut body = Map::new();
-    body.insert("class".into(), json!(ApprovalClass::TrustFolder));
-    let (about, title, yes) = match (is_broad, active.warned) {
+    let class = Some(ApprovalClass::TrustFolder);
+    let trust = |rule: Rule| Ask::Trust { class, rule: Some(rule) };
+    let (ask_about, title, yes) = match (is_broad, active.warned) {
         (false, _) => {
             let title = format!("Do you trust the files in {shown}? They will be read and sent to the model.");
-            (CheckpointSubject::Trust, title, "Yes, I trust this folder")
+            (trust(Rule::trust(folder)), title, choice(TRUST, "Yes, I trust this folder"))
         }
         (true, false) => {
             let title = format!(
                 "{shown} is not a project: it is your home folder or holds it, or holds Trimtab's own data. Everything \
                  in it could be read, changed, and sent to the model. Do you want that?"
             );
-            (CheckpointSubject::TrustBroad, title, "Continue")
+            // Another question follows, so nothing is allowed for good yet.
+            (Ask::TrustBroad { class }, title, choice(TRUST, "Continue").with_role(ChoiceRole::AllowOnce))
         }
         (true, true) => {
             let title = format!("Are you sure? This trusts everything in {shown}, keys and settings included.");
-            (CheckpointSubject::Trust, title, "Yes, trust all of it")
+            (trust(Rule::trust_broad(folder)), title, choice(TRUST, "Yes, trust all of it"))
         }
     };
-    if about == CheckpointSubject::Trust {
-        let rule = if is_broad { Rule::trust_broad(folder) } else { Rule::trust(folder) };
-        body.insert("rule".into(), json!(rule));
-    }
-    let question = CheckpointDraft {
-        kind: CheckpointKind::Permission,
-        about,
-        title,
-        choices: vec![choice(TRUST, yes), choice(DISTRUST, "No, answer without it")],
-        body,
-    };
+    let choices = vec![yes, choice(DISTRUST, "No, answer without it")];
+    let question = CheckpointDraft { ask: ask_about, title, choices };
     if refuses {
         if let Some(checkpoint) = open(step, question) {
             step.emit(Some(&request), resolved(checkpoint, DISTRUST, "approve deny"));
@@ -210,11 +202,9 @@ pub(super) fn ask_for_trust(step: &mut Transition<'_>) {
 /// What shall be done instead?
 pub(super) fn ask_what_instead(step: &mut Transition<'_>) {
     let question = CheckpointDraft {
-        kind: CheckpointKind::Clarification,
-        about: CheckpointSubject::Tell,
+        ask: Ask::Tell,
         title: "What should be done differently?".into(),
         choices: vec![choice(TELL, "Say it in words"), choice(STOP, "Stop here")],
-        body: Map::new(),
     };
     ask(step, question, Status::NeedsUser);
 }
@@ -224,11 +214,9 @@ pub(super) fn ask_for_more_steps(step: &mut Transition<'_>) {
     let Some(active) = step.session.active() else { return };
     let (limit, more) = (active.step_limit(), active.request.settings.max_steps);
     let question = CheckpointDraft {
-        kind: CheckpointKind::Confirm,
-        about: CheckpointSubject::Steps,
+        ask: Ask::StepLimit,
         title: format!("The limit of {limit} steps is reached."),
         choices: vec![choice(CONTINUE, &format!("Go on for {more} more steps")), choice(STOP, "Stop here")],
-        body: Map::new(),
     };
     ask(step, question, Status::Limit);
 }
@@ -236,15 +224,13 @@ pub(super) fn ask_for_more_steps(step: &mut Transition<'_>) {
 /// The model asks for the same again and again; shall it?
 pub(super) fn ask_about_repeat(step: &mut Transition<'_>, what: &str, times: u32) {
     let question = CheckpointDraft {
-        kind: CheckpointKind::Confirm,
-        about: CheckpointSubject::Repeat,
+        ask: Ask::Repeat,
         title: format!("The model asks for the same thing once more, after {times} times with the same result: {what}"),
         choices: vec![
             choice(CONTINUE, "Let it"),
             choice(TELL, "Tell it what to do instead"),
             choice(STOP, "Stop here"),
         ],
-        body: Map::new(),
     };
     ask(step, question, Status::NeedsUser);
 }
@@ -252,11 +238,9 @@ pub(super) fn ask_about_repeat(step: &mut Transition<'_>, what: &str, times: u32
 /// A person wanted a rest after the step.
 pub(crate) fn rest(step: &mut Transition<'_>) {
     let question = CheckpointDraft {
-        kind: CheckpointKind::Step,
-        about: CheckpointSubject::Pause,
+        ask: Ask::Pause,
         title: "Paused after this step.".into(),
         choices: vec![choice(CONTINUE, "Go on"), choice(TELL, "Go on, but differently"), choice(STOP, "Stop here")],
-        body: Map::new(),
     };
     ask(step, question, Status::NeedsUser);
 }
@@ -265,12 +249,12 @@ pub(crate) fn rest(step: &mut Transition<'_>) {
 pub(super) fn ask_about_outcome(step: &mut Transition<'_>, call: &CallId, command: &str) {
     let is_outside = batch::find(step, call).is_some_and(|(_, item)| item.outside);
     let place = if is_outside { " outside the sandbox" } else { "" };
-    let mut body = Map::new();
-    body.insert("class".into(), json!(ApprovalClass::UnknownOutcome));
-    body.insert("command".into(), json!(command));
     let question = CheckpointDraft {
-        kind: CheckpointKind::Unknown,
-        about: CheckpointSubject::Outcome { call: call.clone() },
+        ask: Ask::UnknownOutcome {
+            call: call.clone(),
+            class: Some(ApprovalClass::UnknownOutcome),
+            command: command.to_owned(),
+        },
         title: format!(
             "The program ended while this command was running{place}, and how it ended is not known: {command}"
         ),
@@ -280,7 +264,6 @@ pub(super) fn ask_about_outcome(step: &mut Transition<'_>, call: &CallId, comman
             choice(AGAIN, "Run it again"),
             choice(STOP, "Stop here"),
         ],
-        body,
     };
     open(step, question);
 }
@@ -308,44 +291,47 @@ pub(crate) fn answered(
     by: Answerer,
 ) {
     let Some(checkpoint) = step.session.checkpoint(id) else { return };
-    let (choice, text) = match checkpoint.about {
-        CheckpointSubject::Plan => flow::plan::canonical(choice, text),
-        CheckpointSubject::Tool { .. } if choice == REJECT => (batch::DENIED.to_owned(), text),
+    let (choice, text) = match checkpoint.ask {
+        Ask::Plan { .. } => flow::plan::canonical(choice, text),
+        Ask::Permission(_) if choice == REJECT => (batch::DENIED.to_owned(), text),
         _ => (choice, text),
     };
     // To say no needs no button of its own: whoever decides a proposal by its name says just that.
-    let rejects = matches!(checkpoint.about, CheckpointSubject::Tool { .. }) && choice == batch::DENIED;
-    if !rejects && !checkpoint.choices.contains(&choice) {
+    let rejects = matches!(checkpoint.ask, Ask::Permission(_)) && choice == batch::DENIED;
+    let offered = checkpoint.choice(&choice);
+    if !rejects && offered.is_none() {
         return;
     }
+    let needs_text = offered.is_some_and(|offered| offered.text == ChoiceText::Required);
     let checkpoint = checkpoint.clone();
     let request = checkpoint.request.clone();
-    let text = match checkpoint.about {
-        CheckpointSubject::Budget => match budget::checked(step, &request, &choice, text) {
+    let text = match checkpoint.ask.is_budget() {
+        true => match budget::checked(step, &request, &choice, text) {
             Some(text) => text,
             None => return,
         },
-        _ => text.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty()),
+        false => text.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty()),
     };
-    if matches!(choice.as_str(), TELL | OTHER) && text.is_none() {
-        return object(step, &checkpoint, "This answer needs words: say what to do (--text).".into());
+    if needs_text && text.is_none() {
+        return object(step, &checkpoint, "This answer needs text. Give it with --text.".into());
     }
     if let Some(text) = flow::objection(step, &checkpoint, &choice, text.as_deref()) {
         return object(step, &checkpoint, text);
     }
-    let hands_off = checkpoint.about == CheckpointSubject::Handoff && choice == handoff::HANDOFF;
+    let is_handoff = matches!(checkpoint.ask, Ask::Handoff { .. });
+    let hands_off = is_handoff && choice == handoff::HANDOFF;
     if let Some(reason) = handoff::objection(step.session, Some(&request)).filter(|_| hands_off) {
         return step.emit(Some(&request), SessionFact::Refused { reason });
     }
-    let extends = checkpoint.about == CheckpointSubject::Handoff && choice == handoff::EXTEND;
-    let rule = rule_of(&checkpoint.about, checkpoint.rule.as_ref(), &choice, text.as_deref());
+    let extends = is_handoff && choice == handoff::EXTEND;
+    let rule = rule_of(&checkpoint.ask, &choice, text.as_deref());
     let parked = step.session.is_parked(&request);
     let stops = choice == STOP;
     // In the middle of a plan, going on means the plan.
     let planned = step.session.unfinished(&request).is_some_and(|active| active.flow.is_under_way());
-    let accepts = checkpoint.about == CheckpointSubject::Recovery && choice == CONTINUE && !planned;
-    let leaves = checkpoint.about == CheckpointSubject::Series && choice == SKIP;
-    let suggests = choice == ALLOW && checkpoint.choices.iter().any(|known| known == ALWAYS);
+    let accepts = matches!(checkpoint.ask, Ask::Recovery { .. }) && choice == CONTINUE && !planned;
+    let leaves = matches!(checkpoint.ask, Ask::Commands(_)) && choice == SKIP;
+    let suggests = choice == ALLOW && checkpoint.choice(ALWAYS).is_some();
     let (checkpoint_id, Answerer { by, surface }) = (id.clone(), by);
     let resolved =
         CheckpointFact::Resolved { checkpoint: checkpoint_id, choice: choice.clone(), text: text.clone(), by, surface };
@@ -355,15 +341,15 @@ pub(crate) fn answered(
     let goes_on = step.session.unfinished(&request).is_some_and(|active| !active.untold.is_empty());
     let (accepts, planned) = (accepts && !goes_on, planned || (leaves && goes_on));
     if let Some(rule) = rule {
-        if checkpoint.about == CheckpointSubject::Instructions {
+        if matches!(checkpoint.ask, Ask::Instructions { .. }) {
             instructions::accepted(step, &request, &rule);
         }
         step.emit(Some(&request), RuleFact::Added { rule });
     }
-    if let Some(rule) = checkpoint.rule.filter(|_| suggests) {
-        suggest(step, &request, &rule);
+    if let Some(rule) = checkpoint.ask.rule().filter(|_| suggests) {
+        suggest(step, &request, rule);
     }
-    if let CheckpointSubject::Overtime { call } = &checkpoint.about {
+    if let Ask::Overtime { call, .. } = &checkpoint.ask {
         return overtime::answered(step, call, &choice);
     }
     if hands_off {
@@ -381,10 +367,11 @@ pub(crate) fn answered(
         if parked {
             step.emit(Some(&request), RequestFact::Reopened {});
         }
-        let (status, reason) = match checkpoint.about {
+        let (status, reason) = match checkpoint.ask {
             _ if ends.is_some() => ends.unwrap_or((Status::Cancelled, None)),
             _ if accepts || leaves || hands_off => (Status::Completed, None),
-            CheckpointSubject::Budget | CheckpointSubject::Steps => (Status::Limit, None),
+            Ask::StepLimit => (Status::Limit, None),
+            _ if checkpoint.ask.is_budget() => (Status::Limit, None),
             _ => (Status::Cancelled, None),
         };
         if leaves {
@@ -393,7 +380,7 @@ pub(crate) fn answered(
         batch::leave(step, &request);
         finish_for(step, &request, status, None, reason);
     } else {
-        after_answer(step, &request, checkpoint.about.call());
+        after_answer(step, &request, checkpoint.ask.call());
     }
     apply_rules(step);
 }
@@ -405,7 +392,7 @@ fn object(step: &mut Transition<'_>, checkpoint: &Checkpoint, text: String) {
     step.emit(Some(request), BannerFact { level: Level::Warning, text });
     let active = step.session.active().filter(|active| active.request.id == *request);
     if active.is_some_and(|active| !active.request.settings.attended && matches!(active.phase, Phase::Waiting { .. })) {
-        let status = if checkpoint.about == CheckpointSubject::Steps { Status::Limit } else { Status::NeedsUser };
+        let status = if checkpoint.ask == Ask::StepLimit { Status::Limit } else { Status::NeedsUser };
         finish(step, request, status, None);
     }
 }
@@ -413,8 +400,7 @@ fn object(step: &mut Transition<'_>, checkpoint: &Checkpoint, text: String) {
 /// An answer is there: the request goes on, if it is its turn and no question about the whole of it is
 /// still open. Otherwise the answer is kept until then.
 fn after_answer(step: &mut Transition<'_>, request: &RequestId, call: Option<&CallId>) {
-    let is_blocked =
-        step.session.checkpoints().any(|(_, open)| open.request == *request && open.about.call().is_none());
+    let is_blocked = step.session.checkpoints().any(|(_, open)| open.request == *request && open.ask.call().is_none());
     if is_blocked {
         return;
     }
@@ -435,14 +421,12 @@ fn after_answer(step: &mut Transition<'_>, request: &RequestId, call: Option<&Ca
 }
 
 /// The rule that an answer makes. A person may give its pattern in words.
-fn rule_of(about: &CheckpointSubject, offered: Option<&Rule>, choice: &str, text: Option<&str>) -> Option<Rule> {
-    let offered = offered?.clone();
-    match (about, choice) {
-        (CheckpointSubject::Trust, TRUST) | (CheckpointSubject::Instructions, instructions::USE) => Some(offered),
-        (CheckpointSubject::Tool { .. }, ALWAYS) => {
-            Some(Rule { pattern: text.map_or(offered.pattern, str::to_owned), ..offered })
-        }
-        (CheckpointSubject::Tool { .. }, NEVER) => Some(Rule { verdict: RuleVerdict::Deny, ..offered }),
+fn rule_of(ask: &Ask, choice: &str, text: Option<&str>) -> Option<Rule> {
+    let offered = ask.rule()?.clone();
+    match (ask, choice) {
+        (Ask::Trust { .. }, TRUST) | (Ask::Instructions { .. }, instructions::USE) => Some(offered),
+        (Ask::Permission(_), ALWAYS) => Some(Rule { pattern: text.map_or(offered.pattern, str::to_owned), ..offered }),
+        (Ask::Permission(_), NEVER) => Some(Rule { verdict: RuleVerdict::Deny, ..offered }),
         _ => None,
     }
 }
@@ -513,11 +497,11 @@ fn apply_rules(step: &mut Transition<'_>) {
         .checkpoints()
         .filter_map(|(id, open)| {
             let active = step.session.unfinished(&open.request)?;
-            let verdict = match &open.about {
-                CheckpointSubject::Trust | CheckpointSubject::TrustBroad => {
+            let verdict = match &open.ask {
+                Ask::Trust { .. } | Ask::TrustBroad { .. } => {
                     crate::permit::is_trusted(step.session, active).then_some(TRUST)
                 }
-                CheckpointSubject::Tool { call } => batch::ruled(step.session, active, call),
+                Ask::Permission(ask) => batch::ruled(step.session, active, &ask.call),
                 _ => None,
             };
             verdict.map(|choice| (id.clone(), choice))
@@ -525,7 +509,7 @@ fn apply_rules(step: &mut Transition<'_>) {
         .collect();
     for (id, choice) in settled {
         let Some(checkpoint) = step.session.checkpoint(&id) else { continue };
-        let (request, call) = (checkpoint.request.clone(), checkpoint.about.call().cloned());
+        let (request, call) = (checkpoint.request.clone(), checkpoint.ask.call().cloned());
         // `allow` and a refusal need no new rule: one is there.
         step.emit(Some(&request), resolved(id, choice, "rule"));
         after_answer(step, &request, call.as_ref());
@@ -537,7 +521,7 @@ pub(crate) fn supersede(step: &mut Transition<'_>) {
     let stale: Vec<(CheckpointId, RequestId)> = step
         .session
         .checkpoints()
-        .filter(|(_, open)| open.about == CheckpointSubject::Tell)
+        .filter(|(_, open)| open.ask == Ask::Tell)
         .map(|(id, open)| (id.clone(), open.request.clone()))
         .collect();
     for (checkpoint, request) in stale {

@@ -2,15 +2,15 @@
 //! the folder, by approving a change of such a file, or by being asked. What has changed since is asked about first;
 //! where nobody can be asked, the request goes on without it.
 
-use serde_json::{Map, json};
-use trimtab_vocab::event::{BannerFact, CheckpointKind, Level, RuleFact, Status};
+use trimtab_vocab::checkpoint::{Ask, ChangedInstructions};
+use trimtab_vocab::event::{BannerFact, Level, RuleFact, Status};
 use trimtab_vocab::{
     ApprovalClass, Approve, FileWrite, InstructionFile, RequestId, Rule, RuleVerdict, sensitive_paths,
 };
 
 use super::answers::{self, CheckpointDraft, SKIP};
 use crate::proposal::command::visible;
-use crate::record::{CheckpointSubject, RunningRequest, Session};
+use crate::record::{RunningRequest, Session};
 use crate::step::Transition;
 
 /// The answer that accepts instructions as they are now.
@@ -67,19 +67,22 @@ pub(super) fn settle(
 }
 
 fn ask(step: &mut Transition<'_>, changed: &[InstructionFile], rule: Rule) {
-    let shown = |file: &InstructionFile| json!({"path": file.path, "hash": file.hash, "text": visible(&file.text), "bytes": file.text.len()});
+    let shown = |file: &InstructionFile| ChangedInstructions {
+        path: file.path.clone(),
+        hash: file.hash.clone(),
+        text: visible(&file.text),
+        bytes: file.text.len() as u64,
+    };
     let texts: Vec<String> = changed.iter().map(|file| format!("{}:\n{}", visible(&file.path), file.text)).collect();
-    let mut body = Map::new();
-    body.insert("class".into(), json!(ApprovalClass::Instructions));
-    body.insert("files".into(), changed.iter().map(shown).collect());
-    body.insert("details".into(), json!(visible(&texts.join("\n\n"))));
-    body.insert("rule".into(), json!(rule));
     let question = CheckpointDraft {
-        kind: CheckpointKind::Permission,
-        about: CheckpointSubject::Instructions,
+        ask: Ask::Instructions {
+            class: Some(ApprovalClass::Instructions),
+            files: changed.iter().map(shown).collect(),
+            details: visible(&texts.join("\n\n")),
+            rule: Some(rule),
+        },
         title: format!("{} changed since you accepted it as instructions. Use it?", names(changed)),
         choices: vec![answers::choice(USE, "Use it"), answers::choice(SKIP, "Continue without it")],
-        body,
     };
     answers::ask(step, question, Status::NeedsUser);
 }

@@ -8,8 +8,8 @@ use trimtab_host::config::{Flag, Profile};
 use trimtab_host::{ApplyOperations, Client, NotApplied, Sent, TaskList, TaskQuestion};
 use trimtab_vocab::event::{ProposalFact, ProposalKind, RequestFact, Status};
 use trimtab_vocab::{
-    Applied, Applying, Ask as HowAsked, Fact, Ingest, Operation, Previewed, Problem, ProblemKind, RequestId, SessionId,
-    TaskAuthor, TaskCounts, Via,
+    Applied, Applying, AssistantRequest, Fact, Ingest, Operation, Previewed, Problem, ProblemKind, RequestId,
+    SessionId, TaskAuthor, TaskCounts, Via,
 };
 
 use super::follow::{Attendance, OutputForm, follow};
@@ -84,7 +84,7 @@ impl AskArgs {
         if !typed {
             settings.memory.ingest = Ingest::Off;
         }
-        let ask = HowAsked { via: Via::Cli, ..HowAsked::default() };
+        let ask = AssistantRequest { via: Via::Cli, ..AssistantRequest::default() };
         let sent = client.ask(TaskQuestion { text, mode: self.mode.into(), ask, settings }).await?;
         let outcome = follow(&client, &sent, 0, OutputForm::from_json_flag(self.json), asking).await?;
         offer(&client, &profile, &sent, ConfirmBy { approve: self.approve, json: self.json, asking }).await?;

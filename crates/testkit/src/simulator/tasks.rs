@@ -8,8 +8,8 @@ use trimtab_host::config::TaskSettings;
 use trimtab_host::{ApplyOperations, Client, NotApplied, NotMoved, TaskList, TaskMove, TaskQuestion};
 use trimtab_vocab::event::{ModelFact, ReplyFact, RequestFact};
 use trimtab_vocab::{
-    Applied, Applying, Ask, ChangeSetId, Event, Fact, Ingest, MemoryFact, MemorySettings, Mode, OnConflict, SessionId,
-    TaskAuthor, TaskId, TaskLimits, TasksFact, Via,
+    Applied, Applying, AssistantRequest, ChangeSetId, Event, Fact, Ingest, MemoryFact, MemorySettings, Mode,
+    OnConflict, SessionId, TaskAuthor, TaskId, TaskLimits, TasksFact, Via,
 };
 use trimtab_world::store::tasks_session;
 
@@ -172,7 +172,7 @@ impl History {
         let text = format!("ask-{} Tidy up my list", self.wishes.questions);
         let mode = [Mode::Auto, Mode::Auto, Mode::Plan, Mode::Chat][self.dice.below(4) as usize];
         let settings = self.settings();
-        let ask = Ask { via: Via::Cli, ..Ask::default() };
+        let ask = AssistantRequest { via: Via::Cli, ..AssistantRequest::default() };
         unless_dead(&store, client.ask(TaskQuestion { text, mode, ask, settings })).await;
     }
 }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use trimtab_vocab::checkpoint::ChoiceText;
 use trimtab_vocab::event::{
     AnswerFact, BannerFact, ChangeFact, CheckpointFact, CheckpointKind, CommandFact, CommandsFact, ContextFact,
     IntentFact, Level, ModelFact, PlanFact, ProposalFact, ReplyFact, RequestFact, SessionFact, StepsFact, ToolFact,
@@ -97,12 +98,12 @@ pub(super) fn fold_event(transcript: &mut Transcript, event: &Event) {
 /// What was asked and what came of it. Of a permission the line of its tool tells enough.
 fn questions(transcript: &mut Transcript, fact: &CheckpointFact) {
     match fact {
-        CheckpointFact::Opened { checkpoint, kind, title, choices, body } => {
+        CheckpointFact::Opened { checkpoint, kind, title, choices, ask } => {
             if *kind == CheckpointKind::Permission {
                 // Trust in the folder is asked for by whatever is next; another permission names its tool.
-                let call = body.get("call").and_then(|call| call.as_str());
+                let call = ask.call();
                 for tool in transcript.tools().filter(|tool| tool.status.is_none()) {
-                    tool.is_waiting = call.is_none_or(|call| call == tool.call.as_str());
+                    tool.is_waiting = call.is_none_or(|call| *call == tool.call);
                 }
             }
             let asked = OpenQuestion {
@@ -115,13 +116,15 @@ fn questions(transcript: &mut Transcript, fact: &CheckpointFact) {
         CheckpointFact::Resolved { checkpoint, choice, text, by, .. } => {
             transcript.tools().for_each(|tool| tool.is_waiting = false);
             let Some(asked) = transcript.asked.remove(checkpoint) else { return };
-            let label = asked.choices.iter().find(|known| known.id == *choice).map_or(choice, |known| &known.label);
+            let known = asked.choices.iter().find(|known| known.id == *choice);
+            let label = known.map_or(choice, |known| &known.label);
+            let is_text = known.is_some_and(|known| known.text == ChoiceText::Required);
             let who = if by == "user" { String::new() } else { format!(" (by {by})") };
             let words = text.as_deref().filter(|text| !text.starts_with(['{', '['])).unwrap_or_default();
-            let answer = match (words.is_empty(), choice.as_str()) {
+            let answer = match (words.is_empty(), is_text) {
                 (true, _) => label.clone(),
-                (false, "tell" | "other" | "submit") => words.to_owned(),
-                (false, _) => format!("{label}: {words}"),
+                (false, true) => words.to_owned(),
+                (false, false) => format!("{label}: {words}"),
             };
             if !(asked.is_permission && by == "user" && words.is_empty()) {
                 let title = asked.title.lines().next().unwrap_or_default();
