@@ -1,12 +1,11 @@
 //! Questions to a person: how they are asked, and how their answers are recorded.
 
-use serde_json::{Map, Value};
-use trimtab_vocab::event::{CheckpointFact, CheckpointKind, Choice, Status};
+use trimtab_vocab::checkpoint::{Ask, Choice, ChoiceRole, ChoiceText};
+use trimtab_vocab::event::{CheckpointFact, Status};
 use trimtab_vocab::{CheckpointId, RequestId, Selection};
 
 use crate::finish::finish;
-use crate::record::CheckpointSubject;
-use crate::record::names::choice::{CONTINUE, STOP, TELL};
+use crate::record::names::choice::{CONTINUE, SKIP, STOP, TELL};
 use crate::transition::Transition;
 
 /// An answer with a number and a letter that do not move when another answer is missing.
@@ -24,6 +23,11 @@ fn numbered(mut choices: Vec<Choice>) -> Vec<Choice> {
 
 pub(crate) fn choice(id: &str, label: &str) -> Choice {
     Choice::new(id, label)
+}
+
+/// Leaves out what is asked about and continues. It refuses nothing.
+pub(crate) fn leave(label: &str) -> Choice {
+    choice(SKIP, label).with_role(ChoiceRole::Dismiss).with_text(ChoiceText::Optional)
 }
 
 /// Who answers, and where.
@@ -54,12 +58,9 @@ pub(crate) fn record(
 
 /// A question.
 pub(crate) struct CheckpointDraft {
-    pub(crate) kind: CheckpointKind,
-    pub(crate) about: CheckpointSubject,
+    pub(crate) ask: Ask,
     pub(crate) title: String,
     pub(crate) choices: Vec<Choice>,
-    /// What the kind adds.
-    pub(crate) body: Map<String, Value>,
 }
 
 /// Asks. Whether the request must end for want of a person is for the caller to see to.
@@ -67,11 +68,9 @@ pub(crate) fn open(step: &mut Transition<'_>, question: CheckpointDraft) -> Opti
     let active = step.session.active()?;
     let request = active.request.id.clone();
     let checkpoint = CheckpointId::nth(&request, active.checkpoints + 1);
-    let CheckpointDraft { kind, about, title, choices, body: more } = question;
-    let mut body = about.body();
-    body.extend(more);
-    let choices = numbered(choices);
-    let opened = CheckpointFact::Opened { checkpoint: checkpoint.clone(), kind, title, choices, body };
+    let CheckpointDraft { ask, title, choices } = question;
+    let (kind, choices) = (ask.kind(), numbered(choices));
+    let opened = CheckpointFact::Opened { checkpoint: checkpoint.clone(), kind, title, choices, ask };
     step.emit(Some(&request), opened);
     Some(checkpoint)
 }
@@ -89,11 +88,9 @@ pub(crate) fn ask(step: &mut Transition<'_>, question: CheckpointDraft, without_
 /// A person wanted a rest after the step.
 pub(crate) fn rest(step: &mut Transition<'_>) {
     let question = CheckpointDraft {
-        kind: CheckpointKind::Step,
-        about: CheckpointSubject::Pause,
+        ask: Ask::Pause,
         title: "Paused after this step.".into(),
         choices: vec![choice(CONTINUE, "Go on"), choice(TELL, "Go on, but differently"), choice(STOP, "Stop here")],
-        body: Map::new(),
     };
     ask(step, question, Status::NeedsUser);
 }

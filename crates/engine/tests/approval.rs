@@ -1,6 +1,7 @@
 //! What a person approves is what runs: the approval names the hash of all that decides what is executed.
 
 use trimtab_engine::{Effect, Input, Output, Session, step};
+use trimtab_vocab::checkpoint::Ask;
 use trimtab_vocab::event::{CheckpointFact, CommandFact};
 use trimtab_vocab::{
     CallId, CheckpointId, Fact, Message, ModelFacts, Part, Reply, Request, RequestId, Role, RunSettings, StopReason,
@@ -89,7 +90,7 @@ fn runs(outputs: &[Output]) -> Option<&trimtab_vocab::CommandPlan> {
 fn an_approval_names_the_hash_of_what_runs() {
     let (log, checkpoint) = asked();
     let approved = log.iter().find_map(|(_, fact)| match fact {
-        Fact::Checkpoint(CheckpointFact::Opened { body, .. }) => body["fingerprint"].as_str().map(str::to_owned),
+        Fact::Checkpoint(CheckpointFact::Opened { ask, .. }) => ask.fingerprint().map(str::to_owned),
         _ => None,
     });
     let outputs = answered(&log, &checkpoint);
@@ -107,8 +108,8 @@ fn what_differs_from_what_was_approved_does_not_run_but_asks_again() {
     // names is not the one of what would run now.
     let (mut log, checkpoint) = asked();
     for (_, fact) in &mut log {
-        if let Fact::Checkpoint(CheckpointFact::Opened { body, .. }) = fact {
-            body.insert("fingerprint".into(), "0".repeat(64).into());
+        if let Fact::Checkpoint(CheckpointFact::Opened { ask: Ask::Permission(ask), .. }) = fact {
+            ask.fingerprint = Some("0".repeat(64));
         }
     }
     let outputs = answered(&log, &checkpoint);

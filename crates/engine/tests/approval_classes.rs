@@ -75,11 +75,9 @@ impl Play {
         Self { session, log: self.log, outputs: Vec::new() }
     }
 
-    fn asked(&self) -> Option<(CheckpointId, Value)> {
+    fn asked(&self) -> Option<(CheckpointId, Option<ApprovalClass>)> {
         self.log.iter().rev().find_map(|(_, fact)| match fact {
-            Fact::Checkpoint(CheckpointFact::Opened { checkpoint, body, .. }) => {
-                Some((checkpoint.clone(), body.get("class").cloned().unwrap_or_default()))
-            }
+            Fact::Checkpoint(CheckpointFact::Opened { checkpoint, ask, .. }) => Some((checkpoint.clone(), ask.class())),
             _ => None,
         })
     }
@@ -140,7 +138,7 @@ fn approve_auto_answers_the_listed_classes_and_no_other() {
         for approve in [Approve::Ask, Approve::Auto, Approve::Deny] {
             let play = Play::of(approve, tool, &input);
             let (_, asked) = play.asked().unwrap_or_else(|| panic!("{tool} {input} asks"));
-            assert_eq!(asked, json!(class), "{tool} {input}");
+            assert_eq!(asked, Some(class), "{tool} {input}");
             let (answers, acts) = match approve {
                 Approve::Ask => (false, false),
                 Approve::Auto => (!class.needs_person(), !class.needs_person()),
@@ -193,7 +191,7 @@ fn what_could_not_be_fenced_in_waits_for_a_person_also_after_a_kill() {
         play.outputs.clear();
         let ran = Ran { blocked: Some("there are no user namespaces".into()), ..Ran::default() };
         play.feed(Input::Ran { call, ran, effects: None });
-        assert_eq!(play.asked().map(|(_, class)| class), Some(json!("unprotected")));
+        assert_eq!(play.asked().map(|(_, class)| class), Some(Some(ApprovalClass::Unprotected)));
         assert!(!play.is_answered() && play.needs_user() && !play.acts(), "{approve:?}");
         let mut play = play.again();
         play.answer("allow");
@@ -208,7 +206,7 @@ fn a_write_that_the_read_fence_stops_is_offered_the_ordinary_sandbox() {
     let (mut play, call) = automatic(Approve::Ask);
     play.outputs.clear();
     play.feed(Input::Ran { call, ran: ran(), effects: None });
-    assert_eq!(play.asked().map(|(_, class)| class), Some(json!("command")));
+    assert_eq!(play.asked().map(|(_, class)| class), Some(Some(ApprovalClass::Command)));
     assert!(play.needs_user() && !play.acts());
     let mut play = play.again();
     play.answer("widen");

@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use trimtab_engine::Input;
-use trimtab_vocab::{Ask, CheckpointId, Machine, Problem, ProblemKind, RefKey, RequestId, SessionId, WhileRunning};
+use trimtab_vocab::{
+    AssistantRequest, CheckpointId, Machine, Problem, ProblemKind, RefKey, RequestId, SessionId, WhileRunning,
+};
 use trimtab_world::clock::{self, Clock, SystemClock};
 use trimtab_world::models::{Model, ModelRegistry, Registry};
 use trimtab_world::store::{JobRow, JobState, NewInput, NewJob, SqliteStore, Store, StoreError, tasks_session};
@@ -70,7 +72,7 @@ pub enum SendTo {
     Session(SessionId),
     /// To the task assistant, put like this. A request about the tasks that still runs or waits is replaced, because
     /// its result would be stale.
-    Assistant(Box<Ask>),
+    Assistant(Box<AssistantRequest>),
 }
 
 /// A person's answer.

@@ -285,7 +285,7 @@ fn questions_come_one_after_the_other() {
     say(&terminal, "Ask me");
     for question in ["First thing?", "Second thing?", "Third thing?"] {
         terminal.answer(question, "1");
-        terminal.wait_for("Say it in words");
+        terminal.wait_for("Your answer:");
         terminal.press("yes");
         terminal.wait_for("› yes");
         terminal.press("\r");

@@ -15,6 +15,7 @@ pub mod memory_store;
 pub mod picture;
 pub mod program;
 pub mod provider;
+pub mod questions;
 pub mod replay;
 pub mod scenario;
 pub mod served;

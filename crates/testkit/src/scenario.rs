@@ -64,8 +64,8 @@ use tokio::sync::Notify;
 use trimtab_host::{Answered, Client, Manner, Pills, RequestDraft, SendTo, Sent, WhenBusy, World, config};
 use trimtab_vocab::event::{CheckpointFact, RequestFact, SessionFact};
 use trimtab_vocab::{
-    Ask, AutoMode, ChangePart, Control, Event, Fact, Fault, Message, Mode, ModelFacts, OnConflict, Part, Problem,
-    ProblemKind, Prompt, RequestId, Retry, RunSettings, SessionId, StopReason, Time, Usage, WhileRunning,
+    AssistantRequest, AutoMode, ChangePart, Control, Event, Fact, Fault, Message, Mode, ModelFacts, OnConflict, Part,
+    Problem, ProblemKind, Prompt, RequestId, Retry, RunSettings, SessionId, StopReason, Time, Usage, WhileRunning,
 };
 use trimtab_world::clock::{Clock, SystemClock};
 use trimtab_world::models::{DrawOrder, DrawnImage, Model, ModelRegistry, PieceStream, ReplyPiece};
@@ -413,7 +413,7 @@ struct Stage {
     mode: Mode,
     while_running: Option<WhileRunning>,
     /// How the tasks are asked about, if they are.
-    ask: Option<Ask>,
+    ask: Option<AssistantRequest>,
     /// What the next words want of the gallery, `$1` being its first picture.
     picture: Option<String>,
     tasks: Vec<Value>,
@@ -768,6 +768,9 @@ impl Stage {
                 let _ = writeln!(text, "=== session s{}", number + 1);
             }
             for event in self.client.sessions().events(session, 0).await.expect("the log") {
+                if let Fact::Checkpoint(fact) = &event.fact {
+                    crate::questions::check(fact).unwrap_or_else(|wrong| panic!("{wrong}"));
+                }
                 let _ = writeln!(text, "{}", self.line(&event));
             }
         }

@@ -106,6 +106,11 @@ impl<'a> Comparison<'a> {
             return Vec::new();
         }
         let (variants, others) = (variants(old), variants(new));
+        // What several forms share stands beside them. A reader of 0.1 finds a field in the forms that have it.
+        if variants.len() == 1 && others.len() > 1 && new.get("properties").is_some() {
+            let leak = |schema: Value| -> &'a Value { Box::leak(Box::new(schema)) };
+            return self.single(at, leak(corrected(old, new)), leak(merged(self.new, new)), flow);
+        }
         if variants.len() > 1 || others.len() > 1 {
             return self.variants(at, &variants, &others, flow);
         }
@@ -115,7 +120,8 @@ impl<'a> Comparison<'a> {
     /// Every variant of 0.1 is one of today's.
     fn variants(&mut self, at: &str, old: &[&'a Value], new: &[&'a Value], flow: Flow) -> Vec<String> {
         let mut found = Vec::new();
-        for variant in old {
+        // Whoever copes with nothing copes with something.
+        for variant in old.iter().filter(|variant| flow == Flow::Sent || variant["type"] != "null") {
             let mut nearest: Option<Vec<String>> = None;
             for other in new {
                 let differs = self.schema(at, variant, other, flow);
@@ -130,7 +136,8 @@ impl<'a> Comparison<'a> {
 
     fn single(&mut self, at: &str, old: &'a Value, new: &'a Value, flow: Flow) -> Vec<String> {
         let mut found = Vec::new();
-        let missing: Vec<&str> = types(old).difference(&types(new)).copied().collect();
+        let is_needed = |kind: &&str| flow == Flow::Sent || *kind != "null";
+        let missing: Vec<&str> = types(old).difference(&types(new)).copied().filter(is_needed).collect();
         // A number of JSON may be whole.
         let widened = missing == ["integer"] && types(new).contains("number");
         if !missing.is_empty() && !widened && !types(new).is_empty() {
@@ -165,6 +172,45 @@ impl<'a> Comparison<'a> {
         }
         found
     }
+}
+
+/// All fields of an object that has several forms: those that the forms share, and those of each.
+fn merged(document: &Value, schema: &Value) -> Value {
+    let mut all = serde_json::json!({"type": "object", "properties": {}, "required": schema["required"]});
+    let mut add = |fields: &Value| {
+        for (name, property) in entries(fields) {
+            let known = &mut all["properties"][name];
+            *known = match known.take() {
+                Value::Null => property.clone(),
+                known if known == *property => known,
+                known => {
+                    serde_json::json!({"anyOf": variants(&known).into_iter().chain([property]).collect::<Vec<_>>()})
+                }
+            };
+        }
+    };
+    add(&schema["properties"]);
+    for form in variants(schema) {
+        add(&form["properties"]);
+        let target = resolve(document, form);
+        add(&target["properties"]);
+        variants(target).into_iter().for_each(|form| add(&form["properties"]));
+    }
+    all
+}
+
+/// What 0.1 said of questions to the user, as it was meant. It described them as if each had the fields of all, and the
+/// commands that remain of a series as objects; they have always been texts. Nothing else is corrected.
+fn corrected(old: &Value, new: &Value) -> Value {
+    let mut old = old.clone();
+    if old["properties"].get("nextCallUsd").is_none() {
+        return old;
+    }
+    let shared = |name: &Value| name.as_str().is_some_and(|name| new["properties"].get(name).is_some());
+    let required: Vec<Value> = items(&old["required"]).iter().filter(|name| shared(name)).cloned().collect();
+    old["required"] = Value::Array(required);
+    old["properties"]["remaining"]["items"] = serde_json::json!({"type": "string"});
+    old
 }
 
 fn resolve<'a>(document: &'a Value, schema: &'a Value) -> &'a Value {

@@ -276,7 +276,7 @@ fn a_picture_that_could_pass_the_budget_is_asked_about_first() {
         ),
         &["checkpoint.opened", "checkpoint.resolved", "usage", "request.finished"]
     ), @r#"
-    r1 checkpoint.opened {"checkpoint":"r1-k1","kind":"confirm","title":"The next call could pass the budget of $0.1000: $0.0000 is spent, and it takes at least $0.1400.","choices":[{"id":"raise","label":"Raise budget","number":1},{"id":"stop","label":"Stop here","number":2}],"about":"budget","budgetUsd":0.1,"spentUsd":0.0,"nextCallUsd":0.14}
+    r1 checkpoint.opened {"checkpoint":"r1-k1","kind":"confirm","title":"The next call could pass the budget of $0.1000: $0.0000 is spent, and it takes at least $0.1400.","choices":[{"id":"raise","label":"Raise budget","number":1,"text":"optional","role":"primary"},{"id":"stop","label":"Stop here","number":2,"text":"no","role":"dismiss"}],"about":"budget","budgetUsd":0.1,"spentUsd":0.0,"nextCallUsd":0.14}
     r1 checkpoint.resolved {"checkpoint":"r1-k1","choice":"raise","text":"0.5","by":"user"}
     r1 usage {"model":"scripted/model","inputTokens":10,"cachedTokens":0,"outputTokens":5}
     r1 usage {"model":"m/p","inputTokens":0,"cachedTokens":0,"outputTokens":0,"costUsd":0.07}

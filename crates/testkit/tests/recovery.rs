@@ -77,8 +77,8 @@ fn without_repair_no_call_is_made_and_the_person_decides() {
     r1 banner {"level":"warning","text":"The content below may be incomplete."}
     r1 banner {"level":"warning","text":"🚫 BLOCKED: 1 file change(s) from damaged response."}
     r1 banner {"level":"warning","text":"A change in it could not be read for certain. NO changes have been applied."}
-    r1 answer {"summary":"Two.","fileChanges":[{"path":"b.txt","content":"x"}],"blocked":true,"recovered":["unescaped quotation mark kept","fileChanges: left out, not certain"]}
-    r1 checkpoint.opened {"checkpoint":"r1-k1","kind":"recovery","title":"AI response had errors","choices":[{"id":"retry","label":"🔄 Retry","number":1},{"id":"continue","label":"✓ Continue","number":2}],"about":"recovery","blockedChanges":1}
+    r1 answer {"summary":"Two.","fileChanges":[{"path":"b.txt","content":"x"}],"blocked":true,"recovered":["unescaped quotation mark kept","fileChanges: left out, not certain"],"incomplete":true}
+    r1 checkpoint.opened {"checkpoint":"r1-k1","kind":"recovery","title":"AI response had errors","choices":[{"id":"retry","label":"🔄 Retry","number":1,"text":"optional","role":"primary"},{"id":"continue","label":"✓ Continue","number":2,"text":"optional","role":"primary"}],"about":"recovery","blockedChanges":1}
     r1 request.finished {"status":"completed","usage":{"inputTokens":10,"cachedTokens":0,"outputTokens":5}}
     "#);
 }
@@ -192,7 +192,7 @@ fn an_answer_of_which_nothing_can_be_read_can_only_be_tried_again() {
     r1 bug {"kind":"JSON","by":"script","message":"Auto-detected: Response could not be read"}
     r1 banner {"level":"error","text":"The AI response could not be read, and nothing of it was applied."}
     r1 answer {"summary":"{\"summary\": \"a\" \"b\"}","blocked":true}
-    r1 checkpoint.opened {"checkpoint":"r1-k1","kind":"recovery","title":"AI response had errors","choices":[{"id":"retry","label":"🔄 Retry","number":1}],"about":"recovery","blockedChanges":0}
+    r1 checkpoint.opened {"checkpoint":"r1-k1","kind":"recovery","title":"AI response had errors","choices":[{"id":"retry","label":"🔄 Retry","number":1,"text":"optional","role":"primary"}],"about":"recovery","blockedChanges":0}
     r1 answer {"summary":"Better."}
     r1 request.finished {"status":"completed","usage":{"inputTokens":20,"cachedTokens":0,"outputTokens":10}}
     "#);
@@ -283,11 +283,11 @@ fn whole_changes_of_a_cut_answer_can_be_applied_one_by_one_where_that_is_allowed
         "#,
     );
     insta::assert_snapshot!(only(&log, &["checkpoint.opened", "change.applied", "tool.finished", "request.finished"]), @r#"
-    r1 checkpoint.opened {"checkpoint":"r1-k1","kind":"recovery","title":"Response was truncated!","choices":[{"id":"retry","label":"🔄 Retry","number":1},{"id":"continue","label":"✓ Continue","number":2},{"id":"apply","label":"Apply the recovered changes, one by one","number":3}],"about":"recovery","blockedChanges":2}
-    r1 checkpoint.opened {"checkpoint":"r1-k2","kind":"permission","title":"Change a.txt?","choices":[{"id":"allow","label":"Allow this time","number":1,"key":"y"},{"id":"always","label":"Always allow","number":2,"key":"a","confirm":true},{"id":"wait","label":"Wait and tell Trimtab what to do differently","number":3,"key":"n"},{"id":"never","label":"Never allow","number":4,"confirm":true}],"about":"tool","call":"c1t1","tool":"write_file","input":{"path":"a.txt","content":"a"},"class":"edit","reason":"it comes from a reply that was cut off","ruleText":"allow edit_file: a.txt (in PROJECT)","rule":{"verdict":"allow","tool":"edit_file","pattern":"a.txt"},"proposal":"r1-p-c1t1"}
+    r1 checkpoint.opened {"checkpoint":"r1-k1","kind":"recovery","title":"Response was truncated!","choices":[{"id":"retry","label":"🔄 Retry","number":1,"text":"optional","role":"primary"},{"id":"continue","label":"✓ Continue","number":2,"text":"optional","role":"primary"},{"id":"apply","label":"Apply the recovered changes, one by one","number":3,"text":"optional","role":"primary"}],"about":"recovery","blockedChanges":2}
+    r1 checkpoint.opened {"checkpoint":"r1-k2","kind":"permission","title":"Change a.txt?","choices":[{"id":"allow","label":"Allow this time","number":1,"key":"y","text":"optional","role":"allow_once"},{"id":"always","label":"Always allow","number":2,"key":"a","confirm":true,"text":"optional","role":"allow_always"},{"id":"wait","label":"Wait and tell Trimtab what to do differently","number":3,"key":"n","text":"optional","role":"reject_once"},{"id":"never","label":"Never allow","number":4,"confirm":true,"text":"optional","role":"reject_always"}],"about":"tool","call":"c1t1","tool":"write_file","input":{"path":"a.txt","content":"a"},"class":"edit","reason":"it comes from a reply that was cut off","ruleText":"allow edit_file: a.txt (in PROJECT)","rule":{"verdict":"allow","tool":"edit_file","pattern":"a.txt"},"proposal":"r1-p-c1t1"}
     r1 change.applied {"changeSet":"r1-x-c1t1","position":0,"files":[{"path":"a.txt","added":1,"removed":0,"modified":0,"isNew":true,"isDeleted":false}]}
     r1 tool.finished {"call":"c1t1","status":"ok","preview":"Created a.txt (1 lines)."}
-    r1 checkpoint.opened {"checkpoint":"r1-k3","kind":"permission","title":"Change b.txt?","choices":[{"id":"allow","label":"Allow this time","number":1,"key":"y"},{"id":"always","label":"Always allow","number":2,"key":"a","confirm":true},{"id":"wait","label":"Wait and tell Trimtab what to do differently","number":3,"key":"n"},{"id":"never","label":"Never allow","number":4,"confirm":true}],"about":"tool","call":"c1t2","tool":"write_file","input":{"path":"b.txt","content":"b"},"class":"edit","reason":"it comes from a reply that was cut off","ruleText":"allow edit_file: b.txt (in PROJECT)","rule":{"verdict":"allow","tool":"edit_file","pattern":"b.txt"},"proposal":"r1-p-c1t2"}
+    r1 checkpoint.opened {"checkpoint":"r1-k3","kind":"permission","title":"Change b.txt?","choices":[{"id":"allow","label":"Allow this time","number":1,"key":"y","text":"optional","role":"allow_once"},{"id":"always","label":"Always allow","number":2,"key":"a","confirm":true,"text":"optional","role":"allow_always"},{"id":"wait","label":"Wait and tell Trimtab what to do differently","number":3,"key":"n","text":"optional","role":"reject_once"},{"id":"never","label":"Never allow","number":4,"confirm":true,"text":"optional","role":"reject_always"}],"about":"tool","call":"c1t2","tool":"write_file","input":{"path":"b.txt","content":"b"},"class":"edit","reason":"it comes from a reply that was cut off","ruleText":"allow edit_file: b.txt (in PROJECT)","rule":{"verdict":"allow","tool":"edit_file","pattern":"b.txt"},"proposal":"r1-p-c1t2"}
     r1 tool.finished {"call":"c1t2","status":"blocked","preview":"The user does not allow this. Do not try it again; choose another way or ask."}
     r1 request.finished {"status":"completed","usage":{"inputTokens":20,"cachedTokens":0,"outputTokens":10}}
     --- a.txt

@@ -34,6 +34,9 @@ pub struct Answer {
     /// What had to be repaired to read the reply; absent when nothing was.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub recovered: Option<Vec<String>>,
+    /// Something of the reply could not be read, and was left out.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub incomplete: bool,
 }
 
 /// What the tools of a turn came to.

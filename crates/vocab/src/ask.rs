@@ -9,8 +9,9 @@ use crate::{Date, Priority, Repeat, TaskId, TaskLimits, Time, TimeOfDay};
 /// of the one that works in a folder.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "Ask"))]
 #[serde(rename_all = "camelCase", default)]
-pub struct Ask {
+pub struct AssistantRequest {
     /// By which door it came.
     pub via: Via,
     /// What was said before it, as the client remembers it; absent: as the session does.

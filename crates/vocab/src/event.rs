@@ -31,9 +31,10 @@ use serde_json::{Map, Value};
 
 use crate::{AskFact, ImageFact, MemoryFact, RequestId, SessionId, TasksFact, Time};
 
+pub use crate::checkpoint::Choice;
 pub use change::{ByCommand, Change, ChangeFact, ChangedFile, Conflict, Inherited, ProposalFact, ProposalKind, Undo};
 pub use flow::{
-    CheckpointFact, CheckpointKind, Choice, IntentFact, PlanFact, RequirementsFact, RouteDecision, RouteFact, RuleFact,
+    CheckpointFact, CheckpointKind, IntentFact, PlanFact, RequirementsFact, RouteDecision, RouteFact, RuleFact,
     StepsFact, SubtaskFact,
 };
 pub use model::{

@@ -15,8 +15,7 @@ mod answer;
 mod approval;
 mod ask;
 mod call;
-#[cfg(feature = "schema")]
-mod checkpoint_body;
+pub mod checkpoint;
 mod control_files;
 mod copilot;
 mod date;
@@ -46,8 +45,8 @@ mod work;
 pub use answer::{Answer, CodeBlock, CommandProposal, FileChange, NextStep, Section, Synthesis, Todo};
 pub use approval::{ApprovalClass, PersonDecision};
 pub use ask::{
-    Ask, AskFact, AutoMode, Entities, Prior, Raw, RepairOutcome, Said, Selection, TaskShown, TasksShown, TasksView,
-    Via, WeekShown,
+    AskFact, AssistantRequest, AutoMode, Entities, Prior, Raw, RepairOutcome, Said, Selection, TaskShown, TasksShown,
+    TasksView, Via, WeekShown,
 };
 pub use call::{Fault, Format, Prompt, Reply, Retry, ToolSpec};
 pub use control_files::{ControlFile, control_entry, control_file};

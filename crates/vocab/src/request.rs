@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Ask, AutoMode, CallId, ChangePart, ChangeSetId, Copilot, ImageId, ImageSettings, MemorySettings, Message,
-    ModelFacts, OnConflict, Part, PictureWish, Pill, RefKey, Remembered, RequestId, Role, Rule, Sandbox,
+    AssistantRequest, AutoMode, CallId, ChangePart, ChangeSetId, Copilot, ImageId, ImageSettings, MemorySettings,
+    Message, ModelFacts, OnConflict, Part, PictureWish, Pill, RefKey, Remembered, RequestId, Role, Rule, Sandbox,
 };
 
 /// One thing a person asked for, as the engine takes it in.
@@ -35,7 +35,7 @@ pub struct Request {
     pub pill: Option<Box<Pill>>,
     /// It is about the person's tasks, and how it was put.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub ask: Option<Box<Ask>>,
+    pub ask: Option<Box<AssistantRequest>>,
     /// What it wants of the gallery of pictures.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub picture: Option<Box<PictureWish>>,

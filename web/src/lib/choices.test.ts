@@ -1,29 +1,43 @@
 import { expect, test } from 'vitest';
-import { keyed, pressed, ruleOf } from './choices';
+import { boxLabel, consents, keyed, opensBox, pressed, ruleOf } from './choices';
+import type { Choice } from './wire';
 
-const ask = (kind: string, ...ids: string[]) => keyed({ kind, choices: ids.map((id) => ({ id, label: id })) });
+const choice = (id: string, more: Partial<Choice> = {}): Choice => ({ id, label: id, ...more });
 const keys = (all: ReturnType<typeof keyed>) => all.map(({ choice, number, key }) => `${choice.id} ${number}${key ?? ''}`);
 
-test('an answer keeps its keys when another one is missing', () => {
-  expect(keys(ask('permission', 'allow', 'always', 'wait', 'never'))).toEqual(['allow 1y', 'always 2a', 'wait 3n', 'never 4']);
-  expect(keys(ask('permission', 'allow', 'wait', 'never'))).toEqual(['allow 1y', 'wait 3n', 'never 4']);
-  expect(keys(ask('permission', 'allow', 'always', 'skip'))).toEqual(['allow 1y', 'always 2a', 'skip 3n']);
-  expect(keys(ask('permission', 'allow', 'other'))).toEqual(['allow 1y', 'other 2']);
-});
-
-test('other questions count, and have no letters', () => {
-  expect(keys(ask('step', 'continue', 'skip', 'stop'))).toEqual(['continue 1', 'skip 2', 'stop 3']);
-  expect(pressed(ask('step', 'continue', 'skip'), 'n')).toBeUndefined();
+test('answers without numbers count, and have no letters', () => {
+  const all = keyed({ choices: ['continue', 'skip', 'stop'].map((id) => choice(id)) });
+  expect(keys(all)).toEqual(['continue 1', 'skip 2', 'stop 3']);
+  expect(pressed(all, 'n')).toBeUndefined();
 });
 
 test('what the question says about its keys holds', () => {
-  const all = keyed({ kind: 'permission', choices: [{ id: 'x', label: 'X', number: 7, key: 'q', confirm: true }, { id: 'y', label: 'Y' }] });
+  const all = keyed({ choices: [choice('x', { number: 7, key: 'q', confirm: true }), choice('y')] });
   expect(keys(all)).toEqual(['x 7q', 'y 2']);
   expect(pressed(all, 'Q')?.confirms).toBe(true);
   expect(pressed(all, '1')).toBeUndefined();
 });
 
-test('“never” makes the opposite rule', () => {
-  expect(ruleOf('never', 'allow run_command: x (in /a)')).toBe('deny run_command: x (in /a)');
-  expect(ruleOf('always', 'allow run_command: x (in /a)')).toBe('allow run_command: x (in /a)');
+test('an answer that rejects for good makes the opposite rule', () => {
+  expect(ruleOf(choice('never', { role: 'reject_always' }), 'allow run_command: x (in /a)')).toBe('deny run_command: x (in /a)');
+  expect(ruleOf(choice('always', { role: 'allow_always' }), 'allow run_command: x (in /a)')).toBe('allow run_command: x (in /a)');
+});
+
+test('what an answer lets happen must have been seen, whatever it is called', () => {
+  expect(consents(choice('x', { role: 'allow_once' }))).toBe(true);
+  expect(consents(choice('x', { role: 'primary' }))).toBe(true);
+  expect(consents(choice('x'))).toBe(true);
+  expect(consents(choice('x', { role: 'secondary' }))).toBe(false);
+  expect(consents(choice('x', { role: 'dismiss' }))).toBe(false);
+});
+
+test('a box opens where text is required, or may say why something is rejected', () => {
+  expect(opensBox(choice('x', { role: 'secondary', text: 'required' }))).toBe(true);
+  expect(opensBox(choice('x', { role: 'reject_once', text: 'optional' }))).toBe(true);
+  expect(opensBox(choice('x', { role: 'reject_once', text: 'no' }))).toBe(false);
+  expect(opensBox(choice('x', { role: 'allow_once', text: 'optional' }))).toBe(false);
+});
+
+test('an answer to a question of the model is not asked for as a command', () => {
+  expect(boxLabel({ about: 'question' })).toBe('Your answer');
 });

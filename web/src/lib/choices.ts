@@ -1,16 +1,8 @@
-// Which key chooses which answer. A key belongs to its answer, not to a position, and is the same on every surface.
+// Which key chooses which answer, and what an answer needs. A key belongs to its answer, not to a position, and is the
+// same on every surface.
 
 import type { Checkpoint } from './fold';
 import type { Choice } from './wire';
-
-/** For questions of servers that name no keys. */
-const KNOWN: Record<string, { number: number; key?: string }> = {
-  allow: { number: 1, key: 'y' },
-  always: { number: 2, key: 'a' },
-  wait: { number: 3, key: 'n' },
-  skip: { number: 3, key: 'n' },
-  never: { number: 4 },
-};
 
 export interface Keyed {
   choice: Choice;
@@ -20,18 +12,15 @@ export interface Keyed {
   confirms: boolean;
 }
 
-export function keyed({ kind, choices }: Pick<Checkpoint, 'kind' | 'choices'>): Keyed[] {
-  const known = kind === 'permission' && choices.some((choice) => choice.id === 'allow') ? KNOWN : {};
-  const fixed = choices.map((choice) => choice.number ?? known[choice.id]?.number);
-  const taken = new Set(fixed.filter((number) => number !== undefined && number !== null));
+export function keyed({ choices }: Pick<Checkpoint, 'choices'>): Keyed[] {
+  const taken = new Set(choices.map((choice) => choice.number).filter((number) => number !== undefined));
   return choices.map((choice, at) => {
-    let number = fixed[at] ?? at + 1;
-    if (fixed[at] === undefined || fixed[at] === null) {
+    let number = choice.number ?? at + 1;
+    if (choice.number === undefined) {
       while (taken.has(number)) number++;
       taken.add(number);
     }
-    const key = choice.key ?? known[choice.id]?.key;
-    return { choice, number, ...(key ? { key } : {}), confirms: choice.confirm === true || ['always', 'never'].includes(choice.id) };
+    return { choice, number, ...(choice.key ? { key: choice.key } : {}), confirms: choice.confirm === true };
   });
 }
 
@@ -40,9 +29,31 @@ export function pressed(all: Keyed[], key: string): Keyed | undefined {
   return all.find((one) => String(one.number) === key || (one.key !== undefined && one.key === key.toLowerCase()));
 }
 
-/** Answers by which nothing is agreed to. For any other, what it is about must have been in sight. */
-const REFUSALS = ['wait', 'never', 'skip', 'reject', 'no', 'stop', 'end', 'cancel', 'tell', 'other', 'modify', 'replan', 'needs_changes'];
-export const consents = (id: string) => !REFUSALS.includes(id);
+/** Whether it makes happen what the question is about: that must have been in sight. */
+export function consents({ role }: Choice): boolean {
+  return role !== 'reject_once' && role !== 'reject_always' && role !== 'secondary' && role !== 'dismiss';
+}
 
-/** The rule that an answer makes. A question names the one of “always”. */
-export const ruleOf = (id: string, text: string) => (id === 'never' ? text.replace(/^(allow|ask about) /, 'deny ') : text);
+/** Whether a box is opened for its text. Whoever rejects something may say why. */
+export function opensBox({ text, role }: Choice): boolean {
+  return text === 'required' || (text === 'optional' && role === 'reject_once');
+}
+
+/** What stands above that box. */
+export function boxLabel({ about }: Pick<Checkpoint, 'about'>): string {
+  switch (about) {
+    case 'question':
+    case 'clarify':
+      return 'Your answer';
+    case 'tool':
+    case 'tell':
+      return 'What should be done differently?';
+    case 'plan':
+      return 'What should be different about the plan?';
+    default:
+      return 'What should be different?';
+  }
+}
+
+/** The rule that an answer makes. A question names the one that allows. */
+export const ruleOf = ({ role }: Choice, text: string) => (role === 'reject_always' ? text.replace(/^(allow|ask about) /, 'deny ') : text);

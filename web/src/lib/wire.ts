@@ -6,8 +6,11 @@ import type { components } from '../../generated/wire';
 type Schemas = components['schemas'];
 type Described = Schemas['Event'];
 type Opened = Extract<Described, { type: 'checkpoint.opened' }>;
-/** The description leaves open what a question adds to its kind. */
-export type Event = Exclude<Described, Opened> | (Pick<Opened, 'type' | 'seq' | 'time' | 'session' | 'request' | 'checkpoint' | 'kind' | 'title' | 'choices'> & Body);
+/** The fields of a union of types: each is there in some of them. */
+type Fields<Union> = { [Name in Union extends unknown ? keyof Union : never]?: Union extends unknown ? (Name extends keyof Union ? Union[Name] : never) : never };
+/** What questions ask about, whichever kind they are: `about` names the kind, the others are there where it has them. */
+export type Ask = Omit<Fields<Opened>, 'type' | 'seq' | 'time' | 'session' | 'request' | 'checkpoint' | 'kind' | 'title' | 'choices'>;
+export type Event = Exclude<Described, Opened> | (Pick<Opened, 'type' | 'seq' | 'time' | 'session' | 'request' | 'checkpoint' | 'kind' | 'title' | 'choices'> & Ask);
 
 export type Answer = Schemas['Answer'];
 export type ChangedFile = Schemas['ChangedFile'];
@@ -25,42 +28,4 @@ export type Picture = Schemas['Picture'];
 export type SessionRow = Schemas['SessionInfo'];
 /** What a route gives. */
 export type Given<Name extends keyof Schemas> = Schemas[Name];
-
-export interface Question {
-  id: string;
-  text: string;
-  options?: { id: string; title: string; scheduledFor?: string | null }[];
-  several?: boolean;
-}
-/** What a question adds to its kind. */
-export interface Body {
-  about?: string;
-  call?: string;
-  tool?: string;
-  input?: Record<string, unknown>;
-  reason?: string;
-  rule?: unknown;
-  ruleText?: string;
-  fingerprint?: string;
-  editedFrom?: string;
-  plan?: { cwd?: string; sandbox?: string; argv?: string[]; terminal?: unknown };
-  proposal?: string;
-  command?: string;
-  commands?: { command: string; shown: string; decision: string; reason: string }[];
-  remaining?: string[];
-  timeoutS?: number;
-  questions?: Question[];
-  requirements?: { summary?: string; requirements?: string[]; decisions?: string[]; open?: string[] };
-  version?: number;
-  summary?: string;
-  steps?: PlanStep[];
-  assumptions?: string[];
-  number?: number;
-  of?: number;
-  details?: string;
-  result?: string;
-  blockedChanges?: number;
-  budgetUsd?: number;
-  spentUsd?: number;
-  nextCallUsd?: number;
-}
+export type Question = Schemas['Question'];

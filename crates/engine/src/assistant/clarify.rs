@@ -1,14 +1,12 @@
 //! One question with tasks to choose from, and its answer.
 
-use serde_json::{Map, json};
-use trimtab_vocab::event::CheckpointKind;
+use trimtab_vocab::checkpoint::Ask;
 use trimtab_vocab::{Choosable, Question, TaskId, TaskShown};
 
 use super::{candidates, go_on};
+use crate::flow::clarify::choices;
 use crate::flow::{self, FlowQuestion, FlowWait};
-use crate::questions::choice;
-use crate::record::names::choice::{SKIP, SUBMIT};
-use crate::record::{Assist, CheckpointSubject, RunningRequest};
+use crate::record::{Assist, RunningRequest};
 use crate::transition::Transition;
 
 /// What is asked where the router found no better words.
@@ -59,17 +57,11 @@ pub(super) fn ask(step: &mut Transition<'_>) {
     let (_, more) = question(active, assist, &asked.text, &ids);
     let more: Vec<Choosable> =
         more.into_iter().filter(|one| !asked.options.iter().any(|shown| shown.id == one.id)).collect();
-    let mut body = Map::new();
-    body.insert("sections".into(), json!(sections(assist, asked)));
-    if !more.is_empty() {
-        body.insert("moreOptions".into(), json!(more));
-    }
+    let sections = sections(assist, asked).into_iter().map(str::to_owned).collect();
     let asking = FlowQuestion {
-        kind: CheckpointKind::Clarification,
         title: asked.text.clone(),
-        about: CheckpointSubject::Clarify { questions },
-        choices: vec![choice(SUBMIT, "Submit"), choice(SKIP, "Skip")],
-        body,
+        ask: Ask::Clarification { questions, sections: Some(sections), more_options: more },
+        choices: choices(),
         // A question is not approved, it is answered.
         approving: None,
     };

@@ -2,8 +2,8 @@
 
 use trimtab_vocab::event::{RequestFact, SessionFact};
 use trimtab_vocab::{
-    Ask, Date, Fact, Format, Message, Mode, Prompt, Reply, Request, RequestId, RunSettings, StopReason, Task,
-    TaskLimits, Time, Usage, Where,
+    AssistantRequest, Date, Fact, Format, Message, Mode, Prompt, Reply, Request, RequestId, RunSettings, StopReason,
+    Task, TaskLimits, Time, Usage, Where,
 };
 
 use super::snapshot::{TaskSelection, view};
@@ -125,7 +125,11 @@ fn play(mode: Mode, strict: bool, killed_after: usize, words: impl Fn(&Prompt) -
     settings.recovery.repairs = 1;
     settings.auto_mode.strict_schema = strict;
     let request = "r1".parse().expect("an id");
-    let said = Request { mode, ask: Some(Box::new(Ask::default())), ..Request::new(request, "Buy milk", settings) };
+    let said = Request {
+        mode,
+        ask: Some(Box::new(AssistantRequest::default())),
+        ..Request::new(request, "Buy milk", settings)
+    };
     let mut inputs = std::collections::VecDeque::from([Input::Said { request: Box::new(said) }]);
     let mut played = Played { prompts: Vec::new(), facts: vec![(None, opened)], steps: 0 };
     while let Some(input) = inputs.pop_front() {

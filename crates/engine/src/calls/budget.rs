@@ -1,11 +1,11 @@
 //! Money: a call that could pass the budget is not made; a person is asked first.
 
-use serde_json::{Map, json};
-use trimtab_vocab::event::{BannerFact, CheckpointKind, Level, Status};
+use trimtab_vocab::checkpoint::Ask;
+use trimtab_vocab::event::{BannerFact, Level, Status};
 use trimtab_vocab::{Part, Prompt, RequestId};
 
 use crate::questions::{self, CheckpointDraft};
-use crate::record::{CheckpointSubject, Session};
+use crate::record::Session;
 use crate::transition::Transition;
 
 pub(crate) use crate::record::names::choice::{RAISE, STOP};
@@ -80,19 +80,13 @@ fn tokens_at_most(prompt: &Prompt) -> u64 {
 }
 
 pub(crate) fn ask(step: &mut Transition<'_>, bill: &Bill) {
-    let mut body = Map::new();
-    body.insert("budgetUsd".into(), json!(bill.budget));
-    body.insert("spentUsd".into(), json!(bill.spent));
-    body.insert("nextCallUsd".into(), json!(bill.next));
     let question = CheckpointDraft {
-        kind: CheckpointKind::Confirm,
-        about: CheckpointSubject::Budget,
+        ask: Ask::Budget { budget_usd: bill.budget, spent_usd: bill.spent, next_call_usd: bill.next },
         title: format!(
             "The next call could pass the budget of ${:.4}: ${:.4} is spent, and it takes at least ${:.4}.",
             bill.budget, bill.spent, bill.next
         ),
         choices: vec![questions::choice(RAISE, "Raise budget"), questions::choice(STOP, "Stop here")],
-        body,
     };
     questions::ask(step, question, Status::Limit);
 }

@@ -1,13 +1,13 @@
 //! Questions before the work: asked once, before anything is planned, and never answered by anybody but a
 //! person.
 
-use serde_json::{Map, Value};
-use trimtab_vocab::event::{CheckpointKind, RouteDecision, Stage, StageFact};
+use serde_json::Value;
+use trimtab_vocab::checkpoint::{Ask, Choice, ChoiceRole};
+use trimtab_vocab::event::{RouteDecision, Stage, StageFact};
 use trimtab_vocab::{Choosable, Question};
 
 use super::{FlowQuestion, FlowWait, line};
-use crate::questions::choice;
-use crate::record::{CheckpointSubject, RunningRequest};
+use crate::record::RunningRequest;
 use crate::transition::Transition;
 
 pub(crate) use crate::record::names::choice::SUBMIT;
@@ -60,6 +60,11 @@ fn questions(active: &RunningRequest) -> Vec<Question> {
     questions
 }
 
+/// Answer, or leave it.
+pub(crate) fn choices() -> Vec<Choice> {
+    vec![Choice::new(SUBMIT, "Submit"), Choice::new(SKIP, "Skip").with_role(ChoiceRole::Dismiss)]
+}
+
 pub(super) fn ask(step: &mut Transition<'_>) -> FlowWait {
     let Some(active) = step.session.active() else { return FlowWait::Waits };
     let request = active.request.id.clone();
@@ -70,11 +75,9 @@ pub(super) fn ask(step: &mut Transition<'_>) -> FlowWait {
     };
     step.emit(Some(&request), StageFact { stage: Stage::Clarifying, label: "Asking what is not clear...".into() });
     let asking = FlowQuestion {
-        kind: CheckpointKind::Clarification,
-        about: CheckpointSubject::Clarify { questions },
+        ask: Ask::Clarification { questions, sections: None, more_options: Vec::new() },
         title,
-        choices: vec![choice(SUBMIT, "Submit"), choice(SKIP, "Skip")],
-        body: Map::new(),
+        choices: choices(),
         // A question is not approved, it is answered.
         approving: None,
     };

@@ -2,17 +2,16 @@
 //! written down, shown, and then planned and done.
 
 use serde::Deserialize;
-use serde_json::{Map, Value, json};
-use trimtab_vocab::event::{
-    BugFact, CheckpointKind, IntentFact, RequirementsFact, RouteDecision, RouteFact, Stage, StageFact, Status,
-};
+use serde_json::Value;
+use trimtab_vocab::checkpoint::Ask;
+use trimtab_vocab::event::{BugFact, IntentFact, RequirementsFact, RouteDecision, RouteFact, Stage, StageFact, Status};
 use trimtab_vocab::{Mode, Problem, ProblemKind, Requirements, Role};
 
 use super::{FlowQuestion, FlowWait, intent, line, object_in};
 use crate::finish::finish;
 use crate::questions;
 use crate::record::names::choice as choices;
-use crate::record::{CheckpointSubject, RunningRequest, Session};
+use crate::record::{RunningRequest, Session};
 use crate::transition::{Next, Transition};
 
 pub(crate) use crate::record::names::choice::TALK;
@@ -171,18 +170,14 @@ pub(super) fn confirm(step: &mut Transition<'_>) -> FlowWait {
     let request = active.request.id.clone();
     let Some(requirements) = active.flow.requirements.clone() else { return FlowWait::Waits };
     step.emit(Some(&request), StageFact { stage: Stage::Clarifying, label: "Showing what was understood...".into() });
-    let mut body = Map::new();
-    body.insert("requirements".into(), json!(requirements));
     let asking = FlowQuestion {
-        kind: CheckpointKind::Confirm,
-        about: CheckpointSubject::Understanding,
         title: format!("Here's what I understand: {}", requirements.summary),
+        ask: Ask::Understanding { requirements },
         choices: vec![
             questions::choice(choices::CONTINUE, "Yes, go ahead"),
             questions::choice(choices::TELL, "Not quite: say what is different"),
             questions::choice(TALK, "Keep talking"),
         ],
-        body,
         approving: Some(choices::CONTINUE),
     };
     super::ask(step, asking)

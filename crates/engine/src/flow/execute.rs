@@ -1,14 +1,14 @@
 //! Carrying out a plan: one step at a time, in the order of work, with a person where they want to be.
 
-use serde_json::{Map, json};
-use trimtab_vocab::event::{CheckpointKind, Choice, PlanFact, RouteDecision, Stage, StageFact, StepsFact};
+use trimtab_vocab::checkpoint::{Ask, Choice, StepAsk};
+use trimtab_vocab::event::{PlanFact, RouteDecision, Stage, StageFact, StepsFact};
 use trimtab_vocab::{PlanStep, RequestId, StepStatus, StopReason, Todo};
 
 use super::{FlowQuestion, FlowWait, line};
 use crate::proposal::plan::order;
 use crate::questions;
 use crate::record::names::choice as choices;
-use crate::record::{CheckpointSubject, Flow, FlowState, RunningRequest};
+use crate::record::{Flow, FlowState, RunningRequest};
 use crate::transition::{Next, Transition};
 
 /// How a model says that it could not do a step.
@@ -172,58 +172,56 @@ fn finish(step: &mut Transition<'_>) {
 }
 
 fn ask_before(step: &mut Transition<'_>, id: &str) -> FlowWait {
-    let about = CheckpointSubject::StepBefore { step: id.to_owned() };
     let choices = vec![
         questions::choice(choices::CONTINUE, "Do it"),
         questions::choice(choices::TELL, "Do it, but differently"),
-        questions::choice(choices::SKIP, "Leave this step out"),
+        questions::leave("Leave this step out"),
         questions::choice(choices::STOP, "Stop here"),
     ];
-    ask_about(step, id, about, choices, |title, number, of| format!("Step {number} of {of} comes next: {title}"))
+    ask_about(step, id, Ask::StepBefore, choices, |title, number, of| {
+        format!("Step {number} of {of} comes next: {title}")
+    })
 }
 
 fn ask_after(step: &mut Transition<'_>, id: &str) -> FlowWait {
     let more = step.session.active().is_some_and(|active| active.flow.next_step().is_some());
-    let about = CheckpointSubject::StepAfter { step: id.to_owned() };
     let mut choices = vec![questions::choice(choices::CONTINUE, if more { "Go on" } else { "Good" })];
     if more {
         choices.push(questions::choice(choices::TELL, "Go on, but differently"));
-        choices.push(questions::choice(choices::SKIP, "Leave the next step out"));
+        choices.push(questions::leave("Leave the next step out"));
     } else {
         choices.push(questions::choice(choices::TELL, "Change something"));
     }
     choices.push(questions::choice(choices::STOP, "Stop here"));
-    ask_about(step, id, about, choices, |title, number, of| format!("Step {number} of {of} is done: {title}"))
+    ask_about(step, id, Ask::StepAfter, choices, |title, number, of| format!("Step {number} of {of} is done: {title}"))
 }
 
 fn ask_about_failure(step: &mut Transition<'_>, id: &str) -> FlowWait {
-    let about = CheckpointSubject::StepFailed { step: id.to_owned() };
     let choices = vec![
         questions::choice(choices::RETRY, "Try it again"),
         questions::choice(choices::TELL, "Try it again, but differently"),
-        questions::choice(choices::SKIP, "Go on without it"),
+        questions::leave("Go on without it"),
         questions::choice(choices::STOP, "Stop here"),
     ];
-    ask_about(step, id, about, choices, |title, number, of| format!("Step {number} of {of} could not be done: {title}"))
+    ask_about(step, id, Ask::StepFailed, choices, |title, number, of| {
+        format!("Step {number} of {of} could not be done: {title}")
+    })
 }
 
 fn ask_about(
     step: &mut Transition<'_>,
     id: &str,
-    about: CheckpointSubject,
+    about: fn(StepAsk) -> Ask,
     choices: Vec<Choice>,
     title: impl Fn(&str, u32, u32) -> String,
 ) -> FlowWait {
     let Some(active) = step.session.active() else { return FlowWait::Waits };
     let Some((of_plan, number, of)) = place(&active.flow, id) else { return FlowWait::Waits };
-    let mut body = Map::new();
-    body.insert("number".into(), json!(number));
-    body.insert("of".into(), json!(of));
-    body.insert("details".into(), json!(of_plan.details));
+    let ask = about(StepAsk { step: id.to_owned(), number, of, details: of_plan.details.clone() });
     let title = title(&of_plan.title, number, of);
     // What went wrong is for a person to judge.
-    let approving = (!matches!(about, CheckpointSubject::StepFailed { .. })).then_some(choices::CONTINUE);
-    super::ask(step, FlowQuestion { kind: CheckpointKind::Step, about, title, choices, body, approving })
+    let approving = (!matches!(ask, Ask::StepFailed(_))).then_some(choices::CONTINUE);
+    super::ask(step, FlowQuestion { ask, title, choices, approving })
 }
 
 /// Whether a person wants to be asked before work without a plan begins. A simple task needs no approval, if
@@ -244,15 +242,13 @@ pub(super) fn ask_to_begin(step: &mut Transition<'_>) -> FlowWait {
     let Some(active) = step.session.active() else { return FlowWait::Waits };
     let title = format!("Begin with this? {}", line(&active.request.text, 200));
     let asking = FlowQuestion {
-        kind: CheckpointKind::Step,
-        about: CheckpointSubject::Begin,
+        ask: Ask::Begin,
         title,
         choices: vec![
             questions::choice(choices::CONTINUE, "Begin"),
             questions::choice(choices::TELL, "Begin, but differently"),
             questions::choice(choices::STOP, "Stop here"),
         ],
-        body: Map::new(),
         approving: Some(choices::CONTINUE),
     };
     super::ask(step, asking)

@@ -15,15 +15,16 @@ mod task_answer;
 #[cfg(test)]
 mod tests;
 
-use serde_json::{Map, Value};
-use trimtab_vocab::event::{CheckpointKind, Choice, RequestFact, Status};
+use serde_json::Value;
+use trimtab_vocab::checkpoint::{Ask, Choice, StepAsk};
+use trimtab_vocab::event::{RequestFact, Status};
 use trimtab_vocab::{Approve, Purpose, RequestId, StopReason};
 
 use crate::finish::finish_for;
 use crate::proposal::plan::line;
 use crate::questions;
 use crate::record::names::choice as choices;
-use crate::record::{Checkpoint, CheckpointSubject, FlowState, RunningRequest};
+use crate::record::{Checkpoint, FlowState, RunningRequest};
 use crate::transition::{Next, Transition};
 
 /// Whether a person has to be waited for.
@@ -37,11 +38,9 @@ pub(crate) enum FlowWait {
 
 /// A question of the flow.
 pub(crate) struct FlowQuestion {
-    pub(crate) kind: CheckpointKind,
-    pub(crate) about: CheckpointSubject,
+    pub(crate) ask: Ask,
     pub(crate) title: String,
     pub(crate) choices: Vec<Choice>,
-    pub(crate) body: Map<String, Value>,
     /// The choice that `--approve auto` makes; none: a person has to.
     pub(crate) approving: Option<&'static str>,
 }
@@ -50,13 +49,13 @@ pub(crate) struct FlowQuestion {
 pub(crate) fn ask(step: &mut Transition<'_>, asking: FlowQuestion) -> FlowWait {
     let Some(active) = step.session.active() else { return FlowWait::Waits };
     let request = active.request.id.clone();
-    let FlowQuestion { kind, about, title, choices, body, approving } = asking;
+    let FlowQuestion { ask, title, choices, approving } = asking;
     let (choice, by) = match (active.request.settings.approve, approving) {
         (Approve::Auto, Some(choice)) => (Some(choice.to_owned()), "approve auto"),
         (Approve::Deny, _) => (choices.last().map(|choice| choice.id.clone()), "approve deny"),
         _ => (None, ""),
     };
-    let question = questions::CheckpointDraft { kind, about, title, choices, body };
+    let question = questions::CheckpointDraft { ask, title, choices };
     let Some(choice) = choice else {
         questions::ask(step, question, Status::NeedsUser);
         return FlowWait::Waits;
@@ -142,15 +141,8 @@ pub(crate) fn objection(
     choice: &str,
     text: Option<&str>,
 ) -> Option<String> {
-    let needs_words = match &checkpoint.about {
-        CheckpointSubject::Clarify { .. } => choice == clarify::SUBMIT,
-        CheckpointSubject::Plan => choice == plan::MODIFY,
-        CheckpointSubject::Satisfaction => choice == satisfaction::NEEDS_CHANGES,
-        _ => false,
-    };
-    match text {
-        None if needs_words => Some("This answer needs words: give them with --text.".into()),
-        Some(text) if checkpoint.about == CheckpointSubject::Plan && choice == plan::MODIFY => {
+    match (&checkpoint.ask, text) {
+        (Ask::Plan { .. }, Some(text)) if choice == plan::MODIFY => {
             let flow = &step.session.unfinished(&checkpoint.request)?.flow;
             plan::is_structured(text).then(|| edits::apply(flow.plan.as_ref()?, text).err()).flatten()
         }
@@ -167,30 +159,26 @@ pub(crate) fn follow_up(
     text: Option<&str>,
 ) -> Option<(Status, Option<&'static str>)> {
     let request = &checkpoint.request;
-    match &checkpoint.about {
-        CheckpointSubject::Plan if choice == plan::CANCEL => return Some((Status::Cancelled, None)),
-        CheckpointSubject::Plan if choice == plan::MODIFY => plan::modified(step, request, text.unwrap_or_default()),
-        CheckpointSubject::Understanding if choice == conversation::TALK => return Some((Status::Completed, None)),
+    match &checkpoint.ask {
+        Ask::Plan { .. } if choice == plan::CANCEL => return Some((Status::Cancelled, None)),
+        Ask::Plan { .. } if choice == plan::MODIFY => plan::modified(step, request, text.unwrap_or_default()),
+        Ask::Understanding { .. } if choice == conversation::TALK => return Some((Status::Completed, None)),
         // Whoever has said more meanwhile wants more.
-        CheckpointSubject::Satisfaction if choice == satisfaction::SATISFIED => {
+        Ask::Satisfaction { .. } if choice == satisfaction::SATISFIED => {
             let said = step.session.unfinished(request).is_some_and(|active| !active.untold.is_empty());
             return (!said).then_some((Status::Completed, None));
         }
-        CheckpointSubject::Begin
-        | CheckpointSubject::StepBefore { .. }
-        | CheckpointSubject::StepAfter { .. }
-        | CheckpointSubject::StepFailed { .. }
-        | CheckpointSubject::Pause
+        Ask::Begin | Ask::StepBefore(_) | Ask::StepAfter(_) | Ask::StepFailed(_) | Ask::Pause
             if choice == choices::STOP =>
         {
             return Some((Status::Cancelled, Some(STOPPED_BY_USER)));
         }
-        CheckpointSubject::StepBefore { step: id } | CheckpointSubject::StepFailed { step: id }
+        Ask::StepBefore(StepAsk { step: id, .. }) | Ask::StepFailed(StepAsk { step: id, .. })
             if choice == choices::SKIP =>
         {
             execute::skip(step, request, id);
         }
-        CheckpointSubject::StepAfter { .. } if choice == choices::SKIP => {
+        Ask::StepAfter(_) if choice == choices::SKIP => {
             let next = step.session.unfinished(request).and_then(|active| active.flow.next_step());
             if let Some(next) = next {
                 execute::skip(step, request, &next);

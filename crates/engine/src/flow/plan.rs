@@ -1,15 +1,16 @@
 //! Plans: shown to a person, and changed until they are content.
 
 use serde::Deserialize;
-use serde_json::{Map, Value, json};
-use trimtab_vocab::event::{BugFact, CheckpointKind, PlanFact, Stage, StageFact};
+use serde_json::Value;
+use trimtab_vocab::checkpoint::Ask;
+use trimtab_vocab::event::{BugFact, PlanFact, Stage, StageFact};
 use trimtab_vocab::{Mode, Plan, PlanStep, RequestId};
 
 use super::{FlowQuestion, FlowWait, edits, execute, object_in};
 use crate::proposal::plan::read;
 use crate::questions::choice;
+use crate::record::Flow;
 use crate::record::names::choice as choices;
-use crate::record::{CheckpointSubject, Flow};
 use crate::transition::{Next, Transition};
 
 pub(crate) use crate::record::names::choice::{APPROVE, CANCEL, MODIFY, REPLAN};
@@ -46,20 +47,15 @@ pub(super) fn present(step: &mut Transition<'_>) -> FlowWait {
         execute::tell_progress(step, &request);
         return FlowWait::Settled;
     }
-    let mut body = Map::new();
-    body.insert("version".into(), json!(version));
-    body.insert("summary".into(), json!(plan.summary));
-    body.insert("steps".into(), json!(plan.steps));
-    body.insert("assumptions".into(), json!(plan.assumptions));
-    let count = plan.steps.len();
+    let Plan { summary, steps: planned, assumptions } = plan;
+    let count = planned.len();
     let steps = if count == 1 { "1 step".to_owned() } else { format!("{count} steps") };
     step.emit(
         Some(&request),
         StageFact { stage: Stage::Planning, label: "Waiting for the plan to be approved...".into() },
     );
     let asking = FlowQuestion {
-        kind: CheckpointKind::Plan,
-        about: CheckpointSubject::Plan,
+        ask: Ask::Plan { version, summary, steps: planned, assumptions },
         title: match version {
             1 => format!("Carry out this plan of {steps}?"),
             _ => format!("Carry out this plan of {steps}? (version {version})"),
@@ -70,7 +66,6 @@ pub(super) fn present(step: &mut Transition<'_>) -> FlowWait {
             choice(REPLAN, "Re-plan"),
             choice(CANCEL, "Cancel"),
         ],
-        body,
         approving: (!by_mode).then_some(APPROVE),
     };
     super::ask(step, asking)

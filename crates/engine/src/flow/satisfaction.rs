@@ -2,13 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::{Map, json};
-use trimtab_vocab::event::{CheckpointKind, RouteDecision};
+use trimtab_vocab::checkpoint::Ask;
+use trimtab_vocab::event::RouteDecision;
 use trimtab_vocab::{Approve, Role};
 
 use super::{FlowQuestion, FlowWait, line};
 use crate::questions::choice;
-use crate::record::{CheckpointSubject, FlowState};
+use crate::record::FlowState;
 use crate::transition::Transition;
 
 pub(crate) use crate::record::names::choice::{NEEDS_CHANGES, SATISFIED, START_OVER};
@@ -25,18 +25,15 @@ pub(super) fn ask(step: &mut Transition<'_>) -> bool {
         return false;
     }
     let said = step.session.conversation().iter().rev().find(|message| message.role == Role::Assistant);
-    let mut body = Map::new();
-    body.insert("result".into(), json!(line(&said.map(|message| message.text()).unwrap_or_default(), 1_000)));
+    let result = line(&said.map(|message| message.text()).unwrap_or_default(), 1_000);
     let asking = FlowQuestion {
-        kind: CheckpointKind::Satisfaction,
-        about: CheckpointSubject::Satisfaction,
+        ask: Ask::Satisfaction { result },
         title: "Does this result meet your needs?".into(),
         choices: vec![
             choice(SATISFIED, "Yes, done"),
             choice(NEEDS_CHANGES, "Needs changes"),
             choice(START_OVER, "Start over"),
         ],
-        body,
         approving: Some(SATISFIED),
     };
     super::ask(step, asking) == FlowWait::Waits

@@ -426,7 +426,7 @@ proptest::proptest! {
                 let (id, open) = talk.session.checkpoints().next().expect("one is open");
                 proptest::prop_assert_eq!(&open.request, &active.request.id);
                 let (checkpoint, choices) = (id.clone(), open.choices.clone());
-                let choice = choices[usize::from(one) % choices.len()].clone();
+                let choice = choices[usize::from(one) % choices.len()].id.clone();
                 let text = match (kind.as_str(), one % 3) {
                     ("plan", 0) => Some(r#"[{"op":"add","title":"New"}]"#.to_owned()),
                     _ => Some(format!("words {number}")),

@@ -9,10 +9,10 @@ mod text;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::json;
+use trimtab_vocab::checkpoint::{Ask, ChoiceText};
 use trimtab_vocab::event::{
-    BannerFact, Change as Moved, ChangeFact, ChangedFile, CheckpointKind, ContextFact, ContextLimit, Inherited, Level,
-    SessionFact, Stage, StageFact, Status, StepsFact,
+    BannerFact, Change as Moved, ChangeFact, ChangedFile, ContextFact, ContextLimit, Inherited, Level, SessionFact,
+    Stage, StageFact, Status, StepsFact,
 };
 use trimtab_vocab::{
     Approve, ChangeSetId, CheckpointId, ContextStrategy, ExtensionId, Fact, ModelFacts, RequestId, SessionId,
@@ -21,7 +21,7 @@ use trimtab_vocab::{
 pub use text::{context, prefill};
 
 use crate::questions::{self, CheckpointDraft, choice};
-use crate::record::{ChangeSet, CheckpointSubject, Session};
+use crate::record::{ChangeSet, Session};
 use crate::transition::Transition;
 
 /// The answer that goes on in a new session.
@@ -105,10 +105,8 @@ pub(crate) fn ask(step: &mut Transition<'_>, fill: &ContextFill) -> bool {
         step.emit(Some(&request), BannerFact { level: Level::Warning, text });
         return false;
     }
-    let body = json!({"limit": limit, "used": used, "of": of});
     let question = CheckpointDraft {
-        kind: CheckpointKind::Handoff,
-        about: CheckpointSubject::Handoff,
+        ask: Ask::Handoff { limit, used, of },
         title: format!("{what} How shall it go on?"),
         choices: vec![
             choice(
@@ -120,9 +118,8 @@ pub(crate) fn ask(step: &mut Transition<'_>, fill: &ContextFill) -> bool {
                 EXTEND,
                 "Go on here with the complete conversation: when all of it is needed; answers may become slower",
             ),
-            choice(CANCEL, "Carry on here as it is"),
+            choice(CANCEL, "Carry on here as it is").with_text(ChoiceText::Optional),
         ],
-        body: body.as_object().cloned().unwrap_or_default(),
     };
     questions::ask(step, question, Status::NeedsUser);
     true
@@ -132,7 +129,7 @@ pub(crate) fn ask(step: &mut Transition<'_>, fill: &ContextFill) -> bool {
 pub(crate) fn open_question(session: &Session) -> Option<CheckpointId> {
     let free = |request: &RequestId| session.active().is_none_or(|active| active.request.id == *request);
     let mut open =
-        session.checkpoints().filter(|(_, open)| open.about == CheckpointSubject::Handoff && free(&open.request));
+        session.checkpoints().filter(|(_, open)| matches!(open.ask, Ask::Handoff { .. }) && free(&open.request));
     open.next().map(|(id, _)| id.clone())
 }
 

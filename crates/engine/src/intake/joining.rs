@@ -1,12 +1,12 @@
 //! A new message while a request of the session runs or waits for a person. What it meets is seen here, in the
 //! same step that takes it in: a request that ends a moment earlier swallows nothing.
 
+use trimtab_vocab::checkpoint::{Ask, ChoiceText};
 use trimtab_vocab::event::{CheckpointKind, RequestFact};
 use trimtab_vocab::{CheckpointId, Control, Mode, Request, RequestId};
 
 use super::gate;
-use crate::record::names::choice;
-use crate::record::{Checkpoint, CheckpointSubject, Phase, RunningRequest, Session};
+use crate::record::{Checkpoint, Phase, RunningRequest, Session};
 use crate::tools::ToolAction;
 use crate::transition::Transition;
 use crate::turn::{answers, control};
@@ -20,10 +20,8 @@ fn met(session: &Session) -> Option<&RunningRequest> {
 }
 
 fn has_ended(session: &Session, parked: &RunningRequest) -> bool {
-    let about = |open: &Checkpoint| {
-        matches!(open.about, CheckpointSubject::Steps | CheckpointSubject::Budget | CheckpointSubject::Recovery)
-    };
-    session.checkpoints().any(|(_, open)| open.request == parked.request.id && about(open))
+    let ends = |ask: &Ask| ask.is_budget() || matches!(ask, Ask::StepLimit | Ask::Recovery { .. });
+    session.checkpoints().any(|(_, open)| open.request == parked.request.id && ends(&open.ask))
 }
 
 /// Why a message cannot be passed on and must be a request of its own.
@@ -80,23 +78,17 @@ fn answer(session: &Session, request: &RequestId, words: &str) -> Option<(Checkp
     if let Some(choice) = named_option(session, question, words) {
         return Some((id.clone(), choice, None));
     }
-    let takes_words = |choice: &&String| {
-        matches!(
-            choice.as_str(),
-            choice::OTHER | choice::TELL | choice::SUBMIT | choice::MODIFY | choice::NEEDS_CHANGES
-        )
-    };
-    let choice = question.choices.iter().find(takes_words)?.clone();
-    Some((id.clone(), choice, Some(words.to_owned())))
+    let choice = question.choices.iter().find(|choice| choice.text == ChoiceText::Required)?;
+    Some((id.clone(), choice.id.clone(), Some(words.to_owned())))
 }
 
 /// The choice whose label the words are, of those that the model offers.
 fn named_option(session: &Session, question: &Checkpoint, words: &str) -> Option<String> {
-    let CheckpointSubject::Question { call } = &question.about else { return None };
+    let Ask::Question { call } = &question.ask else { return None };
     let item = session.unfinished(&question.request)?.batch.as_ref()?.item(call)?;
     let Ok(ToolAction::Ask { options, .. }) = item.action.as_deref() else { return None };
     let number = options.iter().position(|option| option.trim().to_lowercase() == words.to_lowercase())? + 1;
-    Some(format!("o{number}")).filter(|choice| question.choices.contains(choice))
+    Some(format!("o{number}")).filter(|id| question.choice(id).is_some())
 }
 
 /// Ends what waits for a person, since something else is wanted now.

@@ -1,5 +1,6 @@
 //! How far a request about the user's tasks is, and what is remembered of earlier ones.
 
+use trimtab_vocab::checkpoint::Ask;
 use trimtab_vocab::event::{ProposalKind, RouteDecision, RouteFact, Stage};
 use trimtab_vocab::{
     Annotated, AskFact, AskPurpose, Category, Entities, Message, Mode, Previewed, Prior, ProposalId, Request,
@@ -250,7 +251,7 @@ impl Session {
 
     /// A question was answered within the request that asked it.
     pub(super) fn fold_task_answer(&mut self, answered: &Checkpoint, given: RecordedAnswer<'_>) -> bool {
-        let super::CheckpointSubject::Clarify { questions } = &answered.about else { return false };
+        let Ask::Clarification { questions, .. } = &answered.ask else { return false };
         let Some(active) = self.unfinished_mut(&answered.request) else { return false };
         let request_text = active.request.text.clone();
         let Some(assist) = &mut active.assist else { return false };

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
+use trimtab_vocab::checkpoint::WithheldResult;
 use trimtab_vocab::event::ToolStatus;
-use trimtab_vocab::{CallId, ChangePart, CheckpointId, CommandClass, FileMark, FileWrite, ImageRef, RefKey, ToolCall};
+use trimtab_vocab::{CallId, ChangePart, CheckpointId, CommandClass, FileWrite, ImageRef, ToolCall};
 
 use super::excerpt::timeless;
 use crate::tools::{self, ToolAction};
@@ -76,22 +76,6 @@ pub struct HunkSelection {
     pub left: Vec<ChangePart>,
     /// The difference between the two, as a patch, once it is known what the part makes of the files.
     pub left_out: Option<String>,
-}
-
-/// What came of a command, before the model is told.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct WithheldResult {
-    /// How it ended.
-    pub status: ToolStatus,
-    /// What the model will read.
-    pub preview: String,
-    /// Where all of it is, if that is not all.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub full: Option<RefKey>,
-    /// Files as the model will have seen them.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub files: Vec<FileMark>,
 }
 
 /// How far a tool call is.

@@ -2,11 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use trimtab_vocab::checkpoint::{Ask, StepAsk};
 use trimtab_vocab::event::{IntentFact, PlanFact, RouteDecision, RouteFact};
 use trimtab_vocab::{Analysis, Mode, Plan, RequestId, Requirements, StepStatus, Todo};
 
 use super::names::choice;
-use super::{Checkpoint, CheckpointSubject, RecordedAnswer, RunningRequest, Session, carried, legacy};
+use super::{Checkpoint, RecordedAnswer, RunningRequest, Session, carried, legacy};
 use crate::proposal::plan::order;
 
 /// Decisions that a step is told of, the last ones.
@@ -205,10 +206,10 @@ impl Session {
     /// A person's answer about the flow itself.
     pub(super) fn fold_agreement(&mut self, answered: &Checkpoint, given: RecordedAnswer<'_>) {
         let RecordedAnswer { choice, text, message, .. } = given;
-        if answered.about == CheckpointSubject::Satisfaction && choice == choice::START_OVER {
+        if matches!(answered.ask, Ask::Satisfaction { .. }) && choice == choice::START_OVER {
             return self.start_over(&answered.request, message);
         }
-        if answered.about == CheckpointSubject::Understanding && choice == choice::TALK {
+        if matches!(answered.ask, Ask::Understanding { .. }) && choice == choice::TALK {
             self.implementing = false;
         }
         if self.fold_task_answer(answered, given) {
@@ -216,8 +217,8 @@ impl Session {
         }
         let Some(active) = self.unfinished_mut(&answered.request) else { return };
         let words = || text.unwrap_or_default();
-        match &answered.about {
-            CheckpointSubject::Clarify { questions } => {
+        match &answered.ask {
+            Ask::Clarification { questions, .. } => {
                 let told = carried(message, || Some(legacy::clarified(questions, choice, text)));
                 if let Some(told) = told.as_ref().filter(|_| choice == choice::SUBMIT) {
                     active.flow.decide(told.clone());
@@ -226,11 +227,11 @@ impl Session {
                 active.steers.extend(told);
                 active.flow.clarified = true;
             }
-            CheckpointSubject::Begin => {
+            Ask::Begin => {
                 active.flow.begun = true;
                 active.guide(text);
             }
-            CheckpointSubject::Understanding => match choice {
+            Ask::Understanding { .. } => match choice {
                 choice::TELL => {
                     active.steers.extend(carried(message, || Some(legacy::corrected(words()))));
                     active.flow.stand = FlowState::Compiling;
@@ -245,7 +246,7 @@ impl Session {
                     active.guide(text);
                 }
             },
-            CheckpointSubject::Plan => match choice {
+            Ask::Plan { .. } => match choice {
                 choice::APPROVE => active.guide(text),
                 // A list of steps is a new version, which is a fact of its own.
                 _ => {
@@ -257,11 +258,11 @@ impl Session {
                     }
                 }
             },
-            CheckpointSubject::StepBefore { step } => {
+            Ask::StepBefore(StepAsk { step, .. }) => {
                 active.flow.cleared = Some(step.clone());
                 active.guide(text);
             }
-            CheckpointSubject::StepAfter { step } => {
+            Ask::StepAfter(StepAsk { step, .. }) => {
                 let is_last = active.flow.next_step().is_none();
                 active.flow.checked = Some(step.clone());
                 // After the last step, words can only be about what was done.
@@ -270,13 +271,13 @@ impl Session {
                 }
                 active.guide(text);
             }
-            CheckpointSubject::StepFailed { step } => {
+            Ask::StepFailed(StepAsk { step, .. }) => {
                 if choice != choice::SKIP {
                     active.flow.again(step);
                 }
                 active.guide(text);
             }
-            CheckpointSubject::Satisfaction if choice == choice::NEEDS_CHANGES => {
+            Ask::Satisfaction { .. } if choice == choice::NEEDS_CHANGES => {
                 let task = active.request.text.clone();
                 active.flow.task.get_or_insert_with(|| task.clone());
                 if let Some(text) = carried(message, || Some(legacy::feedback_on(&task, words()))) {

@@ -2,7 +2,6 @@
 
 mod assist;
 mod batch;
-mod checkpoint_subject;
 pub(crate) mod excerpt;
 mod flow;
 mod fold;
@@ -17,6 +16,7 @@ pub(crate) mod series;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
+use trimtab_vocab::checkpoint::{Ask, Choice};
 use trimtab_vocab::event::{CheckpointKind, OfferedTools, ReflectionEntry, RouteDecision, Undo};
 use trimtab_vocab::{
     CallId, ChangeSetId, CheckpointId, FileChange, FileWrite, GeneratedImage, ImageId, Lists, MergedWrite, Message,
@@ -26,8 +26,7 @@ use trimtab_vocab::{
 
 pub(crate) use assist::is_same_question;
 pub use assist::{Assist, AssistState, OpenProposal, TaskMemory};
-pub use batch::{Batch, BatchItem, HunkSelection, Progress, ToolOutcome, UserDecision, WithheldResult};
-pub use checkpoint_subject::CheckpointSubject;
+pub use batch::{Batch, BatchItem, HunkSelection, Progress, ToolOutcome, UserDecision};
 pub(crate) use flow::completed;
 pub use flow::{Flow, FlowState};
 pub use lineage::Lineage;
@@ -35,6 +34,7 @@ pub use memory::{Memory, RememberedExchange};
 pub(crate) use offer::{model_for, offer};
 pub(crate) use pictures::MOST_PICTURES;
 pub use pictures::SessionPicture;
+pub use trimtab_vocab::checkpoint::WithheldResult;
 
 use crate::tokens::estimate;
 pub(crate) use fold::received;
@@ -141,14 +141,17 @@ pub struct Checkpoint {
     pub request: RequestId,
     /// What sort of answer it waits for.
     pub kind: CheckpointKind,
-    /// What it is about.
-    pub about: CheckpointSubject,
-    /// The rule that would make it unnecessary.
-    pub rule: Option<Rule>,
-    /// The hash of the command that it is about.
-    pub fingerprint: Option<String>,
+    /// What it asks about.
+    pub ask: Ask,
     /// The answers to choose from.
-    pub choices: Vec<String>,
+    pub choices: Vec<Choice>,
+}
+
+impl Checkpoint {
+    /// The answer with this id, if it is offered.
+    pub fn choice(&self, id: &str) -> Option<&Choice> {
+        self.choices.iter().find(|choice| choice.id == id)
+    }
 }
 
 /// The request that is being worked on. A session works on one at a time.
@@ -518,7 +521,7 @@ impl Session {
     pub fn instructions_to_bind(&self, checkpoint: &CheckpointId, choice: &str) -> Vec<String> {
         let asked = self
             .checkpoint(checkpoint)
-            .filter(|asked| asked.about == CheckpointSubject::Trust && choice == names::choice::TRUST);
+            .filter(|asked| matches!(asked.ask, Ask::Trust { .. }) && choice == names::choice::TRUST);
         let request = asked.and_then(|asked| self.unfinished(&asked.request));
         request
             .map(|active| sensitive_paths::instruction_files(&active.request.settings.context.files))

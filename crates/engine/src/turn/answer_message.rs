@@ -1,11 +1,12 @@
 //! What a model is sent because of an answer, beside the words that came with it.
 
 use trimtab_vocab::Selection;
+use trimtab_vocab::checkpoint::Ask;
 
 use super::answers::RETRY;
 use super::{series, structured};
 use crate::flow;
-use crate::record::{Checkpoint, CheckpointSubject, Session};
+use crate::record::{Checkpoint, Session};
 
 /// What the model is told when a person lets it continue and says nothing more.
 const GO_ON: &str = "Go on.";
@@ -17,12 +18,12 @@ pub(super) fn compose(
     choice: &str,
     text: Option<&str>,
 ) -> (Option<String>, Option<Selection>) {
-    let message = match answered.about {
-        CheckpointSubject::Recovery => (choice == RETRY).then(|| structured::AGAIN.to_owned()),
-        CheckpointSubject::Series => {
+    let message = match answered.ask {
+        Ask::Recovery { .. } => (choice == RETRY).then(|| structured::AGAIN.to_owned()),
+        Ask::Commands(_) => {
             session.unfinished(&answered.request).and_then(|active| series::left_out(active, choice, text))
         }
-        CheckpointSubject::Steps => text.is_none().then(|| GO_ON.to_owned()),
+        Ask::StepLimit => text.is_none().then(|| GO_ON.to_owned()),
         _ => return flow::message::compose(session, answered, choice, text),
     };
     (message, None)

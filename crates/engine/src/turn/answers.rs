@@ -1,10 +1,8 @@
 //! Questions to a person, and what follows from their answers. A question waits for as long as it
 //! takes; silence answers nothing.
 
-use serde_json::{Map, json};
-use trimtab_vocab::event::{
-    BannerFact, CheckpointKind, Choice, Level, ProposalFact, RequestFact, RuleFact, SessionFact, Status,
-};
+use trimtab_vocab::checkpoint::{Ask, Choice, ChoiceRole, ChoiceText};
+use trimtab_vocab::event::{BannerFact, Level, ProposalFact, RequestFact, RuleFact, SessionFact, Status};
 use trimtab_vocab::{
     ApprovalClass, Approve, CallId, ChangePart, CheckpointId, Lists, ProposalId, RequestId, Rule, RuleVerdict,
 };
@@ -13,11 +11,11 @@ use super::{answer_message, batch, budget, choosing, finish, finish_for, instruc
 use crate::permit;
 use crate::proposal::command::visible;
 use crate::questions::{self, keyed};
-use crate::record::{Checkpoint, CheckpointSubject, Phase, RunningRequest};
+use crate::record::{Checkpoint, Phase, RunningRequest};
 use crate::transition::Transition;
 use crate::{Effect, flow, handoff};
 
-pub(crate) use crate::questions::{Answerer, CheckpointDraft, ask, choice, open, rest};
+pub(crate) use crate::questions::{Answerer, CheckpointDraft, ask, choice, leave, open, rest};
 pub use crate::record::names::choice::{
     AGAIN, ALLOW, ALWAYS, APPLY, CONTINUE, DISTRUST, EACH, END, EXTEND, NEVER, OTHER, OUTSIDE, REJECT, RETRY, RUN,
     SKIP, STOP, TELL, TRUST, UNLIMITED, WAIT, WIDEN,
@@ -84,36 +82,28 @@ pub(super) fn ask_for_trust(step: &mut Transition<'_>) {
     let is_broad = permit::is_broad(&folder, &active.request.settings.machine);
     // A folder's name may have line ends, by which it could say something else on a line of its own.
     let shown = visible(&folder).replace(['\n', '\r'], "\u{23ce}");
-    let mut body = Map::new();
-    body.insert("class".into(), json!(ApprovalClass::TrustFolder));
-    let (about, title, yes) = match (is_broad, active.warned) {
+    let class = Some(ApprovalClass::TrustFolder);
+    let trust = |rule: Rule| Ask::Trust { class, rule: Some(rule) };
+    let (ask_about, title, yes) = match (is_broad, active.warned) {
         (false, _) => {
             let title = format!("Do you trust the files in {shown}? They will be read and sent to the model.");
-            (CheckpointSubject::Trust, title, "Yes, I trust this folder")
+            (trust(Rule::trust(folder)), title, choice(TRUST, "Yes, I trust this folder"))
         }
         (true, false) => {
             let title = format!(
                 "{shown} is not a project: it is your home folder or holds it, or holds Trimtab's own data. Everything \
                  in it could be read, changed, and sent to the model. Do you want that?"
             );
-            (CheckpointSubject::TrustBroad, title, "Continue")
+            // Another question follows, so nothing is allowed for good yet.
+            (Ask::TrustBroad { class }, title, choice(TRUST, "Continue").with_role(ChoiceRole::AllowOnce))
         }
         (true, true) => {
             let title = format!("Are you sure? This trusts everything in {shown}, keys and settings included.");
-            (CheckpointSubject::Trust, title, "Yes, trust all of it")
+            (trust(Rule::trust_broad(folder)), title, choice(TRUST, "Yes, trust all of it"))
         }
     };
-    if about == CheckpointSubject::Trust {
-        let rule = if is_broad { Rule::trust_broad(folder) } else { Rule::trust(folder) };
-        body.insert("rule".into(), json!(rule));
-    }
-    let question = CheckpointDraft {
-        kind: CheckpointKind::Permission,
-        about,
-        title,
-        choices: vec![choice(TRUST, yes), choice(DISTRUST, "No, answer without it")],
-        body,
-    };
+    let choices = vec![yes, choice(DISTRUST, "No, answer without it")];
+    let question = CheckpointDraft { ask: ask_about, title, choices };
     if refuses {
         if let Some(checkpoint) = open(step, question) {
             resolve(step, &request, checkpoint, DISTRUST, "approve deny");
@@ -127,11 +117,9 @@ pub(super) fn ask_for_trust(step: &mut Transition<'_>) {
 /// What shall be done instead?
 pub(super) fn ask_what_instead(step: &mut Transition<'_>) {
     let question = CheckpointDraft {
-        kind: CheckpointKind::Clarification,
-        about: CheckpointSubject::Tell,
+        ask: Ask::Tell,
         title: "What should be done differently?".into(),
         choices: vec![choice(TELL, "Say it in words"), choice(STOP, "Stop here")],
-        body: Map::new(),
     };
     ask(step, question, Status::NeedsUser);
 }
@@ -141,11 +129,9 @@ pub(super) fn ask_for_more_steps(step: &mut Transition<'_>) {
     let Some(active) = step.session.active() else { return };
     let (limit, more) = (active.step_limit(), active.request.settings.max_steps);
     let question = CheckpointDraft {
-        kind: CheckpointKind::Confirm,
-        about: CheckpointSubject::Steps,
+        ask: Ask::StepLimit,
         title: format!("The limit of {limit} steps is reached."),
         choices: vec![choice(CONTINUE, &format!("Go on for {more} more steps")), choice(STOP, "Stop here")],
-        body: Map::new(),
     };
     ask(step, question, Status::Limit);
 }
@@ -153,15 +139,13 @@ pub(super) fn ask_for_more_steps(step: &mut Transition<'_>) {
 /// The model asks for the same again and again; shall it?
 pub(super) fn ask_about_repeat(step: &mut Transition<'_>, what: &str, times: u32) {
     let question = CheckpointDraft {
-        kind: CheckpointKind::Confirm,
-        about: CheckpointSubject::Repeat,
+        ask: Ask::Repeat,
         title: format!("The model asks for the same thing once more, after {times} times with the same result: {what}"),
         choices: vec![
             choice(CONTINUE, "Let it"),
             choice(TELL, "Tell it what to do instead"),
             choice(STOP, "Stop here"),
         ],
-        body: Map::new(),
     };
     ask(step, question, Status::NeedsUser);
 }
@@ -170,12 +154,12 @@ pub(super) fn ask_about_repeat(step: &mut Transition<'_>, what: &str, times: u32
 pub(super) fn ask_about_outcome(step: &mut Transition<'_>, call: &CallId, command: &str) {
     let is_outside = batch::find(step, call).is_some_and(|(_, item)| item.outside);
     let place = if is_outside { " outside the sandbox" } else { "" };
-    let mut body = Map::new();
-    body.insert("class".into(), json!(ApprovalClass::UnknownOutcome));
-    body.insert("command".into(), json!(command));
     let question = CheckpointDraft {
-        kind: CheckpointKind::Unknown,
-        about: CheckpointSubject::Outcome { call: call.clone() },
+        ask: Ask::UnknownOutcome {
+            call: call.clone(),
+            class: Some(ApprovalClass::UnknownOutcome),
+            command: command.to_owned(),
+        },
         title: format!(
             "The program ended while this command was running{place}, and how it ended is not known: {command}"
         ),
@@ -185,7 +169,6 @@ pub(super) fn ask_about_outcome(step: &mut Transition<'_>, call: &CallId, comman
             choice(AGAIN, "Run it again"),
             choice(STOP, "Stop here"),
         ],
-        body,
     };
     open(step, question);
 }
@@ -213,56 +196,58 @@ pub(crate) fn answered(
     by: Answerer,
 ) {
     let Some(checkpoint) = step.session.checkpoint(id) else { return };
-    let (choice, text) = match checkpoint.about {
-        CheckpointSubject::Plan => flow::plan::canonical(choice, text),
-        CheckpointSubject::Tool { .. } if choice == REJECT => (batch::DENIED.to_owned(), text),
+    let (choice, text) = match checkpoint.ask {
+        Ask::Plan { .. } => flow::plan::canonical(choice, text),
+        Ask::Permission(_) if choice == REJECT => (batch::DENIED.to_owned(), text),
         _ => (choice, text),
     };
     // To say no needs no button of its own: whoever decides a proposal by its name says just that.
-    let rejects = matches!(checkpoint.about, CheckpointSubject::Tool { .. }) && choice == batch::DENIED;
-    if !rejects && !checkpoint.choices.contains(&choice) {
+    let rejects = matches!(checkpoint.ask, Ask::Permission(_)) && choice == batch::DENIED;
+    let offered = checkpoint.choice(&choice);
+    if !rejects && offered.is_none() {
         return;
     }
+    let needs_text = offered.is_some_and(|offered| offered.text == ChoiceText::Required);
     let checkpoint = checkpoint.clone();
     let request = checkpoint.request.clone();
-    let text = match checkpoint.about {
-        CheckpointSubject::Budget => match budget::checked(step, &request, &choice, text) {
+    let text = match checkpoint.ask.is_budget() {
+        true => match budget::checked(step, &request, &choice, text) {
             Some(text) => text,
             None => return,
         },
-        _ => text.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty()),
+        false => text.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty()),
     };
-    if matches!(choice.as_str(), TELL | OTHER) && text.is_none() {
-        return object(step, &checkpoint, "This answer needs words: say what to do (--text).".into());
+    if needs_text && text.is_none() {
+        return object(step, &checkpoint, "This answer needs text. Give it with --text.".into());
     }
-    let of_series =
-        (checkpoint.about == CheckpointSubject::Series).then(|| step.session.unfinished(&request)).flatten();
+    let of_series = matches!(checkpoint.ask, Ask::Commands(_)).then(|| step.session.unfinished(&request)).flatten();
     let objection = of_series
         .and_then(|active| series::objection(active, &choice, text.as_deref()))
         .or_else(|| flow::objection(step, &checkpoint, &choice, text.as_deref()));
     if let Some(text) = objection {
         return object(step, &checkpoint, text);
     }
-    let hands_off = checkpoint.about == CheckpointSubject::Handoff && choice == handoff::HANDOFF;
+    let is_handoff = matches!(checkpoint.ask, Ask::Handoff { .. });
+    let hands_off = is_handoff && choice == handoff::HANDOFF;
     if let Some(reason) = handoff::objection(step.session, Some(&request)).filter(|_| hands_off) {
         return step.emit(Some(&request), SessionFact::Refused { reason });
     }
-    let extends = checkpoint.about == CheckpointSubject::Handoff && choice == handoff::EXTEND;
-    let rule = rule_of(&checkpoint.about, checkpoint.rule.as_ref(), &choice, text.as_deref());
+    let extends = is_handoff && choice == handoff::EXTEND;
+    let rule = rule_of(&checkpoint.ask, &choice, text.as_deref());
     let parked = step.session.is_parked(&request);
     let stops = choice == STOP;
     // In the middle of a plan, going on means the plan.
     let planned = step.session.unfinished(&request).is_some_and(|active| active.flow.is_under_way());
-    let accepts = checkpoint.about == CheckpointSubject::Recovery && choice == CONTINUE && !planned;
-    let leaves = checkpoint.about == CheckpointSubject::Series && choice == SKIP;
-    let suggests = choice == ALLOW && checkpoint.choices.iter().any(|known| known == ALWAYS);
+    let accepts = matches!(checkpoint.ask, Ask::Recovery { .. }) && choice == CONTINUE && !planned;
+    let leaves = matches!(checkpoint.ask, Ask::Commands(_)) && choice == SKIP;
+    let suggests = choice == ALLOW && checkpoint.choice(ALWAYS).is_some();
     record(step, &request, id.clone(), &choice, text.clone(), by);
     let ends = flow::follow_up(step, &checkpoint, &choice, text.as_deref());
     // Whoever has said more wants more than what is there.
     let goes_on = step.session.unfinished(&request).is_some_and(|active| !active.untold.is_empty());
     let (accepts, planned) = (accepts && !goes_on, planned || (leaves && goes_on));
     match rule {
-        Some(rule) if checkpoint.about == CheckpointSubject::Instructions => {
+        Some(rule) if matches!(checkpoint.ask, Ask::Instructions { .. }) => {
             instructions::replace(step, &request, Some(rule))
         }
         Some(rule) => {
@@ -275,10 +260,10 @@ pub(crate) fn answered(
         }
         None => {}
     }
-    if let Some(rule) = checkpoint.rule.filter(|_| suggests) {
-        suggest(step, &request, &rule);
+    if let Some(rule) = checkpoint.ask.rule().filter(|_| suggests) {
+        suggest(step, &request, rule);
     }
-    if let CheckpointSubject::Overtime { call } = &checkpoint.about {
+    if let Ask::Overtime { call, .. } = &checkpoint.ask {
         return overtime::answered(step, call, &choice);
     }
     if hands_off {
@@ -296,10 +281,11 @@ pub(crate) fn answered(
         if parked {
             step.emit(Some(&request), RequestFact::Reopened {});
         }
-        let (status, reason) = match checkpoint.about {
+        let (status, reason) = match checkpoint.ask {
             _ if ends.is_some() => ends.unwrap_or((Status::Cancelled, None)),
             _ if accepts || leaves || hands_off => (Status::Completed, None),
-            CheckpointSubject::Budget | CheckpointSubject::Steps => (Status::Limit, None),
+            Ask::StepLimit => (Status::Limit, None),
+            _ if checkpoint.ask.is_budget() => (Status::Limit, None),
             _ => (Status::Cancelled, None),
         };
         if leaves {
@@ -308,7 +294,7 @@ pub(crate) fn answered(
         batch::leave(step, &request);
         finish_for(step, &request, status, None, reason);
     } else {
-        after_answer(step, &request, checkpoint.about.call());
+        after_answer(step, &request, checkpoint.ask.call());
     }
     apply_rules(step);
 }
@@ -320,7 +306,7 @@ fn object(step: &mut Transition<'_>, checkpoint: &Checkpoint, text: String) {
     step.emit(Some(request), BannerFact { level: Level::Warning, text });
     let active = step.session.active().filter(|active| active.request.id == *request);
     if active.is_some_and(|active| !active.request.settings.attended && matches!(active.phase, Phase::Waiting { .. })) {
-        let status = if checkpoint.about == CheckpointSubject::Steps { Status::Limit } else { Status::NeedsUser };
+        let status = if checkpoint.ask == Ask::StepLimit { Status::Limit } else { Status::NeedsUser };
         finish(step, request, status, None);
     }
 }
@@ -328,8 +314,7 @@ fn object(step: &mut Transition<'_>, checkpoint: &Checkpoint, text: String) {
 /// An answer is there: the request goes on, if it is its turn and no question about the whole of it is
 /// still open. Otherwise the answer is kept until then.
 fn after_answer(step: &mut Transition<'_>, request: &RequestId, call: Option<&CallId>) {
-    let is_blocked =
-        step.session.checkpoints().any(|(_, open)| open.request == *request && open.about.call().is_none());
+    let is_blocked = step.session.checkpoints().any(|(_, open)| open.request == *request && open.ask.call().is_none());
     if is_blocked {
         return;
     }
@@ -350,14 +335,12 @@ fn after_answer(step: &mut Transition<'_>, request: &RequestId, call: Option<&Ca
 }
 
 /// The rule that an answer makes. A person may give its pattern in words.
-fn rule_of(about: &CheckpointSubject, offered: Option<&Rule>, choice: &str, text: Option<&str>) -> Option<Rule> {
-    let offered = offered?.clone();
-    match (about, choice) {
-        (CheckpointSubject::Trust, TRUST) | (CheckpointSubject::Instructions, instructions::USE) => Some(offered),
-        (CheckpointSubject::Tool { .. }, ALWAYS) => {
-            Some(Rule { pattern: text.map_or(offered.pattern, str::to_owned), ..offered })
-        }
-        (CheckpointSubject::Tool { .. }, NEVER) => Some(Rule { verdict: RuleVerdict::Deny, ..offered }),
+fn rule_of(ask: &Ask, choice: &str, text: Option<&str>) -> Option<Rule> {
+    let offered = ask.rule()?.clone();
+    match (ask, choice) {
+        (Ask::Trust { .. }, TRUST) | (Ask::Instructions { .. }, instructions::USE) => Some(offered),
+        (Ask::Permission(_), ALWAYS) => Some(Rule { pattern: text.map_or(offered.pattern, str::to_owned), ..offered }),
+        (Ask::Permission(_), NEVER) => Some(Rule { verdict: RuleVerdict::Deny, ..offered }),
         _ => None,
     }
 }
@@ -441,11 +424,11 @@ fn apply_rules(step: &mut Transition<'_>) {
         .checkpoints()
         .filter_map(|(id, open)| {
             let active = step.session.unfinished(&open.request)?;
-            let verdict = match &open.about {
-                CheckpointSubject::Trust | CheckpointSubject::TrustBroad => {
+            let verdict = match &open.ask {
+                Ask::Trust { .. } | Ask::TrustBroad { .. } => {
                     crate::permit::is_trusted(step.session, active).then_some(TRUST)
                 }
-                CheckpointSubject::Tool { call } => batch::ruled(step.session, active, call),
+                Ask::Permission(ask) => batch::ruled(step.session, active, &ask.call),
                 _ => None,
             };
             verdict.map(|choice| (id.clone(), choice))
@@ -453,7 +436,7 @@ fn apply_rules(step: &mut Transition<'_>) {
         .collect();
     for (id, choice) in settled {
         let Some(checkpoint) = step.session.checkpoint(&id) else { continue };
-        let (request, call) = (checkpoint.request.clone(), checkpoint.about.call().cloned());
+        let (request, call) = (checkpoint.request.clone(), checkpoint.ask.call().cloned());
         // `allow` and a refusal need no new rule: one is there.
         resolve(step, &request, id, choice, "rule");
         after_answer(step, &request, call.as_ref());
@@ -465,7 +448,7 @@ pub(crate) fn supersede(step: &mut Transition<'_>) {
     let stale: Vec<(CheckpointId, RequestId)> = step
         .session
         .checkpoints()
-        .filter(|(_, open)| open.about == CheckpointSubject::Tell)
+        .filter(|(_, open)| open.ask == Ask::Tell)
         .map(|(id, open)| (id.clone(), open.request.clone()))
         .collect();
     for (checkpoint, request) in stale {

@@ -4,11 +4,12 @@
 //! states that the proposal has stored, and recorded before anything is written. So what was approved is what is
 //! applied: the plan is made from that record, and only if it is about the very part that the answer named.
 
+use trimtab_vocab::checkpoint::PermissionAsk;
 use trimtab_vocab::event::{ProposalFact, ProposalKind};
 use trimtab_vocab::{CallId, ChangePart, CheckpointId, FileWrite, ProposalId};
 
 use super::batch::{self, SHOWN_DIFF};
-use crate::record::{BatchItem, Checkpoint, CheckpointSubject, HunkSelection, Progress, Session};
+use crate::record::{BatchItem, Checkpoint, HunkSelection, Progress, Session};
 use crate::tools::ToolAction;
 use crate::transition::Transition;
 use crate::{Effect, Narrowed, ProposedChange};
@@ -35,7 +36,7 @@ pub(crate) fn read(
     wanted: &[ChangePart],
 ) -> Result<Option<Partition>, String> {
     let no_parts = || "This question is not about a change of files: there are no parts of it to choose.".to_owned();
-    let CheckpointSubject::Tool { call } = &checkpoint.about else { return Err(no_parts()) };
+    let Some(PermissionAsk { call, .. }) = checkpoint.ask.permission() else { return Err(no_parts()) };
     let asked = session.unfinished(&checkpoint.request).and_then(|active| active.batch.as_ref()?.item(call));
     let (item, writes) = asked.and_then(|item| Some((item, item.writes.as_ref()?))).ok_or_else(no_parts)?;
     if wanted.is_empty() {

@@ -1,10 +1,11 @@
 //! What a person says to a request while it runs.
 
+use trimtab_vocab::checkpoint::Ask;
 use trimtab_vocab::event::{BannerFact, ContextFact, Level, RequestFact, SessionFact, Status};
 use trimtab_vocab::{Control, Purpose, RequestId, Role};
 
 use super::{answers, batch, call_again, finish, stop, withdraw};
-use crate::record::{CheckpointSubject, Phase};
+use crate::record::Phase;
 use crate::transition::Transition;
 use crate::{assistant, handoff, history, pictures};
 
@@ -123,7 +124,7 @@ fn resume(step: &mut Transition<'_>, running: &RequestId) {
     let resting = step
         .session
         .checkpoints()
-        .find(|(_, open)| open.request == *running && open.about == CheckpointSubject::Pause)
+        .find(|(_, open)| open.request == *running && open.ask == Ask::Pause)
         .map(|(id, _)| id.clone());
     match resting {
         Some(id) => answers::answered(step, &id, answers::CONTINUE.into(), None, answers::Answerer::person()),

@@ -2,8 +2,8 @@
 //! the folder (as it is at that moment), by approving a change of such a file, or by being asked. What nobody has accepted
 //! as it is now is asked about first; where nobody can be asked, the request goes on without it.
 
-use serde_json::{Map, json};
-use trimtab_vocab::event::{BannerFact, CheckpointKind, Level, RuleFact, Status};
+use trimtab_vocab::checkpoint::{Ask, ChangedInstructions};
+use trimtab_vocab::event::{BannerFact, Level, RuleFact, Status};
 use trimtab_vocab::{
     ApprovalClass, Approve, CheckpointId, FileMark, FileWrite, InstructionFile, RequestId, Rule, RuleVerdict,
     sensitive_paths,
@@ -12,7 +12,7 @@ use trimtab_vocab::{
 use super::answers::{self, CheckpointDraft, SKIP};
 use crate::output::Effect;
 use crate::proposal::command::visible;
-use crate::record::{CheckpointSubject, RunningRequest, Session};
+use crate::record::{RunningRequest, Session};
 use crate::transition::Transition;
 
 /// The answer that accepts instructions as they are now.
@@ -60,19 +60,22 @@ pub(super) fn settle(
 }
 
 fn ask(step: &mut Transition<'_>, changed: &[InstructionFile], rule: Rule) {
-    let shown = |file: &InstructionFile| json!({"path": file.path, "hash": file.hash, "text": visible(&file.text), "bytes": file.text.len()});
+    let shown = |file: &InstructionFile| ChangedInstructions {
+        path: file.path.clone(),
+        hash: file.hash.clone(),
+        text: visible(&file.text),
+        bytes: file.text.len() as u64,
+    };
     let texts: Vec<String> = changed.iter().map(|file| format!("{}:\n{}", visible(&file.path), file.text)).collect();
-    let mut body = Map::new();
-    body.insert("class".into(), json!(ApprovalClass::Instructions));
-    body.insert("files".into(), changed.iter().map(shown).collect());
-    body.insert("details".into(), json!(visible(&texts.join("\n\n"))));
-    body.insert("rule".into(), json!(rule));
     let question = CheckpointDraft {
-        kind: CheckpointKind::Permission,
-        about: CheckpointSubject::Instructions,
+        ask: Ask::Instructions {
+            class: Some(ApprovalClass::Instructions),
+            files: changed.iter().map(shown).collect(),
+            details: visible(&texts.join("\n\n")),
+            rule: Some(rule),
+        },
         title: format!("{}. Use it?", what(step.session, changed)),
         choices: vec![answers::choice(USE, "Use it"), answers::choice(SKIP, "Continue without it")],
-        body,
     };
     answers::ask(step, question, Status::NeedsUser);
 }
@@ -94,7 +97,7 @@ fn what(session: &Session, files: &[InstructionFile]) -> String {
 pub(crate) fn bind(step: &mut Transition<'_>, checkpoint: &CheckpointId, choice: &str, files: &[FileMark]) {
     let Some(asked) = step.session.checkpoint(checkpoint) else { return };
     let Some(folder) =
-        step.session.folder().filter(|_| asked.about == CheckpointSubject::Trust && choice == answers::TRUST)
+        step.session.folder().filter(|_| matches!(asked.ask, Ask::Trust { .. }) && choice == answers::TRUST)
     else {
         return;
     };

@@ -1,15 +1,14 @@
 //! A command that failed in the sandbox, perhaps because of it. Running it once outside is a permission of its
 //! own, and a person's own idea: it is offered to those who are there, or who have approved this very command.
 
-use serde_json::{Map, json};
-use trimtab_vocab::event::{CheckpointKind, Choice};
+use trimtab_vocab::checkpoint::{Ask, Choice, RunPreview, SandboxAsk};
 use trimtab_vocab::{ApprovalClass, Approve, CheckpointId, CommandClass, CommandRun, Sandbox};
 
 use super::answers::{self, CheckpointDraft, OUTSIDE, SKIP, WIDEN};
 use crate::Ran;
 use crate::permit::{self, Ruling};
 use crate::proposal::command::visible;
-use crate::record::{BatchItem, CheckpointSubject, RunningRequest, WithheldResult};
+use crate::record::{BatchItem, RunningRequest, WithheldResult};
 use crate::tools::ToolAction;
 use crate::transition::Transition;
 
@@ -148,21 +147,17 @@ fn open(
     title: String,
     choices: Vec<Choice>,
 ) -> Option<CheckpointId> {
-    let CommandRun { argv, cwd, timeout_s, sandbox, .. } = &run;
-    let mut plan = json!({"argv": argv, "cwd": cwd, "sandbox": sandbox, "timeoutS": timeout_s});
-    if run.terminal {
-        plan["terminal"] = json!(true);
-    }
     let class = if run.sandbox == Sandbox::Off { ApprovalClass::LeaveSandbox } else { ApprovalClass::Command };
-    let mut body = Map::new();
-    body.insert("class".into(), json!(class));
-    body.insert("command".into(), json!(run.command));
-    body.insert("sign".into(), json!(sign));
-    body.insert("plan".into(), plan);
-    body.insert("fingerprint".into(), json!(permit::fingerprint(&run)));
-    body.insert("result".into(), json!(held));
-    let (kind, about) = (CheckpointKind::Permission, CheckpointSubject::Outside { call: item.call_id.clone() });
-    answers::open(step, CheckpointDraft { kind, about, title, choices, body })
+    let ask = Ask::Outside(Box::new(SandboxAsk {
+        call: item.call_id.clone(),
+        class: Some(class),
+        sign: sign.to_owned(),
+        plan: Some(RunPreview::from(&run)),
+        fingerprint: Some(permit::fingerprint(&run)),
+        result: Some(held.clone()),
+        command: run.command,
+    }));
+    answers::open(step, CheckpointDraft { ask, title, choices })
 }
 
 /// Whether there is a fence, and somebody to be asked: one who is there, or who has just approved this command. A

@@ -1,15 +1,14 @@
 //! How long a command may take, and what happens when its time is up: where somebody is there, it goes
 //! on while they are asked; where nobody is, it is ended.
 
-use serde_json::{Map, json};
-use trimtab_vocab::event::CheckpointKind;
+use trimtab_vocab::checkpoint::{Ask, ChoiceText};
 use trimtab_vocab::{Approve, CallId, CheckpointId, Overtime, RunSettings};
 
 use super::answers::{self, CheckpointDraft, END, EXTEND, UNLIMITED};
 use super::batch::find;
 use crate::Effect;
 use crate::proposal::command;
-use crate::record::{CheckpointSubject, Progress, Session};
+use crate::record::{Progress, Session};
 use crate::tools::ToolAction;
 use crate::transition::Transition;
 
@@ -50,19 +49,14 @@ pub(crate) fn overdue(step: &mut Transition<'_>, call: &CallId) {
     }
     let Some(seconds) = limit_of(step.session, call) else { return };
     let command = item.command().unwrap_or_default();
-    let mut body = Map::new();
-    body.insert("command".into(), json!(command));
-    body.insert("timeoutS".into(), json!(seconds));
     let question = CheckpointDraft {
-        kind: CheckpointKind::Confirm,
-        about: CheckpointSubject::Overtime { call: call.clone() },
+        ask: Ask::Overtime { call: call.clone(), command: command.to_owned(), timeout_s: seconds },
         title: format!("This command is still running after {seconds} s, which is its limit: {command}"),
         choices: vec![
-            answers::choice(EXTEND, &format!("Give it another {seconds} s")),
+            answers::choice(EXTEND, &format!("Give it another {seconds} s")).with_text(ChoiceText::No),
             answers::choice(UNLIMITED, "Let it run for as long as it takes"),
             answers::choice(END, "Stop the command"),
         ],
-        body,
     };
     answers::open(step, question);
 }
@@ -85,8 +79,8 @@ pub(super) fn settle(step: &mut Transition<'_>, call: &CallId) {
 }
 
 fn open(session: &Session, call: &CallId) -> Option<CheckpointId> {
-    let about = CheckpointSubject::Overtime { call: call.clone() };
-    session.checkpoints().find(|(_, open)| open.about == about).map(|(id, _)| id.clone())
+    let is_it = |ask: &Ask| matches!(ask, Ask::Overtime { call: overdue, .. } if overdue == call);
+    session.checkpoints().find(|(_, open)| is_it(&open.ask)).map(|(id, _)| id.clone())
 }
 
 /// The limit that a command was started with: it follows from what is recorded.

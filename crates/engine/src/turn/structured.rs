@@ -4,10 +4,8 @@
 
 use std::sync::Arc;
 
-use serde_json::{Map, json};
-use trimtab_vocab::event::{
-    AnswerFact, BannerFact, BugFact, CheckpointKind, Level, RequestFact, Stage, StageFact, Status, StepsFact,
-};
+use trimtab_vocab::checkpoint::Ask;
+use trimtab_vocab::event::{AnswerFact, BannerFact, BugFact, Level, RequestFact, Stage, StageFact, Status, StepsFact};
 use trimtab_vocab::{
     Answer, Format, Message, OnMaxTokens, Prompt, Purpose, Recovery, RequestId, Role, SeriesState, StopReason,
 };
@@ -18,7 +16,7 @@ use super::{batch, budget, end_or_go_on, fast, finish, next, send, series};
 use crate::flow::{self, pace};
 use crate::proposal::recover::json::NOT_CERTAIN;
 use crate::proposal::recover::{Recovered, ReplyStop, recover, verify_repair};
-use crate::record::{CheckpointSubject, FlowState};
+use crate::record::FlowState;
 use crate::tokens::estimate;
 use crate::transition::Transition;
 
@@ -172,11 +170,12 @@ fn settle(step: &mut Transition<'_>, request: &RequestId, words: &str, stop: Opt
     let mut answer = Answer { truncated: read.truncated, ..read.answer };
     answer.summary = without_banners(&answer.summary);
     answer.recovered = (!read.repairs.is_empty()).then_some(read.repairs);
+    answer.incomplete = !read.lost.is_empty();
     if read.truncated || read.blocked {
         answer.blocked = !read.truncated;
         return cut(step, request, stop, answer);
     }
-    if !read.lost.is_empty() {
+    if answer.incomplete {
         warn_of_recovery(step, request, &answer);
     }
     if !answer.todos.is_empty() {
@@ -283,8 +282,6 @@ pub(super) fn after_cut(
 
 /// Retry, or Continue if there is something to go on with.
 fn ask(step: &mut Transition<'_>, truncated: bool, changes: usize, something: bool) {
-    let mut body = Map::new();
-    body.insert("blockedChanges".into(), json!(changes));
     let mut choices = vec![answers::choice(answers::RETRY, "🔄 Retry")];
     if something {
         choices.push(answers::choice(answers::CONTINUE, "✓ Continue"));
@@ -293,11 +290,9 @@ fn ask(step: &mut Transition<'_>, truncated: bool, changes: usize, something: bo
         choices.push(answers::choice(answers::APPLY, "Apply the recovered changes, one by one"));
     }
     let question = CheckpointDraft {
-        kind: CheckpointKind::Recovery,
-        about: CheckpointSubject::Recovery,
+        ask: Ask::Recovery { blocked_changes: changes as u64 },
         title: if truncated { TRUNCATED } else { DAMAGED }.into(),
         choices,
-        body,
     };
     answers::ask(step, question, Status::NeedsUser);
 }

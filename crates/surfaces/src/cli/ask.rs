@@ -8,7 +8,7 @@ use trimtab_host::config::{Flag, Profile};
 use trimtab_host::{ApplyOperations, Client, Manner, NO_FOLDER, NotApplied, RequestDraft, SendTo, Sent, TaskList};
 use trimtab_vocab::event::{ProposalFact, ProposalKind, RequestFact, Status};
 use trimtab_vocab::{
-    Applied, Applying, Ask as HowAsked, Fact, Operation, Previewed, Problem, ProblemKind, RequestId, SessionId,
+    Applied, Applying, AssistantRequest, Fact, Operation, Previewed, Problem, ProblemKind, RequestId, SessionId,
     TaskAuthor, TaskCounts, Via,
 };
 
@@ -79,7 +79,7 @@ impl AskArgs {
         let manner = Manner { attended, approve: self.approve.into(), piped: !typed, ..Manner::default() };
         let draft = RequestDraft { mode: self.mode.into(), literal: true, ..RequestDraft::new(text, manner) };
         let say = client.compose(&profile, NO_FOLDER, draft).await?;
-        let ask = HowAsked { via: Via::Cli, ..HowAsked::default() };
+        let ask = AssistantRequest { via: Via::Cli, ..AssistantRequest::default() };
         let sent = client.send(SendTo::Assistant(Box::new(ask)), say).await?;
         let outcome = follow(&client, &sent, 0, OutputForm::from_json_flag(self.json), asking).await?;
         offer(&client, &profile, &sent, ConfirmBy { approve: self.approve, json: self.json, asking }).await?;

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use trimtab_host::{Answered, Client, Sent};
+use trimtab_vocab::checkpoint::Ask;
 use trimtab_vocab::event::{CheckpointFact, CheckpointKind};
 use trimtab_vocab::{CheckpointId, Control, Event, Fact, Problem, ProblemKind};
 
@@ -13,7 +14,7 @@ use super::follow::{Attendance, OutputForm, choice_line, follow};
 use super::output::{age, print, print_json};
 use super::run::ApproveArg;
 use super::{CliOutcome, place};
-use crate::words::details;
+use crate::words::{details, shell_hints};
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
@@ -31,9 +32,11 @@ impl Checkpoints {
         for event in &open {
             if self.json {
                 print_json(event)?;
-            } else if let Fact::Checkpoint(CheckpointFact::Opened { checkpoint, title, choices, .. }) = &event.fact {
+            } else if let Fact::Checkpoint(CheckpointFact::Opened { checkpoint, title, choices, ask, .. }) = &event.fact
+            {
                 let choices: String = choices.iter().map(|choice| format!("{}\n", choice_line(choice))).collect();
-                let more: String = details(event).iter().map(|line| format!("  {line}\n")).collect();
+                let lines = details(ask).into_iter().chain(shell_hints(checkpoint, ask));
+                let more: String = lines.map(|line| format!("  {line}\n")).collect();
                 let text = format!("{checkpoint}  {}\n  {title}\n{more}{}", age(event.time, now), choices);
                 print(&text)?;
             }
@@ -91,7 +94,7 @@ impl AnswerArgs {
             Some(wanted) => find(&client, wanted).await?,
             None => find_only(&client).await?,
         };
-        let (Some(request), Fact::Checkpoint(CheckpointFact::Opened { checkpoint, kind, choices, body, .. })) =
+        let (Some(request), Fact::Checkpoint(CheckpointFact::Opened { checkpoint, kind, choices, ask, .. })) =
             (&event.request, &event.fact)
         else {
             return Err(Problem::new(ProblemKind::Internal, "This checkpoint belongs to no request."));
@@ -115,9 +118,9 @@ impl AnswerArgs {
             return Err(Problem::new(ProblemKind::Usage, format!("`{}` is not one of the choices.", self.choice))
                 .hint(format!("Choose one of: {}.", known.join(", "))));
         }
-        if let (Some(text), Some(spent)) = (&self.text, body.get("spentUsd").and_then(|spent| spent.as_f64())) {
+        if let (Some(text), Ask::Budget { spent_usd: spent, .. }) = (&self.text, ask) {
             let wanted = text.trim().trim_start_matches('$').parse::<f64>().ok();
-            if wanted.is_none_or(|wanted| !wanted.is_finite() || wanted <= spent) {
+            if wanted.is_none_or(|wanted| !wanted.is_finite() || wanted <= *spent) {
                 return Err(Problem::new(ProblemKind::Usage, format!("`{text}` is no budget."))
                     .hint(format!("Give a number of dollars above the ${spent:.4} that are spent.")));
             }

@@ -154,11 +154,11 @@ impl DiffArgs {
 /// What the proposal that a checkpoint asks about would write.
 async fn proposed(client: &Client, checkpoint: &str) -> Result<Option<(SessionId, Vec<FileWrite>)>, Problem> {
     for event in client.requests().checkpoints().await? {
-        let Fact::Checkpoint(CheckpointFact::Opened { checkpoint: id, body, .. }) = &event.fact else { continue };
+        let Fact::Checkpoint(CheckpointFact::Opened { checkpoint: id, ask, .. }) = &event.fact else { continue };
         if id.as_str() != checkpoint {
             continue;
         }
-        let Some(wanted) = body.get("proposal").and_then(|name| name.as_str()) else {
+        let Some(wanted) = ask.permission().and_then(|asked| asked.proposal.as_ref()) else {
             return Err(Problem::new(ProblemKind::Usage, format!("{checkpoint} is not about files."))
                 .hint("`trimtab checkpoints` shows what it asks."));
         };
@@ -169,7 +169,7 @@ async fn proposed(client: &Client, checkpoint: &str) -> Result<Option<(SessionId
             last = end.seq.unwrap_or(last);
             for one in &page {
                 if let Fact::Proposal(ProposalFact::Opened { proposal, operations, .. }) = &one.fact
-                    && proposal.as_str() == wanted
+                    && proposal == wanted
                 {
                     return Ok(Some((event.session.clone(), written(operations))));
                 }

@@ -328,9 +328,10 @@ pub(super) fn choice_line(choice: &Choice) -> String {
 
 /// Says what is asked.
 pub(super) fn describe(event: &Event) {
-    if let Fact::Checkpoint(CheckpointFact::Opened { title, body, .. }) = &event.fact {
-        note(&words::title(title, body));
-        details(event).iter().for_each(|line| note(line));
+    if let Fact::Checkpoint(CheckpointFact::Opened { checkpoint, title, ask, .. }) = &event.fact {
+        note(&words::title(title, ask));
+        let lines = details(ask).into_iter().chain(words::shell_hints(checkpoint, ask));
+        lines.for_each(|line| note(&line));
     }
 }
 

@@ -3,11 +3,11 @@
 use serde_json::{Map, Value};
 use tokio::time::Instant;
 use trimtab_vocab::Question;
-use trimtab_vocab::event::Choice;
+use trimtab_vocab::checkpoint::{Ask, Choice, ChoiceRole, ChoiceText};
 
 use super::keyboard::{self, QUIET};
 use super::output::note;
-use crate::words::{answers, asked, questions};
+use crate::words::{answers, asked, text_label};
 
 /// What a person chose, and the words with it.
 pub(super) type ChosenAnswer = (String, Option<String>);
@@ -15,7 +15,7 @@ pub(super) type ChosenAnswer = (String, Option<String>);
 /// A question that a person is answering.
 pub(super) struct Answering {
     choices: Vec<Choice>,
-    body: Map<String, Value>,
+    ask: Ask,
     /// A number means one of the choices.
     by_number: bool,
     /// A choice is made, and the words that it needs are still to be said.
@@ -30,10 +30,10 @@ pub(super) struct Answering {
 impl Answering {
     /// Lists the choices. After a question that was answered elsewhere, a number on its way to it must not be taken
     /// for an answer to this one; a name can hardly be.
-    pub(super) fn begin(choices: &[Choice], body: &Map<String, Value>, by_number: bool) -> Self {
+    pub(super) fn begin(choices: &[Choice], ask: &Ask, by_number: bool) -> Self {
         let answering = Self {
             choices: choices.to_vec(),
-            body: body.clone(),
+            ask: ask.clone(),
             by_number,
             wanted: None,
             unconfirmed: None,
@@ -92,8 +92,8 @@ impl Answering {
             Some(wanted) => wanted.hear(line),
             None => match chosen(&self.choices, line, self.by_number) {
                 Some((choice, words)) => {
-                    self.wanted = AnswerText::by(&choice, words.as_deref(), &self.body);
-                    self.wanted.is_none().then_some((choice, words))
+                    self.wanted = AnswerText::needed(choice, words.as_deref(), &self.ask);
+                    self.wanted.is_none().then_some((choice.id.clone(), words))
                 }
                 None => {
                     note("Not one of the choices:");
@@ -106,9 +106,8 @@ impl Answering {
             self.wanted.iter().for_each(AnswerText::ask);
             return None;
         };
-        let makes_rule = |known: &Choice| known.id == choice && answers::needs_confirmation(known);
-        if self.choices.iter().any(makes_rule) {
-            let rule = answers::rule_text(&self.body, &choice, words.as_deref());
+        if let Some(makes_rule) = self.choices.iter().find(|known| known.id == choice && known.confirm) {
+            let rule = answers::rule_text(&self.ask, makes_rule, words.as_deref());
             note(&format!("This adds a rule: {}", rule.unwrap_or_else(|| choice.clone())));
             note("Type yes to add it, or anything else to go back:");
             self.unconfirmed = Some((choice, words));
@@ -124,20 +123,22 @@ impl Answering {
 }
 
 /// The choice that a line names, and the words after it.
-fn chosen(choices: &[Choice], line: &str, by_number: bool) -> Option<ChosenAnswer> {
+fn chosen<'a>(choices: &'a [Choice], line: &str, by_number: bool) -> Option<(&'a Choice, Option<String>)> {
     let (first, rest) = line.trim().split_once(' ').unwrap_or((line.trim(), ""));
     // `e` and a command: allow, but run that one.
-    let first = if first == "e" && !rest.trim().is_empty() { "allow" } else { first };
+    let edits = |choice: &&Choice| first == "e" && !rest.trim().is_empty() && choice.role == ChoiceRole::AllowOnce;
     let mut letters = first.chars();
     let key = letters.next().filter(|_| by_number && letters.next().is_none());
     let by_key = key.and_then(|key| choices.get(answers::by_key(choices, key)?));
-    let choice = by_key.or_else(|| choices.iter().find(|choice| choice.id == first))?;
-    Some((choice.id.clone(), Some(rest.trim().to_owned()).filter(|rest| !rest.is_empty())))
+    let named = || choices.iter().find(|choice| choice.id == first).or_else(|| choices.iter().find(edits));
+    let choice = by_key.or_else(named)?;
+    Some((choice, Some(rest.trim().to_owned()).filter(|rest| !rest.is_empty())))
 }
 
 /// The words that a choice needs, line by line: to several questions, an answer to each.
 struct AnswerText {
     choice: String,
+    label: &'static str,
     questions: Vec<Question>,
     given: Map<String, Value>,
     heard: usize,
@@ -145,17 +146,21 @@ struct AnswerText {
 
 impl AnswerText {
     /// What is still to be said after a choice and the words that came with it.
-    fn by(choice: &str, words: Option<&str>, body: &Map<String, Value>) -> Option<Self> {
-        let needs = matches!(choice, "submit" | "tell" | "other" | "modify" | "needs_changes");
-        let questions = if choice == "submit" { questions(body) } else { Vec::new() };
-        (needs && words.is_none()).then(|| Self { choice: choice.into(), questions, given: Map::new(), heard: 0 })
+    fn needed(choice: &Choice, words: Option<&str>, ask: &Ask) -> Option<Self> {
+        (choice.text == ChoiceText::Required && words.is_none()).then(|| Self {
+            choice: choice.id.clone(),
+            label: text_label(ask, choice),
+            questions: ask.questions().to_vec(),
+            given: Map::new(),
+            heard: 0,
+        })
     }
 
     /// Says what is wanted next.
     fn ask(&self) {
         match self.questions.get(self.heard) {
             Some(question) => asked(question, self.heard + 1).iter().for_each(|line| note(line)),
-            None => note("Say it in words, on one line:"),
+            None => note(&format!("{}, on one line:", self.label)),
         }
     }
 
@@ -182,23 +187,32 @@ mod tests {
 
     #[test]
     fn words_that_a_choice_needs_are_asked_for_one_by_one() {
-        let body =
-            json!({"about": "clarify", "questions": [{"id": "db", "text": "Which?"}, {"id": "who", "text": "Who?"}]});
-        let body = body.as_object().expect("an object");
-        assert!(AnswerText::by("skip", None, body).is_none() && AnswerText::by("submit", Some("x"), body).is_none());
-        let mut wanted = AnswerText::by("submit", None, body).expect("words are wanted");
+        let ask: Ask = serde_json::from_value(
+            json!({"about": "clarify", "questions": [{"id": "db", "text": "Which?"}, {"id": "who", "text": "Who?"}]}),
+        )
+        .expect("a question");
+        let by = |id: &str, words: Option<&str>, ask: &Ask| AnswerText::needed(&Choice::new(id, id), words, ask);
+        assert!(by("skip", None, &ask).is_none() && by("submit", Some("x"), &ask).is_none());
+        let mut wanted = by("submit", None, &ask).expect("words are wanted");
         assert_eq!(wanted.hear(" SQLite \n"), None);
         assert_eq!(wanted.hear("\n"), Some(("submit".into(), Some(r#"{"db":"SQLite"}"#.into()))));
-        let mut wanted = AnswerText::by("tell", None, body).expect("words are wanted");
+        let mut wanted = by("tell", None, &Ask::Tell).expect("words are wanted");
         assert_eq!(wanted.hear("  "), None);
         assert_eq!(wanted.hear("otherwise"), Some(("tell".into(), Some("otherwise".into()))));
     }
 
     #[test]
     fn an_answer_that_makes_a_rule_is_given_only_after_the_rule_was_confirmed() {
-        let choices: Vec<Choice> = ["allow", "always", "wait", "never"].map(|id| Choice::new(id, id)).into();
-        let body = json!({"rule": {"verdict": "allow", "tool": "run_command", "pattern": "make x"}});
-        let mut answering = Answering::begin(&choices, body.as_object().expect("an object"), true);
+        let choice = |(id, key): (&str, Option<char>)| Choice {
+            key,
+            confirm: matches!(id, "always" | "never"),
+            ..Choice::new(id, id)
+        };
+        let choices = [("allow", Some('y')), ("always", Some('a')), ("wait", Some('n')), ("never", None)].map(choice);
+        let ask: Ask = serde_json::from_value(json!({"about": "tool", "call": "c1-1",
+            "rule": {"verdict": "allow", "tool": "run_command", "pattern": "make x"}}))
+        .expect("a question");
+        let mut answering = Answering::begin(&choices, &ask, true);
         assert_eq!(answering.hear("4"), None);
         assert_eq!(answering.hear("4"), None, "the same key again is no confirmation");
         assert_eq!(answering.hear("never"), None);

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use serde::Deserialize;
 use trimtab_host::{Answered, Client, JobRow, JobState, Sent};
+use trimtab_vocab::checkpoint::{Ask, CommandsAsk};
 use trimtab_vocab::event::{CheckpointFact, RequestFact, Status};
 use trimtab_vocab::{ApprovalClass, Control, Event, Fact, Problem, ProblemKind};
 
@@ -110,26 +110,25 @@ impl Resume {
         // Looked at before what is asked: what somebody else answers from here on is news.
         let after = last_seq(client, sent).await?;
         let open = asked(client, sent).await?;
-        let Some(Event { fact: Fact::Checkpoint(CheckpointFact::Opened { checkpoint, choices, body, .. }), .. }) =
-            &open
+        let Some(Event { fact: Fact::Checkpoint(CheckpointFact::Opened { checkpoint, choices, ask, .. }), .. }) = &open
         else {
             return take_up(client, sent, behind, OutputForm::from_json_flag(self.json), asking).await;
         };
-        let about = body.get("about").and_then(|about| about.as_str()).unwrap_or_default();
-        let class: Option<ApprovalClass> = body.get("class").and_then(|class| ApprovalClass::deserialize(class).ok());
-        // A question of an earlier version does not say what it is about.
-        let needs_person = class.is_none_or(ApprovalClass::needs_person);
-        let given = match about {
-            "steps" if self.max_steps.is_some() => Some(("continue".to_owned(), None)),
-            "budget" => self.budget.map(|budget| ("raise".to_owned(), Some(budget.to_string()))),
-            "trust" if self.trust => Some(("trust".to_owned(), None)),
+        // A question of an earlier version does not say what is approved.
+        let needs_person = ask.class().is_none_or(ApprovalClass::needs_person);
+        let given = match ask {
+            Ask::StepLimit if self.max_steps.is_some() => Some(("continue".to_owned(), None)),
+            Ask::Budget { .. } => self.budget.map(|budget| ("raise".to_owned(), Some(budget.to_string()))),
+            Ask::Trust { .. } if self.trust => Some(("trust".to_owned(), None)),
             // Some permissions only a person can give.
-            "tool" if self.approve == ApproveArg::Auto && !needs_person => Some(("allow".to_owned(), None)),
-            "series" if self.approve == ApproveArg::Auto && choices.iter().any(|choice| choice.id == "run") => {
+            Ask::Permission(_) if self.approve == ApproveArg::Auto && !needs_person => Some(("allow".to_owned(), None)),
+            Ask::Commands(CommandsAsk::Offered { .. }) if self.approve == ApproveArg::Auto => {
                 Some(("run".to_owned(), None))
             }
-            "pause" => Some(("continue".to_owned(), None)),
-            "begin" | "stepBefore" | "stepAfter" | "understanding" if self.approve == ApproveArg::Auto => {
+            Ask::Pause => Some(("continue".to_owned(), None)),
+            Ask::Begin | Ask::StepBefore(_) | Ask::StepAfter(_) | Ask::Understanding { .. }
+                if self.approve == ApproveArg::Auto =>
+            {
                 Some(("continue".to_owned(), None))
             }
             _ => None,
@@ -139,7 +138,7 @@ impl Resume {
             None if asking == Attendance::AtTheTerminal => {
                 behind.tell_all();
                 open.iter().for_each(describe);
-                Answering::begin(choices, body, true).answer().await
+                Answering::begin(choices, ask, true).answer().await
             }
             given => given,
         };
@@ -153,7 +152,7 @@ impl Resume {
         // What the option answers, no person has.
         let is_automatic = self.approve == ApproveArg::Auto
             && !is_told
-            && matches!(about, "tool" | "series" | "begin" | "stepBefore" | "stepAfter" | "understanding");
+            && !matches!(ask, Ask::StepLimit | Ask::Budget { .. } | Ask::Trust { .. } | Ask::Pause);
         let by = if is_automatic { "approve auto" } else { CheckpointFact::PERSON }.to_owned();
         let answer = Answered { checkpoint: checkpoint.clone(), choice, text, by };
         client.requests().answer(&sent.session, answer).await?;

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use trimtab_vocab::event::{
     AnswerFact, BannerFact, Change, ChangeFact, ChangedFile, CheckpointFact, CheckpointKind, CommandFact, CommandsFact,
     ContextFact, IntentFact, ModelFact, PlanFact, ProposalFact, ReplyFact, RequestFact, RuleFact, SessionFact,
@@ -225,9 +225,9 @@ impl EventFold<'_> {
 
     fn checkpoint(&mut self, fact: &CheckpointFact) {
         match fact {
-            CheckpointFact::Opened { checkpoint, kind, title, choices, body } => {
+            CheckpointFact::Opened { checkpoint, kind, title, choices, ask } => {
                 if *kind == CheckpointKind::Permission {
-                    self.wait(body);
+                    self.wait(ask.call());
                 }
                 let (checkpoint, title, choices) = (checkpoint.clone(), title.clone(), choices.clone());
                 self.add(Entry::Question(AskedQuestion { checkpoint, kind: *kind, title, choices, answer: None }));
@@ -251,11 +251,10 @@ impl EventFold<'_> {
     }
 
     /// Trust in the folder is asked for by whatever is next; another permission names its tool.
-    fn wait(&mut self, body: &Map<String, Value>) {
-        let call = body.get("call").and_then(Value::as_str);
+    fn wait(&mut self, call: Option<&CallId>) {
         let open: Vec<usize> = self.conversation.open.iter().copied().collect();
         for at in open {
-            let waits = self.tool_mut(at).is_some_and(|tool| call.is_none_or(|call| call == tool.call.as_str()));
+            let waits = self.tool_mut(at).is_some_and(|tool| call.is_none_or(|call| *call == tool.call));
             self.set_waiting(at, waits);
         }
     }

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio::time::Interval;
 use trimtab_host::{Manner, NO_FOLDER, RequestDraft, SendTo, Sent, SessionWatch};
-use trimtab_vocab::{Ask, Mode, Prior, Problem, RequestId, Said, Via};
+use trimtab_vocab::{AssistantRequest, Mode, Prior, Problem, RequestId, Said, Via};
 
 use super::Shared;
 use super::access::Authenticated;
@@ -176,7 +176,7 @@ fn failed(detail: &str) -> Response {
 struct AssistantMessage {
     text: String,
     mode: Mode,
-    ask: Ask,
+    ask: AssistantRequest,
 }
 
 impl AssistantMessage {
@@ -188,7 +188,7 @@ impl AssistantMessage {
         };
         // A choice counts also where the client does not say any more what was asked.
         let clarify = clarify.filter(|prior| !prior.question.is_empty() || prior.selection.is_some());
-        let ask = Ask { via, transcript: Some(transcript), clarify };
+        let ask = AssistantRequest { via, transcript: Some(transcript), clarify };
         Self { text: text.trim().to_owned(), mode, ask }
     }
 }

@@ -4,10 +4,11 @@ use axum::body::Bytes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use trimtab_vocab::checkpoint::Ask;
 use trimtab_vocab::event::{
     AnswerFact, CheckpointFact, CheckpointKind, ProposalFact, ProposalKind, RequestFact, Stage, StageFact, Status,
 };
-use trimtab_vocab::{Choosable, Event, Fact, Proposed, Question};
+use trimtab_vocab::{Choosable, Event, Fact, Proposed};
 
 /// What is shown while operations are being made.
 const PLANNING: &str = "Planning…";
@@ -145,8 +146,8 @@ impl Translator {
             {
                 vec![StreamPiece::Stage { stage: *stage }]
             }
-            Fact::Checkpoint(CheckpointFact::Opened { kind: CheckpointKind::Clarification, title, body, .. }) => {
-                let clarify = clarify(title, body);
+            Fact::Checkpoint(CheckpointFact::Opened { kind: CheckpointKind::Clarification, title, ask, .. }) => {
+                let clarify = clarify(title, ask);
                 self.reply = AssistantReply::Question { requires_clarification: true, clarify: clarify.clone() };
                 vec![StreamPiece::Clarify(clarify)]
             }
@@ -179,18 +180,20 @@ impl Translator {
     }
 }
 
-fn clarify(title: &str, body: &serde_json::Map<String, Value>) -> Clarify {
-    let field = |name: &str| body.get(name).cloned().unwrap_or_default();
-    let questions: Vec<Question> = serde_json::from_value(field("questions")).unwrap_or_default();
-    let more: Vec<Choosable> = serde_json::from_value(field("moreOptions")).unwrap_or_default();
-    let shown = |options: Vec<Choosable>| {
-        let one = |option: Choosable| {
-            Some(OptionShown { id: option.id.parse().ok()?, title: option.title, scheduled_for: option.scheduled_for })
-        };
-        options.into_iter().filter_map(one).collect()
+fn clarify(title: &str, ask: &Ask) -> Clarify {
+    let (sections, more) = match ask {
+        Ask::Clarification { sections, more_options, .. } => (sections.clone(), more_options.as_slice()),
+        _ => (None, &[][..]),
     };
-    let options = questions.into_iter().next().map(|question| question.options).unwrap_or_default();
-    let mut sections: Vec<String> = serde_json::from_value(field("sections")).unwrap_or_default();
+    let shown = |options: &[Choosable]| {
+        let one = |option: &Choosable| {
+            let Choosable { id, title, scheduled_for } = option.clone();
+            Some(OptionShown { id: id.parse().ok()?, title, scheduled_for })
+        };
+        options.iter().filter_map(one).collect()
+    };
+    let options = ask.questions().first().map_or(&[][..], |question| &question.options);
+    let mut sections = sections.unwrap_or_default();
     if sections.iter().all(|section| section == "ids") {
         sections.clear();
     }

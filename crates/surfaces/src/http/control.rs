@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use trimtab_host::{Answered, Manner, RequestDraft};
+use trimtab_vocab::checkpoint::Ask;
 use trimtab_vocab::event::{CheckpointFact, RequestFact};
 use trimtab_vocab::{CallId, ChangePart, CheckpointId, Control, Event, Fact, Mode, ProposalId, RequestId, SessionId};
 
@@ -130,8 +131,8 @@ async fn answers(
 /// The proposal of files that an open question is about, if it is about one.
 async fn proposal_of(server: &Shared, id: &SessionId, wanted: &CheckpointId) -> Result<Option<ProposalId>, Failure> {
     let about = |event: &Event| match &event.fact {
-        Fact::Checkpoint(CheckpointFact::Opened { checkpoint, body, .. }) if checkpoint == wanted => {
-            body.get("proposal")?.as_str()?.parse().ok()
+        Fact::Checkpoint(CheckpointFact::Opened { checkpoint, ask, .. }) if checkpoint == wanted => {
+            ask.permission()?.proposal.clone()
         }
         _ => None,
     };
@@ -165,18 +166,17 @@ pub(super) async fn give(
 ) -> Result<(), Failure> {
     let open = server.client.requests().checkpoints().await?;
     let found = open.iter().filter(|event| event.session == *id).find_map(|event| match &event.fact {
-        Fact::Checkpoint(CheckpointFact::Opened { checkpoint, choices, body, .. }) if checkpoint == wanted => {
-            Some((event.request.clone(), choices, body))
+        Fact::Checkpoint(CheckpointFact::Opened { checkpoint, choices, ask, .. }) if checkpoint == wanted => {
+            Some((event.request.clone(), choices, ask))
         }
         _ => None,
     });
-    let Some((request, choices, body)) = found else {
+    let Some((request, choices, ask)) = found else {
         return Err(Failure::not_found(format!("Nothing called {wanted} waits for an answer in this session."))
             .hint("It may have been answered elsewhere; GET /api/checkpoints lists what is open."));
     };
     // A plan, a change and a command can be rejected, whichever choices are shown for it.
-    let about = body.get("about").and_then(Value::as_str).unwrap_or_default();
-    let rejects = choice == "reject" && matches!(about, "plan" | "tool");
+    let rejects = choice == "reject" && matches!(ask, Ask::Plan { .. } | Ask::Permission(_));
     if !rejects && !choices.iter().any(|known| known.id == choice) {
         let known: Vec<&str> = choices.iter().map(|choice| choice.id.as_str()).collect();
         return Err(Failure::unprocessable(format!("`{choice}` is not one of the choices."))

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use trimtab_host::Client;
 use trimtab_vocab::event::{CheckpointFact, ProposalFact, ProposalKind};
-use trimtab_vocab::{CallId, ChangePart, CheckpointId, Event, Fact, FileWrite, ProposalId, SessionId};
+use trimtab_vocab::{ChangePart, CheckpointId, Event, Fact, FileWrite, ProposalId, SessionId};
 
 use super::Shared;
 use super::control::{give, give_parts};
@@ -135,12 +135,11 @@ struct ProposalQuestion {
 async fn find(server: &Shared, id: &SessionId, wanted: &ProposalId) -> Result<ProposalQuestion, Failure> {
     server.client.sessions().get(id).await?;
     let about = |event: Event| {
-        let Fact::Checkpoint(CheckpointFact::Opened { checkpoint, body, .. }) = event.fact else {
+        let Fact::Checkpoint(CheckpointFact::Opened { checkpoint, ask, .. }) = event.fact else {
             return None;
         };
-        let call: CallId = body.get("call")?.as_str()?.parse().ok()?;
-        let is_it = event.session == *id && ProposalId::for_call(event.request.as_ref()?, &call) == *wanted;
-        let is_command = body.contains_key("plan");
+        let is_it = event.session == *id && ProposalId::for_call(event.request.as_ref()?, ask.call()?) == *wanted;
+        let is_command = ask.run().is_some();
         is_it.then_some(ProposalQuestion { checkpoint, is_command })
     };
     server.client.requests().checkpoints().await?.into_iter().find_map(about).ok_or_else(|| {

@@ -496,7 +496,7 @@ fn plan() -> Value {
     json!({"type": "checkpoint.opened", "checkpoint": "k1", "kind": "plan", "title": "Carry out this plan of 2 steps?",
         "choices": [{"id": "approve", "label": "Approve"}, {"id": "modify", "label": "Modify"},
             {"id": "replan", "label": "Re-plan"}, {"id": "cancel", "label": "Cancel"}],
-        "about": "plan", "summary": "A log-in.", "assumptions": ["SQLite"], "steps": [
+        "about": "plan", "version": 1, "summary": "A log-in.", "assumptions": ["SQLite"], "steps": [
             {"id": "s1", "title": "Write it", "files": ["a.rs"], "estimate": "5 min"},
             {"id": "s2", "title": "Test it", "commands": ["cargo test"], "dependsOn": ["s1"]}]})
 }

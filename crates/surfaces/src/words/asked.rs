@@ -1,117 +1,114 @@
 //! Questions, plans and steps in words.
 
-use serde::de::DeserializeOwned;
-use serde_json::{Map, Value};
-use trimtab_vocab::event::CheckpointFact;
-use trimtab_vocab::{Event, Fact, PlanStep, Question, Requirements, Visible};
+use trimtab_vocab::checkpoint::{Ask, Choice, ChoiceRole, ChoiceText, CommandDecision, CommandsAsk, PermissionAsk};
+use trimtab_vocab::{CheckpointId, PlanStep, Question, Requirements, Visible};
 
 use super::{fold_blank_lines, permission};
 
 /// What a person should know before they answer, a line each.
-pub(crate) fn details(event: &Event) -> Vec<String> {
-    let Fact::Checkpoint(CheckpointFact::Opened { body, .. }) = &event.fact else { return Vec::new() };
-    let text = |name: &str| body.get(name).and_then(|value| value.as_str());
+pub(crate) fn details(ask: &Ask) -> Vec<String> {
     let mut lines = Vec::new();
-    if let Some(old) = text("editedFrom") {
-        lines.push(permission::edited_from(old));
-    }
-    lines.extend(text("sign").map(permission::sign_of_sandbox));
-    lines.extend(place(body));
-    for listed in body.get("commands").and_then(|list| list.as_array()).into_iter().flatten() {
-        let field = |name: &str| listed.get(name).and_then(|value| value.as_str()).unwrap_or_default();
-        let note = match field("decision") {
-            "auto" => String::new(),
-            "deny" => format!("  (will be refused: {})", field("reason")),
-            _ => format!("  (will be asked about: {})", field("reason")),
-        };
-        lines.push(format!("  {}{note}", field("shown")));
-    }
-    let remaining = remaining(body);
-    match text("reason") {
-        Some(reason) if !remaining.is_empty() => {
-            lines.push(format!("The model says: {reason}"));
-            lines.push(format!("Next: {}", remaining.join(", ")));
+    match ask {
+        Ask::Permission(asked) => {
+            lines.extend(asked.edited_from.as_deref().map(permission::edited_from));
+            lines.extend(place(ask));
+            lines.extend(reason(ask));
+            lines.extend(asked.timeout_s.map(permission::longer_limit));
         }
-        _ => lines.extend(reason(body)),
+        Ask::Outside(asked) => {
+            lines.push(permission::sign_of_sandbox(&asked.sign));
+            lines.extend(place(ask));
+        }
+        Ask::Commands(CommandsAsk::Offered { commands }) => lines.extend(commands.iter().map(|offered| {
+            let note = match offered.decision {
+                CommandDecision::Auto => String::new(),
+                CommandDecision::Deny => format!("  (will be refused: {})", offered.reason),
+                CommandDecision::Ask => format!("  (will be asked about: {})", offered.reason),
+            };
+            format!("  {}{note}", offered.shown)
+        })),
+        Ask::Commands(CommandsAsk::Paused { reason, remaining }) => {
+            let remaining: Vec<String> = remaining.iter().map(|command| format!("`{command}`")).collect();
+            lines.push(format!("The model says: {reason}"));
+            lines.extend((!remaining.is_empty()).then(|| format!("Next: {}", remaining.join(", "))));
+        }
+        // One question alone is the title already.
+        Ask::Clarification { questions, .. } => match questions.as_slice() {
+            [one] => lines.extend(asked(one, 1).into_iter().skip(1)),
+            several => lines.extend(several.iter().zip(1..).flat_map(|(question, number)| asked(question, number))),
+        },
+        Ask::Plan { summary, steps, assumptions, .. } => lines.extend(plan(summary, steps, assumptions)),
+        Ask::Understanding { requirements } => lines.extend(understood(requirements)),
+        Ask::StepBefore(step) | Ask::StepFailed(step) => lines.extend(indented(&step.details)),
+        Ask::Instructions { details, .. } => lines.extend(indented(details)),
+        _ => {}
     }
-    let limit = body.get("timeoutS").and_then(|value| value.as_u64()).filter(|_| text("reason").is_some());
-    lines.extend(limit.map(permission::longer_limit));
-    lines.extend(text("ruleText").map(permission::rule_of_always));
-    if let (Some(hunks), Fact::Checkpoint(CheckpointFact::Opened { checkpoint, .. })) =
-        (body.get("hunks").and_then(|hunks| hunks.as_u64()), &event.fact)
-    {
-        lines.extend(permission::parts_by_shell(checkpoint, hunks));
-    }
-    if body.contains_key("fingerprint") && text("about") == Some("tool") {
+    lines
+}
+
+/// What can be done from a shell beyond choosing an answer, a line each.
+pub(crate) fn shell_hints(checkpoint: &CheckpointId, ask: &Ask) -> Vec<String> {
+    let Some(PermissionAsk { rule_text, hunks, fingerprint, .. }) = ask.permission() else { return Vec::new() };
+    let mut lines = Vec::new();
+    lines.extend(rule_text.as_deref().map(permission::rule_of_always));
+    lines.extend(hunks.iter().flat_map(|hunks| permission::parts_by_shell(checkpoint, *hunks)));
+    if fingerprint.is_some() {
         lines.push(permission::OTHER_COMMAND.to_owned());
     }
-    lines.extend(of_flow(body));
     lines
 }
 
 /// What must be in sight whatever else has to go: why it is asked, and where and how it would run.
-pub(crate) fn reasons(body: &Map<String, Value>) -> Vec<String> {
-    reason(body).into_iter().chain(place(body)).collect()
+pub(crate) fn reasons(ask: &Ask) -> Vec<String> {
+    reason(ask).into_iter().chain(place(ask)).collect()
 }
 
 /// Why it is asked.
-fn reason(body: &Map<String, Value>) -> Option<String> {
-    let reason = body.get("reason").and_then(Value::as_str).filter(|_| remaining(body).is_empty())?;
-    Some(permission::because(reason))
-}
-
-fn remaining(body: &Map<String, Value>) -> Vec<String> {
-    let remaining = body.get("remaining").and_then(|list| list.as_array()).into_iter().flatten();
-    remaining.filter_map(|one| Some(format!("`{}`", one.as_str()?))).collect()
+fn reason(ask: &Ask) -> Option<String> {
+    ask.permission()?.reason.as_deref().map(permission::because)
 }
 
 /// The folder of a command, and what it can reach.
-fn place(body: &Map<String, Value>) -> Option<String> {
-    let plan = body.get("plan")?;
-    let field = |name: &str| plan.get(name).and_then(|value| value.as_str()).unwrap_or_default();
-    Some(permission::place(field("cwd"), field("sandbox"), plan.get("terminal").is_some()))
+fn place(ask: &Ask) -> Option<String> {
+    let run = ask.run()?;
+    Some(permission::place(&run.cwd, run.sandbox, run.terminal))
 }
 
 /// The question in lines. Only a command keeps its line ends, and long runs of blank ones are counted.
-pub(crate) fn title(title: &str, body: &Map<String, Value>) -> String {
-    match body.contains_key("fingerprint") {
-        true => fold_blank_lines(title),
-        false => Visible::line(title).into(),
+pub(crate) fn title(title: &str, ask: &Ask) -> String {
+    match ask.fingerprint() {
+        Some(_) => fold_blank_lines(title),
+        None => Visible::line(title).into(),
     }
 }
 
-/// What a person should see before they answer, a line each.
-fn of_flow(body: &Map<String, Value>) -> Vec<String> {
-    match body.get("about").and_then(Value::as_str) {
-        // One question alone is the title already.
-        Some("clarify") => match questions(body).as_slice() {
-            [one] => asked(one, 1).split_off(1),
-            several => several.iter().zip(1..).flat_map(|(question, number)| asked(question, number)).collect(),
-        },
-        Some("plan") => plan(body),
-        Some("understanding") => {
-            let Requirements { requirements, decisions, open, .. } = field(body, "requirements").unwrap_or_default();
-            let list = |what: &str, items: Vec<String>| {
-                let items = items.into_iter().map(|item| format!("  - {item}"));
-                let head = (items.len() > 0).then(|| format!("{what}:"));
-                head.into_iter().chain(items).collect::<Vec<_>>()
-            };
-            [list("Requirements", requirements), list("Decided", decisions), list("Not decided yet", open)].concat()
+/// What is said above the text that goes with an answer.
+pub(crate) fn text_label(ask: &Ask, choice: &Choice) -> &'static str {
+    match (ask, choice.role) {
+        (Ask::Permission(_), ChoiceRole::AllowOnce) => {
+            "Run this instead (edited commands are checked again before they run)"
         }
-        Some("stepBefore" | "stepFailed" | "instructions") => {
-            let details: String = field(body, "details").unwrap_or_default();
-            details.lines().map(|line| format!("  {line}")).collect()
-        }
-        _ => Vec::new(),
+        (Ask::Permission(_), ChoiceRole::AllowAlways) => "The rule allows this (* stands for anything)",
+        (Ask::Plan { .. }, ChoiceRole::Secondary) => "What to change, in words",
+        (Ask::Budget { .. }, _) => "New budget in dollars",
+        (Ask::Question { .. } | Ask::Clarification { .. }, _) => "Your answer",
+        (Ask::Satisfaction { .. }, _) => "What to change",
+        _ if choice.text == ChoiceText::Required => "What to do instead",
+        _ => "Your words with this answer",
     }
 }
 
-fn field<T: DeserializeOwned>(body: &Map<String, Value>, name: &str) -> Option<T> {
-    T::deserialize(body.get(name)?).ok()
+fn indented(text: &str) -> impl Iterator<Item = String> {
+    text.lines().map(|line| format!("  {line}"))
 }
 
-pub(crate) fn questions(body: &Map<String, Value>) -> Vec<Question> {
-    field(body, "questions").unwrap_or_default()
+fn understood(Requirements { requirements, decisions, open, .. }: &Requirements) -> Vec<String> {
+    let list = |what: &str, items: &[String]| {
+        let items = items.iter().map(|item| format!("  - {item}"));
+        let head = (items.len() > 0).then(|| format!("{what}:"));
+        head.into_iter().chain(items).collect::<Vec<_>>()
+    };
+    [list("Requirements", requirements), list("Decided", decisions), list("Not decided yet", open)].concat()
 }
 
 pub(crate) fn asked(question: &Question, number: usize) -> Vec<String> {
@@ -123,11 +120,9 @@ pub(crate) fn asked(question: &Question, number: usize) -> Vec<String> {
     lines
 }
 
-fn plan(body: &Map<String, Value>) -> Vec<String> {
+fn plan(summary: &str, steps: &[PlanStep], assumptions: &[String]) -> Vec<String> {
     let mut lines = Vec::new();
-    let summary: String = field(body, "summary").unwrap_or_default();
-    lines.extend(Some(summary).filter(|summary| !summary.is_empty()));
-    let steps: Vec<PlanStep> = field(body, "steps").unwrap_or_default();
+    lines.extend(Some(summary.to_owned()).filter(|summary| !summary.is_empty()));
     for (number, step) in steps.iter().enumerate() {
         let estimate = step.estimate.as_ref().map(|estimate| format!(" ({estimate})")).unwrap_or_default();
         lines.push(format!("{}. {}{estimate}", number + 1, step.title));
@@ -140,24 +135,23 @@ fn plan(body: &Map<String, Value>) -> Vec<String> {
         let word = if before.len() == 1 { "step" } else { "steps" };
         lines.extend((!before.is_empty()).then(|| format!("     after {word} {}", before.join(", "))));
     }
-    let assumptions: Vec<String> = field(body, "assumptions").unwrap_or_default();
     lines.extend(assumptions.iter().map(|assumption| format!("Assumed: {assumption}")));
     lines
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
 
-    fn shown(body: Value) -> String {
-        of_flow(body.as_object().expect("an object")).join("\n")
+    fn shown(ask: Value) -> String {
+        details(&serde_json::from_value(ask).expect("any question is read")).join("\n")
     }
 
     #[test]
     fn a_plan_is_readable() {
-        let body = json!({"about": "plan", "summary": "A log-in.", "assumptions": ["SQLite"], "steps": [
+        let body = json!({"about": "plan", "version": 1, "summary": "A log-in.", "assumptions": ["SQLite"], "steps": [
             {"id": "s1", "title": "Write it", "details": "With care.", "files": ["a.rs", "b.rs"], "estimate": "5 min"},
             {"id": "s2", "title": "Test it", "commands": ["cargo test"], "dependsOn": ["s1"]}]});
         insta::assert_snapshot!(shown(body), @r"
@@ -191,5 +185,11 @@ mod tests {
     fn what_is_not_as_expected_shows_nothing() {
         assert_eq!(shown(json!({"about": "plan", "steps": 7})), "");
         assert_eq!(shown(json!({"about": "budget"})), "");
+    }
+
+    #[test]
+    fn a_question_of_the_model_is_never_labelled_as_a_command() {
+        let ask: Ask = serde_json::from_value(json!({"about": "question", "call": "c1-1"})).expect("a question");
+        assert_eq!(text_label(&ask, &Choice::new("other", "Answer in words")), "Your answer");
     }
 }

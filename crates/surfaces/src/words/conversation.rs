@@ -1,5 +1,6 @@
 //! The entries of a conversation in words, as every surface of a terminal says them.
 
+use trimtab_vocab::checkpoint::ChoiceText;
 use trimtab_vocab::event::{ChangedFile, CheckpointKind};
 use trimtab_vocab::{Series, SeriesState, Unobserved};
 
@@ -73,17 +74,18 @@ pub(crate) fn file_names(files: &[ChangedFile]) -> String {
 /// tells enough.
 pub(crate) fn answered(asked: &AskedQuestion) -> Option<String> {
     let answer = asked.answer.as_ref()?;
-    let label = asked.choices.iter().find(|known| known.id == answer.choice);
-    let label = label.map_or(answer.choice.as_str(), |known| &known.label);
+    let known = asked.choices.iter().find(|known| known.id == answer.choice);
+    let label = known.map_or(answer.choice.as_str(), |known| &known.label);
+    let is_text = known.is_some_and(|known| known.text == ChoiceText::Required);
     let words = answer.text.as_deref().filter(|text| !text.starts_with(['{', '['])).unwrap_or_default();
     let by_user = answer.by == "user";
     if asked.kind == CheckpointKind::Permission && by_user && words.is_empty() {
         return None;
     }
-    let said = match (words.is_empty(), answer.choice.as_str()) {
+    let said = match (words.is_empty(), is_text) {
         (true, _) => label.to_owned(),
-        (false, "tell" | "other" | "submit") => words.to_owned(),
-        (false, _) => format!("{label}: {words}"),
+        (false, true) => words.to_owned(),
+        (false, false) => format!("{label}: {words}"),
     };
     let who = if by_user { String::new() } else { format!(" (by {})", answer.by) };
     let title = asked.title.lines().next().unwrap_or_default();

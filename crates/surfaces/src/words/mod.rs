@@ -13,7 +13,7 @@ use std::borrow::Cow;
 use trimtab_vocab::visible::visible;
 use trimtab_vocab::{INTERRUPT_TOOL, ImageFact, Time};
 
-pub(crate) use asked::{asked, details, questions, reasons, title};
+pub(crate) use asked::{asked, details, reasons, shell_hints, text_label, title};
 pub(crate) use wrap::wrap;
 
 /// What an extension means.

@@ -4,19 +4,20 @@
 
 use std::fmt::Display;
 
+use trimtab_vocab::Sandbox;
+
 /// Why it is asked.
 pub(crate) fn because(reason: &str) -> String {
     format!("Asked because {}.", reason.trim_end_matches('.'))
 }
 
-/// The folder of a command, and what it can reach. An empty name of a sandbox is that of older versions.
-pub(crate) fn place(cwd: &str, sandbox: &str, has_terminal: bool) -> String {
+/// The folder of a command, and what it can reach.
+pub(crate) fn place(cwd: &str, sandbox: Sandbox, has_terminal: bool) -> String {
     let terminal = if has_terminal { ", with a terminal at which nobody types" } else { "" };
     let fence = match sandbox {
-        "workspace" | "" => " and may write only there (sandbox: workspace, no network)".to_owned(),
-        "read-only" => " and may write nothing (sandbox: read-only, no network)".to_owned(),
-        "off" => " without a sandbox".to_owned(),
-        other => format!(", sandbox: {other}"),
+        Sandbox::Workspace => " and may write only there (sandbox: workspace, no network)",
+        Sandbox::ReadOnly => " and may write nothing (sandbox: read-only, no network)",
+        Sandbox::Off => " without a sandbox",
     };
     format!("It would run in {cwd}{fence}{terminal}.")
 }
@@ -39,7 +40,7 @@ pub(crate) fn rule_of_always(rule: &str) -> String {
 }
 
 /// How a part of a change is allowed from a shell.
-pub(crate) fn parts_by_shell(checkpoint: &impl Display, hunks: u64) -> [String; 2] {
+pub(crate) fn parts_by_shell(checkpoint: &impl Display, hunks: u32) -> [String; 2] {
     [
         format!("It has {hunks} hunks; `trimtab diff {checkpoint}` shows them with their numbers."),
         format!("Only some of them: trimtab answer {checkpoint} allow --only PATH:HUNK"),

@@ -1,10 +1,11 @@
 //! What must always hold.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::mem::discriminant;
 use std::time::Duration;
 
 use trimtab_engine::Session;
-use trimtab_engine::record::CheckpointSubject;
+use trimtab_vocab::checkpoint;
 use trimtab_vocab::event::{
     AnswerFact, BugFact, ByCommand, Change, ChangeFact, CheckpointFact, CommandFact, ContextFact, IntentFact,
     ModelFact, PlanFact, ProposalFact, ReplyFact, RequestFact, RouteDecision, RouteFact, RuleFact, SessionFact, Status,
@@ -189,7 +190,7 @@ struct Told<'a> {
     /// Tools that have begun and not ended.
     open: BTreeSet<&'a CallId>,
     /// Questions that are open, and what they are about.
-    asked: BTreeMap<&'a CheckpointId, CheckpointSubject>,
+    asked: BTreeMap<&'a CheckpointId, &'a checkpoint::Ask>,
 }
 
 /// A tool that a reply asks for.
@@ -591,47 +592,40 @@ impl<'a> Story<'a> {
 
     fn checkpoint(&mut self, request: &'a RequestId, fact: &'a CheckpointFact) -> Result<(), String> {
         match fact {
-            CheckpointFact::Opened { checkpoint, body, .. } => {
+            CheckpointFact::Opened { checkpoint, ask, .. } => {
+                use checkpoint::Ask;
                 self.tally.questions += 1;
-                let about: CheckpointSubject =
-                    serde_json::from_value(body.clone().into()).map_err(|error| error.to_string())?;
-                self.tally.unknown += u64::from(matches!(about, CheckpointSubject::Outcome { .. }));
-                self.tally.repeats += u64::from(about == CheckpointSubject::Repeat);
-                self.tally.clarified += u64::from(matches!(about, CheckpointSubject::Clarify { .. }));
-                self.tally.satisfactions += u64::from(about == CheckpointSubject::Satisfaction);
+                crate::questions::check(fact)?;
+                self.tally.unknown += u64::from(matches!(ask, Ask::UnknownOutcome { .. }));
+                self.tally.repeats += u64::from(*ask == Ask::Repeat);
+                self.tally.clarified += u64::from(matches!(ask, Ask::Clarification { .. }));
+                self.tally.satisfactions += u64::from(matches!(ask, Ask::Satisfaction { .. }));
                 let told = self.told(request)?;
-                if told.asked.values().any(|open| *open == about) {
+                let is_same = |open: &&Ask| discriminant(*open) == discriminant(ask) && open.call() == ask.call();
+                if told.asked.values().any(is_same) {
                     return Err(format!("{checkpoint} asks what is being asked already"));
                 }
-                let whole = |about: &CheckpointSubject| {
-                    let one = matches!(
-                        about,
-                        CheckpointSubject::Tool { .. }
-                            | CheckpointSubject::Question { .. }
-                            | CheckpointSubject::Outcome { .. }
-                    );
-                    !one && !matches!(about, CheckpointSubject::Outside { .. })
-                };
-                if whole(&about) && told.asked.values().any(whole) {
+                let whole = |ask: &&Ask| ask.call().is_none() || matches!(ask, Ask::Overtime { .. });
+                if whole(&ask) && told.asked.values().any(whole) {
                     return Err(format!("{checkpoint} asks while another question about the whole request is open"));
                 }
-                told.asked.insert(checkpoint, about);
+                told.asked.insert(checkpoint, ask);
             }
             CheckpointFact::Resolved { checkpoint, choice, text, by, .. } => {
                 let told = self.told(request)?;
                 let about = told.asked.remove(checkpoint).ok_or(format!("{checkpoint} was not open"))?;
-                told.afresh |= about == CheckpointSubject::Satisfaction && choice == "start_over";
+                told.afresh |= matches!(about, checkpoint::Ask::Satisfaction { .. }) && choice == "start_over";
                 let by_what = (told.mode, &told.settings);
-                told.agreement.answered(&about, choice, text.as_deref(), by, by_what)?;
+                told.agreement.answered(about, choice, text.as_deref(), by, by_what)?;
                 match (about, choice.as_str()) {
-                    (CheckpointSubject::Trust, "trust") => told.trusted = true,
-                    (CheckpointSubject::Tool { call }, choice) => {
-                        let tool = self.tools.get_mut(&call).ok_or("a question about no tool")?;
+                    (checkpoint::Ask::Trust { .. }, "trust") => told.trusted = true,
+                    (checkpoint::Ask::Permission(ask), choice) => {
+                        let tool = self.tools.get_mut(&ask.call).ok_or("a question about no tool")?;
                         tool.allowed |= matches!(choice, "allow" | "always");
                         tool.denied |= !matches!(choice, "allow" | "always");
                     }
-                    (CheckpointSubject::Outcome { call }, "again") => {
-                        let call = self.begun.keys().find(|begun| ***begun == call).copied();
+                    (checkpoint::Ask::UnknownOutcome { call, .. }, "again") => {
+                        let call = self.begun.keys().find(|begun| **begun == call).copied();
                         let call = call.ok_or("a question about no command")?;
                         *self.again.entry(call).or_default() += 1;
                         // Whoever wants it run again allows it, whatever became of the rule that did before.

@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use trimtab_engine::record::CheckpointSubject;
+use trimtab_vocab::checkpoint::{Ask, StepAsk};
 use trimtab_vocab::event::{ChangeFact, PlanFact, RouteDecision, SessionFact};
 use trimtab_vocab::{
     ApprovalMode, ChangeSetId, Control, Copilot, Event, Fact, Mode, Pace, Plan, Routing, RunSettings, SessionId,
@@ -169,7 +169,7 @@ impl Agreement {
 
     pub(super) fn answered(
         &mut self,
-        about: &CheckpointSubject,
+        about: &Ask,
         choice: &str,
         text: Option<&str>,
         by: &str,
@@ -177,23 +177,23 @@ impl Agreement {
     ) -> Result<(), String> {
         self.refused |= by == "approve deny";
         match (about, choice) {
-            (CheckpointSubject::Understanding, "tell") => self.stand = Stand::Compiling,
-            (CheckpointSubject::Understanding, "talk") => self.talks = true,
-            (CheckpointSubject::Understanding, _) => self.stand = self.set_out(mode, settings),
-            (CheckpointSubject::Plan, "approve") => {
+            (Ask::Understanding { .. }, "tell") => self.stand = Stand::Compiling,
+            (Ask::Understanding { .. }, "talk") => self.talks = true,
+            (Ask::Understanding { .. }, _) => self.stand = self.set_out(mode, settings),
+            (Ask::Plan { .. }, "approve") => {
                 let (version, _) = self.plan.as_ref().ok_or("no plan was approved")?;
                 if mode == Mode::Plan && by != "user" {
                     return Err(format!("a plan that a person asked for was approved by {by}"));
                 }
                 self.approved = Some((*version, by.to_owned()));
             }
-            (CheckpointSubject::Plan, "modify") if text.is_some_and(|text| text.starts_with('[')) => {}
-            (CheckpointSubject::Plan, "modify" | "replan") => self.stand = Stand::Planning,
+            (Ask::Plan { .. }, "modify") if text.is_some_and(|text| text.starts_with('[')) => {}
+            (Ask::Plan { .. }, "modify" | "replan") => self.stand = Stand::Planning,
             // What went wrong, or is to be done once more, is begun again.
-            (CheckpointSubject::StepFailed { step }, "retry" | "tell") => {
+            (Ask::StepFailed(StepAsk { step, .. }), "retry" | "tell") => {
                 self.statuses.remove(step);
             }
-            (CheckpointSubject::StepAfter { step }, "tell") if self.is_carried_out() => {
+            (Ask::StepAfter(StepAsk { step, .. }), "tell") if self.is_carried_out() => {
                 self.statuses.remove(step);
             }
             _ => {}

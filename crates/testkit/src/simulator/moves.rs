@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use trimtab_host::{Answered, Client, Manner, RequestDraft, SendTo, Sent, WhenBusy};
+use trimtab_vocab::checkpoint::ChoiceText;
 use trimtab_vocab::event::{CheckpointFact, CheckpointKind, ContextFact, ToolFact};
 use trimtab_vocab::{
     Applying, Approve, CallId, Control, Event, Fact, Mode, ModelFacts, Prices, Rule, RuleVerdict, RunSettings,
@@ -166,17 +167,18 @@ impl History {
         let Fact::Checkpoint(CheckpointFact::Opened { checkpoint, kind, choices, .. }) = &event.fact else {
             return None;
         };
-        let mut choice = self.dice.pick(choices)?.id.clone();
+        let picked = self.dice.pick(choices)?;
+        let mut choice = picked.id.clone();
         // A folder in which everything is forbidden soon becomes dull.
         if choice == "never" && self.dice.once_in(2) {
             choice = "allow".into();
         }
         let ends = *kind == CheckpointKind::Plan && choice == "cancel";
         let text = match choice.as_str() {
-            "tell" | "other" | "needs_changes" => Some("otherwise".to_owned()),
             "submit" => Some(["1: this", "that"][self.dice.below(2) as usize].to_owned()),
             // Some edits cannot be made; then the plan stays open.
             "modify" => Some(EDITS[self.dice.below(EDITS.len() as u64) as usize].to_owned()),
+            _ if picked.text == ChoiceText::Required => Some("otherwise".to_owned()),
             "replan" | "cancel" if *kind == CheckpointKind::Plan && self.dice.once_in(2) => {
                 let rejection = format!(r#"{{"next":"{choice}","text":"otherwise"}}"#);
                 choice = "reject".into();

@@ -8,8 +8,8 @@ use trimtab_host::config::TaskSettings;
 use trimtab_host::{ApplyOperations, Client, Manner, NotApplied, NotMoved, RequestDraft, SendTo, TaskList, TaskMove};
 use trimtab_vocab::event::{ModelFact, ReplyFact, RequestFact};
 use trimtab_vocab::{
-    Applied, Applying, Ask, ChangeSetId, Event, Fact, Ingest, MemoryFact, MemorySettings, Mode, OnConflict, SessionId,
-    TaskAuthor, TaskId, TaskLimits, TasksFact, Via,
+    Applied, Applying, AssistantRequest, ChangeSetId, Event, Fact, Ingest, MemoryFact, MemorySettings, Mode,
+    OnConflict, SessionId, TaskAuthor, TaskId, TaskLimits, TasksFact, Via,
 };
 use trimtab_world::store::tasks_session;
 
@@ -173,7 +173,7 @@ impl History {
         let mode = [Mode::Auto, Mode::Auto, Mode::Plan, Mode::Chat][self.dice.below(4) as usize];
         let draft = RequestDraft { mode, ..RequestDraft::new(text, Manner::default()) };
         let Some(say) = self.composed(draft) else { return };
-        let ask = Ask { via: Via::Cli, ..Ask::default() };
+        let ask = AssistantRequest { via: Via::Cli, ..AssistantRequest::default() };
         unless_dead(&store, client.send(SendTo::Assistant(Box::new(ask)), say)).await;
     }
 }

@@ -2,8 +2,9 @@
 //! decided.
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
+use crate::checkpoint::{Ask, Choice, read_choices};
 use crate::{Analysis, Category, CheckpointId, Plan, Requirements, Rule, Selection, StepStatus, Todo, Usage};
 
 single! {
@@ -138,11 +139,11 @@ pub enum CheckpointFact {
         /// The question.
         title: String,
         /// The answers to choose from.
+        #[serde(deserialize_with = "read_choices")]
         choices: Vec<Choice>,
-        /// What the kind adds.
+        /// What it asks about.
         #[serde(flatten)]
-        #[cfg_attr(feature = "schema", schemars(with = "crate::checkpoint_body::CheckpointBody"))]
-        body: Map<String, Value>,
+        ask: Ask,
     },
     /// It was answered.
     #[serde(rename = "checkpoint.resolved")]
@@ -188,33 +189,6 @@ pub enum CheckpointKind {
     Recovery,
     Handoff,
     Unknown,
-}
-
-/// An answer to choose.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Choice {
-    /// What a program sends.
-    pub id: String,
-    /// What a person reads.
-    pub label: String,
-    /// The number that chooses it on every surface. It belongs to the answer, not to its position, so that it
-    /// does not move when another answer is missing.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub number: Option<u8>,
-    /// The letter that chooses it on every surface.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub key: Option<char>,
-    /// It makes a rule, so it takes a second, visible step that shows the rule.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub confirm: bool,
-}
-
-impl Choice {
-    /// An answer without a fixed key.
-    pub fn new(id: impl Into<String>, label: impl Into<String>) -> Self {
-        Self { id: id.into(), label: label.into(), number: None, key: None, confirm: false }
-    }
 }
 
 /// A person decided something once and for all.

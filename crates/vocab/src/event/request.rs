@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Approve, Ask, CheckpointId, ImageRef, Lists, Mode, PictureWish, Pill, Problem, RefKey, RequestId, RunSettings,
-    Usage, WhileRunning,
+    Approve, AssistantRequest, CheckpointId, ImageRef, Lists, Mode, PictureWish, Pill, Problem, RefKey, RequestId,
+    RunSettings, Usage, WhileRunning,
 };
 
 /// A request came or ended.
@@ -34,7 +34,7 @@ pub enum RequestFact {
         pill: Option<Box<Pill>>,
         /// It is about the person's tasks, and how it was put.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        ask: Option<Box<Ask>>,
+        ask: Option<Box<AssistantRequest>>,
         /// What it wants of the gallery of pictures.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         picture: Option<Box<PictureWish>>,

@@ -1,9 +1,9 @@
 // A session as the page shows it.
 
 import type { MadeImage } from '../gallery';
-import type { Answer, Body, ChangedFile, Choice, Conflict, ImageRef, PlanStep, Problem, Series, Status, Todo, Usage } from '../wire';
+import type { Answer, Ask, ChangedFile, Choice, Conflict, ImageRef, PlanStep, Problem, Series, Status, Todo, Usage } from '../wire';
 
-export interface Checkpoint extends Body {
+export interface Checkpoint extends Ask {
   kind: string;
   checkpoint: string;
   request: string;

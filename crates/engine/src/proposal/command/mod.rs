@@ -26,24 +26,13 @@ pub use defaults::{default_allow, usual_allow};
 pub use deletes::deletes;
 pub use trimtab_vocab::visible::spelled as visible;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use programs::TableFinding;
 use read::{CommandLine, Join, SimpleCommand};
 use trimtab_vocab::CommandClass;
+pub use trimtab_vocab::checkpoint::CommandDecision;
 use word::{WordFill, shown};
-
-/// What happens with a command.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum CommandDecision {
-    /// It runs by itself, in the sandbox.
-    Auto,
-    /// A person is asked.
-    Ask,
-    /// It is refused, and there is nothing to approve.
-    Deny,
-}
 
 /// The decision on a line, with its reason.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

@@ -1,11 +1,12 @@
 //! Questions open, and what people answer takes effect.
 
+use trimtab_vocab::checkpoint::Ask;
 use trimtab_vocab::event::{CheckpointFact, CheckpointKind, RuleFact};
 use trimtab_vocab::{CallId, RequestId, Selection, SeriesState};
 
 use super::carried;
 use crate::record::names::choice;
-use crate::record::{Batch, Checkpoint, CheckpointSubject, Phase, Progress, Session, UserDecision, legacy, series};
+use crate::record::{Batch, Checkpoint, Phase, Progress, Session, UserDecision, legacy, series};
 
 /// An answer as it is recorded.
 #[derive(Clone, Copy)]
@@ -21,28 +22,25 @@ pub(in crate::record) struct RecordedAnswer<'a> {
 impl Session {
     pub(super) fn fold_checkpoint(&mut self, request: Option<&RequestId>, fact: &CheckpointFact) {
         match fact {
-            CheckpointFact::Opened { checkpoint, kind, choices, body, .. } => {
+            CheckpointFact::Opened { checkpoint, kind, choices, ask, .. } => {
                 let Some(request) = request else { return };
-                let choices = choices.iter().map(|choice| choice.id.clone()).collect();
-                let about = CheckpointSubject::read(body);
-                let goes_on = matches!(about, CheckpointSubject::Overtime { .. });
-                let asks_about = about.call().cloned();
-                let rule = body.get("rule").and_then(|rule| serde_json::from_value(rule.clone()).ok());
-                let fingerprint = body.get("fingerprint").and_then(|hash| hash.as_str()).map(str::to_owned);
-                let opened = Checkpoint { request: request.clone(), kind: *kind, about, rule, fingerprint, choices };
+                let goes_on = matches!(ask, Ask::Overtime { .. });
+                let asks_about = ask.call().cloned();
+                let opened =
+                    Checkpoint { request: request.clone(), kind: *kind, ask: ask.clone(), choices: choices.clone() };
                 self.checkpoints.insert(checkpoint.clone(), opened);
-                if let (Some(call), Some(result)) = (&asks_about, body.get("result")) {
-                    let held = serde_json::from_value(result.clone()).ok();
-                    self.item_mut(call).into_iter().for_each(|item| item.held.clone_from(&held));
-                }
-                let blocked = body.get("blocked").and_then(|reason| reason.as_str()).map(str::to_owned);
-                if let (Some(call), Some(reason)) = (&asks_about, blocked) {
-                    self.item_mut(call).into_iter().for_each(|item| item.blocked = Some(reason.clone()));
-                }
-                if let CheckpointSubject::Clarify { questions } = &self.checkpoints[checkpoint].about
-                    && let Some(question) = questions.first().map(|question| question.text.clone())
-                {
-                    self.fold_task_question(request, &question);
+                match ask {
+                    Ask::Outside(ask) => {
+                        let held = ask.result.as_ref();
+                        self.item_mut(&ask.call).into_iter().for_each(|item| item.held = held.cloned());
+                    }
+                    Ask::Permission(ask) if ask.blocked.is_some() => {
+                        self.item_mut(&ask.call).into_iter().for_each(|item| item.blocked.clone_from(&ask.blocked));
+                    }
+                    Ask::Clarification { questions, .. } => {
+                        questions.first().into_iter().for_each(|first| self.fold_task_question(request, &first.text));
+                    }
+                    _ => {}
                 }
                 let Some(active) = self.active_mut(request) else { return };
                 active.checkpoints += 1;
@@ -55,7 +53,7 @@ impl Session {
             }
             CheckpointFact::Resolved { checkpoint, choice, text, by, message, selection, .. } => {
                 let Some(answered) = self.checkpoints.remove(checkpoint) else { return };
-                if answered.about == CheckpointSubject::Plan && choice == choice::APPROVE {
+                if matches!(answered.ask, Ask::Plan { .. }) && choice == choice::APPROVE {
                     self.fold_approval(&answered.request, by);
                 }
                 let given = RecordedAnswer {
@@ -72,28 +70,29 @@ impl Session {
 
     pub(super) fn fold_answer(&mut self, answered: &Checkpoint, given: RecordedAnswer<'_>) {
         let RecordedAnswer { choice, text, message, by_person, .. } = given;
-        if answered.about == CheckpointSubject::Budget && choice == choice::RAISE {
+        if answered.ask.is_budget() && choice == choice::RAISE {
             self.budget = text.and_then(|text| text.parse().ok()).or(self.budget);
         }
         // Whoever edits a command has not allowed the one that was asked about.
-        let edits = answered.fingerprint.is_some() && text.is_some();
-        if let (choice::ALLOW, Some(rule), false) = (choice, &answered.rule, edits) {
+        let edits = answered.ask.fingerprint().is_some() && text.is_some();
+        if let (choice::ALLOW, Some(rule), false) = (choice, answered.ask.rule(), edits) {
             *self.allowed.entry(rule.to_string()).or_default() += 1;
         }
         let call = CallId::nth(self.calls);
         self.fold_agreement(answered, given);
         let Some(active) = self.unfinished_mut(&answered.request) else { return };
-        match &answered.about {
-            CheckpointSubject::Budget
-            | CheckpointSubject::Clarify { .. }
-            | CheckpointSubject::Begin
-            | CheckpointSubject::Understanding
-            | CheckpointSubject::Plan
-            | CheckpointSubject::StepBefore { .. }
-            | CheckpointSubject::StepAfter { .. }
-            | CheckpointSubject::StepFailed { .. }
-            | CheckpointSubject::Satisfaction => {}
-            CheckpointSubject::Recovery => {
+        match &answered.ask {
+            Ask::Budget { .. }
+            | Ask::Clarification { .. }
+            | Ask::Begin
+            | Ask::Understanding { .. }
+            | Ask::Plan { .. }
+            | Ask::StepBefore(_)
+            | Ask::StepAfter(_)
+            | Ask::StepFailed(_)
+            | Ask::Satisfaction { .. }
+            | Ask::Other(_) => {}
+            Ask::Recovery { .. } => {
                 let again = || (choice == choice::RETRY).then(|| legacy::AGAIN.to_owned());
                 active.steers.extend(carried(message, again));
                 active.hear(text);
@@ -102,7 +101,7 @@ impl Session {
                     active.batch = Batch::new(&call, wishes.into_iter()).map(Batch::in_words).map(Batch::recovered);
                 }
             }
-            CheckpointSubject::Series => {
+            Ask::Commands(_) => {
                 let numbers = series::numbers(choice, text);
                 active.hear(text.filter(|_| numbers.is_none()));
                 if let (Some(numbers), Some(series)) = (numbers, &mut active.series) {
@@ -120,18 +119,18 @@ impl Session {
                     };
                 }
             }
-            CheckpointSubject::Trust => {
+            Ask::Trust { .. } => {
                 active.trust = Some(choice == choice::TRUST);
                 active.is_uninstructed = choice == choice::TRUST && active.batch.is_some();
             }
-            CheckpointSubject::TrustBroad if choice == choice::TRUST => active.warned = true,
-            CheckpointSubject::TrustBroad => active.trust = Some(false),
-            CheckpointSubject::Instructions if choice == choice::SKIP => {
-                active.declined = answered.rule.as_ref().map(|rule| rule.pattern.clone());
+            Ask::TrustBroad { .. } if choice == choice::TRUST => active.warned = true,
+            Ask::TrustBroad { .. } => active.trust = Some(false),
+            Ask::Instructions { rule, .. } if choice == choice::SKIP => {
+                active.declined = rule.as_ref().map(|rule| rule.pattern.clone());
             }
-            CheckpointSubject::Instructions => {}
-            CheckpointSubject::Outside { call } => {
-                let Some(item) = active.batch.as_mut().and_then(|batch| batch.item_mut(call)) else { return };
+            Ask::Instructions { .. } => {}
+            Ask::Outside(ask) => {
+                let Some(item) = active.batch.as_mut().and_then(|batch| batch.item_mut(&ask.call)) else { return };
                 item.progress = Progress::Started;
                 item.outside = choice == choice::OUTSIDE;
                 item.widened = choice == choice::WIDEN;
@@ -141,17 +140,16 @@ impl Session {
                 item.given = Some(UserDecision {
                     choice: choice.to_owned(),
                     text: None,
-                    fingerprint: answered.fingerprint.clone(),
+                    fingerprint: answered.ask.fingerprint().map(str::to_owned),
                     of_outcome: false,
                     by_person,
                 });
             }
-            CheckpointSubject::Tool { call }
-            | CheckpointSubject::Question { call }
-            | CheckpointSubject::Outcome { call } => {
-                if let Some(item) = active.batch.as_mut().and_then(|batch| batch.item_mut(call)) {
+            Ask::Permission(_) | Ask::Question { .. } | Ask::UnknownOutcome { .. } => {
+                let call = answered.ask.call();
+                if let Some(item) = call.and_then(|call| active.batch.as_mut()?.item_mut(call)) {
                     item.progress = Progress::Started;
-                    let edited = text.filter(|_| choice == choice::ALLOW && answered.fingerprint.is_some());
+                    let edited = text.filter(|_| choice == choice::ALLOW && answered.ask.fingerprint().is_some());
                     // What a person wrote in its place is judged anew, as if nothing had been answered yet.
                     if edited.is_some_and(|edited| item.edit(edited)) {
                         return;
@@ -159,35 +157,32 @@ impl Session {
                     item.given = Some(UserDecision {
                         choice: choice.to_owned(),
                         text: text.map(str::to_owned),
-                        fingerprint: answered.fingerprint.clone(),
-                        of_outcome: matches!(answered.about, CheckpointSubject::Outcome { .. }),
+                        fingerprint: answered.ask.fingerprint().map(str::to_owned),
+                        of_outcome: matches!(answered.ask, Ask::UnknownOutcome { .. }),
                         by_person,
                     });
                 }
             }
-            CheckpointSubject::Overtime { call } => {
+            Ask::Overtime { call, .. } => {
                 if let Some(item) = active.batch.as_mut().and_then(|batch| batch.item_mut(call)) {
                     item.stopping |= choice == choice::END;
                 }
             }
-            CheckpointSubject::Handoff => active.hear(text),
-            CheckpointSubject::Tell
-            | CheckpointSubject::Steps
-            | CheckpointSubject::Repeat
-            | CheckpointSubject::Pause => {
+            Ask::Handoff { .. } => active.hear(text),
+            Ask::Tell | Ask::StepLimit | Ask::Repeat | Ask::Pause => {
                 active.hear(text);
-                match answered.about {
-                    CheckpointSubject::Steps => {
+                match answered.ask {
+                    Ask::StepLimit => {
                         let go_on = || text.is_none().then(|| legacy::GO_ON.to_owned());
                         active.steers.extend(carried(message, go_on));
                         active.more_steps = active.more_steps.saturating_add(active.request.settings.max_steps);
                         active.assessing = false;
                     }
-                    CheckpointSubject::Repeat => {
+                    Ask::Repeat => {
                         active.repeat = None;
                         active.diverted = choice == choice::TELL;
                     }
-                    CheckpointSubject::Pause => active.pausing = false,
+                    Ask::Pause => active.pausing = false,
                     _ => {}
                 }
             }

@@ -1,7 +1,8 @@
 //! What a person is asked before a call goes on.
 
-use serde_json::{Map, Value, json};
-use trimtab_vocab::event::{CheckpointKind, ToolStatus};
+use serde_json::{Value, json};
+use trimtab_vocab::checkpoint::{Ask, PermissionAsk, RunPreview};
+use trimtab_vocab::event::ToolStatus;
 use trimtab_vocab::{ApprovalClass, Approve, CallId, CommandRun, Dialog, ProposalId, Rule};
 
 use super::call::{DENIED, permit_and_act};
@@ -10,7 +11,7 @@ use super::find;
 use crate::ProposedChange;
 use crate::permit;
 use crate::proposal::command;
-use crate::record::{BatchItem, CheckpointSubject};
+use crate::record::BatchItem;
 use crate::tools::ToolAction;
 use crate::transition::Transition;
 use crate::turn::answers::CheckpointDraft;
@@ -87,53 +88,39 @@ pub(super) fn ask_permission(
         }
         _ => format!("Use {}?", item.call.name),
     };
-    let mut body = Map::new();
-    body.insert("tool".into(), json!(item.call.name));
     let mut input = shown(&item.call.input);
     if let ToolAction::Run { command, .. } = action {
         // A person agrees to all of it, so nothing of it is cut.
         input["command"] = json!(command);
     }
-    body.insert("input".into(), input);
-    body.insert("class".into(), json!(class));
-    body.insert("reason".into(), json!(reason));
-    if class == ApprovalClass::Unprotected {
-        body.insert("blocked".into(), json!(reason));
-    }
-    if !is_once {
-        body.insert("ruleText".into(), json!(rule.to_string()));
-    }
-    if let Some(run) = run {
-        let CommandRun { argv, cwd, timeout_s, sandbox, .. } = &run;
-        let mut plan = json!({"argv": argv, "cwd": cwd, "sandbox": sandbox, "timeoutS": timeout_s});
-        if run.terminal {
-            plan["terminal"] = json!(true);
-        }
-        body.insert("plan".into(), plan);
-        body.insert("fingerprint".into(), json!(permit::fingerprint(&run)));
-    }
-    if let Some(old) = &item.edited_from {
-        body.insert("editedFrom".into(), json!(old));
-    }
-    body.insert("rule".into(), json!(rule));
+    let mut ask = PermissionAsk {
+        class: Some(class),
+        blocked: (class == ApprovalClass::Unprotected).then(|| reason.clone()),
+        reason: Some(reason),
+        rule_text: (!is_once).then(|| rule.to_string()),
+        plan: run.as_ref().map(RunPreview::from),
+        fingerprint: run.as_ref().map(permit::fingerprint),
+        edited_from: item.edited_from.clone(),
+        rule: Some(rule),
+        ..PermissionAsk::new(call.clone(), &item.call.name, input)
+    };
     if let ToolAction::Run { command, timeout_s, .. } = action {
         let words = command::judge(command, &permit::policy(step.session, active)).argv;
         let limit = overtime::limit(&active.request.settings, command, words.as_deref(), *timeout_s);
         if limit.is_asked_for {
-            body.insert("timeoutS".into(), json!(limit.seconds));
+            ask.timeout_s = Some(limit.seconds);
         }
     }
     if item.writes.is_some() {
-        body.insert("proposal".into(), json!(ProposalId::for_call(&request, call)));
+        ask.proposal = Some(ProposalId::for_call(&request, call));
         // Only where there is something to choose from.
         let hunks: u32 = item.hunks.iter().sum();
         if hunks > 1 && choosing::is_divisible(item) {
-            body.insert("hunks".into(), json!(hunks));
+            ask.hunks = Some(hunks);
         }
     }
-    let about = CheckpointSubject::Tool { call: call.clone() };
-    let kind = CheckpointKind::Permission;
-    let Some(checkpoint) = answers::open(step, CheckpointDraft { kind, about, title, choices, body }) else { return };
+    let ask = Ask::Permission(Box::new(ask));
+    let Some(checkpoint) = answers::open(step, CheckpointDraft { ask, title, choices }) else { return };
     let (choice, by) = match approve {
         Approve::Ask => return,
         // It stays open until a person answers.
@@ -169,7 +156,6 @@ pub(super) fn ask(step: &mut Transition<'_>, call: &CallId, question: &str, opti
         options.iter().enumerate().map(|(number, label)| answers::choice(&format!("o{}", number + 1), label)).collect();
     choices.push(answers::choice(answers::OTHER, "Answer in words"));
     choices.push(answers::choice(answers::STOP, "Stop here"));
-    let about = CheckpointSubject::Question { call: call.clone() };
-    let kind = CheckpointKind::Clarification;
-    answers::open(step, CheckpointDraft { kind, about, title: question.to_owned(), choices, body: Map::new() });
+    let ask = Ask::Question { call: call.clone() };
+    answers::open(step, CheckpointDraft { ask, title: question.to_owned(), choices });
 }

@@ -3,9 +3,9 @@
 
 pub mod verdict;
 
-use serde_json::{Map, Value, json};
+use trimtab_vocab::checkpoint::{Ask, CommandDecision, CommandsAsk, OfferedCommand};
 use trimtab_vocab::event::{
-    AnswerFact, BannerFact, CheckpointKind, CommandsFact, Level, RequestFact, Stage, StageFact, Status, ToolStatus,
+    AnswerFact, BannerFact, CommandsFact, Level, RequestFact, Stage, StageFact, Status, ToolStatus,
 };
 use trimtab_vocab::{Answer, Applying, Approve, CallId, RequestId, Series, SeriesResult, SeriesState, StopReason};
 
@@ -15,7 +15,7 @@ use crate::permit::{self, Ruling};
 use crate::proposal::command::visible;
 use crate::proposal::recover::{ReplyStop, recover};
 use crate::record::series::{LONGEST, MOST, is_too_much, numbers};
-use crate::record::{BatchItem, CheckpointSubject, RunningRequest, ToolOutcome};
+use crate::record::{BatchItem, RunningRequest, ToolOutcome};
 use crate::tools::ToolAction;
 use crate::transition::Transition;
 use verdict::{SeriesContext, SeriesVerdict};
@@ -66,19 +66,15 @@ pub(super) fn begin(step: &mut Transition<'_>) {
         return start(step);
     }
     let (approve, count) = (answers::approve(active), series.total);
-    let mut body = Map::new();
-    let listed = series.remaining.iter().map(|command| foreseen(step, command)).collect();
-    body.insert("commands".into(), Value::Array(listed));
+    let commands = series.remaining.iter().filter_map(|command| foreseen(step, command)).collect();
     let question = CheckpointDraft {
-        kind: CheckpointKind::Confirm,
-        about: CheckpointSubject::Series,
+        ask: Ask::Commands(CommandsAsk::Offered { commands }),
         title: format!("The answer has {count} commands."),
         choices: vec![
             answers::choice(answers::RUN, &format!("Run {count} cmds")),
             answers::choice(answers::EACH, "One by one"),
-            answers::choice(answers::SKIP, "Skip"),
+            answers::leave("Skip"),
         ],
-        body,
     };
     let choice = match approve {
         Approve::Ask => return answers::ask(step, question, Status::NeedsUser),
@@ -111,16 +107,16 @@ pub(super) fn left_out(active: &RunningRequest, choice: &str, text: Option<&str>
 }
 
 /// What will happen to a command once its turn comes, as far as that is known now.
-fn foreseen(step: &Transition<'_>, command: &str) -> Value {
-    let Some(active) = step.session.active() else { return Value::Null };
+fn foreseen(step: &Transition<'_>, command: &str) -> Option<OfferedCommand> {
+    let active = step.session.active()?;
     let action = ToolAction::Run { command: command.to_owned(), timeout_s: None, outside: None, terminal: false };
     let agreed = active.agreed();
-    let (what, reason) = match permit::judge(step.session, &agreed, &action, permit::Prospect::default()) {
-        Ruling::Go(_) => ("auto", String::new()),
-        Ruling::Ask { reason, .. } => ("ask", reason),
-        Ruling::Refuse { reason } => ("deny", reason),
+    let (decision, reason) = match permit::judge(step.session, &agreed, &action, permit::Prospect::default()) {
+        Ruling::Go(_) => (CommandDecision::Auto, String::new()),
+        Ruling::Ask { reason, .. } => (CommandDecision::Ask, reason),
+        Ruling::Refuse { reason } => (CommandDecision::Deny, reason),
     };
-    json!({"command": command, "shown": visible(command), "decision": what, "reason": reason})
+    Some(OfferedCommand { command: command.to_owned(), shown: visible(command), decision, reason })
 }
 
 /// Goes on after an answer. Whether there was something to go on with.
@@ -321,20 +317,16 @@ fn pause(step: &mut Transition<'_>, request: &RequestId, series: Series, reason:
     let series = Series { state: SeriesState::Paused, ..series };
     let (done, total, rest) = (series.done, series.total, series.remaining.len());
     let upcoming = series.remaining.first().cloned().unwrap_or_default();
-    let mut body = Map::new();
-    body.insert("reason".into(), json!(reason));
-    body.insert("remaining".into(), json!(series.remaining));
+    let ask = CommandsAsk::Paused { reason: reason.clone(), remaining: series.remaining.clone() };
     say(step, request, series, String::new(), reason);
     let question = CheckpointDraft {
-        kind: CheckpointKind::Step,
-        about: CheckpointSubject::Series,
+        ask: Ask::Commands(ask),
         title: format!("Paused after command {done}/{total}; {rest} left."),
         choices: vec![
             answers::choice(answers::CONTINUE, &format!("Go on with {upcoming}")),
             answers::choice(answers::TELL, "Tell the model what to do instead"),
-            answers::choice(answers::SKIP, "Leave the rest"),
+            answers::leave("Leave the rest"),
         ],
-        body,
     };
     let Some(active) = step.session.active() else { return };
     if answers::approve(active) != Approve::Deny {

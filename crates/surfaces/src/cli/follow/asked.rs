@@ -22,15 +22,15 @@ pub(super) struct PromptState {
 impl PromptState {
     /// Asks whoever is there.
     pub(super) fn ask(asking: Attendance, event: &Event, by_number: bool) -> Option<Self> {
-        let Fact::Checkpoint(CheckpointFact::Opened { checkpoint, choices, body, .. }) = &event.fact else {
+        let Fact::Checkpoint(CheckpointFact::Opened { checkpoint, choices, ask, .. }) = &event.fact else {
             return None;
         };
-        let can_be_divided = body.contains_key("hunks");
+        let can_be_divided = ask.permission().is_some_and(|asked| asked.hunks.is_some());
         let answering = match asking {
             Attendance::Nobody => return None,
             Attendance::Refuse => None,
             Attendance::AtTheTerminal => {
-                let answering = Answering::begin(choices, body, by_number);
+                let answering = Answering::begin(choices, ask, by_number);
                 if can_be_divided {
                     note("  `allow PATH:HUNK …` makes only these hunks, and leaves out the rest.");
                 }

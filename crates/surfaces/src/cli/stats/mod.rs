@@ -176,9 +176,9 @@ impl Counts {
             Fact::Model(ModelFact::Failed { .. }) => self.failed_calls += 1,
             Fact::Reply(ReplyFact::Saved { partial: false, .. }) => self.steps += 1,
             Fact::Usage(UsageFact { usage, .. }) => self.usage += *usage,
-            Fact::Checkpoint(CheckpointFact::Opened { checkpoint, body, .. }) => {
-                if let Some(tool) = body.get("tool").and_then(|tool| tool.as_str()) {
-                    self.asked.insert(checkpoint.clone(), tool.to_owned());
+            Fact::Checkpoint(CheckpointFact::Opened { checkpoint, ask, .. }) => {
+                if let Some(asked) = ask.permission() {
+                    self.asked.insert(checkpoint.clone(), asked.tool.clone());
                 }
             }
             Fact::Checkpoint(CheckpointFact::Resolved { checkpoint, choice, .. }) => {

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 use trimtab_vocab::Question;
+use trimtab_vocab::checkpoint::Ask;
 
 use crate::tui::keys::{Chord, Key, KeyAction, KeyMap};
 
@@ -33,11 +34,8 @@ pub(super) struct ClarifyDialog {
 }
 
 impl ClarifyDialog {
-    pub(super) fn from_body(body: &Map<String, Value>) -> Option<Self> {
-        if body.get("about").and_then(Value::as_str) != Some("clarify") {
-            return None;
-        }
-        let questions: Vec<Question> = serde_json::from_value(body.get("questions")?.clone()).ok()?;
+    pub(super) fn from_ask(ask: &Ask) -> Option<Self> {
+        let questions = ask.questions().to_vec();
         let (at, row, ticked, given) = (0, 0, BTreeSet::new(), Map::new());
         (!questions.is_empty()).then_some(Self { questions, at, row, ticked, given })
     }

@@ -7,6 +7,7 @@ use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Paragraph, Widget};
 use trimtab_vocab::Visible;
+use trimtab_vocab::checkpoint::Ask;
 use trimtab_vocab::event::CheckpointKind;
 
 use super::QuestionDialog;
@@ -18,21 +19,21 @@ use crate::words::{self, answers, fold_blank_lines, wrap};
 
 impl QuestionDialog {
     fn heading(&self) -> &'static str {
-        match (self.kind, self.about.as_str()) {
-            (_, "trust") => "Trust this folder?",
-            (CheckpointKind::Permission, _) => "Permission",
-            (_, "understanding") => "Understood?",
-            (CheckpointKind::Clarification, _) => "Question",
-            (CheckpointKind::Plan, _) => "Plan",
-            (_, "pause") => "Paused",
-            (CheckpointKind::Step, _) => "Step",
-            (CheckpointKind::Satisfaction, _) => "Content?",
-            (_, "budget") => "Budget",
-            (_, "overtime") => "Still running",
-            (CheckpointKind::Confirm, _) => "Go on?",
-            (CheckpointKind::Recovery, _) => "Cut off",
-            (CheckpointKind::Handoff, _) => "The conversation is nearly full",
-            (CheckpointKind::Unknown, _) => "Not known",
+        match (&self.ask, self.kind) {
+            (Ask::Trust { .. }, _) => "Trust this folder?",
+            (Ask::Understanding { .. }, _) => "Understood?",
+            (Ask::Pause, _) => "Paused",
+            (Ask::Budget { .. }, _) => "Budget",
+            (Ask::Overtime { .. }, _) => "Still running",
+            (_, CheckpointKind::Permission) => "Permission",
+            (_, CheckpointKind::Clarification) => "Question",
+            (_, CheckpointKind::Plan) => "Plan",
+            (_, CheckpointKind::Step) => "Step",
+            (_, CheckpointKind::Satisfaction) => "Content?",
+            (_, CheckpointKind::Confirm) => "Go on?",
+            (_, CheckpointKind::Recovery) => "Cut off",
+            (_, CheckpointKind::Handoff) => "The conversation is nearly full",
+            (_, CheckpointKind::Unknown) => "Not known",
         }
     }
 
@@ -88,17 +89,12 @@ impl QuestionDialog {
                     ));
                 }
             }
-            None => rows.extend(wrapped(&tame(&words::title(&self.title, &self.body)), style(StyleName::Text), width)),
+            None => rows.extend(wrapped(&tame(&words::title(&self.title, &self.ask)), style(StyleName::Text), width)),
         }
         if let Some(files) = &self.diff {
             rows.extend(diffs::rows(files, width, None, theme, usize::MAX, ""));
         }
         for line in self.details.iter().filter(|line| !self.reasons.contains(line)).map(|line| tame(line)) {
-            // Said elsewhere here: the rule with the answer that makes it, the others by their keys.
-            let is_for_scripts = ["`always` would", "Edit it:", "It has ", "Only some of them:"];
-            if is_for_scripts.iter().any(|begin| line.starts_with(begin)) {
-                continue;
-            }
             // A plan and its commands are what is decided about; why and where stand back behind them.
             let name = match self.kind {
                 CheckpointKind::Plan if !line.starts_with("     ") => StyleName::Text,
@@ -209,7 +205,7 @@ impl QuestionDialog {
         }
         let stop = keys.key(KeyAction::Interrupt);
         if self.field.is_some() {
-            let back = if self.about == "tell" { "stops" } else { "goes back" };
+            let back = if self.ask == Ask::Tell { "stops" } else { "goes back" };
             return format!("{} answers · {stop} {back}", keys.key(KeyAction::Send));
         }
         if self.confirming.is_some() {
@@ -234,7 +230,7 @@ impl QuestionDialog {
             None => {
                 if self.command().is_some() {
                     hints.push("e edits the command".into());
-                } else if self.has("modify") {
+                } else if matches!(self.ask, Ask::Plan { .. }) {
                     hints.push("e edits the plan".into());
                 }
                 if self.diff.is_some() {

@@ -11,9 +11,9 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use ratatui::text::Line;
-use serde_json::{Map, Value};
 use trimtab_host::Answered;
-use trimtab_vocab::event::{CheckpointFact, CheckpointKind, Choice};
+use trimtab_vocab::checkpoint::{Ask, Choice, ChoiceRole, ChoiceText};
+use trimtab_vocab::event::{CheckpointFact, CheckpointKind};
 use trimtab_vocab::{CallId, CheckpointId, Event, Fact, PlanStep, Time, Visible};
 
 use self::clarify::ClarifyDialog;
@@ -21,7 +21,7 @@ use self::read::ReadProgress;
 use super::composer::{Composer, ComposerDraft, ComposerOutcome as Typed, HalfAnswer};
 use super::keys::{KeyAction, KeyMap, TerminalInput};
 use crate::diff::LoadedDiff;
-use crate::words::{answers, details, reasons};
+use crate::words::{answers, details, reasons, text_label};
 
 /// Keys on their way to somewhere else are not taken for an answer: a question that has come up is answered only
 /// after so many milliseconds without a key.
@@ -61,11 +61,9 @@ pub(super) enum DialogOutcome {
 pub(super) struct QuestionDialog {
     pub(super) checkpoint: CheckpointId,
     pub(super) kind: CheckpointKind,
-    /// What it is about.
-    pub(super) about: String,
     title: String,
     choices: Vec<Choice>,
-    body: Map<String, Value>,
+    ask: Ask,
     /// What a person should know, a line each.
     details: Vec<String>,
     selected: usize,
@@ -216,41 +214,24 @@ impl Dialogs {
     }
 }
 
-/// What is said above the words that go with an answer.
-fn label(choice: &str) -> &'static str {
-    match choice {
-        "allow" => "Run this instead (edited commands are checked again before they run)",
-        "always" => "The rule allows this (* stands for anything)",
-        "modify" => "What to change, in words",
-        "raise" => "New budget in dollars",
-        "submit" => "Your answer",
-        "tell" => "What to do instead",
-        "other" | "needs_changes" => "Say it in words",
-        _ => "Your words with this answer",
-    }
-}
-
 impl QuestionDialog {
     fn new(event: &Event) -> Option<Self> {
-        let Fact::Checkpoint(CheckpointFact::Opened { checkpoint, kind, title, choices, body }) = &event.fact else {
+        let Fact::Checkpoint(CheckpointFact::Opened { checkpoint, kind, title, choices, ask }) = &event.fact else {
             return None;
         };
-        let text = |name: &str| body.get(name).and_then(Value::as_str);
-        let about = text("about").unwrap_or_default().to_owned();
-        let call = text("call").and_then(|call| call.parse().ok()).filter(|_| body.contains_key("proposal"));
+        let call = ask.permission().filter(|asked| asked.proposal.is_some()).map(|asked| asked.call.clone());
         let mut dialog = Self {
             checkpoint: checkpoint.clone(),
             kind: *kind,
             title: title.clone(),
             choices: choices.clone(),
-            details: details(event),
-            reasons: reasons(body),
+            details: details(ask),
+            reasons: reasons(ask),
             rows: None,
             reading: ReadProgress::default(),
             confirming: None,
-            clarify: ClarifyDialog::from_body(body),
-            body: body.clone(),
-            about,
+            clarify: ClarifyDialog::from_ask(ask),
+            ask: ask.clone(),
             selected: 0,
             field: None,
             call,
@@ -260,8 +241,8 @@ impl QuestionDialog {
             is_answered: false,
         };
         // Where words are all that is asked for, they can be written at once.
-        if dialog.about == "tell" {
-            dialog.open_field("tell", "", false);
+        if dialog.ask == Ask::Tell {
+            dialog.open_text();
         }
         Some(dialog)
     }
@@ -283,30 +264,46 @@ impl QuestionDialog {
 
     /// The steps of the plan that is asked about.
     pub(super) fn plan(&self) -> Option<Vec<PlanStep>> {
-        serde_json::from_value(self.body.get("steps")?.clone()).ok()
+        match &self.ask {
+            Ask::Plan { steps, .. } => Some(steps.clone()),
+            _ => None,
+        }
     }
 
     fn has(&self, choice: &str) -> bool {
         self.choices.iter().any(|known| known.id == choice)
     }
 
+    /// The first answer that is like this.
+    fn id_where(&self, is_it: impl Fn(&Choice) -> bool) -> Option<String> {
+        self.choices.iter().find(|choice| is_it(choice)).map(|choice| choice.id.clone())
+    }
+
+    /// Opens the field of the answer that is given in words.
+    fn open_text(&mut self) {
+        if let Some(choice) = self.id_where(|choice| choice.text == ChoiceText::Required) {
+            self.open_field(&choice, "", false);
+        }
+    }
+
     /// The command that is asked about, as it would run. An earlier version recorded long ones in part: then the title,
     /// which ends with the whole of it, is shown instead.
     fn command(&self) -> Option<&str> {
-        self.body.get("fingerprint")?;
-        let asked = self.body.get("input").and_then(|input| input.get("command"));
-        let command = self.body.get("command").or(asked).and_then(Value::as_str)?;
+        self.ask.fingerprint()?;
+        let command = self.ask.command()?;
         self.title.ends_with(Visible::command(command.trim()).as_str()).then_some(command)
     }
 
     fn open_field(&mut self, choice: &str, begin: &str, is_note: bool) {
         let mut words = Composer::for_words();
         words.set_draft(&ComposerDraft::new(begin));
-        let label = if is_note { "A note to the model with this answer" } else { label(choice) };
+        let Some(at) = self.choices.iter().position(|known| known.id == choice) else { return };
+        let label = match is_note {
+            true => "A note to the model with this answer",
+            false => text_label(&self.ask, &self.choices[at]),
+        };
         self.field = Some(TextField { choice: choice.to_owned(), label, words, is_note });
-        if let Some(at) = self.choices.iter().position(|known| known.id == choice) {
-            self.selected = at;
-        }
+        self.selected = at;
     }
 
     fn answer(&mut self, choice: &str, text: Option<String>, note: Option<String>) -> DialogOutcome {
@@ -318,12 +315,11 @@ impl QuestionDialog {
 
     /// An answer is chosen: it is given, or the rule that it makes is shown first.
     fn give(&mut self, choice: &str, text: Option<String>, note: Option<String>) -> DialogOutcome {
-        let makes_rule = |known: &Choice| known.id == choice && answers::needs_confirmation(known);
-        if !self.choices.iter().any(makes_rule) {
+        let Some(makes_rule) = self.choices.iter().find(|known| known.id == choice && known.confirm) else {
             return self.answer(choice, text, note);
-        }
+        };
         let text = text.filter(|text| !text.trim().is_empty());
-        let rule = answers::rule_text(&self.body, choice, text.as_deref()).unwrap_or_default();
+        let rule = answers::rule_text(&self.ask, makes_rule, text.as_deref()).unwrap_or_default();
         self.confirming = Some(Confirming { choice: choice.to_owned(), text, note, rule, is_yes: false });
         DialogOutcome::Moved
     }
@@ -352,25 +348,27 @@ impl QuestionDialog {
     /// The edited plan is the answer.
     pub(super) fn answer_plan(&mut self, steps: &[PlanStep]) -> DialogOutcome {
         let written = serde_json::to_string(&serde_json::json!({ "steps": steps })).ok();
-        self.answer("modify", written, None)
+        match self.id_where(|choice| choice.text == ChoiceText::Required) {
+            Some(choice) => self.answer(&choice, written, None),
+            None => DialogOutcome::Moved,
+        }
     }
 
     /// A choice is made: it is the answer, or it needs words first.
     fn choose(&mut self, at: usize) -> DialogOutcome {
-        let Some(choice) = self.choices.get(at).map(|choice| choice.id.clone()) else { return DialogOutcome::Moved };
+        let Some(choice) = self.choices.get(at).cloned() else { return DialogOutcome::Moved };
         if self.is_disabled(at) {
             return DialogOutcome::Moved;
         }
         self.selected = at;
-        match choice.as_str() {
-            "tell" | "other" | "needs_changes" | "submit" => self.open_field(&choice, "", false),
-            "raise" => {
-                let spent = self.body.get("spentUsd").and_then(Value::as_f64).unwrap_or(0.0);
-                let budget = self.body.get("budgetUsd").and_then(Value::as_f64).unwrap_or(spent);
-                self.open_field(&choice, &format!("{:.2}", (budget * 2.0).max(spent * 2.0)), false);
+        match (&self.ask, choice.text) {
+            (Ask::Plan { .. }, ChoiceText::Required) => return DialogOutcome::EditPlan,
+            (_, ChoiceText::Required) => self.open_field(&choice.id, "", false),
+            (Ask::Budget { budget_usd, spent_usd, .. }, ChoiceText::Optional) => {
+                let doubled = format!("{:.2}", budget_usd.max(*spent_usd) * 2.0);
+                self.open_field(&choice.id, &doubled, false);
             }
-            "modify" => return DialogOutcome::EditPlan,
-            _ => return self.give(&choice, None, None),
+            _ => return self.give(&choice.id, None, None),
         }
         DialogOutcome::Moved
     }
@@ -382,10 +380,10 @@ impl QuestionDialog {
                 Typed::Send(draft) | Typed::Queue(draft) => {
                     let (choice, is_note) = (field.choice.clone(), field.is_note);
                     let text = draft.text();
-                    if let Some(clarify) = self.clarify.as_mut().filter(|_| choice == "submit") {
+                    if let Some(clarify) = &mut self.clarify {
                         self.field = None;
                         return match clarify.say(&text) {
-                            Some(answer) => self.answer("submit", Some(answer), None),
+                            Some(answer) => self.answer(&choice, Some(answer), None),
                             None => DialogOutcome::Moved,
                         };
                     }
@@ -394,7 +392,7 @@ impl QuestionDialog {
                     self.give(&choice, text, note)
                 }
                 Typed::Editor(text) => DialogOutcome::Editor(text),
-                Typed::Passed(Some(KeyAction::Interrupt)) if self.about != "tell" => {
+                Typed::Passed(Some(KeyAction::Interrupt)) if self.ask != Ask::Tell => {
                     self.field = None;
                     DialogOutcome::Moved
                 }
@@ -437,33 +435,45 @@ impl QuestionDialog {
     /// The whole change. It is read while the question stands already, and shown as soon as it can be.
     fn show_diff(&mut self) -> DialogOutcome {
         // Only some questions can be answered with a part of the change.
-        let asked = self.body.contains_key("hunks").then(|| self.checkpoint.clone());
+        let can_be_divided = self.ask.permission().is_some_and(|asked| asked.hunks.is_some());
+        let asked = can_be_divided.then(|| self.checkpoint.clone());
         self.wants_diff = self.diff.is_none();
         self.diff.clone().map_or(DialogOutcome::Moved, |files| DialogOutcome::ShowDiff(files, asked))
     }
 
     /// Changes what is asked about before it is allowed: the command, the rule, the plan.
     fn edit(&mut self) -> DialogOutcome {
-        let chosen = self.choices.get(self.selected).map(|choice| choice.id.clone()).unwrap_or_default();
-        if chosen == "always" {
-            let pattern = self.body.get("rule").and_then(|rule| rule.get("pattern")).and_then(Value::as_str);
-            let pattern = pattern.unwrap_or_default().to_owned();
-            self.open_field("always", &pattern, false);
-        } else if let Some(command) = self.command().map(str::to_owned) {
-            self.open_field("allow", &command, false);
-        } else if self.has("modify") {
+        if matches!(self.ask, Ask::Plan { .. }) {
             return DialogOutcome::EditPlan;
+        }
+        // Whoever edits a rule has chosen the answer that adds it.
+        let role = match self.choices.get(self.selected) {
+            Some(choice) if choice.role == ChoiceRole::AllowAlways => choice.role,
+            _ => ChoiceRole::AllowOnce,
+        };
+        let text = match (role, self.ask.rule()) {
+            (ChoiceRole::AllowAlways, Some(rule)) => Some(rule.pattern.clone()),
+            (ChoiceRole::AllowAlways, None) => None,
+            _ => self.command().map(str::to_owned),
+        };
+        let takes_text = |choice: &Choice| choice.role == role && choice.text == ChoiceText::Optional;
+        if let (Some(text), Some(choice)) = (text, self.id_where(takes_text)) {
+            self.open_field(&choice, &text, false);
         }
         DialogOutcome::Moved
     }
 
     /// Words to go with the chosen answer.
     fn comment(&mut self) -> DialogOutcome {
-        let chosen = self.choices.get(self.selected).map(|choice| choice.id.clone()).unwrap_or_default();
+        let Some(chosen) = self.choices.get(self.selected).cloned() else { return DialogOutcome::Moved };
         // Text in these answers means another command or another rule, so words go beside them.
-        let is_note = chosen == "always" || (chosen == "allow" && self.command().is_some());
-        if !chosen.is_empty() && !self.is_disabled(self.selected) {
-            self.open_field(&chosen, "", is_note);
+        let is_note = match chosen.role {
+            ChoiceRole::AllowAlways => true,
+            ChoiceRole::AllowOnce => self.command().is_some(),
+            _ => false,
+        };
+        if (is_note || chosen.text != ChoiceText::No) && !self.is_disabled(self.selected) {
+            self.open_field(&chosen.id, "", is_note);
         }
         DialogOutcome::Moved
     }
@@ -482,11 +492,19 @@ impl QuestionDialog {
             clarify::ClarifyOutcome::Passed => DialogOutcome::Passed,
             clarify::ClarifyOutcome::Moved => DialogOutcome::Moved,
             clarify::ClarifyOutcome::Words => {
-                self.open_field("submit", "", false);
+                self.open_text();
                 DialogOutcome::Moved
             }
-            clarify::ClarifyOutcome::Skip => self.answer("skip", None, None),
-            clarify::ClarifyOutcome::Submit(text) => self.answer("submit", Some(text), None),
+            clarify::ClarifyOutcome::Skip => match self.id_where(|choice| !choice.role.consents()) {
+                Some(skip) => self.answer(&skip, None, None),
+                None => DialogOutcome::Moved,
+            },
+            clarify::ClarifyOutcome::Submit(text) => {
+                match self.id_where(|choice| choice.text == ChoiceText::Required) {
+                    Some(submit) => self.answer(&submit, Some(text), None),
+                    None => DialogOutcome::Moved,
+                }
+            }
         }
     }
 }

@@ -62,29 +62,11 @@ impl ReadProgress {
     }
 }
 
-/// Answers that let nothing happen.
-const HARMLESS: [&str; 13] = [
-    "wait",
-    "skip",
-    "never",
-    "no",
-    "reject",
-    "stop",
-    "tell",
-    "other",
-    "end",
-    "cancel",
-    "modify",
-    "needs_changes",
-    "replan",
-];
-
 impl QuestionDialog {
     /// Whether an answer cannot be given yet, because not all of what it lets happen was on the screen.
     pub(super) fn is_disabled(&self, at: usize) -> bool {
         let asks = matches!(self.kind, CheckpointKind::Permission | CheckpointKind::Plan | CheckpointKind::Confirm);
-        let lets = self.choices.get(at).is_some_and(|choice| !HARMLESS.contains(&choice.id.as_str()));
-        asks && lets && !self.reading.is_whole()
+        asks && self.choices.get(at).is_some_and(|choice| choice.role.consents()) && !self.reading.is_whole()
     }
 
     /// The whole change was read in its own view.

@@ -1,0 +1,170 @@
+//! An answer to choose: what it is for, whether text goes with it, and the keys that choose it.
+
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value;
+
+/// An answer to choose.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Choice {
+    /// What a program sends.
+    pub id: String,
+    /// What a person reads.
+    pub label: String,
+    /// The number that chooses it on every surface. It belongs to the answer, not to its position, so that it
+    /// does not move when another answer is missing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub number: Option<u8>,
+    /// The letter that chooses it on every surface.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub key: Option<char>,
+    /// It makes a rule, so it takes a second, visible step that shows the rule.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[cfg_attr(feature = "schema", schemars(default))]
+    pub confirm: bool,
+    /// Whether text goes with it.
+    #[cfg_attr(feature = "schema", schemars(with = "Option<ChoiceText>", skip_serializing_if = "Option::is_none"))]
+    pub text: ChoiceText,
+    /// What choosing it means.
+    #[cfg_attr(feature = "schema", schemars(with = "Option<ChoiceRole>", skip_serializing_if = "Option::is_none"))]
+    pub role: ChoiceRole,
+}
+
+/// Whether text goes with an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum ChoiceText {
+    /// Text would be lost.
+    No,
+    /// It may.
+    Optional,
+    /// The answer is refused without it.
+    Required,
+}
+
+/// What choosing an answer means, for surfaces that cannot know every question.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum ChoiceRole {
+    /// Allow what is asked about, this time.
+    AllowOnce,
+    /// Allow it from now on.
+    AllowAlways,
+    /// Do not allow it this time.
+    RejectOnce,
+    /// Do not allow it, now or later.
+    RejectAlways,
+    /// Continue with what is asked about.
+    Primary,
+    /// Continue differently: nothing of what is asked about is agreed to.
+    Secondary,
+    /// Leave it, or stop.
+    Dismiss,
+}
+
+impl ChoiceRole {
+    /// Whether what is asked about happens, so that the user must have seen all of it.
+    pub fn consents(self) -> bool {
+        match self {
+            Self::AllowOnce | Self::AllowAlways | Self::Primary => true,
+            Self::RejectOnce | Self::RejectAlways | Self::Secondary | Self::Dismiss => false,
+        }
+    }
+}
+
+impl Choice {
+    /// An answer without a fixed key. Its role and its text are the usual ones of its id.
+    pub fn new(id: impl Into<String>, label: impl Into<String>) -> Self {
+        let id = id.into();
+        let (role, text) = usual(&id);
+        Self { id, label: label.into(), number: None, key: None, confirm: false, text, role }
+    }
+
+    /// The same with another role than the usual one of its id.
+    pub fn with_role(self, role: ChoiceRole) -> Self {
+        Self { role, ..self }
+    }
+
+    /// The same with another need for text than the usual one of its id.
+    pub fn with_text(self, text: ChoiceText) -> Self {
+        Self { text, ..self }
+    }
+}
+
+/// The role of an answer and its need for text where nothing else is said: every id that this version offers. Logs of
+/// version 0.1 have neither, and are read by this table. Where an id is not in it, the user sees all of what is asked
+/// about before they choose it.
+fn usual(id: &str) -> (ChoiceRole, ChoiceText) {
+    use ChoiceRole::{AllowAlways, AllowOnce, Dismiss, Primary, RejectAlways, RejectOnce, Secondary};
+    use ChoiceText::{No, Optional, Required};
+    match id {
+        "allow" => (AllowOnce, Optional),
+        "outside" | "widen" | "again" => (AllowOnce, No),
+        "always" => (AllowAlways, Optional),
+        "trust" | "use" => (AllowAlways, No),
+        "wait" | "reject" => (RejectOnce, Optional),
+        "no" | "skip" => (RejectOnce, No),
+        "never" => (RejectAlways, Optional),
+        "submit" => (Primary, Required),
+        "satisfied" | "unlimited" => (Primary, No),
+        "tell" | "other" | "modify" | "needs_changes" => (Secondary, Required),
+        "replan" => (Secondary, Optional),
+        "start_over" => (Secondary, No),
+        "stop" | "end" | "cancel" | "talk" => (Dismiss, No),
+        _ => (Primary, Optional),
+    }
+}
+
+impl<'de> Deserialize<'de> for Choice {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        struct WrittenChoice {
+            id: String,
+            label: String,
+            #[serde(default)]
+            number: Option<u8>,
+            #[serde(default)]
+            key: Option<char>,
+            #[serde(default)]
+            confirm: bool,
+            #[serde(default)]
+            text: Value,
+            #[serde(default)]
+            role: Value,
+        }
+        let WrittenChoice { id, label, number, key, confirm, text, role } = WrittenChoice::deserialize(deserializer)?;
+        let choice = Self::new(id, label);
+        // A value of a newer version is no reason to lose the question.
+        Ok(Self {
+            number,
+            key,
+            confirm: confirm || matches!(choice.id.as_str(), "always" | "never"),
+            text: ChoiceText::deserialize(text).unwrap_or(choice.text),
+            role: ChoiceRole::deserialize(role).unwrap_or(choice.role),
+            ..choice
+        })
+    }
+}
+
+/// Reads the answers of a question. The first questions were recorded without numbers and letters.
+pub(crate) fn read_choices<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Choice>, D::Error> {
+    let mut choices = Vec::<Choice>::deserialize(deserializer)?;
+    let is_permission = choices.iter().any(|choice| choice.id == "allow");
+    for (choice, position) in choices.iter_mut().zip(1u8..) {
+        let (number, key) = match choice.id.as_str() {
+            _ if !is_permission => (position, None),
+            "allow" => (1, Some('y')),
+            "always" => (2, Some('a')),
+            "wait" | "skip" => (3, Some('n')),
+            "never" => (4, None),
+            _ => (position, None),
+        };
+        if choice.number.is_none() {
+            choice.number = Some(number);
+            choice.key = choice.key.or(key);
+        }
+    }
+    Ok(choices)
+}
