@@ -63,9 +63,8 @@ impl CommandRuling {
     }
 }
 
-/// Why a command that builds or tests asks.
-const NEEDS_APPROVAL: &str =
-    "builds and tests need approval. Set `apply.commands = \"auto\"` to run them automatically";
+/// Why a command that builds or tests asks. Short, since it stays on the screen beside the command.
+const NEEDS_APPROVAL: &str = "builds and tests need approval (`apply.commands`)";
 
 impl CommandCase<'_> {
     pub(super) fn judge(&self, line: &str) -> CommandRuling {

@@ -43,18 +43,18 @@ impl EventFrame {
 /// The sessions that are watched.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Feeds {
-    open: Arc<Mutex<HashMap<SessionId, Arc<Feed>>>>,
+    open: Arc<Mutex<HashMap<SessionId, Arc<EventFeed>>>>,
 }
 
 /// What all who watch a session share.
 #[derive(Debug)]
-struct Feed {
+struct EventFeed {
     frames: broadcast::Sender<EventFrame>,
     /// The words of the reply that is coming, which are in no log yet; whoever comes late gets them at once.
     so_far: Mutex<Option<Event>>,
 }
 
-impl Feed {
+impl EventFeed {
     /// What is to come, and what is not in the log of what came.
     fn join(&self) -> (broadcast::Receiver<EventFrame>, Option<EventFrame>) {
         let so_far = self.so_far.lock().unwrap_or_else(PoisonError::into_inner);
@@ -83,13 +83,13 @@ impl Feeds {
             return feed.join();
         }
         let (frames, receiver) = broadcast::channel(QUEUE);
-        let feed = Arc::new(Feed { frames, so_far: Mutex::default() });
+        let feed = Arc::new(EventFeed { frames, so_far: Mutex::default() });
         open.insert(session.clone(), Arc::clone(&feed));
         tokio::spawn(self.clone().follow(client.clone(), session.clone(), seen, feed));
         (receiver, None)
     }
 
-    async fn follow(self, client: Client, session: SessionId, seen: u64, feed: Arc<Feed>) {
+    async fn follow(self, client: Client, session: SessionId, seen: u64, feed: Arc<EventFeed>) {
         let mut watch = client.watch(&session, seen);
         loop {
             match tokio::time::timeout(LINGER, watch.next()).await {
