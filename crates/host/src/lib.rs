@@ -65,7 +65,9 @@ pub use trimtab_world::store::{
 };
 pub use trimtab_world::workspace::snapshot::Snapshot;
 pub use trimtab_world::workspace::{branch, names};
-pub use workspace::{CommandUpdate, Contents, EndedCommand, FileNow, LocalWorkspace, Survey, Workspace};
+pub use workspace::{
+    CommandUpdate, Contents, EndedCommand, FileNow, LocalWorkspace, Survey, Workspace, Workspaces, shared_workspace,
+};
 
 /// The models that a provider of the settings offers.
 pub async fn list_models(

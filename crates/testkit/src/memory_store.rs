@@ -18,8 +18,8 @@ use trimtab_vocab::{
 };
 use trimtab_world::store::{
     Admission, AuditEntry, AuditLine, Claim, Commit, FileSpace, InputRow, JobRow, JobState, Lease, MemoryChange,
-    NewInput, Result, RuleChange, SeededSession, SessionQuery, SessionRow, Store, StoreError, TaskBook, TaskChange,
-    TaskChanged, TokenKind, TokenRow,
+    NewInput, Recipient, Result, RuleChange, SeededSession, SessionQuery, SessionRow, Store, StoreError, TaskBook,
+    TaskChange, TaskChanged, TokenKind, TokenRow,
 };
 
 use crate::dice::Dice;
@@ -91,6 +91,7 @@ pub struct Job {
     pub row: JobRow,
     asked: Option<u64>,
     running: bool,
+    resting: bool,
     /// How it ended.
     pub status: Option<Status>,
 }
@@ -264,7 +265,7 @@ impl State {
                 created: row.created,
                 served: false,
             };
-            self.jobs.insert(job.request, Job { row, asked: None, running: false, status: None });
+            self.jobs.insert(job.request, Job { row, asked: None, running: false, resting: false, status: None });
         }
     }
 
@@ -278,23 +279,34 @@ impl State {
         self.sessions.insert(row.id.clone(), row);
     }
 
-    fn change_rules(&mut self, change: RuleChange, by: Option<&SessionId>) {
+    fn change_rules(&mut self, change: RuleChange) {
         for rule in change.added {
             if !self.rules.contains(&rule) {
                 self.rules.push(rule);
             }
         }
         self.rules.retain(|rule| !change.removed.contains(rule));
+    }
+
+    fn tell(&mut self, from: Option<&SessionId>, told: Vec<(Recipient, NewInput)>) {
+        for (recipient, input) in told {
+            let sessions = match recipient {
+                Recipient::Session(id) => Some(id).filter(|id| self.sessions.contains_key(id)).into_iter().collect(),
+                Recipient::OtherBusy => self.busy_but(from),
+            };
+            sessions.iter().for_each(|session| self.put_input(session, input.clone()));
+        }
+    }
+
+    /// The sessions that have something to do or to ask, but for one.
+    fn busy_but(&self, one: Option<&SessionId>) -> Vec<SessionId> {
         let open = self.jobs.values().filter(|job| job.status.is_none()).map(|job| job.row.session.clone());
         let mut others: Vec<SessionId> =
             open.chain(self.checkpoints.values().map(|event| event.session.clone())).collect();
         others.sort();
         others.dedup();
-        for payload in change.tell {
-            for session in others.iter().filter(|session| Some(*session) != by) {
-                self.put_input(session, NewInput { payload: payload.clone(), ..NewInput::default() });
-            }
-        }
+        others.retain(|session| Some(session) != one);
+        others
     }
 
     /// What says the same makes room; what has the same name stays in its place.
@@ -317,7 +329,7 @@ impl State {
         let owned = self.session_is_owned(&job.row.session);
         let state = match job.status {
             Some(status) => JobState::Finished(status),
-            None if job.running && owned => JobState::Running,
+            None if (job.running || job.resting) && owned => JobState::Running,
             None if job.asked.is_some() && !owned => JobState::Interrupted,
             None => JobState::Queued,
         };
@@ -386,7 +398,7 @@ impl Store for MemoryStore {
         .await
     }
 
-    async fn delete_session(&self, id: &SessionId, seen: u64, tell: NewInput) -> Result<()> {
+    async fn delete_session(&self, id: &SessionId, seen: u64, news: NewInput) -> Result<()> {
         self.write(|state, _| {
             let last = state.events.get(id).and_then(|events| events.last()?.seq);
             if state.session_is_owned(id) || last > Some(seen) {
@@ -396,7 +408,7 @@ impl Store for MemoryStore {
             let handed_off = row.parent.filter(|_| row.forked.is_none());
             let parent = handed_off.filter(|parent| state.sessions.contains_key(parent));
             if let Some(parent) = &parent {
-                state.put_input(parent, tell);
+                state.tell(None, vec![(Recipient::Session(parent.clone()), news)]);
             }
             let is_heir = |other: &&mut SessionRow| other.parent.as_ref() == Some(id) && other.forked.is_none();
             for heir in state.sessions.values_mut().filter(is_heir) {
@@ -445,7 +457,9 @@ impl Store for MemoryStore {
                 return Ok(Claim::Held { by: "another process".into() });
             }
             state.leases.insert(session.clone(), (Some(owner), token + 1));
-            state.jobs.values_mut().filter(|job| job.row.session == *session).for_each(|job| job.running = false);
+            state.jobs.values_mut().filter(|job| job.row.session == *session).for_each(|job| {
+                (job.running, job.resting) = (false, false);
+            });
             Ok(Claim::Granted(Lease::new(session.clone(), token + 1)))
         })
         .await
@@ -485,7 +499,7 @@ impl Store for MemoryStore {
                 let prefix = format!("file-{id}-");
                 state.bytes.retain(|key, _| !key.as_str().starts_with(&prefix) || needed.contains(key));
             }
-            state.change_rules(commit.rules, Some(id));
+            state.change_rules(commit.rules);
             for entry in commit.remembered {
                 state.remember(entry);
             }
@@ -504,12 +518,17 @@ impl Store for MemoryStore {
             }
             for (request, status) in commit.finished {
                 if let Some(job) = state.jobs.get_mut(&request) {
-                    (job.status, job.running) = (Some(status), false);
+                    (job.status, job.running, job.resting) = (Some(status), false, false);
                 }
             }
             for request in commit.reopened {
                 if let Some(job) = state.jobs.get_mut(&request) {
                     (job.status, job.asked) = (None, None);
+                }
+            }
+            for request in commit.resting {
+                if let Some(job) = state.jobs.get_mut(&request).filter(|job| job.status.is_none()) {
+                    (job.running, job.resting, job.asked) = (false, true, None);
                 }
             }
             state.checkpoints.extend(commit.opened);
@@ -525,6 +544,7 @@ impl Store for MemoryStore {
                 }
                 state.put_child(child);
             }
+            state.tell(Some(id), commit.tell);
             if let (Some(title), Some(row)) = (commit.title, state.sessions.get_mut(id)) {
                 row.title = title;
             }
@@ -552,7 +572,7 @@ impl Store for MemoryStore {
                 return Ok(Admission::Held { ahead });
             }
             if let Some(job) = state.jobs.get_mut(request) {
-                job.running = true;
+                (job.running, job.resting) = (true, false);
             }
             state.most_running = state.most_running.max(state.running());
             Ok(Admission::Granted)
@@ -674,9 +694,10 @@ impl Store for MemoryStore {
         self.operate(|state, _| Ok(state.rules.clone())).await
     }
 
-    async fn change_rules(&self, change: RuleChange) -> Result<()> {
+    async fn change_rules(&self, change: RuleChange, tell: Vec<(Recipient, NewInput)>) -> Result<()> {
         self.write(|state, _| {
-            state.change_rules(change, None);
+            state.change_rules(change);
+            state.tell(None, tell);
             Ok(())
         })
         .await

@@ -61,7 +61,7 @@ use async_trait::async_trait;
 use futures_util::stream::{self, StreamExt};
 use serde_json::Value;
 use tokio::sync::Notify;
-use trimtab_host::{Answered, Client, Pills, Say, SendTo, Sent, TaskQuestion, World, config};
+use trimtab_host::{Answered, Client, Pills, Say, SendTo, Sent, TaskQuestion, World, config, shared_workspace};
 use trimtab_vocab::event::{CheckpointFact, RequestFact, SessionFact};
 use trimtab_vocab::{
     Ask, AutoMode, ChangePart, Control, Event, Fact, Fault, Message, Mode, ModelFacts, OnConflict, Part, Problem,
@@ -836,8 +836,8 @@ pub fn only(log: &str, kinds: &[&str]) -> String {
 fn start(home: &Path, models: &ScriptedModels) -> Client {
     let clock: Arc<dyn Clock> = Arc::new(Frozen);
     let store = SqliteStore::open(&home.join("data"), Arc::clone(&clock)).expect("a store");
-    let hands = Arc::new(PlainHands::default());
-    Client::with(World { store: Arc::new(store), models: Arc::new(models.clone()), clock, hands }, 10)
+    let workspaces = shared_workspace(PlainHands::default());
+    Client::with(World { store: Arc::new(store), models: Arc::new(models.clone()), clock, workspaces }, 10)
 }
 
 fn files(folder: &Path) -> String {

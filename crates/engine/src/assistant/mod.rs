@@ -20,8 +20,8 @@ mod words;
 use serde_json::{Value, json};
 use trimtab_vocab::event::{AnswerFact, BannerFact, Level, ProposalFact, ProposalKind, Stage, StageFact, Status};
 use trimtab_vocab::{
-    Annotated, Answer, AskFact, CallId, DryRun, Message, Previewed, Problem, Prompt, ProposalId, Raw, RepairOutcome,
-    RequestId, Role, Said, TasksView,
+    Annotated, Answer, AskFact, CallId, DryRun, Message, Previewed, Prices, Problem, Prompt, ProposalId, Raw,
+    RepairOutcome, RequestId, Role, Said, TasksView,
 };
 
 use crate::record::{Assist, AssistState, RunningRequest, Session};
@@ -66,7 +66,7 @@ pub(crate) fn go_on(step: &mut Transition<'_>) {
 fn look(step: &mut Transition<'_>) {
     let Some(active) = step.session.active() else { return };
     let Some(assist) = &active.assist else { return };
-    let request = active.request.id.clone();
+    let (request, settings) = (active.request.id.clone(), Box::new(active.request.settings.auto_mode.clone()));
     let (wanted, stage) = match assist.stand {
         AssistState::Proposing => (path::wanted(active, assist), Some((Stage::Proposing, "Planning…"))),
         stand => {
@@ -77,7 +77,7 @@ fn look(step: &mut Transition<'_>) {
     if let Some((stage, label)) = stage {
         say_stage(step, &request, stage, label);
     }
-    step.request(Effect::ViewTasks { request, wanted });
+    step.request(Effect::ViewTasks { request, wanted, settings });
 }
 
 /// The tasks were looked at.
@@ -101,7 +101,7 @@ fn is_loading(step: &Transition<'_>, request: &RequestId, awaits: impl Fn(&Assis
 
 /// Calls the model that the stand needs, if there is money for it.
 fn call(step: &mut Transition<'_>) {
-    let Some((mut prompt, purpose)) = prompt(step.session) else { return };
+    let Some((mut prompt, prices, purpose)) = prompt(step.session) else { return };
     match budget::allow(step.session, &prompt) {
         budget::BudgetVerdict::Free => {}
         budget::BudgetVerdict::UpTo(tokens) => prompt.max_output_tokens = prompt.max_output_tokens.min(tokens),
@@ -111,7 +111,7 @@ fn call(step: &mut Transition<'_>) {
         }
         budget::BudgetVerdict::TooDear(bill) => return budget::ask(step, &bill),
     }
-    turn::send(step, prompt, Some(purpose));
+    turn::send(step, prompt, prices, Some(purpose));
 }
 
 /// Whether the request goes on without the call that it stands before.
@@ -125,7 +125,7 @@ pub(crate) fn was_small(assist: &Assist) -> bool {
     matches!(assist.stand, AssistState::Routing | AssistState::Rejudging | AssistState::Summarizing)
 }
 
-fn prompt(session: &Session) -> Option<(Prompt, &'static str)> {
+fn prompt(session: &Session) -> Option<(Prompt, Option<Prices>, &'static str)> {
     let active = session.active()?;
     let assist = active.assist.as_deref()?;
     let settings = &active.request.settings;
@@ -159,7 +159,7 @@ fn prompt(session: &Session) -> Option<(Prompt, &'static str)> {
         format,
         ..parts.prompt()
     };
-    Some((prompt, purpose))
+    Some((prompt, facts.prices, purpose))
 }
 
 fn scene<'a>(session: &Session, active: &'a RunningRequest, assist: &'a Assist) -> Option<PromptContext<'a>> {
@@ -273,7 +273,8 @@ fn judge(step: &mut Transition<'_>) {
     let Some(active) = step.session.active() else { return };
     let Some(assist) = &active.assist else { return };
     let (request, (_, operations)) = (active.request.id.clone(), operations(assist));
-    step.request(Effect::JudgeTasks { request, operations });
+    let settings = Box::new(active.request.settings.auto_mode.clone());
+    step.request(Effect::JudgeTasks { request, operations, settings });
 }
 
 /// It is known what the operations would do.

@@ -82,7 +82,7 @@ impl Talk {
         assert_eq!(again, self.session, "the log gives another session");
         for effect in effects {
             match effect {
-                Effect::CallModel { call, prompt } => self.call = Some((call, *prompt)),
+                Effect::CallModel { call, prompt, .. } => self.call = Some((call, *prompt)),
                 Effect::Load { request, .. } => {
                     let (files, missing, absent) = (Vec::new(), Vec::new(), Vec::new());
                     self.feed(Input::Loaded {

@@ -131,12 +131,13 @@ fn wanted(active: &RunningRequest) -> (u32, u32) {
 pub(crate) fn call(step: &mut Transition<'_>) {
     let Some(active) = step.session.active() else { return };
     let request = active.request.id.clone();
+    let prices = turn::fast(&active.request).1.prices;
     let prompt = prompts::ask(active, prompts_wanted(active));
     if let budget::BudgetVerdict::TooDear(_) = budget::allow(step.session, &prompt) {
         return given_up(step);
     }
     step.emit(Some(&request), StageFact { stage: Stage::Planning, label: "Writing the prompts...".into() });
-    turn::send(step, prompt, Some(PURPOSE));
+    turn::send(step, prompt, prices, Some(PURPOSE));
 }
 
 /// One prompt serves for all of them where they are to be variants.
@@ -189,9 +190,9 @@ pub(crate) fn run_call(step: &mut Transition<'_>, call: &CallId, item: &BatchIte
 
 fn draw(step: &mut Transition<'_>, call: &CallId, item: &BatchItem, after_ms: u64) {
     let Some(active) = step.session.active() else { return };
-    let model = active.request.settings.image.model.clone();
+    let (request, model) = (active.request.id.clone(), active.request.settings.image.model.clone());
     let (prompt, count) = ordered(item);
-    step.request(Effect::Draw { call: call.clone(), model, prompt, count, after_ms });
+    step.request(Effect::Draw { request, call: call.clone(), model, prompt, count, after_ms });
 }
 
 fn ordered(item: &BatchItem) -> (String, u32) {

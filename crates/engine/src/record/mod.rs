@@ -506,6 +506,17 @@ impl Session {
         self.lineage.spent_usd + self.usage.cost_usd.unwrap_or(0.0)
     }
 
+    /// The request that is worked on, while it can only go on once somebody answers. Nothing of it runs, so it needs
+    /// no slot among the running ones.
+    pub fn resting(&self) -> Option<&RequestId> {
+        let is_at_work = |active: &RunningRequest| active.batch.as_ref().is_some_and(Batch::is_running);
+        let rests = |active: &&RunningRequest| match active.phase {
+            Phase::Tools => active.waits_for_a_person() && !is_at_work(active),
+            _ => active.waits_for_a_person(),
+        };
+        self.active.as_ref().filter(rests).map(|active| &active.request.id)
+    }
+
     /// The model call whose end is not recorded yet.
     pub fn open_call(&self) -> Option<&CallId> {
         match &self.active()?.phase {

@@ -116,7 +116,8 @@ pub(crate) fn call(step: &mut Transition<'_>) {
     if let budget::BudgetVerdict::TooDear(_) = budget::allow(step.session, &prompt) {
         return failed(step);
     }
-    turn::send(step, prompt, Some(PURPOSE));
+    let prices = step.session.active().and_then(|active| turn::fast(&active.request).1.prices);
+    turn::send(step, prompt, prices, Some(PURPOSE));
 }
 
 fn prompt(session: &Session) -> Option<Prompt> {

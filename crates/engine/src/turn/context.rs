@@ -139,7 +139,7 @@ pub(super) fn call(step: &mut Transition<'_>) {
     if let budget::BudgetVerdict::TooDear(_) = budget::allow(step.session, &prompt) {
         return give_up(step);
     }
-    super::send(step, prompt, Some("summary"));
+    super::send(step, prompt, facts.prices, Some("summary"));
 }
 
 /// Who does small work behind the scenes.

@@ -30,8 +30,8 @@ use trimtab_vocab::event::{
     RouteFact, Stage, StageFact, Status, UsageFact,
 };
 use trimtab_vocab::{
-    CallId, ContextStrategy, Fault, InstructionFile, Message, ModelFacts, Part, Problem, ProblemKind, Prompt, RefKey,
-    Reply, RequestId, Retry, StopReason, TimerId, Usage, sensitive_paths,
+    CallId, ContextStrategy, Fault, InstructionFile, Message, ModelFacts, Part, Prices, Problem, ProblemKind, Prompt,
+    RefKey, Reply, RequestId, Retry, StopReason, TimerId, Usage, sensitive_paths,
 };
 
 use crate::flow::{self, conversation};
@@ -469,9 +469,9 @@ pub(crate) fn woke(step: &mut Transition<'_>, interrupted: Vec<Interrupted>) {
 
 /// Asks for the wait that the request is in, if it is in one.
 fn back_off(step: &mut Transition<'_>) {
-    if let Some(RunningRequest { phase: Phase::BackingOff { timer, millis }, .. }) = step.session.active() {
-        let (timer, millis) = (timer.clone(), *millis);
-        step.request(Effect::Wait { timer, millis });
+    if let Some(RunningRequest { request, phase: Phase::BackingOff { timer, millis }, .. }) = step.session.active() {
+        let (request, timer, millis) = (request.id.clone(), timer.clone(), *millis);
+        step.request(Effect::Wait { request, timer, millis });
     }
 }
 
@@ -569,17 +569,19 @@ pub(crate) fn call_model(step: &mut Transition<'_>) {
         budget::BudgetVerdict::TooDear(bill) => return budget::ask(step, &bill),
     }
     let purpose = step.session.active().and_then(flow::purpose);
-    send(step, prompt, purpose);
+    send(step, prompt, facts.prices, purpose);
 }
 
-/// Calls a model for the request that is worked on; `purpose`: what for, if not for the turn itself.
-pub(crate) fn send(step: &mut Transition<'_>, prompt: Prompt, purpose: Option<&str>) {
+/// Calls a model for the request that is worked on; `prices`: what that model costs, `purpose`: what the call is for,
+/// if not for the turn itself.
+pub(crate) fn send(step: &mut Transition<'_>, prompt: Prompt, prices: Option<Prices>, purpose: Option<&str>) {
     let Some(active) = step.session.active() else { return };
     let (request, attempt) = (active.request.id.clone(), active.failures + 1);
+    let cache_s = active.request.settings.cache_s;
     let call = CallId::nth(step.session.next_call());
     let (model, purpose) = (prompt.model.clone(), purpose.map(str::to_owned));
     step.emit(Some(&request), ModelFact::Called { call: call.clone(), model, attempt, purpose });
-    step.request(Effect::CallModel { call, prompt: Box::new(prompt) });
+    step.request(Effect::CallModel { request, call, prompt: Box::new(prompt), prices, cache_s });
 }
 
 /// How much of the window the next prompt would take, and how much it may take.

@@ -9,8 +9,8 @@ use trimtab_vocab::event::{
     AnswerFact, BannerFact, BugFact, CheckpointKind, Level, RequestFact, Stage, StageFact, Status, StepsFact,
 };
 use trimtab_vocab::{
-    Answer, FileChange, Format, Message, OnMaxTokens, Prompt, Recovery, RequestId, Role, SeriesState, StopReason,
-    ToolCall,
+    Answer, FileChange, Format, Message, OnMaxTokens, Prices, Prompt, Recovery, RequestId, Role, SeriesState,
+    StopReason, ToolCall,
 };
 
 use super::answers::{self, CheckpointDraft};
@@ -87,7 +87,8 @@ fn repair(step: &mut Transition<'_>, request: &RequestId, words: &str, read: &Re
     let Some(prompt) = repair_prompt(step, words, read) else { return false };
     let label = "Repairing the answer...".into();
     step.emit(Some(request), StageFact { stage: Stage::Repairing, label });
-    send(step, prompt, Some(REPAIR));
+    let prices = fast_prices(step);
+    send(step, prompt, prices, Some(REPAIR));
     true
 }
 
@@ -96,9 +97,17 @@ pub(super) fn repair_again(step: &mut Transition<'_>, repairing: &Repairing) {
     let Some(request) = step.session.active().map(|active| active.request.id.clone()) else { return };
     let read = read(step, &repairing.words, repairing.stop.as_ref());
     match repair_prompt(step, &repairing.words, &read) {
-        Some(prompt) => send(step, prompt, Some(REPAIR)),
+        Some(prompt) => {
+            let prices = fast_prices(step);
+            send(step, prompt, prices, Some(REPAIR));
+        }
         None => settle(step, &request, &repairing.words, repairing.stop.as_ref(), read),
     }
+}
+
+/// What whoever repairs an answer costs.
+fn fast_prices(step: &Transition<'_>) -> Option<Prices> {
+    step.session.active().and_then(|active| context::fast(&active.request).1.prices)
 }
 
 /// What is wrong comes first, then the text. None where the answer is too long to be said again, or the

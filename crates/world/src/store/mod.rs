@@ -154,6 +154,10 @@ pub struct Commit {
     pub title: Option<String>,
     /// Sessions that it makes.
     pub children: Vec<SeededSession>,
+    /// Inputs for other sessions, those that it makes among them.
+    pub tell: Vec<(Recipient, NewInput)>,
+    /// Requests that can only go on once somebody answers: they take no slot until they ask for one again.
+    pub resting: Vec<RequestId>,
     /// Rules that a person made or removed.
     pub rules: RuleChange,
     /// What its person said for good.
@@ -169,15 +173,22 @@ pub struct Commit {
     pub relaxed_durability: bool,
 }
 
-/// Rules that a person made or removed, and who must hear of it.
+/// Whom an input is for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Recipient {
+    /// This session. Where it is no more, nobody is told.
+    Session(SessionId),
+    /// Every other session that has something to do or to ask.
+    OtherBusy,
+}
+
+/// Rules that a person made or removed.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct RuleChange {
     /// New ones, as their reader understands them.
     pub added: Vec<String>,
     /// Those that are no more.
     pub removed: Vec<String>,
-    /// Inputs for every other session that has something to do or to ask.
-    pub tell: Vec<String>,
 }
 
 /// A request as the list of jobs shows it.
@@ -282,7 +293,7 @@ pub trait Store: Send + Sync {
     async fn release(&self, lease: &Lease) -> Result<()>;
     /// Makes a step durable.
     async fn commit(&self, lease: &Lease, commit: Commit) -> Result<()>;
-    /// Asks for room among at most `limit` running requests.
+    /// Asks for room among at most `limit` running requests. One that rests ([`Commit::resting`]) asks again.
     async fn admit(&self, lease: &Lease, request: &RequestId, limit: u32) -> Result<Admission>;
 
     /// Adds to what has come of a call's reply.
@@ -332,8 +343,8 @@ pub trait Store: Send + Sync {
 
     /// A person's standing decisions, oldest first.
     async fn rules(&self) -> Result<Vec<String>>;
-    /// Makes or removes some, and tells the sessions that have something to do or to ask.
-    async fn change_rules(&self, change: RuleChange) -> Result<()>;
+    /// Makes or removes some, and tells whoever must hear of it.
+    async fn change_rules(&self, change: RuleChange, tell: Vec<(Recipient, NewInput)>) -> Result<()>;
 
     /// What is remembered beyond sessions, oldest first: the latest `limit` of what holds in a folder, or of all.
     async fn memories(&self, folder: Option<&str>, limit: u32) -> Result<Vec<MemoryEntry>>;

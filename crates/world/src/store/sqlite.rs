@@ -26,8 +26,8 @@ use self::thread::DatabaseThread;
 use super::owner::Owner;
 use super::{
     Admission, AuditEntry, AuditKey, AuditLine, Claim, Commit, FileSpace, InputRow, JobRow, JobState, Lease,
-    MemoryChange, NewInput, Result, RuleChange, SeededSession, SessionQuery, SessionRow, Store, StoreError, TaskBook,
-    TaskChange, TaskChanged, TokenRow,
+    MemoryChange, NewInput, Recipient, Result, RuleChange, SeededSession, SessionQuery, SessionRow, Store, StoreError,
+    TaskBook, TaskChange, TaskChanged, TokenRow,
 };
 use crate::clock::Clock;
 
@@ -275,20 +275,38 @@ fn forget_files(tx: &Transaction<'_>, session: &SessionId, except: &HashSet<RefK
     Ok(())
 }
 
-fn change_rules(tx: &Transaction<'_>, change: &RuleChange, by: Option<&SessionId>, now: Time) -> Result<()> {
+/// Puts inputs into the inboxes of other sessions than `from`.
+fn tell(
+    tx: &Transaction<'_>,
+    from: Option<&SessionId>,
+    told: &[(Recipient, NewInput)],
+    now: Time,
+    served: bool,
+) -> Result<()> {
+    for (recipient, input) in told {
+        let (sql, id) = match recipient {
+            Recipient::Session(id) => ("SELECT id FROM sessions WHERE id = ?1", Some(id)),
+            Recipient::OtherBusy => (
+                "SELECT session FROM (SELECT session FROM jobs WHERE status IS NULL UNION SELECT session FROM checkpoints)
+                 WHERE ?1 IS NULL OR session <> ?1",
+                from,
+            ),
+        };
+        let mut find = tx.prepare_cached(sql)?;
+        let found = find.query_map([id.map(SessionId::as_str)], |row| read_id::<SessionId>(row, 0))?;
+        for session in found.collect::<rusqlite::Result<Vec<_>>>()? {
+            insert_input(tx, &session, input, now, served)?;
+        }
+    }
+    Ok(())
+}
+
+fn change_rules(tx: &Transaction<'_>, change: &RuleChange, now: Time) -> Result<()> {
     for rule in &change.added {
         tx.execute("INSERT OR IGNORE INTO rules (rule, created) VALUES (?1, ?2)", params![rule, now.millis()])?;
     }
     for rule in &change.removed {
         tx.execute("DELETE FROM rules WHERE rule = ?1", [rule])?;
-    }
-    for payload in &change.tell {
-        tx.execute(
-            "INSERT INTO inbox (session, payload) SELECT session, ?1 FROM
-             (SELECT session FROM jobs WHERE status IS NULL UNION SELECT session FROM checkpoints)
-             WHERE ?2 IS NULL OR session <> ?2",
-            params![payload, by.map(SessionId::as_str)],
-        )?;
     }
     Ok(())
 }
@@ -445,7 +463,7 @@ impl Store for SqliteStore {
         .await
     }
 
-    async fn delete_session(&self, id: &SessionId, seen: u64, tell: NewInput) -> Result<()> {
+    async fn delete_session(&self, id: &SessionId, seen: u64, news: NewInput) -> Result<()> {
         let (id, owner, now) = (id.clone(), Arc::clone(&self.owner), self.clock.now());
         self.write(move |tx| {
             let holder: Option<Option<String>> = tx
@@ -473,7 +491,7 @@ impl Store for SqliteStore {
                 )
                 .optional()?;
             if let Some(parent) = &parent {
-                insert_input(tx, parent, &tell, now, false)?;
+                tell(tx, None, &[(Recipient::Session(parent.clone()), news.clone())], now, false)?;
             }
             let heirs = "UPDATE sessions SET parent = ?2 WHERE parent = ?1 AND forked IS NULL";
             tx.execute(heirs, params![id.as_str(), parent.as_ref().map(SessionId::as_str)])?;
@@ -558,6 +576,7 @@ impl Store for SqliteStore {
             for request in &commit.reopened {
                 reopen.execute([request.as_str()])?;
             }
+            commit.resting.iter().try_for_each(|request| admission::rest(tx, request))?;
             let mut open = tx.prepare_cached(
                 "INSERT OR REPLACE INTO checkpoints (id, session, request, event) VALUES (?1, ?2, ?3, ?4)",
             )?;
@@ -574,13 +593,14 @@ impl Store for SqliteStore {
             for request in &commit.closed {
                 forget.execute([request.as_str()])?;
             }
-            change_rules(tx, &commit.rules, Some(session), now)?;
+            change_rules(tx, &commit.rules, now)?;
             commit.remembered.iter().try_for_each(|entry| memory::put(tx, entry))?;
             audit::append(tx, audit_key, &commit.audit, now)?;
             writings::note(tx, session, &commit.writing, commit.moving)?;
             for child in &commit.children {
                 insert_child(tx, child, now)?;
             }
+            tell(tx, Some(session), &commit.tell, now, owner.serves())?;
             // What only tidies up is no use of the session.
             let used = commit.keep_only.is_none().then_some(now.millis());
             tx.prepare_cached(
@@ -734,9 +754,13 @@ impl Store for SqliteStore {
         .await
     }
 
-    async fn change_rules(&self, change: RuleChange) -> Result<()> {
-        let now = self.clock.now();
-        self.write(move |tx| change_rules(tx, &change, None, now)).await
+    async fn change_rules(&self, change: RuleChange, told: Vec<(Recipient, NewInput)>) -> Result<()> {
+        let (now, served) = (self.clock.now(), self.owner.serves());
+        self.write(move |tx| {
+            change_rules(tx, &change, now)?;
+            tell(tx, None, &told, now, served)
+        })
+        .await
     }
 
     async fn last_writing(&self) -> Result<u64> {

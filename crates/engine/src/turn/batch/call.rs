@@ -25,7 +25,7 @@ use crate::{Effect, ProposedChange};
 
 /// Does the next thing that a call needs: permission, preparation, the act.
 pub(in crate::turn) fn run_call(step: &mut Transition<'_>, call: &CallId) {
-    let Some((_, item)) = find(step, call) else { return };
+    let Some((request, item)) = find(step, call) else { return };
     // What came before may have ended it, or asked about it.
     if item.progress != Progress::Started {
         return;
@@ -89,10 +89,10 @@ pub(in crate::turn) fn run_call(step: &mut Transition<'_>, call: &CallId) {
         ToolAction::Ask { question, options } => ask(step, call, question, options),
         ToolAction::Stored { key, offset } => {
             let limit = guard::limit(&prompt::model(&active.request).1) - 512;
-            step.request(Effect::Recall { call: call.clone(), key, offset, limit });
+            step.request(Effect::Recall { request, call: call.clone(), key, offset, limit });
         }
         ToolAction::Look(look) if permit::secret_in(&look).is_none() => {
-            step.request(Effect::Look { call: call.clone(), look });
+            step.request(Effect::Look { request, call: call.clone(), look });
         }
         // What a change would make of the files is found out first: it is what a person approves.
         ToolAction::Change(change) if item.writes.is_none() => prepare(step, call, change),
@@ -136,7 +136,8 @@ fn prepare(step: &mut Transition<'_>, call: &CallId, change: ProposedChange) {
     }
     let mark = |path: String| Some((step.session.mark(path.trim_start_matches("./"))?.to_owned(), path));
     let seen = change.paths().into_iter().filter_map(mark).map(|(hash, path)| (path, hash)).collect();
-    step.request(Effect::Prepare { call: call.clone(), change, seen });
+    let request = active.request.id.clone();
+    step.request(Effect::Prepare { request, call: call.clone(), change, seen });
 }
 
 /// Does what a call asks for, if it may; asks if somebody must say so; refuses otherwise.
@@ -170,7 +171,7 @@ pub(super) fn act(step: &mut Transition<'_>, call: &CallId, errand: &ToolAction)
         return finished(step, call, ToolStatus::Error, text);
     }
     // What a person wants of it is worked out first: that is what is applied.
-    if let Some(effect) = choosing::narrow(&item) {
+    if let Some(effect) = choosing::narrow(&request, &item) {
         return step.request(effect);
     }
     let run = run_of(step.session, call, errand);
@@ -197,18 +198,19 @@ pub(super) fn act(step: &mut Transition<'_>, call: &CallId, errand: &ToolAction)
         }
     };
     match errand {
-        ToolAction::Look(look) => step.request(Effect::Look { call: call.clone(), look: look.clone() }),
+        ToolAction::Look(look) => step.request(Effect::Look { request, call: call.clone(), look: look.clone() }),
         ToolAction::Fetch { url, host } => {
             step.emit(Some(&request), tools::interrogating(Stage::Running, host));
             step.audit(&request, "fetch", json!({"op": "fetch", "host": host, "url": url}));
-            step.request(Effect::Look { call: call.clone(), look: trimtab_vocab::ReadOp::Fetch { url: url.clone() } });
+            let look = trimtab_vocab::ReadOp::Fetch { url: url.clone() };
+            step.request(Effect::Look { request, call: call.clone(), look });
         }
         ToolAction::Change(_) => {
             let Some(writes) = item.writes else { return };
             let proposal = ProposalId::for_call(&request, call);
             step.emit(Some(&request), ProposalFact::Resolved { proposal, verdict: answers::APPROVED.into() });
             let set = file_set(step.session, &request, call, writes);
-            step.request(Effect::Apply { call: call.clone(), plan: permit.files(set) });
+            step.request(Effect::Apply { request, call: call.clone(), plan: permit.files(set) });
         }
         ToolAction::Run { command, timeout_s, .. } => {
             let Some(asked) = run else { return };
@@ -232,7 +234,7 @@ pub(super) fn act(step: &mut Transition<'_>, call: &CallId, errand: &ToolAction)
                 automatic,
             };
             step.emit(Some(&request), started);
-            step.request(Effect::Run { call: call.clone(), plan, watch });
+            step.request(Effect::Run { request, call: call.clone(), plan, watch });
         }
         // These need no permission, and have ended or asked before.
         ToolAction::Stored { .. } | ToolAction::Steps(_) | ToolAction::Plan(_) | ToolAction::Ask { .. } => {}
