@@ -16,6 +16,7 @@
 
 pub mod assistant;
 pub mod flow;
+mod fragment;
 pub mod handoff;
 mod history;
 mod input;

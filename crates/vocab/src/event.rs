@@ -37,8 +37,8 @@ pub use flow::{
     StepsFact, SubtaskFact,
 };
 pub use model::{
-    AbsentFile, AnswerFact, BannerFact, BugFact, ContextFact, ContextLimit, Level, LoadedFile, ModelFact, ReplyFact,
-    UsageFact,
+    AbsentFile, AnswerFact, BannerFact, BugFact, ContextFact, ContextLimit, Level, LoadedFile, ModelFact, PromptNote,
+    ReplyFact, UsageFact,
 };
 pub use request::{RequestFact, Stage, StageFact, Status};
 pub use session::SessionFact;

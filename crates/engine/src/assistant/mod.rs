@@ -132,7 +132,7 @@ fn prompt(session: &Session) -> Option<(Prompt, Option<Prices>, &'static str)> {
     let scene = scene(session, active, assist)?;
     let most = settings.auto_mode.max_operations;
     let strict = settings.auto_mode.strict_schema;
-    let (mut parts, purpose, tokens, format) = match assist.stand {
+    let (parts, purpose, tokens, format) = match assist.stand {
         AssistState::Routing => {
             let recent = path::recent(session, assist);
             (prompt::route(&scene, recent.as_ref()), ROUTE, BRIEF, Some(trimtab_vocab::Format::Json))
@@ -145,7 +145,6 @@ fn prompt(session: &Session) -> Option<(Prompt, Option<Prices>, &'static str)> {
         AssistState::Summarizing => (prompt::summary(&scene, &assist.operations), SUMMARY, BRIEF, None),
         AssistState::Asking | AssistState::Judging | AssistState::Rejudging => return None,
     };
-    parts.system.push_str(&crate::memory::shown(session));
     let small = matches!(assist.stand, AssistState::Routing | AssistState::Repairing | AssistState::Summarizing);
     let (model, facts) = match small {
         true => turn::fast(&active.request),
@@ -157,7 +156,7 @@ fn prompt(session: &Session) -> Option<(Prompt, Option<Prices>, &'static str)> {
         // What is to be read by a program is better without invention, unless the person has said otherwise.
         temperature: settings.temperature.or(format.is_some().then_some(0.0)),
         format,
-        ..parts.prompt()
+        ..parts.prompt(crate::memory::fragment(session))
     };
     Some((prompt, facts.prices, purpose))
 }

@@ -263,7 +263,7 @@ fn planning_and_its_approval_follow_the_settings() {
     talk.uses("propose_plan", two());
     assert_eq!(talk.steps(), [("One".to_owned(), StepStatus::Running)], "carried out at once");
     let talk = Talk::begin(plan(), settings(Copilot { enable_planning: false, ..Copilot::default() }));
-    assert!(talk.offered().contains(&"edit_file") && !talk.offered().contains(&"propose_plan"));
+    assert!(talk.offered().contains(&"edit_file") && !talk.prompt().contains("This is plan mode"));
     let clarify = route(RouteDecision::Clarify, 60, None);
     let mut talk = Talk::begin(clarify, settings(Copilot { enable_planning: false, ..Copilot::default() }));
     talk.answer("skip", None);

@@ -12,7 +12,7 @@ mod pictures;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
-use trimtab_vocab::event::{CheckpointKind, RouteDecision, Undo};
+use trimtab_vocab::event::{CheckpointKind, PromptNote, RouteDecision, Undo};
 use trimtab_vocab::{
     CallId, ChangeSetId, CheckpointId, FileChange, FileWrite, GeneratedImage, ImageId, Lists, MergedWrite, Message,
     OnConflict, Part, RefKey, Remembered, Request, RequestId, Role, Rule, RunSettings, Series, SessionId, StopReason,
@@ -28,6 +28,7 @@ pub use lineage::Lineage;
 pub use memory::{Exchange, Memory};
 pub use pictures::SessionPicture;
 
+use crate::fragment;
 use crate::tokens::estimate;
 
 /// A picture in a prompt, in tokens: about what the dearest one takes.
@@ -67,6 +68,10 @@ pub struct Session {
     rules: Vec<Rule>,
     /// What of earlier sessions the model is told.
     recalled: Vec<Remembered>,
+    /// What the model was last told besides the conversation, by name, as far as it still stands in there.
+    told: BTreeMap<String, String>,
+    /// How many messages of the conversation the last turn was sent. Providers may have them cached.
+    sent: usize,
     /// How often a person has allowed each thing that a rule could allow.
     allowed: BTreeMap<String, u32>,
     /// Files as the model has seen them, by path.
@@ -578,6 +583,41 @@ impl Session {
     /// What of earlier sessions the model is told.
     pub fn recalled(&self) -> &[Remembered] {
         &self.recalled
+    }
+
+    /// What the model was last told besides the conversation, by name.
+    pub(crate) fn told(&self) -> &BTreeMap<String, String> {
+        &self.told
+    }
+
+    /// The messages that a turn adds to the conversation, each with its place: notes before the words of a request
+    /// that no model has seen yet, so that these come last, else at the end like all that was said meanwhile.
+    fn additions(&self, notes: &[PromptNote]) -> Vec<(usize, Message)> {
+        let Some(active) = &self.active else { return Vec::new() };
+        let user = |parts: Vec<Part>| (!parts.is_empty()).then_some(Message { role: Role::User, parts });
+        let (at, end) = (active.flow.from, self.conversation.len());
+        let steers = active.unsent().map(|words| words.parts).unwrap_or_default();
+        let notes: Vec<Part> = notes.iter().map(fragment::part).collect();
+        match at >= self.sent && at < end {
+            // Behind one more message, the end is one further.
+            true => {
+                let end = end + usize::from(!notes.is_empty());
+                user(notes).map(|notes| (at, notes)).into_iter().chain(user(steers).map(|words| (end, words))).collect()
+            }
+            false => user([notes, steers].concat()).map(|words| (end, words)).into_iter().collect(),
+        }
+    }
+
+    /// The conversation as the next turn sends it.
+    pub(crate) fn messages_with(&self, notes: &[PromptNote]) -> Vec<Arc<Message>> {
+        let mut messages = self.conversation.clone();
+        self.additions(notes).into_iter().for_each(|(at, message)| messages.insert(at, Arc::new(message)));
+        messages
+    }
+
+    /// Tokens that the next turn adds to the conversation, about.
+    pub(crate) fn added_tokens(&self, notes: &[PromptNote]) -> u64 {
+        self.additions(notes).iter().map(|(_, message)| weight_of(message)).sum()
     }
 
     /// The steps of the work, as the model last told them.

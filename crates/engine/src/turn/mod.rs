@@ -26,8 +26,8 @@ mod watched;
 
 use serde_json::json;
 use trimtab_vocab::event::{
-    AbsentFile, BannerFact, BugFact, ContextFact, Level, LoadedFile, ModelFact, ReplyFact, RequestFact, RouteDecision,
-    RouteFact, Stage, StageFact, Status, UsageFact,
+    AbsentFile, BannerFact, BugFact, ContextFact, Level, LoadedFile, ModelFact, PromptNote, ReplyFact, RequestFact,
+    RouteDecision, RouteFact, Stage, StageFact, Status, UsageFact,
 };
 use trimtab_vocab::{
     CallId, ContextStrategy, Fault, InstructionFile, Message, ModelFacts, Part, Prices, Problem, ProblemKind, Prompt,
@@ -551,8 +551,9 @@ pub(crate) fn call_model(step: &mut Transition<'_>) {
         return structured::repair_again(step, &repairing);
     }
     let (_, facts) = prompt::model(&active.request);
-    let Some(mut prompt) = prompt::build(step.session) else { return };
-    let (used, room) = context::room(step.session, &prompt, &facts);
+    let Some(turn) = prompt::build(step.session) else { return };
+    let (used, room) = context::room(step.session, &turn, &facts);
+    let prompt::TurnPrompt { mut prompt, notes } = turn;
     let fill = handoff::ContextFill { used, room, facts };
     if asks_first(step) && handoff::ask(step, &fill) {
         return;
@@ -569,18 +570,28 @@ pub(crate) fn call_model(step: &mut Transition<'_>) {
         budget::BudgetVerdict::TooDear(bill) => return budget::ask(step, &bill),
     }
     let purpose = step.session.active().and_then(flow::purpose);
-    send(step, prompt, facts.prices, purpose);
+    send_with(step, prompt, facts.prices, purpose, notes);
 }
 
-/// Calls a model for the request that is worked on; `prices`: what that model costs, `purpose`: what the call is for,
-/// if not for the turn itself.
+/// Calls a model behind the scenes; `prices`: what that model costs, `purpose`: what the call is for.
 pub(crate) fn send(step: &mut Transition<'_>, prompt: Prompt, prices: Option<Prices>, purpose: Option<&str>) {
+    send_with(step, prompt, prices, purpose, Vec::new());
+}
+
+/// Calls a model for the request that is worked on.
+fn send_with(
+    step: &mut Transition<'_>,
+    prompt: Prompt,
+    prices: Option<Prices>,
+    purpose: Option<&str>,
+    notes: Vec<PromptNote>,
+) {
     let Some(active) = step.session.active() else { return };
     let (request, attempt) = (active.request.id.clone(), active.failures + 1);
     let cache_s = active.request.settings.cache_s;
     let call = CallId::nth(step.session.next_call());
     let (model, purpose) = (prompt.model.clone(), purpose.map(str::to_owned));
-    step.emit(Some(&request), ModelFact::Called { call: call.clone(), model, attempt, purpose });
+    step.emit(Some(&request), ModelFact::Called { call: call.clone(), model, attempt, purpose, notes });
     step.request(Effect::CallModel { request, call, prompt: Box::new(prompt), prices, cache_s });
 }
 

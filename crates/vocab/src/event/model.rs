@@ -21,6 +21,9 @@ pub enum ModelFact {
         /// What it is for, if not for the turn itself: `summary` and the like.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         purpose: Option<String>,
+        /// What the model is told with it for the first time, or again because it has changed.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        notes: Vec<PromptNote>,
     },
     /// It came to nothing.
     #[serde(rename = "model.failed")]
@@ -33,6 +36,17 @@ pub enum ModelFact {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         retry_in_ms: Option<u64>,
     },
+}
+
+/// Something that a model is told besides the conversation, and that may change while a session lives.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct PromptNote {
+    /// What it is about: `mode`, `folder`, `instructions`, `memory`.
+    pub name: String,
+    /// What it says.
+    pub text: String,
 }
 
 /// What a model said.

@@ -57,14 +57,16 @@ impl Session {
                 self.move_beginnings(from, to - from, 1);
                 self.summaries += 1;
                 self.squeezed = Some(Squeezed { source: source.clone(), originals });
-                self.measured = None;
+                // What the model was told may be in what was summed up.
+                self.told.clear();
+                self.forget_sent();
             }
             ContextFact::Edited { summary, .. } => {
                 if let Some(at) = self.summaries.checked_sub(1) {
                     let summary = Message::user(summary.clone());
                     self.weights[at] = weight_of(&summary);
                     self.conversation[at] = Arc::new(summary);
-                    self.measured = None;
+                    self.forget_sent();
                 }
             }
             ContextFact::Restored { .. } => {
@@ -75,9 +77,15 @@ impl Session {
                     self.weights.splice(at..=at, weights);
                     self.move_beginnings(at, 1, count);
                     self.summaries = at;
-                    self.measured = None;
+                    self.forget_sent();
                 }
             }
         }
+    }
+
+    /// The conversation begins otherwise than any call before has begun.
+    fn forget_sent(&mut self) {
+        self.measured = None;
+        self.sent = 0;
     }
 }

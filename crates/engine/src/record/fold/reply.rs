@@ -1,10 +1,12 @@
 //! Models are called, and what they say becomes part of the conversation.
 
-use trimtab_vocab::event::{ModelFact, ReflectionFact, ReplyFact, ToolStatus};
+use std::sync::Arc;
+
+use trimtab_vocab::event::{ModelFact, PromptNote, ReflectionFact, ReplyFact, ToolStatus};
 use trimtab_vocab::{CallId, Message, Part, ProblemKind, Role, StopReason, TimerId};
 
 use super::results::{INTERRUPTED, in_words, is_interrupt, results};
-use crate::record::{Batch, BatchItem, Phase, Repairing, RepeatedCall, RunningRequest, Session};
+use crate::record::{Batch, BatchItem, Phase, Repairing, RepeatedCall, RunningRequest, Session, weight_of};
 use crate::route;
 use crate::turn::{reflection, structured};
 
@@ -16,7 +18,7 @@ const FINDINGS: usize = 100;
 impl Session {
     pub(super) fn fold_model(&mut self, fact: &ModelFact) {
         match fact {
-            ModelFact::Called { call, purpose, .. } => {
+            ModelFact::Called { call, purpose, notes, .. } => {
                 self.calls += 1;
                 let said = self.conversation.last().filter(|last| last.role == Role::Assistant);
                 let words = said.map(|said| said.text()).unwrap_or_default();
@@ -40,11 +42,7 @@ impl Session {
                     active.repairing.get_or_insert(Repairing { words, stop });
                 } else if active.compressing.is_none() {
                     active.fits = false;
-                    if let Some(words) = active.unsent() {
-                        active.steers.clear();
-                        active.untold.clear();
-                        self.push(words);
-                    }
+                    self.send(notes);
                 }
             }
             ModelFact::Failed { call, error, retry_in_ms } => {
@@ -62,6 +60,21 @@ impl Session {
                     }
                 }
             }
+        }
+    }
+
+    /// A turn is sent: what it adds to the conversation stands in it from now on.
+    fn send(&mut self, notes: &[PromptNote]) {
+        for (at, message) in self.additions(notes) {
+            self.weights.insert(at, weight_of(&message));
+            self.conversation.insert(at, Arc::new(message));
+            self.move_beginnings(at, 0, 1);
+        }
+        self.sent = self.conversation.len();
+        self.told.extend(notes.iter().map(|note| (note.name.clone(), note.text.clone())));
+        if let Some(active) = &mut self.active {
+            active.steers.clear();
+            active.untold.clear();
         }
     }
 

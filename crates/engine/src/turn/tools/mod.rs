@@ -95,7 +95,7 @@ impl ToolAction {
     }
 }
 
-/// Which tools are offered.
+/// Which tools may be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ToolOffer {
     /// None: the turn is a conversation.
@@ -136,15 +136,13 @@ const TOOLS: &[ToolDefinition] = &[
     plan::PROPOSE,
 ];
 
-/// The tools as a model is told of them. Made once: the prompt's beginning stays the same, byte for
-/// byte, so that providers can cache it.
+/// The tools as a model is told of them. Made once, and the same for work and for planning: the prompt's beginning
+/// stays the same, byte for byte, so that providers can cache it.
 pub(crate) fn specs(offer: ToolOffer) -> &'static [Arc<ToolSpec>] {
-    static ALL: LazyLock<Vec<Arc<ToolSpec>>> = LazyLock::new(|| made(|tool| tool.name != plan::PROPOSE.name));
-    static LOOKING: LazyLock<Vec<Arc<ToolSpec>>> = LazyLock::new(|| made(|tool| tool.looks));
+    static ALL: LazyLock<Vec<Arc<ToolSpec>>> = LazyLock::new(made);
     match offer {
         ToolOffer::Nothing => &[],
-        ToolOffer::Looking => &LOOKING,
-        ToolOffer::Everything => &ALL,
+        ToolOffer::Looking | ToolOffer::Everything => &ALL,
     }
 }
 
@@ -163,7 +161,7 @@ fn weigh(tools: &[Arc<ToolSpec>]) -> u64 {
     tools.iter().map(one).sum()
 }
 
-fn made(wanted: impl Fn(&ToolDefinition) -> bool) -> Vec<Arc<ToolSpec>> {
+fn made() -> Vec<Arc<ToolSpec>> {
     let spec = |tool: &ToolDefinition| {
         Arc::new(ToolSpec {
             name: tool.name.into(),
@@ -171,7 +169,7 @@ fn made(wanted: impl Fn(&ToolDefinition) -> bool) -> Vec<Arc<ToolSpec>> {
             input_schema: serde_json::from_str(tool.schema).expect("schemas are JSON; a test reads them all"),
         })
     };
-    TOOLS.iter().filter(|tool| wanted(tool)).map(spec).collect()
+    TOOLS.iter().map(spec).collect()
 }
 
 /// Reads a call. What is wrong with it is said in words that let the model do better.
@@ -247,10 +245,8 @@ mod tests {
                 .map(|tool| tool.name.len() + tool.description.len() + tool.input_schema.to_string().len())
                 .sum::<usize>()
         };
-        assert!(size(ToolOffer::Everything) < 5_500, "{}", size(ToolOffer::Everything));
-        assert!(size(ToolOffer::Looking) < size(ToolOffer::Everything));
+        assert!(size(ToolOffer::Everything) < 6_200, "{}", size(ToolOffer::Everything));
         assert!(specs(ToolOffer::Nothing).is_empty());
-        assert!(specs(ToolOffer::Looking).iter().all(|spec| only_looks(&spec.name)));
     }
 
     #[test]
