@@ -1,6 +1,6 @@
 //! Whole requests, from the words to the log, with the real engine, host and database.
 
-use trimtab_testkit::scenario::play;
+use trimtab_testkit::scenario::play_unmeasured as play;
 
 #[test]
 fn a_plain_request_is_answered() {

@@ -2,7 +2,7 @@
 //! and files. What each model call is sent is asserted in the dialogue; that every prompt is valid for
 //! every provider is checked by the scripted model itself.
 
-use trimtab_testkit::scenario::{only, play};
+use trimtab_testkit::scenario::{only, play_unmeasured as play};
 
 #[test]
 fn tools_run_until_the_model_is_done() {
@@ -342,10 +342,10 @@ fn an_untrusted_folder_is_neither_read_nor_told_of_before_the_person_says_so() {
         ?- PROJECT
         <@ read_file {"path":"a.txt"}
         ! trust
-        ?~ alpha
+        ?+ alpha
         < Seen.
         > again
-        ?^ Speak like a pirate.
+        ?+ Speak like a pirate.
         < Arr.
         "#
     ), &["checkpoint.opened", "checkpoint.resolved", "rule.added", "context.loaded", "tool.finished"]), @r#"

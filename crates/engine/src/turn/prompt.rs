@@ -35,10 +35,8 @@ const PLAN: &str = "This is plan mode: you can look, but nothing can be changed,
 propose_plan: the user approves it, changes it or turns it down, and only then is it carried out. Steps are such that each \
 can be done and checked by itself. If the user only asks something, answer instead.";
 
-/// What is told when planning is over.
-const PLAN_OVER: &str = "Plan mode is over: files can be changed and commands run again, as far as the user allows it.";
-/// The same, for models without tools.
-const FORM_OVER: &str = "Planning is over: answer with the JSON object that was described first.";
+/// What is told when planning is over, whatever comes then.
+const PLAN_OVER: &str = "Plan mode is over. What you were told at the beginning holds again.";
 /// What is told in a folder that a later request may not use.
 const FOLDER_GONE: &str = "The user does not trust the folder for this request.";
 /// What is told when there are no instructions any more.
@@ -124,10 +122,9 @@ fn fragments(session: &Session, active: &RunningRequest) -> Vec<Fragment> {
     if !matches!(active.path(), Some(RouteDecision::Direct | RouteDecision::Plan)) {
         let talks = copilot.conversational.then(|| Fragment::stable("talk", conversation::TALKING, OWN));
         let chat = Fragment::stable("chat", AGENT_CHAT_SYSTEM_PROMPT, OWN);
-        return [chat].into_iter().chain(talks).chain([memory::fragment(session)]).collect();
+        return [chat].into_iter().chain(talks).chain([mode(active), memory::fragment(session)]).collect();
     }
-    let in_form = structured::applies(active);
-    let role = match in_form {
+    let role = match structured::applies(active) {
         true => vec![Fragment::stable("form", structured::FORM, OWN)],
         false => vec![
             Fragment::stable("agent", AGENT_SYSTEM_PROMPT, OWN),
@@ -135,16 +132,18 @@ fn fragments(session: &Session, active: &RunningRequest) -> Vec<Fragment> {
         ],
     };
     let pace = (copilot.pace == Pace::Incremental).then(|| Fragment::stable("pace", pace::RULE, OWN));
-    let news =
-        [mode(active, in_form), folder(session, active), instructions(session, active), memory::fragment(session)];
+    let news = [mode(active), folder(session, active), instructions(session, active), memory::fragment(session)];
     role.into_iter().chain(pace).chain(news).collect()
 }
 
 /// Whether nothing may be changed yet.
-fn mode(active: &RunningRequest, in_form: bool) -> Fragment {
-    let (text, gone) = if in_form { (flow::plan::FORM, FORM_OVER) } else { (PLAN, PLAN_OVER) };
-    let plans = active.path() == Some(RouteDecision::Plan);
-    Fragment::volatile("mode", if plans { text } else { "" }, OWN, gone)
+fn mode(active: &RunningRequest) -> Fragment {
+    let text = match active.path() {
+        Some(RouteDecision::Plan) if structured::applies(active) => flow::plan::FORM,
+        Some(RouteDecision::Plan) => PLAN,
+        _ => "",
+    };
+    Fragment::volatile("mode", text, OWN, PLAN_OVER)
 }
 
 /// Where the work is. Nothing of a folder is told before it is trusted, not even its name.

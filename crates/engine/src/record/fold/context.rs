@@ -3,13 +3,15 @@
 use std::sync::Arc;
 
 use trimtab_vocab::Message;
-use trimtab_vocab::event::ContextFact;
+use trimtab_vocab::event::{ContextFact, PromptNote};
 
+use crate::fragment;
 use crate::record::{Compressing, Phase, Session, Squeezed, weight_of};
 use crate::turn::context;
 
 impl Session {
     pub(super) fn fold_context(&mut self, fact: &ContextFact) {
+        let unseen = self.is_unseen();
         match fact {
             ContextFact::Loaded { files, instructions, .. } => {
                 if instructions.is_some() {
@@ -57,16 +59,15 @@ impl Session {
                 self.move_beginnings(from, to - from, 1);
                 self.summaries += 1;
                 self.squeezed = Some(Squeezed { source: source.clone(), originals });
-                // What the model was told may be in what was summed up.
-                self.told.clear();
-                self.forget_sent();
+                self.keep_told();
+                self.rewritten(unseen);
             }
             ContextFact::Edited { summary, .. } => {
                 if let Some(at) = self.summaries.checked_sub(1) {
                     let summary = Message::user(summary.clone());
                     self.weights[at] = weight_of(&summary);
                     self.conversation[at] = Arc::new(summary);
-                    self.forget_sent();
+                    self.measured = None;
                 }
             }
             ContextFact::Restored { .. } => {
@@ -77,15 +78,31 @@ impl Session {
                     self.weights.splice(at..=at, weights);
                     self.move_beginnings(at, 1, count);
                     self.summaries = at;
-                    self.forget_sent();
+                    self.rewritten(unseen);
                 }
             }
         }
     }
 
-    /// The conversation begins otherwise than any call before has begun.
-    fn forget_sent(&mut self) {
+    /// Whether no model has seen the words of the request that is worked on.
+    fn is_unseen(&self) -> bool {
+        self.active.as_ref().is_some_and(|active| active.flow.from >= self.sent)
+    }
+
+    /// Messages at the beginning have made room for others. What comes next still stands at the end, or before the
+    /// words of a request that is `unseen`.
+    fn rewritten(&mut self, unseen: bool) {
         self.measured = None;
-        self.sent = 0;
+        let from = self.active.as_ref().filter(|_| unseen).map(|active| active.flow.from);
+        self.sent = from.unwrap_or(self.conversation.len());
+    }
+
+    /// What was told and is summed up now is told again, where it still holds.
+    fn keep_told(&mut self) {
+        let stands = |name: &String, text: &mut String| {
+            let note = fragment::part(&PromptNote { name: name.clone(), text: text.clone() });
+            self.conversation.iter().any(|message| message.parts.contains(&note))
+        };
+        self.told.retain(stands);
     }
 }
