@@ -90,7 +90,7 @@ impl TraceSpans {
                     self.end(event, &Of::Request(request.clone()), *status == Status::Failed, note.to_owned());
                 }
             }
-            Fact::Model(ModelFact::Called { call, model, attempt, purpose }) => {
+            Fact::Model(ModelFact::Called { call, model, attempt, purpose, .. }) => {
                 let purpose = purpose.as_ref().map(|purpose| format!(" ({purpose})")).unwrap_or_default();
                 let again = if *attempt > 1 { format!(", try {attempt}") } else { String::new() };
                 self.begin(event, Of::Call(call.clone()), "model", format!("{model}{purpose}{again}"));

@@ -21,9 +21,9 @@ mod bound {
         Answer::anthropic(Reply::new().text([words]))
     }
 
-    /// The system prompt of the last call.
-    fn system(program: &Program) -> String {
-        program.provider.requests().last().expect("a request").body["system"].to_string()
+    /// All that the last call sent.
+    fn sent(program: &Program) -> String {
+        program.provider.requests().last().expect("a request").body.to_string()
     }
 
     fn asks_for_work(program: &Program, more: &[&str]) -> trimtab_testkit::program::Ended {
@@ -36,18 +36,18 @@ mod bound {
         let program = program();
         std::fs::write(program.project().join("AGENTS.md"), "Use tabs.\n").expect("writes");
         assert_eq!(asks_for_work(&program, &[]).code, Some(0));
-        assert!(system(&program).contains("Use tabs."), "what was there when the folder was trusted counts");
+        assert!(sent(&program).contains("Use tabs."), "what was there when the folder was trusted counts");
         std::fs::write(program.project().join("AGENTS.md"), format!("{POISON}\n")).expect("writes");
         let run = asks_for_work(&program, &[]);
         assert_eq!(run.code, Some(0), "a script goes on without it: {}", run.stderr);
-        assert!(!system(&program).contains(POISON), "{}", system(&program));
+        assert!(!sent(&program).contains(POISON), "{}", sent(&program));
         let banner = |event: &&Value| event["type"] == "banner" && event["text"].to_string().contains("AGENTS.md");
         assert!(run.events().iter().any(|event| banner(&event)), "and says so: {}", run.stdout);
         // Whoever says so for one run has it used in that run alone.
         assert_eq!(asks_for_work(&program, &["--trust"]).code, Some(0));
-        assert!(system(&program).contains(POISON));
+        assert!(sent(&program).contains(POISON));
         assert_eq!(asks_for_work(&program, &[]).code, Some(0));
-        assert!(!system(&program).contains(POISON));
+        assert!(!sent(&program).contains(POISON));
     }
 
     #[test]
@@ -56,7 +56,7 @@ mod bound {
         assert_eq!(asks_for_work(&program, &[]).code, Some(0));
         std::fs::write(program.project().join("CLAUDE.md"), format!("{POISON}\n")).expect("writes");
         assert_eq!(asks_for_work(&program, &[]).code, Some(0));
-        assert!(!system(&program).contains(POISON));
+        assert!(!sent(&program).contains(POISON));
     }
 
     #[test]
@@ -74,7 +74,7 @@ mod bound {
         let id = opened["checkpoint"].as_str().expect("an id");
         assert_eq!(program.run(&["answer", id, "allow"]).code, Some(0));
         assert_eq!(asks_for_work(&program, &[]).code, Some(0));
-        assert!(system(&program).contains(POISON));
+        assert!(sent(&program).contains(POISON));
     }
 
     #[test]
@@ -102,10 +102,10 @@ mod bound {
         let answer = json!({"checkpoint": opened["checkpoint"], "choice": "use"});
         served.post(&format!("/api/sessions/{session}/answers"), &answer);
         stream.until("request.finished");
-        assert!(system(&program).contains(POISON), "the person has accepted it");
+        assert!(sent(&program).contains(POISON), "the person has accepted it");
         drop(served);
         assert_eq!(asks_for_work(&program, &[]).code, Some(0));
-        assert!(system(&program).contains(POISON), "and is not asked again");
+        assert!(sent(&program).contains(POISON), "and is not asked again");
     }
 
     #[test]
@@ -123,6 +123,6 @@ mod bound {
         let events: Vec<Value> = stream.until("request.finished").into_iter().map(|(_, event)| event).collect();
         let banner = |event: &Value| event["type"] == "banner" && event["text"].to_string().contains("too large");
         assert!(events.iter().any(banner), "{events:?}");
-        assert!(!system(&program).contains(POISON));
+        assert!(!sent(&program).contains(POISON));
     }
 }
