@@ -337,7 +337,8 @@ fn nothing_of_a_folder_is_sent_before_it_is_trusted() {
     program.provider.push(says("Seen."));
     let answered = program.run(&["answer", &checkpoint(&asked), "trust"]);
     assert_eq!(answered.code, Some(0), "{}", answered.stderr);
-    assert!(last_message(&program).contains("swordfish"));
+    let sent = program.provider.requests().last().expect("a request").body["messages"].to_string();
+    assert!(sent.contains("swordfish"), "{sent}");
     program.provider.push(says("Arr."));
     assert_eq!(program.run(&["run", "and now"]).code, Some(0), "trusted once, trusted from then on");
     let sent = program.provider.requests().last().expect("a request").body.to_string();
@@ -689,7 +690,12 @@ fn the_log_names_who_says_what_in_a_prompt_and_none_of_the_words() {
         .filter(|line| line.contains("message") && line.contains("call=c2"))
         .filter_map(|line| line.split("role=").nth(1)?.split(' ').next())
         .collect();
-    assert_eq!(roles, ["User", "Assistant", "User"], "{}", ended.stderr);
+    assert_eq!(
+        roles,
+        ["User", "User", "Assistant", "User"],
+        "notes, the words, the reply, the results: {}",
+        ended.stderr
+    );
     assert!(!ended.stderr.contains("alpha"), "{}", ended.stderr);
 }
 
