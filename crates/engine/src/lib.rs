@@ -18,6 +18,7 @@ pub mod assistant;
 mod calls;
 mod finish;
 pub mod flow;
+mod fragment;
 pub mod handoff;
 mod history;
 mod input;

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 use trimtab_vocab::{
-    Annotated, CallId, ChangePart, ChangeSetId, CommandPlan, Fact, FilePlan, FileSet, FileState, FileWrite, OnConflict,
-    Overtime, Prompt, ReadOp, RefKey, RequestId, SessionId, SnapshotLimits, TimerId, Where,
+    Annotated, AutoMode, CallId, ChangePart, ChangeSetId, CommandPlan, Fact, FilePlan, FileSet, FileState, FileWrite,
+    OnConflict, Overtime, Prices, Prompt, ReadOp, RefKey, RequestId, SessionId, SnapshotLimits, TimerId, Where,
 };
 
 use crate::proposal::ProposedChange;
@@ -58,10 +58,16 @@ pub enum Effect {
     },
     /// Call a model; answered by `Replied`, `CallFailed` or `CallAborted`.
     CallModel {
+        /// For which request.
+        request: RequestId,
         /// Names the call.
         call: CallId,
         /// What to send.
         prompt: Box<Prompt>,
+        /// What the chosen model costs, if that is known.
+        prices: Option<Prices>,
+        /// Seconds for which the reply to the same prompt is used again.
+        cache_s: u64,
     },
     /// Find a name for the session, beside everything else; answered by `Titled`, or not at all.
     Title {
@@ -85,6 +91,8 @@ pub enum Effect {
     },
     /// See something; answered by `Looked`.
     Look {
+        /// For which request.
+        request: RequestId,
         /// Names the call.
         call: CallId,
         /// What to look at.
@@ -92,6 +100,8 @@ pub enum Effect {
     },
     /// Make pictures and store them; answered by `Drawn`. Asked again after a crash, unless the answer was there.
     Draw {
+        /// For which request.
+        request: RequestId,
         /// Names the call.
         call: CallId,
         /// `provider/name`.
@@ -105,6 +115,8 @@ pub enum Effect {
     },
     /// Read a stored text of this session; answered by `Looked`.
     Recall {
+        /// For which request.
+        request: RequestId,
         /// Names the call.
         call: CallId,
         /// The text.
@@ -116,6 +128,8 @@ pub enum Effect {
     },
     /// Find out what a change would make of the files, and store both; answered by `Prepared`.
     Prepare {
+        /// For which request.
+        request: RequestId,
         /// Names the call.
         call: CallId,
         /// The change.
@@ -125,6 +139,8 @@ pub enum Effect {
     },
     /// Find out what a part of a change makes of the files, and store it; answered by `Narrowed`.
     SelectHunks {
+        /// For which request.
+        request: RequestId,
         /// Names the call.
         call: CallId,
         /// The whole change.
@@ -134,6 +150,8 @@ pub enum Effect {
     },
     /// Write files; answered by `Applied`. Asked again after a crash, it finishes what was begun.
     Apply {
+        /// For which request.
+        request: RequestId,
         /// Names the call.
         call: CallId,
         /// What was approved.
@@ -155,6 +173,8 @@ pub enum Effect {
     },
     /// Run a command; answered by `Ran`, perhaps after `Overdue`. Never asked again after a crash.
     Run {
+        /// For which request.
+        request: RequestId,
         /// Names the call.
         call: CallId,
         /// What was approved.
@@ -164,6 +184,8 @@ pub enum Effect {
     },
     /// Tell what a command did to files whose end nobody saw; answered by `Surveyed`.
     InspectEffects {
+        /// For which request.
+        request: RequestId,
         /// Names the call.
         call: CallId,
         /// As when it was run.
@@ -188,6 +210,8 @@ pub enum Effect {
         request: RequestId,
         /// What is to be shown of them.
         wanted: TaskSelection,
+        /// What the person has set about their tasks.
+        settings: Box<AutoMode>,
     },
     /// Find out what operations would do to the person's tasks; answered by `TasksJudged`.
     JudgeTasks {
@@ -195,9 +219,13 @@ pub enum Effect {
         request: RequestId,
         /// The operations, each with what is wrong about its form.
         operations: Vec<Annotated>,
+        /// What the person has set about their tasks.
+        settings: Box<AutoMode>,
     },
     /// Wait; answered by `TimerFired`.
     Wait {
+        /// For which request.
+        request: RequestId,
         /// Names the wait.
         timer: TimerId,
         /// How long.

@@ -102,6 +102,7 @@ fn a_reply_that_is_not_for_the_conversation_never_enters_it() {
             attempt: 1,
             purpose: purpose.clone(),
             tools: None,
+            notes: Vec::new(),
         };
         session.fold(Some(&request), &model.into());
         let reply = ReplyFact::Saved {

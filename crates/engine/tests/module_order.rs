@@ -10,6 +10,7 @@ const ORDER: &[&str] = &[
     "tokens",
     "proposal",
     "tools",
+    "fragment",
     "record",
     "terminal",
     "tasks",

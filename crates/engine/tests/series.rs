@@ -79,7 +79,7 @@ impl Drive {
                 instructions: None,
                 instruction_files: Vec::new(),
             },
-            Effect::CallModel { call, prompt } => {
+            Effect::CallModel { call, prompt, .. } => {
                 let message = Message::assistant(said(&prompt));
                 let reply = Reply { message, stop_reason: Some(StopReason::EndTurn), usage: Usage::default() };
                 Input::Replied { call, reply, raw: None, warnings: Vec::new() }

@@ -26,7 +26,7 @@ use crate::memory::LOOKED_AT;
 use crate::{history, settings_reload};
 
 use durable::note;
-pub(crate) use durable::{first_words, read_rules, written_rule};
+pub(crate) use durable::{first_words, read_rules, told, written_rule};
 
 const PAGE: u32 = 1000;
 /// Tasks tell things faster than the actor takes them up only by mistake.
@@ -131,6 +131,8 @@ struct Actor {
     asked: BTreeSet<RequestId>,
     /// Requests that have it.
     admitted: BTreeSet<RequestId>,
+    /// The request that has given its room back until somebody answers.
+    resting: Option<RequestId>,
     tasks: JoinSet<Result<(), ActorError>>,
     version: Option<u64>,
     /// The settings, as they were last read.
@@ -159,6 +161,7 @@ impl Actor {
             waits: BTreeMap::new(),
             asked: BTreeSet::new(),
             admitted: BTreeSet::new(),
+            resting: None,
             tasks: JoinSet::new(),
             version: None,
             settings: None,
@@ -342,7 +345,8 @@ impl Actor {
         let Input::Answered { checkpoint, choice, instructions, .. } = input else { return };
         let names = self.session.instructions_to_bind(checkpoint, choice);
         let Some(folder) = self.session.folder().filter(|_| !names.is_empty()) else { return };
-        *instructions = crate::instructions::marks(&*self.deps.world.hands, folder, names).await;
+        let workspace = self.deps.world.workspace(self.reporter.lease.session());
+        *instructions = crate::instructions::marks(&*workspace, folder, names).await;
     }
 
     /// What the settings list, if that may have changed since a request was made.
@@ -409,10 +413,18 @@ impl Actor {
         let over = ended.iter().filter(|request| !self.session.is_unfinished(request));
         commit.closed = over.cloned().collect();
         commit.moving = self.session.is_moving();
+        let resting = self.session.resting().cloned();
+        let rests = resting.clone().filter(|resting| self.resting.as_ref() != Some(resting));
+        commit.resting.extend(rests.clone());
         commit.writing = effects.iter().filter_map(Effect::writes).cloned().collect();
         commit.relaxed_durability = !effects.iter().any(Effect::acts) && durable::is_on_the_way(&commit);
         self.deps.world.store.commit(&self.reporter.lease, commit).await?;
         self.seq = seq;
+        self.resting = resting;
+        // It gives its slot back, so whatever it does after the answer must find one again.
+        if let Some(request) = &rests {
+            self.admitted.remove(request);
+        }
         for event in news {
             if tracing::enabled!(tracing::Level::DEBUG) {
                 tracing::debug!(session = %event.session, seq = event.seq, kind = event.fact.kind(), "recorded");

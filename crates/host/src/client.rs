@@ -19,7 +19,7 @@ use crate::effects::written;
 use crate::hub::{Hub, SessionWatch};
 use crate::roster::Roster;
 use crate::snapshot::Latest;
-use crate::workspace::{LocalWorkspace, Workspace};
+use crate::workspace::{LocalWorkspace, Workspace, Workspaces, shared_workspace};
 
 /// Words above this many bytes are refused: no model reads them, and a file is a better place.
 pub const LONGEST_TEXT: usize = 16 * 1024 * 1024;
@@ -33,8 +33,15 @@ pub struct World {
     pub models: Arc<dyn ModelRegistry>,
     /// What time it is.
     pub clock: Arc<dyn Clock>,
-    /// What touches folders.
-    pub hands: Arc<dyn Workspace>,
+    /// What touches folders, session by session.
+    pub workspaces: Workspaces,
+}
+
+impl World {
+    /// What touches the folder of a session.
+    pub(crate) fn workspace(&self, session: &SessionId) -> Arc<dyn Workspace> {
+        (self.workspaces)(session)
+    }
 }
 
 pub(crate) struct ActorContext {
@@ -149,11 +156,10 @@ impl Client {
             SqliteStore::open(&profile.data, Arc::clone(&clock)).map_err(|error| error.problem(&profile.data))?;
         let own: Vec<PathBuf> = profile.hands.machine.own.iter().map(PathBuf::from).collect();
         let keys = profile.providers.values().filter_map(|provider| provider.key_env.clone());
-        let hands = LocalWorkspace::new(std::env::vars_os(), &own).private(keys).limited(profile.hands.limits);
-        let hands = Arc::new(hands);
+        let local = LocalWorkspace::new(std::env::vars_os(), &own).private(keys).limited(profile.hands.limits);
         let providers = Arc::new(Providers(RwLock::new(profile.registry())));
         let models: Arc<dyn ModelRegistry> = Arc::<Providers>::clone(&providers);
-        let world = World { store: Arc::new(store), models, clock, hands };
+        let world = World { store: Arc::new(store), models, clock, workspaces: shared_workspace(local) };
         let own = LocalContext {
             settings: Some(profile.file.clone()),
             machine: profile.hands.machine.clone(),

@@ -4,7 +4,7 @@ use trimtab_vocab::{FileMark, InstructionFile, Problem, Rule, sensitive_paths};
 
 use crate::config::Profile;
 use crate::handles::Permissions;
-use crate::workspace::{FileNow, Workspace};
+use crate::workspace::{FileNow, LocalWorkspace, Workspace};
 
 /// Reads one of them. A link may lead to what is never sent by itself.
 pub(crate) async fn read(hands: &dyn Workspace, folder: &str, path: &str) -> Option<InstructionFile> {
@@ -32,8 +32,9 @@ impl Permissions<'_> {
     pub async fn trust(self, profile: &Profile, folder: &str) -> Result<Vec<String>, Problem> {
         // Settings of the folder that cannot be read are reported when they are used; they name no instructions here.
         let context = profile.clone().in_project(folder).unwrap_or_else(|_| profile.clone()).context;
-        let found =
-            marks(&*self.0.deps().world.hands, folder, sensitive_paths::instruction_files(&context.files)).await;
+        // No session asks: what is trusted are the files on this machine.
+        let local = LocalWorkspace::new([], &[]);
+        let found = marks(&local, folder, sensitive_paths::instruction_files(&context.files)).await;
         let accepted = Rule::instructions(folder, found.iter().map(|file| (file.path.as_str(), file.hash.as_str())));
         let rules = self.rules().await?;
         let is_outdated = |rule: &&Rule| is_of(rule, folder) && Some(*rule) != accepted.as_ref();

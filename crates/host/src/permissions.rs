@@ -7,7 +7,6 @@ use trimtab_world::store::RuleChange;
 use crate::actor::{self, written_rule};
 use crate::client::store_problem;
 use crate::config::Profile;
-use crate::effects::written;
 use crate::handles::Permissions;
 
 impl Permissions<'_> {
@@ -28,8 +27,8 @@ impl Permissions<'_> {
             change.removed.push(written_rule(rule));
             Input::RuleRemoved { rule: rule.clone() }
         };
-        change.tell.push(written(&told));
-        self.0.store().change_rules(change).await.map_err(store_problem)
+        let tell = vec![actor::told(&told)];
+        self.0.store().change_rules(change, tell).await.map_err(store_problem)
     }
 
     /// Whether the settings or a rule trust a folder.

@@ -22,16 +22,17 @@ pub(crate) async fn prepare(
     change: &ProposedChange,
     seen: &BTreeMap<String, String>,
 ) -> Result<Prepared, StoreError> {
-    let hands = deps.world.hands.as_ref();
+    let workspace = deps.world.workspace(session);
+    let workspace = workspace.as_ref();
     if let ProposedChange::Save { folder: place, pictures } = change {
         return save(deps, session, folder, place, pictures).await;
     }
     let pairs = match change {
-        ProposedChange::Edit(edit) => match edited(hands, folder, edit, seen).await {
+        ProposedChange::Edit(edit) => match edited(workspace, folder, edit, seen).await {
             Ok(pairs) => pairs,
             Err(refused) => return Ok(refused),
         },
-        other => match placed(hands, folder, other, seen).await {
+        other => match placed(workspace, folder, other, seen).await {
             Ok(pairs) => pairs,
             Err(reason) => return Ok(Prepared::Refused { reason }),
         },
@@ -48,7 +49,7 @@ pub(crate) async fn prepare(
         diffs.push(file.diff);
     }
     deps.world.store.keep_all(session, keeps).await?;
-    let versions = hands.version_paths(folder, writes.iter().map(|write| write.path.clone()).collect()).await;
+    let versions = workspace.version_paths(folder, writes.iter().map(|write| write.path.clone()).collect()).await;
     Ok(Prepared::Ready { writes, diffs, hunks, versions })
 }
 
@@ -107,7 +108,7 @@ pub(crate) struct Unedited {
 
 /// What an edit makes of its files: all of them, or none.
 pub(crate) async fn edit_files(
-    hands: &dyn Workspace,
+    workspace: &dyn Workspace,
     folder: &str,
     edit: &Edit,
     seen: &BTreeMap<String, String>,
@@ -116,7 +117,7 @@ pub(crate) async fn edit_files(
     let mut files: Vec<(String, FileNow)> = Vec::new();
     for name in edit.paths() {
         let refused = |reason| Unedited { path: name.clone(), reason, kind: None };
-        let now = read(hands, folder, &name).await.map_err(refused)?;
+        let now = read(workspace, folder, &name).await.map_err(refused)?;
         // Two names of one file would be two changes, of which the second undoes the first.
         if let Some((other, _)) = files.iter().find(|(_, known)| known.real == now.real) {
             return Err(refused(format!("{other} and {name} are the same file. Give one edit for each file.")));
@@ -155,12 +156,12 @@ pub(crate) async fn edit_files(
 }
 
 async fn edited(
-    hands: &dyn Workspace,
+    workspace: &dyn Workspace,
     folder: &str,
     edit: &Edit,
     seen: &BTreeMap<String, String>,
 ) -> Result<Vec<BeforeAfter>, Prepared> {
-    edit_files(hands, folder, edit, seen).await.map_err(|Unedited { path, reason, kind }| match kind {
+    edit_files(workspace, folder, edit, seen).await.map_err(|Unedited { path, reason, kind }| match kind {
         None => Prepared::Refused { reason },
         Some(kind) => {
             let reason = format!("{path} was not changed: {reason}");
@@ -174,12 +175,12 @@ async fn edited(
 
 /// What deleting or moving a file makes of it.
 async fn placed(
-    hands: &dyn Workspace,
+    workspace: &dyn Workspace,
     folder: &str,
     change: &ProposedChange,
     seen: &BTreeMap<String, String>,
 ) -> Result<Vec<BeforeAfter>, String> {
-    let FileNow { path, content, .. } = read(hands, folder, change.path()).await?;
+    let FileNow { path, content, .. } = read(workspace, folder, change.path()).await?;
     if let Some(reason) = stale(&path, content.as_ref().map(|(_, state)| state), false, seen.get(change.path())) {
         return Err(reason);
     }
@@ -187,7 +188,7 @@ async fn placed(
     let mode = state.mode;
     let gone = BeforeAfter { path, before: Some((bytes.clone(), state)), after: None, mode };
     let ProposedChange::Move { to, .. } = change else { return Ok(vec![gone]) };
-    match read(hands, folder, to).await? {
+    match read(workspace, folder, to).await? {
         FileNow { path, content: None, .. } => {
             Ok(vec![gone, BeforeAfter { path, before: None, after: Some(bytes), mode }])
         }
@@ -254,7 +255,8 @@ async fn save(
     place: &str,
     pictures: &[(RefKey, String)],
 ) -> Result<Prepared, StoreError> {
-    let (hands, store) = (deps.world.hands.as_ref(), deps.world.store.as_ref());
+    let (workspace, store) = (deps.world.workspace(session), deps.world.store.as_ref());
+    let workspace = workspace.as_ref();
     let place = place.trim().trim_end_matches('/');
     let (mut made, mut number): (Vec<ComparedFile>, u32) = (Vec::new(), 0);
     for (key, media_type) in pictures {
@@ -270,7 +272,7 @@ async fn save(
             }
             let name = format!("image-{number:03}.{}", trimtab_vocab::extension(media_type));
             let wanted = if place.is_empty() { name } else { format!("{place}/{name}") };
-            match read(hands, folder, &wanted).await {
+            match read(workspace, folder, &wanted).await {
                 Ok(FileNow { path, content: None, .. }) => break path,
                 Ok(_) => {}
                 // Something of that name that is no file is in the way all the same, but what lies outside is not
@@ -293,7 +295,7 @@ async fn save(
     store.keep_all(session, keeps).await?;
     // A picture is saved or left out, never a part of it.
     let hunks = vec![1; writes.len()];
-    let versions = hands.version_paths(folder, writes.iter().map(|write| write.path.clone()).collect()).await;
+    let versions = workspace.version_paths(folder, writes.iter().map(|write| write.path.clone()).collect()).await;
     Ok(Prepared::Ready { writes, diffs, hunks, versions })
 }
 
@@ -309,8 +311,8 @@ fn no_effect(edit: &Edit, kind: RefusalKind) -> Option<NoEffect> {
 }
 
 /// A file that is to be changed, unless its path hides from those who approve what it is.
-async fn read(hands: &dyn Workspace, folder: &str, path: &str) -> Result<FileNow, String> {
-    let now = hands.read(folder, path).await?;
+async fn read(workspace: &dyn Workspace, folder: &str, path: &str) -> Result<FileNow, String> {
+    let now = workspace.read(folder, path).await?;
     match trimtab_engine::hidden_by_links(path, folder, &now.real) {
         Some(reason) => Err(reason),
         None => Ok(now),

@@ -20,13 +20,13 @@ const SIDE: usize = 2_000;
 /// thousand files is never in memory at once.
 pub async fn walk(
     store: &dyn Store,
-    hands: &dyn Workspace,
+    workspace: &dyn Workspace,
     session: &SessionId,
     folder: &str,
     ways: Vec<RewindPath>,
     on_conflict: OnConflict,
 ) -> Result<Compared, StoreError> {
-    let walker = RewindWalk { store, hands, session, folder, prefer: prefer(on_conflict) };
+    let walker = RewindWalk { store, workspace, session, folder, prefer: prefer(on_conflict) };
     let (mut walked, mut conflicts, mut all) = (Vec::new(), Vec::new(), 0);
     for way in &ways {
         match walker.along(way).await? {
@@ -72,7 +72,7 @@ enum RewindObstacle {
 
 struct RewindWalk<'a> {
     store: &'a dyn Store,
-    hands: &'a dyn Workspace,
+    workspace: &'a dyn Workspace,
     session: &'a SessionId,
     folder: &'a str,
     prefer: Prefer,
@@ -91,10 +91,10 @@ impl RewindWalk<'_> {
         let is_as_left =
             |state: &Option<FileState>| way.legs.first().is_some_and(|leg| leg.from == *state && leg.hunks.is_empty());
         // What a command made of a file may be a link, or a folder: then it is no file that could be read.
-        let itself = self.hands.itself(self.folder, &way.path).await.filter(is_as_left);
+        let itself = self.workspace.itself(self.folder, &way.path).await.filter(is_as_left);
         let read = match itself {
             Some(state) => Ok(At { state, fresh: None }),
-            None => self.hands.read(self.folder, &way.path).await.map(|now| {
+            None => self.workspace.read(self.folder, &way.path).await.map(|now| {
                 let (fresh, state) = now.content.unzip();
                 At { state, fresh }
             }),
@@ -102,7 +102,7 @@ impl RewindWalk<'_> {
         let mut at = match read {
             Ok(at) => at,
             // A file that a command made too large to be read can still be replaced by what it was.
-            Err(reason) => match self.hands.state(self.folder, &way.path).await {
+            Err(reason) => match self.workspace.state(self.folder, &way.path).await {
                 state @ Some(_) if is_as_left(&state) => At { state, fresh: None },
                 _ => return Ok(Err(RewindObstacle::Reason(format!("{reason} Nothing was changed.")))),
             },

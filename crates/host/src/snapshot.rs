@@ -251,7 +251,8 @@ async fn take(deps: &ActorContext, session: &SessionId, survey: Survey) -> Resul
         Ok::<(), StoreError>(())
     };
     // When the store fails, nobody takes the bytes any more, and the look ends.
-    let look = async { Ok(deps.world.hands.survey(survey, sender).await) };
+    let workspace = deps.world.workspace(session);
+    let look = async { Ok(workspace.survey(survey, sender).await) };
     let (taken, ()) = tokio::try_join!(look, store)?;
     Ok(taken)
 }

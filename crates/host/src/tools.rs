@@ -77,12 +77,13 @@ pub(crate) async fn carry_out(
         let _ = reporter.mailbox.send(Input::Admitted { request: request.clone() }).await;
     }
     let session = reporter.lease.session().clone();
+    let workspace = deps.world.workspace(&session);
     match work {
         ToolWork::Look(look) => {
             let seen = tokio::select! {
                 biased;
                 () = controller.aborted() => return Ok(()),
-                seen = deps.world.hands.look(&folder, &look) => seen,
+                seen = workspace.look(&folder, &look) => seen,
             };
             let _ = reporter.mailbox.send(Input::Looked { call, seen }).await;
         }
@@ -162,7 +163,7 @@ pub(crate) async fn carry_out(
                 std::future::pending::<()>().await;
             };
             let ended = tokio::select! {
-                ended = deps.world.hands.run(&plan, &tell, &controller, overtime) => ended,
+                ended = workspace.run(&plan, &tell, &controller, overtime) => ended,
                 () = pass_on => return Ok(()),
             };
             let key = plan.run().archive.then(|| RefKey::output_of(&request, &call));
@@ -292,8 +293,9 @@ async fn apply(
     plan: &FilePlan,
 ) -> Result<Option<String>, StoreError> {
     let session = reporter.lease.session().clone();
+    let workspace = deps.world.workspace(&session);
     let kept = Arc::new(StoredTexts { deps: Arc::clone(deps), session, failed: Mutex::default() });
-    let problem = deps.world.hands.write(plan, Arc::clone(&kept) as Arc<dyn Contents>).await.err();
+    let problem = workspace.write(plan, Arc::clone(&kept) as Arc<dyn Contents>).await.err();
     let failed = kept.failed.lock().unwrap_or_else(PoisonError::into_inner).take();
     match (problem, failed) {
         // It is not over: whoever runs the session next has the set applied again.
@@ -310,8 +312,9 @@ pub(crate) async fn compare(
     ways: Vec<RewindPath>,
     on_conflict: OnConflict,
 ) -> Result<(), ActorError> {
-    let (store, hands) = (deps.world.store.as_ref(), deps.world.hands.as_ref());
-    let compared = crate::rewind::walk(store, hands, reporter.lease.session(), &folder, ways, on_conflict).await?;
+    let session = reporter.lease.session();
+    let (store, workspace) = (deps.world.store.as_ref(), deps.world.workspace(session));
+    let compared = crate::rewind::walk(store, workspace.as_ref(), session, &folder, ways, on_conflict).await?;
     let _ = reporter.mailbox.send(Input::Compared { compared }).await;
     Ok(())
 }
@@ -367,7 +370,7 @@ pub(crate) async fn load(
     folder: String,
     named: Named,
 ) -> Result<(), ActorError> {
-    let hands = &deps.world.hands;
+    let workspace = deps.world.workspace(reporter.lease.session());
     let Named { files, marked, urls, instructions: named } = named;
     let (mut loaded, mut missing, mut left) = (Vec::new(), Vec::new(), LOADED);
     let looks = files
@@ -375,10 +378,10 @@ pub(crate) async fn load(
         .map(|path| (path.clone(), ReadOp::Read { path, offset: None, limit: None }))
         .chain(urls.into_iter().map(|url| (url.clone(), ReadOp::Fetch { url })));
     for (name, look) in looks {
-        let mut seen = hands.look(&folder, &look).await;
+        let mut seen = workspace.look(&folder, &look).await;
         if let (ToolStatus::Error, ReadOp::Read { path, .. }) = (seen.status, look) {
             // It may be a folder.
-            seen = hands.look(&folder, &ReadOp::List { path, depth: 2 }).await;
+            seen = workspace.look(&folder, &ReadOp::List { path, depth: 2 }).await;
         }
         match seen.status {
             ToolStatus::Ok | ToolStatus::Partial if left > 0 => {
@@ -397,7 +400,7 @@ pub(crate) async fn load(
     }
     let mut absent = Vec::new();
     for path in marked.into_iter().filter(|path| missing.contains(path)) {
-        if let Some(like) = hands.absent(&folder, &path).await {
+        if let Some(like) = workspace.absent(&folder, &path).await {
             absent.push(AbsentFile { path, like: like.into_iter().next() });
         }
     }
@@ -405,7 +408,7 @@ pub(crate) async fn load(
     for name in named {
         // Nobody misses these, and nobody is told their names.
         let is_usual = sensitive_paths::INSTRUCTIONS.contains(&name.as_str());
-        match crate::instructions::read(&**hands, &folder, &name).await {
+        match crate::instructions::read(&*workspace, &folder, &name).await {
             Some(file) => instruction_files.push(file),
             _ if is_usual => {}
             _ => missing.push(name),

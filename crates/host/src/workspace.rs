@@ -11,7 +11,9 @@ use async_trait::async_trait;
 use tokio::sync::mpsc;
 use trimtab_engine::Ran;
 use trimtab_vocab::event::ToolStatus;
-use trimtab_vocab::{CommandPlan, FilePlan, FileState, Overtime, ReadOp, ReadResult, Sandbox, SnapshotLimits};
+use trimtab_vocab::{
+    CommandPlan, FilePlan, FileState, Overtime, ReadOp, ReadResult, Sandbox, SessionId, SnapshotLimits,
+};
 use trimtab_world::sandbox::Fence;
 use trimtab_world::sandbox::run::{self, SandboxSetup};
 use trimtab_world::tools::{self, ReadScope};
@@ -108,6 +110,16 @@ pub trait Workspace: Send + Sync {
         drop((survey, kept));
         Some(Snapshot::default())
     }
+}
+
+/// Finds the workspace of a session. It is asked whenever one is needed: an editor with unsaved buffers comes and goes
+/// while its session lives.
+pub type Workspaces = Arc<dyn Fn(&SessionId) -> Arc<dyn Workspace> + Send + Sync>;
+
+/// One workspace for every session.
+pub fn shared_workspace(workspace: impl Workspace + 'static) -> Workspaces {
+    let workspace: Arc<dyn Workspace> = Arc::new(workspace);
+    Arc::new(move |_| Arc::clone(&workspace))
 }
 
 struct Handing(mpsc::Sender<(String, Vec<u8>)>);

@@ -120,3 +120,81 @@ fn a_model_that_turns_out_to_know_no_tools_does_the_work_all_the_same() {
         assert_eq!(with_tools.collect::<Vec<_>>(), [true, false, false], "{refusal}");
     }
 }
+
+/// What a provider reads first: its system text and tools, as bytes, and the conversation without the marks that only
+/// say where a cache may end.
+fn prefix(body: &Value) -> ([String; 3], Vec<String>) {
+    let mut body = body.clone();
+    unmark(&mut body);
+    let said = body.get("messages").or(body.get("input")).and_then(Value::as_array).expect("a conversation");
+    let fixed = ["system", "instructions", "tools"].map(|name| body[name].to_string());
+    (fixed, said.iter().map(Value::to_string).collect())
+}
+
+fn unmark(value: &mut Value) {
+    match value {
+        Value::Object(fields) => {
+            fields.shift_remove("cache_control");
+            fields.values_mut().for_each(unmark);
+        }
+        Value::Array(items) => items.iter_mut().for_each(unmark),
+        _ => {}
+    }
+}
+
+/// The question that a run has ended with.
+fn checkpoint(ended: &trimtab_testkit::program::Ended) -> String {
+    let events = ended.events();
+    let opened = events.iter().rfind(|event| event["type"] == "checkpoint.opened").expect("a question");
+    opened["checkpoint"].as_str().expect("an id").to_owned()
+}
+
+#[test]
+fn no_call_of_a_session_changes_what_an_earlier_call_was_sent() {
+    for spoken in DIALECTS {
+        let (mut program, name) = (program(spoken), format!("{} {}", spoken.kind, spoken.api));
+        program.set("TRIMTAB_CONTEXT_FILES", "rules.md");
+        let write = |text: &str| std::fs::write(program.project().join("rules.md"), text).expect("a file");
+        let says = |text: &str| program.provider.push((spoken.answer)(Reply::new().text([text])));
+        let uses = |tool: &str, input: Value| {
+            program.provider.push((spoken.answer)(Reply::new().tool("t1", tool, [input.to_string()])));
+        };
+        let run = |code: i32, arguments: &[&str]| {
+            let ended = program.run(arguments);
+            assert_eq!(ended.code, Some(code), "{name} {arguments:?}: {} {}", ended.stderr, ended.stdout);
+            ended
+        };
+        // Work, and something for the memory.
+        write("Use tabs.");
+        uses("list_files", json!({}));
+        says("Seen.");
+        run(0, &["run", "--json", "--trust", "My name is Ada. Look at the files here."]);
+        // Plan mode, with other instructions and the first memory; its end; a step of the plan.
+        write("Use spaces.");
+        uses("write_file", json!({"path": "a.txt", "content": "no"}));
+        uses("propose_plan", json!({"steps": ["Write a"]}));
+        let planned = run(3, &["run", "--json", "--trust", "--continue", "--mode", "plan", "Write a.txt"]);
+        assert!(!program.project().join("a.txt").exists(), "{name}: plan mode changes nothing");
+        says("Done.");
+        run(0, &["answer", &checkpoint(&planned), "approve"]);
+        // A question of the model.
+        uses("ask_user", json!({"question": "Which?"}));
+        let asked = run(3, &["run", "--json", "--trust", "--continue", "Fix the test in b.txt"]);
+        says("Fixed.");
+        run(0, &["answer", &checkpoint(&asked), "other", "--text", "the first"]);
+        let requests = program.provider.requests();
+        let calls: Vec<_> = requests.iter().filter(|request| request.body["tools"].is_array()).collect();
+        assert_eq!(calls.len(), 7, "{name}: all of them are turns");
+        let sent: Vec<_> = calls.iter().map(|request| prefix(&request.body)).collect();
+        for (at, pair) in sent.windows(2).enumerate() {
+            let [(fixed, before), (same, after)] = pair else { unreachable!() };
+            assert_eq!(fixed, same, "{name}, call {}", at + 2);
+            assert!(after.starts_with(before), "{name}, call {}: {before:#?}\n{after:#?}", at + 2);
+        }
+        let told = sent.last().map(|(_, said)| said.join("\n")).unwrap_or_default();
+        for (note, times) in [("Use tabs.", 1), ("Use spaces.", 1), ("[CONTEXT: memory]", 1), ("Plan mode is over.", 1)]
+        {
+            assert_eq!(told.matches(note).count(), times, "{name}: {note} in {told}");
+        }
+    }
+}

@@ -337,11 +337,12 @@ fn nothing_of_a_folder_is_sent_before_it_is_trusted() {
     program.provider.push(says("Seen."));
     let answered = program.run(&["answer", &checkpoint(&asked), "trust"]);
     assert_eq!(answered.code, Some(0), "{}", answered.stderr);
-    assert!(last_message(&program).contains("swordfish"));
+    let sent = program.provider.requests().last().expect("a request").body["messages"].to_string();
+    assert!(sent.contains("swordfish"), "{sent}");
     program.provider.push(says("Arr."));
     assert_eq!(program.run(&["run", "and now"]).code, Some(0), "trusted once, trusted from then on");
-    let system = program.provider.requests().last().expect("a request").body["system"].to_string();
-    assert!(system.contains("Speak like a pirate.") && system.contains("Mind the parrot."), "{system}");
+    let sent = program.provider.requests().last().expect("a request").body.to_string();
+    assert!(sent.contains("Speak like a pirate.") && sent.contains("Mind the parrot."), "{sent}");
     program.run(&["trust", "--remove"]);
     program.provider.push(asks());
     assert_eq!(program.run(&["run", "once more"]).code, Some(3));
@@ -367,8 +368,8 @@ fn files_that_the_settings_name_are_instructions_and_no_setting_sends_a_secret_o
     let first = program.run(&["run", "--json", "--trust", "tidy up main.rs"]);
     assert_eq!(first.code, Some(0), "{}", first.stderr);
     let request = program.provider.requests().last().expect("a request").clone();
-    let system = request.body["system"].to_string();
-    assert!(system.contains(r"house.md:\nShoes stay outside.\n\ndocs/style.md:\nShort sentences."), "{system}");
+    let told = request.body["messages"].to_string();
+    assert!(told.contains(r"house.md:\nShoes stay outside.\n\ndocs/style.md:\nShort sentences."), "{told}");
     let sent = String::from_utf8_lossy(&request.raw).into_owned();
     assert!(!sent.contains("swordfish") && !sent.contains("neighbour"), "{sent}");
     let told: Vec<Value> = first.events().into_iter().filter(|event| event["type"] == "banner").collect();
@@ -689,7 +690,12 @@ fn the_log_names_who_says_what_in_a_prompt_and_none_of_the_words() {
         .filter(|line| line.contains("message") && line.contains("call=c2"))
         .filter_map(|line| line.split("role=").nth(1)?.split(' ').next())
         .collect();
-    assert_eq!(roles, ["User", "Assistant", "User"], "{}", ended.stderr);
+    assert_eq!(
+        roles,
+        ["User", "User", "Assistant", "User"],
+        "notes, the words, the reply, the results: {}",
+        ended.stderr
+    );
     assert!(!ended.stderr.contains("alpha"), "{}", ended.stderr);
 }
 

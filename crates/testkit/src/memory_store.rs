@@ -20,8 +20,8 @@ use trimtab_engine::Session;
 use trimtab_vocab::event::Status;
 use trimtab_vocab::{CallId, CheckpointId, Event, FileSet, MemoryEntry, RefKey, RequestId, SessionId, Time};
 use trimtab_world::store::{
-    AuditEntry, AuditLine, JobRow, JobState, Lease, NewInput, Result, RuleChange, SeededSession, SessionRow, Store,
-    StoreError, TokenRow,
+    AuditEntry, AuditLine, JobRow, JobState, Lease, NewInput, Recipient, Result, RuleChange, SeededSession, SessionRow,
+    Store, StoreError, TokenRow,
 };
 
 use crate::dice::Dice;
@@ -93,6 +93,7 @@ pub struct Job {
     pub row: JobRow,
     asked: Option<u64>,
     running: bool,
+    resting: bool,
     /// How it ended.
     pub status: Option<Status>,
 }
@@ -266,7 +267,7 @@ impl State {
                 created: row.created,
                 served: false,
             };
-            self.jobs.insert(job.request, Job { row, asked: None, running: false, status: None });
+            self.jobs.insert(job.request, Job { row, asked: None, running: false, resting: false, status: None });
         }
     }
 
@@ -280,23 +281,34 @@ impl State {
         self.sessions.insert(row.id.clone(), row);
     }
 
-    fn change_rules(&mut self, change: RuleChange, by: Option<&SessionId>) {
+    fn change_rules(&mut self, change: RuleChange) {
         for rule in change.added {
             if !self.rules.contains(&rule) {
                 self.rules.push(rule);
             }
         }
         self.rules.retain(|rule| !change.removed.contains(rule));
+    }
+
+    fn tell(&mut self, from: Option<&SessionId>, told: Vec<(Recipient, NewInput)>) {
+        for (recipient, input) in told {
+            let sessions = match recipient {
+                Recipient::Session(id) => Some(id).filter(|id| self.sessions.contains_key(id)).into_iter().collect(),
+                Recipient::OtherBusy => self.busy_but(from),
+            };
+            sessions.iter().for_each(|session| self.put_input(session, input.clone()));
+        }
+    }
+
+    /// The sessions that have something to do or to ask, but for one.
+    fn busy_but(&self, one: Option<&SessionId>) -> Vec<SessionId> {
         let open = self.jobs.values().filter(|job| job.status.is_none()).map(|job| job.row.session.clone());
         let mut others: Vec<SessionId> =
             open.chain(self.checkpoints.values().map(|event| event.session.clone())).collect();
         others.sort();
         others.dedup();
-        for payload in change.tell {
-            for session in others.iter().filter(|session| Some(*session) != by) {
-                self.put_input(session, NewInput { payload: payload.clone(), ..NewInput::default() });
-            }
-        }
+        others.retain(|session| Some(session) != one);
+        others
     }
 
     /// What says the same makes room; what has the same name stays in its place.
@@ -319,7 +331,7 @@ impl State {
         let owned = self.session_is_owned(&job.row.session);
         let state = match job.status {
             Some(status) => JobState::Finished(status),
-            None if job.running && owned => JobState::Running,
+            None if (job.running || job.resting) && owned => JobState::Running,
             None if job.asked.is_some() && !owned => JobState::Interrupted,
             None => JobState::Queued,
         };

@@ -13,7 +13,7 @@ fn in_plan_mode_the_engine_itself_refuses_every_effect() {
         % mode=plan
         % commands=auto
         > change everything
-        ?^ This is plan mode
+        ?+ This is plan mode
         <@ write_file {"path":"a.txt","content":"beta\n"}
         <@ edit_file {"path":"a.txt","blocks":[{"search":"alpha","replace":"beta"}]}
         <@ delete_file {"path":"a.txt"}
@@ -385,7 +385,7 @@ fn a_conversation_turns_into_work_when_the_person_says_so() {
         ! continue
         ?~ [The user agrees. What is to be done:]
         ?~ - JWT tokens
-        ?^ This is plan mode
+        ?+ This is plan mode
         <@ propose_plan {"steps":["Write it"]}
         ! approve
         ?~ - OAuth with Google and GitHub

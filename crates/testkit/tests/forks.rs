@@ -182,9 +182,9 @@ impl ModelRegistry for NoModels {
 
 fn process(disk: &Disk, seed: u64, death: Option<Death>) -> (Client, Arc<trimtab_testkit::memory_store::MemoryStore>) {
     let store = Arc::new(disk.process(seed, death, 0));
-    let hands = Arc::new(PlainHands::default());
+    let workspaces = trimtab_host::shared_workspace(PlainHands::default());
     let world =
-        World { store: Arc::clone(&store) as _, models: Arc::new(NoModels), clock: Arc::new(SystemClock), hands };
+        World { store: Arc::clone(&store) as _, models: Arc::new(NoModels), clock: Arc::new(SystemClock), workspaces };
     (Client::with(world, 4), store)
 }
 

@@ -485,7 +485,7 @@ impl Rig {
                             Prepared::Ready { writes: writes.to_vec(), diffs, hunks: Vec::new(), versions: Vec::new() };
                         Some(Input::Prepared { call, prepared })
                     }
-                    Effect::Apply { call, plan } => Some(Input::Applied { call, problem: self.write(&plan) }),
+                    Effect::Apply { call, plan, .. } => Some(Input::Applied { call, problem: self.write(&plan) }),
                     Effect::Compare { ways, on_conflict } => {
                         let folder = self.folder.path().display().to_string();
                         let compare =

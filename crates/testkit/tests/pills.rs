@@ -123,7 +123,7 @@ fn tags_are_recorded_and_some_choose_the_path() {
         ?- You look at a request
         < Done.
         > How would you do it? #plan
-        ?^ This is plan mode
+        ?+ This is plan mode
         <@ propose_plan {"steps":[{"title":"Do it"}]}
         "#,
     );

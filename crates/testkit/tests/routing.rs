@@ -134,7 +134,7 @@ fn what_the_words_plainly_say_costs_no_call() {
         ?^ you have no tools
         < A burrito.
         > Make a plan to add dark mode
-        ?^ This is plan mode
+        ?+ This is plan mode
         <@ propose_plan {"steps":["Do it"]}
         "#,
     );

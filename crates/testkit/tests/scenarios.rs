@@ -1,6 +1,6 @@
 //! Whole requests, from the words to the log, with the real engine, host and database.
 
-use trimtab_testkit::scenario::play;
+use trimtab_testkit::scenario::play_unmeasured as play;
 
 #[test]
 fn a_plain_request_is_answered() {
@@ -21,7 +21,7 @@ fn a_plain_request_is_answered() {
     r1 stage {"stage":"running","label":"Waiting for the model..."}
     r1 model.called {"call":"c1","model":"scripted/model","attempt":1}
     r1 reply.saved {"call":"c1","raw":"reply-s-c1","stopReason":"end_turn","usage":{"inputTokens":10,"cachedTokens":0,"outputTokens":5},"message":{"role":"assistant","parts":[{"type":"text","text":"Hi there."}]}}
-    r1 usage {"model":"scripted/model","inputTokens":10,"cachedTokens":0,"outputTokens":5,"contextTokens":15,"contextWindow":200000}
+    r1 usage {"model":"scripted/model","inputTokens":10,"cachedTokens":0,"outputTokens":5,"contextWindow":200000}
     r1 stage {"stage":"finishing","label":"Finishing..."}
     r1 answer {"summary":"Hi there."}
     r1 request.finished {"status":"completed","usage":{"inputTokens":10,"cachedTokens":0,"outputTokens":5}}
@@ -49,7 +49,7 @@ fn a_second_request_sees_the_first() {
     r1 stage {"stage":"running","label":"Waiting for the model..."}
     r1 model.called {"call":"c1","model":"scripted/model","attempt":1}
     r1 reply.saved {"call":"c1","raw":"reply-s-c1","stopReason":"end_turn","usage":{"inputTokens":10,"cachedTokens":0,"outputTokens":5},"message":{"role":"assistant","parts":[{"type":"text","text":"first"}]}}
-    r1 usage {"model":"scripted/model","inputTokens":10,"cachedTokens":0,"outputTokens":5,"contextTokens":15,"contextWindow":200000}
+    r1 usage {"model":"scripted/model","inputTokens":10,"cachedTokens":0,"outputTokens":5,"contextWindow":200000}
     r1 stage {"stage":"finishing","label":"Finishing..."}
     r1 answer {"summary":"first"}
     r1 request.finished {"status":"completed","usage":{"inputTokens":10,"cachedTokens":0,"outputTokens":5}}
@@ -60,7 +60,7 @@ fn a_second_request_sees_the_first() {
     r2 stage {"stage":"running","label":"Waiting for the model..."}
     r2 model.called {"call":"c2","model":"scripted/model","attempt":1}
     r2 reply.saved {"call":"c2","raw":"reply-s-c2","stopReason":"end_turn","usage":{"inputTokens":10,"cachedTokens":0,"outputTokens":5},"message":{"role":"assistant","parts":[{"type":"text","text":"second"}]}}
-    r2 usage {"model":"scripted/model","inputTokens":10,"cachedTokens":0,"outputTokens":5,"contextTokens":15,"contextWindow":200000}
+    r2 usage {"model":"scripted/model","inputTokens":10,"cachedTokens":0,"outputTokens":5,"contextWindow":200000}
     r2 stage {"stage":"finishing","label":"Finishing..."}
     r2 answer {"summary":"second"}
     r2 request.finished {"status":"completed","usage":{"inputTokens":10,"cachedTokens":0,"outputTokens":5}}
@@ -86,7 +86,7 @@ fn a_failed_call_is_made_again_and_the_answer_is_whole() {
     r1 model.failed {"call":"c1","error":{"kind":"overloaded","message":"busy"},"retryInMs":1}
     r1 model.called {"call":"c2","model":"scripted/model","attempt":2}
     r1 reply.saved {"call":"c2","raw":"reply-s-c2","stopReason":"end_turn","usage":{"inputTokens":10,"cachedTokens":0,"outputTokens":5},"message":{"role":"assistant","parts":[{"type":"text","text":"Hi."}]}}
-    r1 usage {"model":"scripted/model","inputTokens":10,"cachedTokens":0,"outputTokens":5,"contextTokens":15,"contextWindow":200000}
+    r1 usage {"model":"scripted/model","inputTokens":10,"cachedTokens":0,"outputTokens":5,"contextWindow":200000}
     r1 stage {"stage":"finishing","label":"Finishing..."}
     r1 answer {"summary":"Hi."}
     r1 request.finished {"status":"completed","usage":{"inputTokens":10,"cachedTokens":0,"outputTokens":5}}
@@ -113,7 +113,7 @@ fn a_cut_reply_is_kept_but_is_not_the_answer() {
     r1 model.failed {"call":"c1","error":{"kind":"truncated","message":"The provider's reply broke off before its end."},"retryInMs":254}
     r1 model.called {"call":"c2","model":"scripted/model","attempt":2}
     r1 reply.saved {"call":"c2","raw":"reply-s-c2","stopReason":"end_turn","usage":{"inputTokens":10,"cachedTokens":0,"outputTokens":5},"message":{"role":"assistant","parts":[{"type":"text","text":"Hi there."}]}}
-    r1 usage {"model":"scripted/model","inputTokens":10,"cachedTokens":0,"outputTokens":5,"contextTokens":15,"contextWindow":200000}
+    r1 usage {"model":"scripted/model","inputTokens":10,"cachedTokens":0,"outputTokens":5,"contextWindow":200000}
     r1 stage {"stage":"finishing","label":"Finishing..."}
     r1 answer {"summary":"Hi there."}
     r1 request.finished {"status":"completed","usage":{"inputTokens":10,"cachedTokens":0,"outputTokens":5}}
@@ -169,7 +169,7 @@ fn a_cancelled_request_keeps_the_words_and_the_next_one_knows() {
     r2 stage {"stage":"running","label":"Waiting for the model..."}
     r2 model.called {"call":"c2","model":"scripted/model","attempt":1}
     r2 reply.saved {"call":"c2","raw":"reply-s-c2","stopReason":"end_turn","usage":{"inputTokens":10,"cachedTokens":0,"outputTokens":5},"message":{"role":"assistant","parts":[{"type":"text","text":"The end."}]}}
-    r2 usage {"model":"scripted/model","inputTokens":10,"cachedTokens":0,"outputTokens":5,"contextTokens":20,"contextWindow":200000}
+    r2 usage {"model":"scripted/model","inputTokens":10,"cachedTokens":0,"outputTokens":5,"contextWindow":200000}
     r2 stage {"stage":"finishing","label":"Finishing..."}
     r2 answer {"summary":"The end."}
     r2 request.finished {"status":"completed","usage":{"inputTokens":10,"cachedTokens":0,"outputTokens":5}}
@@ -198,7 +198,7 @@ fn a_killed_program_makes_the_call_again_and_shows_what_had_come() {
     r1 model.failed {"call":"c1","error":{"kind":"interrupted","message":"The program ended while the model was answering."},"retryInMs":0}
     r1 model.called {"call":"c2","model":"scripted/model","attempt":1}
     r1 reply.saved {"call":"c2","raw":"reply-s-c2","stopReason":"end_turn","usage":{"inputTokens":10,"cachedTokens":0,"outputTokens":5},"message":{"role":"assistant","parts":[{"type":"text","text":"Once upon a time."}]}}
-    r1 usage {"model":"scripted/model","inputTokens":10,"cachedTokens":0,"outputTokens":5,"contextTokens":15,"contextWindow":200000}
+    r1 usage {"model":"scripted/model","inputTokens":10,"cachedTokens":0,"outputTokens":5,"contextWindow":200000}
     r1 stage {"stage":"finishing","label":"Finishing..."}
     r1 answer {"summary":"Once upon a time."}
     r1 request.finished {"status":"completed","usage":{"inputTokens":10,"cachedTokens":0,"outputTokens":5}}
@@ -236,7 +236,7 @@ fn a_program_killed_again_and_again_still_comes_to_the_end() {
     r1 model.failed {"call":"c3","error":{"kind":"interrupted","message":"The program ended while the model was answering."},"retryInMs":0}
     r1 model.called {"call":"c4","model":"scripted/model","attempt":1}
     r1 reply.saved {"call":"c4","raw":"reply-s-c4","stopReason":"end_turn","usage":{"inputTokens":10,"cachedTokens":0,"outputTokens":5},"message":{"role":"assistant","parts":[{"type":"text","text":"abcd"}]}}
-    r1 usage {"model":"scripted/model","inputTokens":10,"cachedTokens":0,"outputTokens":5,"contextTokens":15,"contextWindow":200000}
+    r1 usage {"model":"scripted/model","inputTokens":10,"cachedTokens":0,"outputTokens":5,"contextWindow":200000}
     r1 stage {"stage":"finishing","label":"Finishing..."}
     r1 answer {"summary":"abcd"}
     r1 request.finished {"status":"completed","usage":{"inputTokens":10,"cachedTokens":0,"outputTokens":5}}
@@ -259,7 +259,7 @@ fn a_reply_at_the_output_limit_is_truncated() {
     r1 stage {"stage":"running","label":"Waiting for the model..."}
     r1 model.called {"call":"c1","model":"scripted/model","attempt":1}
     r1 reply.saved {"call":"c1","raw":"reply-s-c1","stopReason":"max_tokens","usage":{"inputTokens":10,"cachedTokens":0,"outputTokens":5},"message":{"role":"assistant","parts":[{"type":"text","text":"2, 3, 5,"}]}}
-    r1 usage {"model":"scripted/model","inputTokens":10,"cachedTokens":0,"outputTokens":5,"contextTokens":15,"contextWindow":200000}
+    r1 usage {"model":"scripted/model","inputTokens":10,"cachedTokens":0,"outputTokens":5,"contextWindow":200000}
     r1 stage {"stage":"finishing","label":"Finishing..."}
     r1 banner {"level":"warning","text":"The reply was cut off at the output limit. Raise limits.max_output_tokens, or ask for the rest."}
     r1 answer {"summary":"2, 3, 5,","truncated":true}
@@ -292,7 +292,7 @@ fn a_defect_is_told_once_and_the_session_goes_on() {
     r2 stage {"stage":"running","label":"Waiting for the model..."}
     r2 model.called {"call":"c2","model":"scripted/model","attempt":1}
     r2 reply.saved {"call":"c2","raw":"reply-s-c2","stopReason":"end_turn","usage":{"inputTokens":10,"cachedTokens":0,"outputTokens":5},"message":{"role":"assistant","parts":[{"type":"text","text":"Hi."}]}}
-    r2 usage {"model":"scripted/model","inputTokens":10,"cachedTokens":0,"outputTokens":5,"contextTokens":15,"contextWindow":200000}
+    r2 usage {"model":"scripted/model","inputTokens":10,"cachedTokens":0,"outputTokens":5,"contextWindow":200000}
     r2 stage {"stage":"finishing","label":"Finishing..."}
     r2 answer {"summary":"Hi."}
     r2 request.finished {"status":"completed","usage":{"inputTokens":10,"cachedTokens":0,"outputTokens":5}}
@@ -319,7 +319,7 @@ fn a_reply_that_is_withheld_or_empty_says_so() {
     r1 stage {"stage":"running","label":"Waiting for the model..."}
     r1 model.called {"call":"c1","model":"scripted/model","attempt":1}
     r1 reply.saved {"call":"c1","stopReason":"content_filtered","usage":{"inputTokens":10,"cachedTokens":0,"outputTokens":5},"message":{"role":"assistant","parts":[]}}
-    r1 usage {"model":"scripted/model","inputTokens":10,"cachedTokens":0,"outputTokens":5,"contextTokens":15,"contextWindow":200000}
+    r1 usage {"model":"scripted/model","inputTokens":10,"cachedTokens":0,"outputTokens":5,"contextWindow":200000}
     r1 stage {"stage":"finishing","label":"Finishing..."}
     r1 banner {"level":"warning","text":"The provider withheld part of this reply."}
     r1 answer {"summary":""}
@@ -331,7 +331,7 @@ fn a_reply_that_is_withheld_or_empty_says_so() {
     r2 stage {"stage":"running","label":"Waiting for the model..."}
     r2 model.called {"call":"c2","model":"scripted/model","attempt":1}
     r2 reply.saved {"call":"c2","stopReason":"end_turn","usage":{"inputTokens":10,"cachedTokens":0,"outputTokens":5},"message":{"role":"assistant","parts":[]}}
-    r2 usage {"model":"scripted/model","inputTokens":10,"cachedTokens":0,"outputTokens":5,"contextTokens":15,"contextWindow":200000}
+    r2 usage {"model":"scripted/model","inputTokens":10,"cachedTokens":0,"outputTokens":5,"contextWindow":200000}
     r2 stage {"stage":"finishing","label":"Finishing..."}
     r2 banner {"level":"warning","text":"The model sent an empty reply."}
     r2 answer {"summary":""}
@@ -343,7 +343,7 @@ fn a_reply_that_is_withheld_or_empty_says_so() {
     r3 stage {"stage":"running","label":"Waiting for the model..."}
     r3 model.called {"call":"c3","model":"scripted/model","attempt":1}
     r3 reply.saved {"call":"c3","raw":"reply-s-c3","stopReason":"pause_turn","usage":{"inputTokens":10,"cachedTokens":0,"outputTokens":5},"message":{"role":"assistant","parts":[{"type":"text","text":"hm"}]}}
-    r3 usage {"model":"scripted/model","inputTokens":10,"cachedTokens":0,"outputTokens":5,"contextTokens":15,"contextWindow":200000}
+    r3 usage {"model":"scripted/model","inputTokens":10,"cachedTokens":0,"outputTokens":5,"contextWindow":200000}
     r3 stage {"stage":"finishing","label":"Finishing..."}
     r3 banner {"level":"warning","text":"The model stopped for a reason of its own: pause_turn."}
     r3 answer {"summary":"hm"}

@@ -15,8 +15,9 @@ use trimtab_vocab::{
 };
 use trimtab_world::clock::SystemClock;
 use trimtab_world::store::{
-    Admission, Claim, Commit, JobState, Lease, Liveness, MemoryChange, NewInput, NewJob, SeededSession, SessionQuery,
-    SessionRow, SqliteStore, Store, StoreError, TaskBook, TaskChange, TaskChanged, TaskKey, TaskWork, tasks_session,
+    Admission, Claim, Commit, JobState, Lease, Liveness, MemoryChange, NewInput, NewJob, Recipient, SeededSession,
+    SessionQuery, SessionRow, SqliteStore, Store, StoreError, TaskBook, TaskChange, TaskChanged, TaskKey, TaskWork,
+    tasks_session,
 };
 
 /// Something that processes share: each call of `process` is one more process on the same data.
@@ -233,6 +234,65 @@ async fn jobs_say_how_every_request_stands() {
         store.commit(&lease, end).await.expect("durable");
         assert_eq!(state("r1").await, JobState::Finished(Status::Cancelled));
         assert_eq!(store.jobs(false).await.expect("read").len(), 1);
+    }
+}
+
+#[tokio::test]
+async fn a_request_that_rests_never_takes_a_slot_and_asks_for_one_again() {
+    for ground in grounds() {
+        let store = ground.process();
+        for (id, name) in [("s1", "r1"), ("s2", "r2")] {
+            store.create_session(row(id, "/a"), vec![job(name)]).await.expect("made");
+        }
+        let (first, second) = (owned(store.as_ref(), "s1").await, owned(store.as_ref(), "s2").await);
+        assert_eq!(store.admit(&first, &request("r1"), 1).await, Ok(Admission::Granted));
+        assert_eq!(store.admit(&second, &request("r2"), 1).await, Ok(Admission::Held { ahead: 1 }));
+        let rest = Commit { resting: vec![request("r1")], ..Commit::default() };
+        store.commit(&first, rest).await.expect("durable");
+        let state = store.job(&request("r1")).await.expect("read").map(|job| job.state);
+        assert_eq!(state, Some(JobState::Running), "it is worked on, though nothing runs");
+        assert_eq!(store.admit(&second, &request("r2"), 1).await, Ok(Admission::Granted));
+        assert_eq!(store.admit(&first, &request("r1"), 1).await, Ok(Admission::Held { ahead: 1 }));
+        let end = Commit { finished: vec![(request("r2"), Status::Completed)], ..Commit::default() };
+        store.commit(&second, end).await.expect("durable");
+        assert_eq!(store.admit(&first, &request("r1"), 1).await, Ok(Admission::Granted));
+    }
+}
+
+#[tokio::test]
+async fn an_input_for_another_session_is_never_there_without_the_commit_that_tells_it() {
+    for ground in grounds() {
+        let store = ground.process();
+        for (id, inputs) in [("s1", vec![job("r1")]), ("s2", vec![job("r2")]), ("s3", vec![])] {
+            store.create_session(row(id, "/a"), inputs).await.expect("made");
+        }
+        let void = owned(store.as_ref(), "s1").await;
+        let lease = owned(store.as_ref(), "s1").await;
+        let payloads = async |id: &str| {
+            let inputs = store.inbox(&session(id)).await.expect("read");
+            inputs.into_iter().map(|input| input.payload).collect::<Vec<_>>()
+        };
+        let before = [payloads("s1").await, payloads("s2").await];
+        let child = SeededSession { row: row("s4", "/a"), events: Vec::new(), shares: Vec::new() };
+        let to = |id: &str, input: NewInput| (Recipient::Session(session(id)), input);
+        let commit = Commit {
+            children: vec![child],
+            tell: vec![
+                to("s3", input("for one")),
+                to("s9", input("for nobody")),
+                to("s4", job("r4")),
+                (Recipient::OtherBusy, input("for the busy")),
+            ],
+            ..Commit::default()
+        };
+        assert_eq!(store.commit(&void, commit.clone()).await, Err(StoreError::LeaseLost));
+        assert!(payloads("s3").await.is_empty(), "nothing of a step that was not taken");
+        store.commit(&lease, commit).await.expect("durable");
+        assert_eq!(payloads("s1").await, before[0], "whoever tells is not told");
+        assert_eq!(payloads("s2").await, [&before[1][..], &["for the busy".to_owned()]].concat());
+        assert_eq!(payloads("s3").await, ["for one"], "it has nothing to do");
+        assert_eq!(payloads("s4").await, [job("r4").payload, "for the busy".into()], "made in the same step");
+        assert!(store.job(&request("r4")).await.expect("read").is_some(), "with the request that it begins");
     }
 }
 

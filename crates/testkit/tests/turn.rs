@@ -2,7 +2,7 @@
 //! and files. What each model call is sent is asserted in the dialogue; that every prompt is valid for
 //! every provider is checked by the scripted model itself.
 
-use trimtab_testkit::scenario::{only, play};
+use trimtab_testkit::scenario::{only, play_unmeasured as play};
 
 #[test]
 fn tools_run_until_the_model_is_done() {
@@ -31,19 +31,19 @@ fn tools_run_until_the_model_is_done() {
     r1 stage {"stage":"running","label":"Waiting for the model..."}
     r1 model.called {"call":"c1","model":"scripted/model","attempt":1}
     r1 reply.saved {"call":"c1","raw":"reply-s-c1","stopReason":"tool_use","usage":{"inputTokens":10,"cachedTokens":0,"outputTokens":5},"message":{"role":"assistant","parts":[{"type":"text","text":"I look first."},{"type":"tool_use","id":"toolu_1_1","name":"search","input":{"pattern":"answer"}}]}}
-    r1 usage {"model":"scripted/model","inputTokens":10,"cachedTokens":0,"outputTokens":5,"contextTokens":19,"contextWindow":200000}
+    r1 usage {"model":"scripted/model","inputTokens":10,"cachedTokens":0,"outputTokens":5,"contextWindow":200000}
     r1 tool.started {"call":"c1t1","name":"search","input":{"pattern":"answer"}}
     r1 tool.finished {"call":"c1t1","status":"ok","preview":"src/a.rs:1:fn answer() -> u32 { 41 }"}
     r1 reflection {"entries":[{"tool":"search","status":"ok","finding":"1 line, 36 bytes","next_action":"use it"}]}
     r1 model.called {"call":"c2","model":"scripted/model","attempt":1}
     r1 reply.saved {"call":"c2","stopReason":"tool_use","usage":{"inputTokens":10,"cachedTokens":0,"outputTokens":5},"message":{"role":"assistant","parts":[{"type":"tool_use","id":"toolu_2_1","name":"read_file","input":{"path":"src/a.rs"}}]}}
-    r1 usage {"model":"scripted/model","inputTokens":10,"cachedTokens":0,"outputTokens":5,"contextTokens":57,"contextWindow":200000}
+    r1 usage {"model":"scripted/model","inputTokens":10,"cachedTokens":0,"outputTokens":5,"contextWindow":200000}
     r1 tool.started {"call":"c2t1","name":"read_file","input":{"path":"src/a.rs"}}
     r1 tool.finished {"call":"c2t1","status":"ok","preview":"1\tfn answer() -> u32 { 41 }"}
     r1 reflection {"entries":[{"tool":"read_file","status":"ok","finding":"1 line, 27 bytes","next_action":"use it"}]}
     r1 model.called {"call":"c3","model":"scripted/model","attempt":1}
     r1 reply.saved {"call":"c3","stopReason":"tool_use","usage":{"inputTokens":10,"cachedTokens":0,"outputTokens":5},"message":{"role":"assistant","parts":[{"type":"tool_use","id":"toolu_3_1","name":"edit_file","input":{"path":"src/a.rs","blocks":[{"search":"fn answer() -> u32 { 41 }","replace":"fn answer() -> u32 { 42 }"}]}}]}}
-    r1 usage {"model":"scripted/model","inputTokens":10,"cachedTokens":0,"outputTokens":5,"contextTokens":109,"contextWindow":200000}
+    r1 usage {"model":"scripted/model","inputTokens":10,"cachedTokens":0,"outputTokens":5,"contextWindow":200000}
     r1 tool.started {"call":"c3t1","name":"edit_file","input":{"path":"src/a.rs","blocks":[{"search":"fn answer() -> u32 { 41 }","replace":"fn answer() -> u32 { 42 }"}]}}
     r1 proposal.opened {"proposal":"r1-p-c3t1","call":"c3t1","kind":"files","operations":[{"path":"src/a.rs","before":{"mode":420},"after":{"mode":420},"added":1,"removed":1,"modified":1,"diff":"--- a/src/a.rs\n+++ b/src/a.rs\n@@ -1 +1 @@\n-fn answer() -> u32 { 41 }\n+fn answer() -> u32 { 42 }\n","hunks":1,"errors":[]}],"version":1}
     r1 proposal.resolved {"proposal":"r1-p-c3t1","verdict":"approved"}
@@ -52,7 +52,7 @@ fn tools_run_until_the_model_is_done() {
     r1 reflection {"entries":[{"tool":"edit_file","status":"ok","finding":"1 line, 30 bytes","next_action":"use it"}]}
     r1 model.called {"call":"c4","model":"scripted/model","attempt":1}
     r1 reply.saved {"call":"c4","raw":"reply-s-c4","stopReason":"end_turn","usage":{"inputTokens":10,"cachedTokens":0,"outputTokens":5},"message":{"role":"assistant","parts":[{"type":"text","text":"The answer is 42 now."}]}}
-    r1 usage {"model":"scripted/model","inputTokens":10,"cachedTokens":0,"outputTokens":5,"contextTokens":135,"contextWindow":200000}
+    r1 usage {"model":"scripted/model","inputTokens":10,"cachedTokens":0,"outputTokens":5,"contextWindow":200000}
     r1 stage {"stage":"summarizing","label":"Synthesizing final intelligence..."}
     r1 answer {"summary":"The answer is 42 now.","synthesis":{"id":"synthesis_r1","text":"The answer is 42 now."}}
     r1 request.finished {"status":"completed","usage":{"inputTokens":40,"cachedTokens":0,"outputTokens":20}}
@@ -342,11 +342,11 @@ fn an_untrusted_folder_is_neither_read_nor_told_of_before_the_person_says_so() {
         ?- PROJECT
         <@ read_file {"path":"a.txt"}
         ! trust
-        ?~ alpha
-        ?^ Speak like a pirate.
+        ?+ alpha
+        ?+ Speak like a pirate.
         < Seen.
         > again
-        ?^ Speak like a pirate.
+        ?+ Speak like a pirate.
         < Arr.
         "#
     ), &["checkpoint.opened", "checkpoint.resolved", "rule.added", "context.loaded", "tool.finished"]), @r#"
@@ -392,7 +392,7 @@ fn plan_mode_looks_and_changes_nothing_whatever_the_model_asks() {
         % mode=plan
         % approve=auto
         > change it
-        ?^ plan mode
+        ?+ plan mode
         <@ read_file {"path":"a.txt"}
         <@ write_file {"path":"a.txt","content":"beta"}
         <@ run_command {"command":"rm a.txt"}

@@ -35,7 +35,8 @@ impl Model for Talkative {
 }
 
 fn world(store: Arc<dyn Store>) -> World {
-    World { store, models: Arc::new(Talkative), clock: Arc::new(SystemClock), hands: Arc::new(PlainHands::default()) }
+    let workspaces = trimtab_host::shared_workspace(PlainHands::default());
+    World { store, models: Arc::new(Talkative), clock: Arc::new(SystemClock), workspaces }
 }
 
 fn talk(world: &World) -> Say {

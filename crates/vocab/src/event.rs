@@ -39,7 +39,7 @@ pub use flow::{
 };
 pub use model::{
     AbsentFile, AnswerFact, BannerFact, BugFact, ContextFact, ContextLimit, Level, LoadedFile, ModelFact, OfferedTools,
-    ReplyFact, UsageFact,
+    PromptNote, ReplyFact, UsageFact,
 };
 pub use request::{RequestFact, Stage, StageFact, Status};
 pub use session::SessionFact;

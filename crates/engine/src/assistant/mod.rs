@@ -20,8 +20,8 @@ mod words;
 use serde_json::{Value, json};
 use trimtab_vocab::event::{AnswerFact, BannerFact, Level, ProposalFact, ProposalKind, Stage, StageFact, Status};
 use trimtab_vocab::{
-    Annotated, Answer, AskFact, AskPurpose, CallId, DryRun, Message, Previewed, Problem, Prompt, ProposalId, Purpose,
-    Raw, RepairOutcome, RequestId, Role, Said, TasksView,
+    Annotated, Answer, AskFact, AskPurpose, CallId, DryRun, Message, Previewed, Prices, Problem, Prompt, ProposalId,
+    Purpose, Raw, RepairOutcome, RequestId, Role, Said, TasksView,
 };
 
 use crate::calls::purpose::{is_dispensable, is_small};
@@ -60,7 +60,7 @@ pub(crate) fn go_on(step: &mut Transition<'_>) {
 fn look(step: &mut Transition<'_>) {
     let Some(active) = step.session.active() else { return };
     let Some(assist) = &active.assist else { return };
-    let request = active.request.id.clone();
+    let (request, settings) = (active.request.id.clone(), Box::new(active.request.settings.auto_mode.clone()));
     let (wanted, stage) = match assist.stand {
         AssistState::Proposing => (path::wanted(active, assist), Some((Stage::Proposing, "Planning…"))),
         stand => {
@@ -71,7 +71,7 @@ fn look(step: &mut Transition<'_>) {
     if let Some((stage, label)) = stage {
         say_stage(step, &request, stage, label);
     }
-    step.request(Effect::ViewTasks { request, wanted });
+    step.request(Effect::ViewTasks { request, wanted, settings });
 }
 
 /// The tasks were looked at.
@@ -95,7 +95,7 @@ fn is_loading(step: &Transition<'_>, request: &RequestId, awaits: impl Fn(&Assis
 
 /// Calls the model that the stand needs, if there is money for it.
 fn call(step: &mut Transition<'_>) {
-    let Some((mut prompt, purpose)) = prompt(step.session) else { return };
+    let Some((mut prompt, prices, purpose)) = prompt(step.session) else { return };
     match budget::allow(step.session, &prompt) {
         budget::BudgetVerdict::Free => {}
         budget::BudgetVerdict::UpTo(tokens) => prompt.max_output_tokens = prompt.max_output_tokens.min(tokens),
@@ -105,17 +105,17 @@ fn call(step: &mut Transition<'_>) {
         }
         budget::BudgetVerdict::TooDear(bill) => return budget::ask(step, &bill),
     }
-    calls::send(step, prompt, Purpose::Ask(purpose));
+    calls::send(step, prompt, prices, Purpose::Ask(purpose));
 }
 
-fn prompt(session: &Session) -> Option<(Prompt, AskPurpose)> {
+fn prompt(session: &Session) -> Option<(Prompt, Option<Prices>, AskPurpose)> {
     let active = session.active()?;
     let assist = active.assist.as_deref()?;
     let settings = &active.request.settings;
     let scene = scene(session, active, assist)?;
     let most = settings.auto_mode.max_operations;
     let strict = settings.auto_mode.strict_schema;
-    let (mut parts, purpose, tokens, format) = match assist.stand {
+    let (parts, purpose, tokens, format) = match assist.stand {
         AssistState::Routing => {
             let recent = path::recent(session, assist);
             (prompt::route(&scene, recent.as_ref()), AskPurpose::Route, BRIEF, Some(trimtab_vocab::Format::Json))
@@ -130,7 +130,6 @@ fn prompt(session: &Session) -> Option<(Prompt, AskPurpose)> {
         AssistState::Summarizing => (prompt::summary(&scene, &assist.operations), AskPurpose::Summary, BRIEF, None),
         AssistState::Asking | AssistState::Judging | AssistState::Rejudging => return None,
     };
-    parts.system.push_str(&crate::memory::shown(session));
     let (model, facts) = match is_small(&Purpose::Ask(purpose)) {
         true => calls::fast(&active.request),
         false => (settings.model.as_str(), settings.facts),
@@ -141,9 +140,9 @@ fn prompt(session: &Session) -> Option<(Prompt, AskPurpose)> {
         // What is to be read by a program is better without invention, unless the person has said otherwise.
         temperature: settings.temperature.or(format.is_some().then_some(0.0)),
         format,
-        ..parts.prompt()
+        ..parts.prompt(crate::memory::fragment(session))
     };
-    Some((prompt, purpose))
+    Some((prompt, facts.prices, purpose))
 }
 
 fn scene<'a>(session: &Session, active: &'a RunningRequest, assist: &'a Assist) -> Option<PromptContext<'a>> {
@@ -257,7 +256,8 @@ fn judge(step: &mut Transition<'_>) {
     let Some(active) = step.session.active() else { return };
     let Some(assist) = &active.assist else { return };
     let (request, (_, operations)) = (active.request.id.clone(), operations(assist));
-    step.request(Effect::JudgeTasks { request, operations });
+    let settings = Box::new(active.request.settings.auto_mode.clone());
+    step.request(Effect::JudgeTasks { request, operations, settings });
 }
 
 /// It is known what the operations would do.

@@ -146,15 +146,15 @@ fn play(mode: Mode, strict: bool, killed_after: usize, words: impl Fn(&Prompt) -
             };
             inputs.push_back(match effect {
                 Effect::Admit { request } => Input::Admitted { request },
-                Effect::ViewTasks { request, wanted } => {
+                Effect::ViewTasks { request, wanted, .. } => {
                     let view = view(&TaskMap::new(), at, "UTC", &wanted);
                     Input::TasksViewed { request, view: Box::new(view) }
                 }
-                Effect::JudgeTasks { request, operations } => {
+                Effect::JudgeTasks { request, operations, .. } => {
                     let judged = tasks::try_out(&TaskMap::new(), 1, operations, at).dry_run(TaskLimits::default());
                     Input::TasksJudged { request, judged: Box::new(judged) }
                 }
-                Effect::CallModel { call, prompt } => {
+                Effect::CallModel { call, prompt, .. } => {
                     let message = Message::assistant(words(&prompt));
                     played.prompts.push(*prompt);
                     let reply = Reply { message, stop_reason: Some(StopReason::EndTurn), usage: Usage::default() };

@@ -4,24 +4,36 @@ pub(crate) mod budget;
 pub(crate) mod purpose;
 pub(crate) mod retry;
 
-use trimtab_vocab::event::ModelFact;
-use trimtab_vocab::{CallId, ModelFacts, Prompt, Purpose, Request};
+use trimtab_vocab::event::{ModelFact, PromptNote};
+use trimtab_vocab::{CallId, ModelFacts, Prices, Prompt, Purpose, Request};
 
 use crate::Effect;
 pub(crate) use crate::record::model_for as model;
 use crate::tools;
 use crate::transition::Transition;
 
-/// Calls a model for the request that is worked on.
-pub(crate) fn send(step: &mut Transition<'_>, prompt: Prompt, purpose: Purpose) {
+/// Calls a model behind the scenes; `prices`: what that model costs, `purpose`: what the call is for.
+pub(crate) fn send(step: &mut Transition<'_>, prompt: Prompt, prices: Option<Prices>, purpose: Purpose) {
+    send_with(step, prompt, prices, purpose, Vec::new());
+}
+
+/// Calls a model for the request that is worked on, and tells it these notes.
+pub(crate) fn send_with(
+    step: &mut Transition<'_>,
+    prompt: Prompt,
+    prices: Option<Prices>,
+    purpose: Purpose,
+    notes: Vec<PromptNote>,
+) {
     let Some(active) = step.session.active() else { return };
     let (request, attempt) = (active.request.id.clone(), active.failures + 1);
+    let cache_s = active.request.settings.cache_s;
     let call = CallId::nth(step.session.next_call());
     let model = prompt.model.clone();
     let tools = purpose.is_conversation().then(|| tools::registry().record_of(&prompt.tools));
     let tools = tools.filter(|tools| tools != step.session.offered_tools());
-    step.emit(Some(&request), ModelFact::Called { call: call.clone(), model, attempt, purpose, tools });
-    step.request(Effect::CallModel { call, prompt: Box::new(prompt) });
+    step.emit(Some(&request), ModelFact::Called { call: call.clone(), model, attempt, purpose, tools, notes });
+    step.request(Effect::CallModel { request, call, prompt: Box::new(prompt), prices, cache_s });
 }
 
 /// Who does small work behind the scenes.

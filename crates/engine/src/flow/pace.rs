@@ -11,7 +11,7 @@ use crate::transition::{Next, Transition};
 pub(crate) const RULE: &str = "\nThis user works step by step. A task is multi-step when it has 3 or more steps, touches 3 or more \
 files, or spans several concerns (frontend, backend, config, docs). For such a task list ALL its steps in your first response, \
 complete only 1-2 of them in this response, mark those completed, and stop: the user says \"continue\" for the next ones, or \
-corrects you. Other tasks are done at once.";
+corrects you. Other tasks, and each step of an approved plan, are done at once.";
 
 /// Steps that may be completed in one turn.
 const MOST: usize = 2;

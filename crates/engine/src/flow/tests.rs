@@ -82,7 +82,7 @@ impl Talk {
         assert_eq!(again, self.session, "the log gives another session");
         for effect in effects {
             match effect {
-                Effect::CallModel { call, prompt } => self.call = Some((call, *prompt)),
+                Effect::CallModel { call, prompt, .. } => self.call = Some((call, *prompt)),
                 Effect::Load { request, .. } => {
                     let (files, missing, absent) = (Vec::new(), Vec::new(), Vec::new());
                     self.feed(Input::Loaded {
@@ -270,7 +270,7 @@ fn planning_and_its_approval_follow_the_settings() {
     talk.uses("propose_plan", two());
     assert_eq!(talk.steps(), [("One".to_owned(), StepStatus::Running)], "carried out at once");
     let talk = Talk::begin(plan(), settings(Copilot { enable_planning: false, ..Copilot::default() }));
-    assert!(talk.offered().contains(&"edit_file") && !talk.offered().contains(&"propose_plan"));
+    assert!(talk.offered().contains(&"edit_file") && !talk.prompt().contains("This is plan mode"));
     let clarify = route(RouteDecision::Clarify, 60, None);
     let mut talk = Talk::begin(clarify, settings(Copilot { enable_planning: false, ..Copilot::default() }));
     talk.answer("skip", None);

@@ -12,6 +12,7 @@ use std::collections::BTreeSet;
 use trimtab_vocab::event::Status;
 use trimtab_vocab::{Ingest, MemoryEntry, MemoryFact, MemoryId, Remembered, RequestId};
 
+use crate::fragment::Fragment;
 use crate::record::{RunningRequest, Session};
 use crate::transition::Transition;
 
@@ -23,8 +24,12 @@ pub const LONGEST: usize = 500;
 const AT_ONCE: usize = 5;
 
 /// What goes before the entries in a prompt.
-const INTRODUCTION: &str =
-    "\n\nWhat the person has said in earlier requests and wants to be remembered; what they say now comes first:";
+const INTRODUCTION: &str = "What the person has said in earlier requests and wants to be remembered. The latest such list counts, and \
+what they say now comes first:";
+/// What is told when nothing is remembered any more.
+const FORGOTTEN: &str = "The person wants nothing of what they said in earlier requests to be remembered any more.";
+/// Bytes of it that are sent: more than any setting asks for.
+const CAP: usize = 24 * 1024;
 
 /// Which entries the model is told in a folder: all if they fit into `bytes`, else those first that share most
 /// words with the request, and of these the latest. They keep the order of `entries`, oldest first, so that a
@@ -65,14 +70,12 @@ fn line(text: &str) -> String {
     format!("\n- {}", words.join(" "))
 }
 
-/// What the prompt says of earlier sessions.
-pub(crate) fn shown(session: &Session) -> String {
+/// What a model is told of earlier sessions.
+pub(crate) fn fragment(session: &Session) -> Fragment {
     let entries = session.recalled();
-    if entries.is_empty() {
-        return String::new();
-    }
     let lines: String = entries.iter().map(|entry| line(&entry.text)).collect();
-    format!("{INTRODUCTION}{lines}")
+    let text = if lines.is_empty() { lines } else { format!("{INTRODUCTION}{lines}") };
+    Fragment::volatile("memory", text, CAP, FORGOTTEN)
 }
 
 /// Tells the record what the model is told from here on, if that has changed.

@@ -119,12 +119,13 @@ fn wanted(active: &RunningRequest) -> (u32, u32) {
 pub(crate) fn call(step: &mut Transition<'_>) {
     let Some(active) = step.session.active() else { return };
     let request = active.request.id.clone();
+    let prices = calls::fast(&active.request).1.prices;
     let prompt = prompts::ask(active, prompts_wanted(active));
     if let budget::BudgetVerdict::TooDear(_) = budget::allow(step.session, &prompt) {
         return given_up(step);
     }
     step.emit(Some(&request), StageFact { stage: Stage::Planning, label: "Writing the prompts...".into() });
-    calls::send(step, prompt, Purpose::ImagePrompts);
+    calls::send(step, prompt, prices, Purpose::ImagePrompts);
 }
 
 /// One prompt serves for all of them where they are to be variants.
@@ -169,8 +170,8 @@ fn plan(step: &mut Transition<'_>, pictures: Vec<PicturePlan>) {
 /// Asks for pictures, at once or after a wait.
 pub(crate) fn draw(step: &mut Transition<'_>, call: &CallId, prompt: &str, count: u32, after_ms: u64) {
     let Some(active) = step.session.active() else { return };
-    let model = active.request.settings.image.model.clone();
-    step.request(Effect::Draw { call: call.clone(), model, prompt: prompt.to_owned(), count, after_ms });
+    let (request, model) = (active.request.id.clone(), active.request.settings.image.model.clone());
+    step.request(Effect::Draw { request, call: call.clone(), model, prompt: prompt.to_owned(), count, after_ms });
 }
 
 /// A call came to its end.

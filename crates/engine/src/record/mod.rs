@@ -17,7 +17,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use trimtab_vocab::checkpoint::{Ask, Choice};
-use trimtab_vocab::event::{CheckpointKind, OfferedTools, ReflectionEntry, RouteDecision, Undo};
+use trimtab_vocab::event::{CheckpointKind, OfferedTools, PromptNote, ReflectionEntry, RouteDecision, Undo};
 use trimtab_vocab::{
     CallId, ChangeSetId, CheckpointId, FileChange, FileWrite, GeneratedImage, ImageId, Lists, MergedWrite, Message,
     OnConflict, Part, Purpose, RefKey, Remembered, Request, RequestId, Role, Rule, RunSettings, Series, SessionId,
@@ -36,6 +36,7 @@ pub(crate) use pictures::MOST_PICTURES;
 pub use pictures::SessionPicture;
 pub use trimtab_vocab::checkpoint::WithheldResult;
 
+use crate::fragment;
 use crate::tokens::estimate;
 pub(crate) use fold::received;
 use fold::{RecordedAnswer, carried};
@@ -77,6 +78,10 @@ pub struct Session {
     rules: Vec<Rule>,
     /// What of earlier sessions the model is told.
     recalled: Vec<Remembered>,
+    /// What the model was last told besides the conversation, by name, as far as it still stands in there.
+    told: BTreeMap<String, String>,
+    /// How many messages of the conversation the last turn was sent. Providers may have them cached.
+    sent: usize,
     /// How often a person has allowed each thing that a rule could allow.
     allowed: BTreeMap<String, u32>,
     /// Files as the model has seen them, by path.
@@ -553,6 +558,17 @@ impl Session {
         self.lineage.spent_usd + self.usage.cost_usd.unwrap_or(0.0)
     }
 
+    /// The request that is worked on, while it can only go on once somebody answers. Nothing of it runs, so it needs
+    /// no slot among the running ones.
+    pub fn resting(&self) -> Option<&RequestId> {
+        let is_at_work = |active: &RunningRequest| active.batch.as_ref().is_some_and(Batch::is_running);
+        let rests = |active: &&RunningRequest| match active.phase {
+            Phase::Tools => active.waits_for_a_person() && !is_at_work(active),
+            _ => active.waits_for_a_person(),
+        };
+        self.active.as_ref().filter(rests).map(|active| &active.request.id)
+    }
+
     /// The model call whose end is not recorded yet.
     pub fn open_call(&self) -> Option<&CallId> {
         match &self.active()?.phase {
@@ -614,6 +630,41 @@ impl Session {
     /// What of earlier sessions the model is told.
     pub fn recalled(&self) -> &[Remembered] {
         &self.recalled
+    }
+
+    /// What the model was last told besides the conversation, by name.
+    pub(crate) fn told(&self) -> &BTreeMap<String, String> {
+        &self.told
+    }
+
+    /// The messages that a turn adds to the conversation, each with its place: notes before the words of a request
+    /// that no model has seen yet, so that these come last, else at the end like all that was said meanwhile.
+    fn additions(&self, notes: &[PromptNote]) -> Vec<(usize, Message)> {
+        let Some(active) = &self.active else { return Vec::new() };
+        let user = |parts: Vec<Part>| (!parts.is_empty()).then_some(Message { role: Role::User, parts });
+        let (at, end) = (active.flow.from, self.conversation.len());
+        let steers = active.unsent().map(|words| words.parts).unwrap_or_default();
+        let notes: Vec<Part> = notes.iter().map(fragment::part).collect();
+        match at >= self.sent && at < end {
+            // Behind one more message, the end is one further.
+            true => {
+                let end = end + usize::from(!notes.is_empty());
+                user(notes).map(|notes| (at, notes)).into_iter().chain(user(steers).map(|words| (end, words))).collect()
+            }
+            false => user([notes, steers].concat()).map(|words| (end, words)).into_iter().collect(),
+        }
+    }
+
+    /// The conversation as the next turn sends it.
+    pub(crate) fn messages_with(&self, notes: &[PromptNote]) -> Vec<Arc<Message>> {
+        let mut messages = self.conversation.clone();
+        self.additions(notes).into_iter().for_each(|(at, message)| messages.insert(at, Arc::new(message)));
+        messages
+    }
+
+    /// Tokens that the next turn adds to the conversation, about.
+    pub(crate) fn added_tokens(&self, notes: &[PromptNote]) -> u64 {
+        self.additions(notes).iter().map(|(_, message)| weight_of(message)).sum()
     }
 
     /// The steps of the work, as the model last told them.

@@ -4,8 +4,9 @@ use std::sync::LazyLock;
 
 use serde_json::{Map, Value, json};
 use trimtab_vocab::event::RouteDecision;
-use trimtab_vocab::{Analysis, Choosable, Format, Question, Routing};
+use trimtab_vocab::{Analysis, Choosable, Format, Prompt, Question, Routing};
 
+use crate::fragment::{self, Fragment};
 use crate::proposal::recover::json::{self as reader, Object, Schema};
 
 /// Questions at most.
@@ -16,6 +17,8 @@ const OPTIONS: usize = 7;
 const LONGEST: usize = 300;
 /// Bytes of the request that are sent.
 const WORDS: usize = 6_000;
+/// Bytes of each part of the prompt.
+const CAP: usize = 16 * 1024;
 /// Tokens of the answer.
 pub(super) const ANSWER: u32 = 700;
 
@@ -35,13 +38,17 @@ What the assistant can find out by looking into the folder is not missing.";
 const EAGER: &str = "\nThe user wants to be asked: name whatever is ambiguous.";
 const BRISK: &str = "\nThe user prefers action: ask only if nothing sensible could be done without an answer.";
 
-/// What the model is told.
-pub(super) fn system(routing: Routing) -> String {
-    format!("{SYSTEM}{}", if routing == Routing::Aggressive { EAGER } else { BRISK })
+/// What the model is sent.
+pub(super) fn prompt(routing: Routing, text: &str, turns: &[(bool, String)]) -> Prompt {
+    fragment::prompt(&[
+        Fragment::stable("router", SYSTEM, CAP),
+        Fragment::stable("questions", if routing == Routing::Aggressive { EAGER } else { BRISK }, CAP),
+        Fragment::request(words(text, turns), CAP),
+    ])
 }
 
 /// What it is shown: the last turns, and the request.
-pub(super) fn words(text: &str, turns: &[(bool, String)]) -> String {
+fn words(text: &str, turns: &[(bool, String)]) -> String {
     let mut shown = String::new();
     if !turns.is_empty() {
         shown.push_str("Conversation so far:\n");
@@ -53,7 +60,7 @@ pub(super) fn words(text: &str, turns: &[(bool, String)]) -> String {
         shown.push('\n');
     }
     shown.push_str("Request:\n");
-    shown.push_str(&text[..text.floor_char_boundary(WORDS)]);
+    shown.push_str(&fragment::capped(text, WORDS));
     shown
 }
 
@@ -252,7 +259,8 @@ mod tests {
     fn the_request_comes_last_and_is_bounded() {
         let shown = words(&"ü".repeat(10_000), &[(true, "hello\nthere".into()), (false, "hi".into())]);
         assert!(shown.starts_with("Conversation so far:\n- user: hello there\n- assistant: hi\n\nRequest:\nü"));
-        assert!(shown.len() < WORDS + 100);
+        assert!(shown.len() < WORDS + 150 && shown.ends_with("more bytes are left out ...]"));
+        let system = |routing| prompt(routing, "", &[]).system;
         assert!(system(Routing::Aggressive).len() < 1_800 && system(Routing::Minimal).ends_with("without an answer."));
     }
 }

@@ -8,12 +8,11 @@ mod words;
 
 pub(crate) use words::{RequestSignals, read as words};
 
-use std::sync::Arc;
-
 use trimtab_vocab::event::{RouteDecision, RouteFact, Stage, StageFact};
-use trimtab_vocab::{Message, Mode, Prompt, Purpose, Request, Role, Routing};
+use trimtab_vocab::{Mode, Prompt, Purpose, Request, Role, Routing};
 
 use crate::calls::{self, budget};
+use crate::fragment;
 use crate::record::Session;
 use crate::transition::{Next, Transition};
 
@@ -111,7 +110,8 @@ pub(crate) fn call(step: &mut Transition<'_>) {
     if let budget::BudgetVerdict::TooDear(_) = budget::allow(step.session, &prompt) {
         return failed(step);
     }
-    calls::send(step, prompt, Purpose::Route);
+    let prices = step.session.active().and_then(|active| calls::fast(&active.request).1.prices);
+    calls::send(step, prompt, prices, Purpose::Route);
 }
 
 fn prompt(session: &Session) -> Option<Prompt> {
@@ -123,16 +123,14 @@ fn prompt(session: &Session) -> Option<Prompt> {
     let turns: Vec<(bool, String)> = earlier[earlier.len().saturating_sub(TURNS)..]
         .iter()
         .map(|message| (message.role == Role::User, message.text()))
-        .filter(|(_, text)| !text.trim().is_empty())
+        .filter(|(_, text)| !text.trim().is_empty() && !fragment::is_note(text))
         .collect();
     Some(Prompt {
         model: model.to_owned(),
-        system: classify::system(active.request.settings.copilot.intelligent_routing),
-        messages: vec![Arc::new(Message::user(classify::words(&active.request.text, &turns)))],
         max_output_tokens: classify::ANSWER.min(facts.max_output),
         temperature: Some(0.0),
         format: Some(classify::format()),
-        ..Prompt::default()
+        ..classify::prompt(active.request.settings.copilot.intelligent_routing, &active.request.text, &turns)
     })
 }
 
@@ -268,8 +266,10 @@ mod tests {
     fn offered(verdict: &str) -> Vec<String> {
         let (mut session, look) = called(request("Tidy up", Routing::Minimal));
         assert!(look.tools.is_empty() && look.system.starts_with("You look at a request"));
-        let message =
-            Message { role: Role::Assistant, parts: vec![trimtab_vocab::Part::Text { text: verdict.into() }] };
+        let message = trimtab_vocab::Message {
+            role: Role::Assistant,
+            parts: vec![trimtab_vocab::Part::Text { text: verdict.into() }],
+        };
         let stop_reason = Some(trimtab_vocab::StopReason::EndTurn);
         let reply = trimtab_vocab::Reply { message, stop_reason, usage: trimtab_vocab::Usage::default() };
         let call = session.open_call().expect("a call").clone();

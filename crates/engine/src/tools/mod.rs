@@ -26,7 +26,7 @@ use trimtab_vocab::{ToolCall, ToolSpec};
 
 use crate::tokens::estimate;
 
-/// Which tools are offered.
+/// Which tools may be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ToolOffer {
     /// None: the turn is a conversation.
@@ -76,15 +76,6 @@ impl ToolDefinition {
             None => true,
         }
     }
-
-    fn is_in(&self, offer: ToolOffer) -> bool {
-        match offer {
-            ToolOffer::Nothing => false,
-            ToolOffer::Looking => self.read_only,
-            // A plan is proposed only while one is made.
-            ToolOffer::Everything => self.name() != plan::PROPOSE.name,
-        }
-    }
 }
 
 /// All tools that there are.
@@ -103,10 +94,10 @@ impl ToolRegistry {
         self.tools.iter().find(|tool| tool.name() == name)
     }
 
-    /// Those of an offer, always in the same order: the prompt's beginning stays the same, byte for byte, so that
-    /// providers can cache it.
+    /// Those that a model is told of, always in the same order, and the same for work and for planning: the prompt's
+    /// beginning stays the same, byte for byte, so that providers can cache it.
     pub(crate) fn offered(&self, offer: ToolOffer) -> impl Iterator<Item = &ToolDefinition> {
-        self.tools.iter().filter(move |tool| tool.is_in(offer))
+        self.tools.iter().filter(move |_| offer != ToolOffer::Nothing)
     }
 
     pub(crate) fn names(&self) -> Vec<&str> {
@@ -246,9 +237,8 @@ mod tests {
                 .sum::<usize>()
         };
         assert!(size(ToolOffer::Everything) < 5_500, "{}", size(ToolOffer::Everything));
-        assert!(size(ToolOffer::Looking) < size(ToolOffer::Everything));
+        assert_eq!(size(ToolOffer::Looking), size(ToolOffer::Everything), "plan mode voids nothing that is cached");
         assert_eq!(registry().offered(ToolOffer::Nothing).count(), 0);
-        assert!(registry().offered(ToolOffer::Looking).all(|tool| tool.read_only));
     }
 
     #[test]

@@ -1,11 +1,11 @@
-//! The plan that a person is to approve. Offered only while planning.
+//! The plan that a person is to approve. Asked for only while planning.
 
 use super::{BuiltInTool, FILES, ToolAction};
 use crate::proposal::plan;
 
 pub(super) const PROPOSE: BuiltInTool = BuiltInTool {
     name: "propose_plan",
-    description: "Propose the whole plan to the user. dependsOn holds numbers of steps that must end first. State what you assume.",
+    description: "In plan mode, and only there: propose the whole plan to the user. dependsOn holds numbers of steps that must end first. State what you assume.",
     schema: r#"{"type":"object","properties":{"summary":{"type":"string"},"steps":{"type":"array","items":{"type":"object","properties":{"title":{"type":"string"},"details":{"type":"string"},"files":{"type":"array","items":{"type":"string"}},"commands":{"type":"array","items":{"type":"string"}},"dependsOn":{"type":"array","items":{"type":"integer"}},"estimate":{"type":"string"}},"required":["title"]}},"assumptions":{"type":"array","items":{"type":"string"}}},"required":["steps"]}"#,
     read_only: true,
     category: Some(FILES),

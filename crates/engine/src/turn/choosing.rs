@@ -6,7 +6,7 @@
 
 use trimtab_vocab::checkpoint::PermissionAsk;
 use trimtab_vocab::event::{ProposalFact, ProposalKind};
-use trimtab_vocab::{CallId, ChangePart, CheckpointId, FileWrite, ProposalId};
+use trimtab_vocab::{CallId, ChangePart, CheckpointId, FileWrite, ProposalId, RequestId};
 
 use super::batch::{self, SHOWN_DIFF};
 use crate::record::{BatchItem, Checkpoint, HunkSelection, Progress, Session};
@@ -90,10 +90,10 @@ pub(super) fn is_divisible(item: &BatchItem) -> bool {
 }
 
 /// What is still to be found out about the part that a person wants.
-pub(super) fn narrow(item: &BatchItem) -> Option<Effect> {
+pub(super) fn narrow(request: &RequestId, item: &BatchItem) -> Option<Effect> {
     let (call, writes) = (item.call_id.clone(), item.writes.clone()?);
     let chosen = item.chosen.as_ref().filter(|chosen| chosen.left_out.is_none())?;
-    Some(Effect::SelectHunks { call, writes, parts: chosen.parts.clone() })
+    Some(Effect::SelectHunks { request: request.clone(), call, writes, parts: chosen.parts.clone() })
 }
 
 /// It is known what the part makes of the files.

@@ -13,6 +13,7 @@ use trimtab_vocab::{Message, ModelFacts, Part, Prompt, Purpose, RefKey, Role};
 use super::{budget, guard, next, prompt};
 use crate::calls::fast;
 use crate::flow;
+use crate::fragment::{self, Fragment};
 use crate::record::{Compressing, Session};
 use crate::tokens::estimate;
 use crate::tools;
@@ -30,6 +31,8 @@ them, in order. Keep names of files, identifiers, numbers, commands and errors e
 
 /// Tokens of one part at most.
 const LARGEST_PART: u64 = 24_000;
+/// Bytes of what is sent to be summed up, whatever its tokens are.
+const CAP: usize = 512 * 1024;
 /// Tokens of a summary.
 const SUMMARY_TOKENS: u32 = 1_500;
 
@@ -61,11 +64,10 @@ fn reserve(facts: &ModelFacts, wanted: u32) -> u64 {
 }
 
 /// How much of the window the next prompt takes, and how much it may take.
-pub(super) fn room(session: &Session, prompt: &Prompt, facts: &ModelFacts) -> (u64, u64) {
+pub(super) fn room(session: &Session, turn: &prompt::TurnPrompt, facts: &ModelFacts) -> (u64, u64) {
+    let prompt::TurnPrompt { prompt, notes } = turn;
     let tools = tools::registry().weight(&prompt.tools);
-    let unsent =
-        session.active().and_then(|active| active.unsent()).map_or(0, |words| crate::record::weight_of(&words));
-    let used = session.conversation_tokens() + unsent + estimate(&prompt.system) + tools;
+    let used = session.conversation_tokens() + session.added_tokens(notes) + estimate(&prompt.system) + tools;
     (used, facts.window.saturating_sub(reserve(facts, prompt.max_output_tokens)))
 }
 
@@ -131,16 +133,14 @@ pub(super) fn call(step: &mut Transition<'_>) {
     let (model, facts) = fast(&active.request);
     let prompt = Prompt {
         model: model.to_owned(),
-        system: system.to_owned(),
-        messages: vec![Arc::new(Message::user(words))],
         max_output_tokens: SUMMARY_TOKENS.min(facts.max_output),
         temperature: Some(0.0),
-        ..Prompt::default()
+        ..fragment::prompt(&[Fragment::stable("summary", system, CAP), Fragment::request(words, CAP)])
     };
     if let budget::BudgetVerdict::TooDear(_) = budget::allow(step.session, &prompt) {
         return give_up(step);
     }
-    super::send(step, prompt, Purpose::Summary);
+    super::send(step, prompt, facts.prices, Purpose::Summary);
 }
 
 /// The source in parts that fit whoever sums it up.
@@ -190,6 +190,8 @@ fn transcript(messages: &[Arc<Message>], for_summary: bool) -> String {
         };
         for part in &message.parts {
             let _ = match part {
+                // Whoever goes on from the summary is told again.
+                Part::Text { text: words } if for_summary && fragment::is_note(words) => Ok(()),
                 Part::Text { text: words } if for_summary && guard::is_archived(words) => {
                     writeln!(text, "{who}: {}", archived_line(words))
                 }
@@ -301,7 +303,11 @@ fn verbatim(messages: &[Arc<Message>], most: usize) -> Vec<String> {
         for message in messages.iter().rev() {
             for part in &message.parts {
                 let text = match (rank, part) {
-                    (0, Part::Text { text }) if !text.starts_with(super::reflection::NOTE) => text.clone(),
+                    (0, Part::Text { text })
+                        if !text.starts_with(super::reflection::NOTE) && !fragment::is_note(text) =>
+                    {
+                        text.clone()
+                    }
                     (1, Part::ToolUse(call)) => call.input.to_string(),
                     (2, Part::ToolResult(result)) => result.content.clone(),
                     _ => continue,

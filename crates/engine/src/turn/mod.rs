@@ -32,7 +32,7 @@ use trimtab_vocab::{
     Purpose, RefKey, Reply, RequestId, Retry, StopReason, TimerId, Usage, sensitive_paths,
 };
 
-use crate::calls::{budget, fast, model, purpose, retry, send};
+use crate::calls::{budget, fast, model, purpose, retry, send, send_with};
 use crate::finish::{finish, finish_for};
 use crate::flow::{self, conversation};
 use crate::record::{Phase, RequestKind, RunningRequest, Session};
@@ -486,9 +486,10 @@ pub(crate) fn woke(step: &mut Transition<'_>, interrupted: Vec<Interrupted>) {
 
 /// Asks for the wait that the request is in, if it is in one.
 fn back_off(step: &mut Transition<'_>) {
-    if let Some(RunningRequest { phase: Phase::BackingOff { timer, millis, .. }, .. }) = step.session.active() {
-        let (timer, millis) = (timer.clone(), *millis);
-        step.request(Effect::Wait { timer, millis });
+    if let Some(RunningRequest { request, phase: Phase::BackingOff { timer, millis, .. }, .. }) = step.session.active()
+    {
+        let (request, timer, millis) = (request.id.clone(), timer.clone(), *millis);
+        step.request(Effect::Wait { request, timer, millis });
     }
 }
 
@@ -566,8 +567,9 @@ pub(crate) fn call_again(step: &mut Transition<'_>) {
 fn call_model(step: &mut Transition<'_>) {
     let Some(active) = step.session.active() else { return };
     let (_, facts) = model(&active.request);
-    let Some(mut prompt) = prompt::build(step.session) else { return };
-    let (used, room) = context::room(step.session, &prompt, &facts);
+    let Some(turn) = prompt::build(step.session) else { return };
+    let (used, room) = context::room(step.session, &turn, &facts);
+    let prompt::TurnPrompt { mut prompt, notes } = turn;
     let fill = handoff::ContextFill { used, room, facts };
     if asks_first(step) && handoff::ask(step, &fill) {
         return;
@@ -584,7 +586,7 @@ fn call_model(step: &mut Transition<'_>) {
         budget::BudgetVerdict::TooDear(bill) => return budget::ask(step, &bill),
     }
     let purpose = step.session.active().map(flow::purpose).unwrap_or_default();
-    send(step, prompt, purpose);
+    send_with(step, prompt, facts.prices, purpose, notes);
 }
 
 /// How much of the window the next prompt would take, and how much it may take.

@@ -1,12 +1,11 @@
 //! A name for the session, found by the fast model beside the work. Without one that is set for such
 //! work, the first words of the first request are the name: a name is not worth a call of a dear model.
 
-use std::sync::Arc;
-
 use trimtab_vocab::event::{SessionFact, UsageFact};
-use trimtab_vocab::{Message, Prompt, RequestId, Usage};
+use trimtab_vocab::{Prompt, RequestId, Usage};
 
 use crate::Effect;
+use crate::fragment::{self, Fragment};
 use crate::transition::Transition;
 
 const TITLE_SYSTEM_PROMPT: &str = "Give this conversation a name of three to six words that says what it is about. \
@@ -27,11 +26,12 @@ pub(super) fn ask(step: &mut Transition<'_>) {
     let words = active.request.words();
     let prompt = Prompt {
         model: settings.fast_model.clone(),
-        system: TITLE_SYSTEM_PROMPT.into(),
-        messages: vec![Arc::new(Message::user(&words[..words.floor_char_boundary(WORDS)]))],
         max_output_tokens: 32,
         temperature: Some(0.0),
-        ..Prompt::default()
+        ..fragment::prompt(&[
+            Fragment::stable("title", TITLE_SYSTEM_PROMPT, WORDS),
+            Fragment::request(words.to_owned(), WORDS),
+        ])
     };
     let request = active.request.id.clone();
     step.request(Effect::Title { request, prompt: Box::new(prompt) });

@@ -3,7 +3,7 @@
 use trimtab_engine::Input;
 use trimtab_vocab::event::{CheckpointFact, ModelFact, ReplyFact, RequestFact, RuleFact, SessionFact, Status};
 use trimtab_vocab::{Event, Fact, MemoryEntry, MemoryFact, Remembered, Rule};
-use trimtab_world::store::{Commit, RuleChange};
+use trimtab_world::store::{Commit, NewInput, Recipient, RuleChange};
 
 use crate::{audit, effects};
 
@@ -39,11 +39,11 @@ pub(super) fn note(commit: &mut Commit, event: &Event, is_nameless: bool) {
         (Fact::Rule(RuleFact::Added { rule }), Some(_)) => {
             // Made in this session; one that came from elsewhere belongs to no request and is stored already.
             commit.rules.added.push(written_rule(rule));
-            commit.rules.tell.push(effects::written(&Input::RuleAdded { rule: rule.clone() }));
+            commit.tell.push(told(&Input::RuleAdded { rule: rule.clone() }));
         }
         (Fact::Rule(RuleFact::Removed { rule }), Some(_)) => {
             commit.rules.removed.push(written_rule(rule));
-            commit.rules.tell.push(effects::written(&Input::RuleRemoved { rule: rule.clone() }));
+            commit.tell.push(told(&Input::RuleRemoved { rule: rule.clone() }));
         }
         (Fact::Memory(MemoryFact::Noted { entries }), request) => {
             let entry = |noted: &Remembered| MemoryEntry {
@@ -64,16 +64,22 @@ pub(super) fn note(commit: &mut Commit, event: &Event, is_nameless: bool) {
     }
 }
 
+/// What every other session must hear that has something to do or to ask.
+pub(crate) fn told(input: &Input) -> (Recipient, NewInput) {
+    (Recipient::OtherBusy, NewInput { payload: effects::written(input), ..NewInput::default() })
+}
+
 /// Whether a commit only says how far the work is: nobody was asked, nothing ended, and nothing of a person's own
 /// changed. What led to it is in the inbox, or is looked at again.
 pub(super) fn is_on_the_way(commit: &Commit) -> bool {
-    let Commit { finished, reopened, opened, resolved, children, rules, remembered, keep_only, .. } = commit;
+    let Commit { finished, reopened, opened, resolved, children, tell, rules, remembered, keep_only, .. } = commit;
     let is_of_the_work = |event: &Event| !matches!(event.fact, Fact::Change(_) | Fact::Tasks(_) | Fact::Proposal(_));
     finished.is_empty()
         && reopened.is_empty()
         && opened.is_empty()
         && resolved.is_empty()
         && children.is_empty()
+        && tell.is_empty()
         && remembered.is_empty()
         && *rules == RuleChange::default()
         && keep_only.is_none()

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tokio::sync::mpsc;
 use trimtab_engine::Effect;
-use trimtab_vocab::CallId;
+use trimtab_vocab::{CallId, RequestId};
 
 use super::{ANSWERS, Actor};
 use crate::{StreamController, assistant, effects, tools};
@@ -20,27 +20,15 @@ impl Actor {
                     self.waits.entry(request).or_default().push(wait);
                 }
             }
-            Effect::Wait { timer, millis } => {
+            Effect::Wait { request, timer, millis } => {
                 let wait = self.tasks.spawn(effects::wait(reporter, timer, millis));
-                if let Some(active) = self.session.active() {
-                    self.waits.entry(active.request.id.clone()).or_default().push(wait);
-                }
+                self.waits.entry(request).or_default().push(wait);
             }
-            Effect::CallModel { call, prompt } => {
-                let Some(active) = self.session.active() else { return };
-                let request = active.request.id.clone();
+            Effect::CallModel { request, call, prompt, prices, cache_s } => {
                 let controller = StreamController::new();
                 self.calls.insert(call.clone(), controller.clone());
                 // Under a new owner a request goes on in the middle, and must find room like any other.
                 let has_room = self.admitted.contains(&request);
-                let settings = &active.request.settings;
-                let facts = match (&settings.vision_facts, &settings.fast_facts) {
-                    (Some(facts), _) if prompt.model == settings.vision_model => facts,
-                    (_, Some(facts)) if prompt.model == settings.fast_model => facts,
-                    _ => &settings.facts,
-                };
-                let prices = facts.prices;
-                let cache_s = settings.cache_s;
                 let order = effects::ModelCall { request, call, prompt, prices, has_room, cache_s };
                 self.tasks.spawn(effects::call_model(deps, reporter, order, controller));
             }
@@ -61,18 +49,20 @@ impl Actor {
                 ));
                 self.waits.entry(request).or_default().push(wait);
             }
-            Effect::Look { call, look } => self.start_tool(call, tools::ToolWork::Look(look)),
-            Effect::Draw { call, model, prompt, count, after_ms } => {
-                self.start_tool(call, tools::ToolWork::Draw { model, prompt, count, after_ms });
+            Effect::Look { request, call, look } => self.start_tool(request, call, tools::ToolWork::Look(look)),
+            Effect::Draw { request, call, model, prompt, count, after_ms } => {
+                self.start_tool(request, call, tools::ToolWork::Draw { model, prompt, count, after_ms });
             }
-            Effect::Recall { call, key, offset, limit } => {
-                self.start_tool(call, tools::ToolWork::Recall { key, offset, limit });
+            Effect::Recall { request, call, key, offset, limit } => {
+                self.start_tool(request, call, tools::ToolWork::Recall { key, offset, limit });
             }
-            Effect::Prepare { call, change, seen } => self.start_tool(call, tools::ToolWork::Prepare { change, seen }),
-            Effect::SelectHunks { call, writes, parts } => {
-                self.start_tool(call, tools::ToolWork::SelectHunks { writes, parts })
+            Effect::Prepare { request, call, change, seen } => {
+                self.start_tool(request, call, tools::ToolWork::Prepare { change, seen })
             }
-            Effect::Apply { call, plan } => self.start_tool(call, tools::ToolWork::Apply(plan)),
+            Effect::SelectHunks { request, call, writes, parts } => {
+                self.start_tool(request, call, tools::ToolWork::SelectHunks { writes, parts })
+            }
+            Effect::Apply { request, call, plan } => self.start_tool(request, call, tools::ToolWork::Apply(plan)),
             Effect::Compare { ways, on_conflict } => {
                 let folder = self.session.folder().unwrap_or_default().to_owned();
                 self.tasks.spawn(tools::compare(deps, reporter, folder, ways, on_conflict));
@@ -80,28 +70,26 @@ impl Actor {
             Effect::Restore { plan } => {
                 self.tasks.spawn(tools::restore(deps, reporter, plan));
             }
-            Effect::Run { call, plan, watch } => {
+            Effect::Run { request, call, plan, watch } => {
                 let (sender, overtime) = mpsc::channel(ANSWERS);
                 self.overtimes.insert(call.clone(), sender);
-                self.start_tool(call, tools::ToolWork::Run { plan, watch, overtime });
+                self.start_tool(request, call, tools::ToolWork::Run { plan, watch, overtime });
             }
-            Effect::InspectEffects { call, watch } => self.start_tool(call, tools::ToolWork::InspectEffects(watch)),
+            Effect::InspectEffects { request, call, watch } => {
+                self.start_tool(request, call, tools::ToolWork::InspectEffects(watch))
+            }
             Effect::Overtime { call, overtime } => {
                 // There is one answer to a question, and a command asks one at a time.
                 if let Some(command) = self.overtimes.get(&call) {
                     let _ = command.try_send(overtime);
                 }
             }
-            Effect::ViewTasks { request, wanted } => {
-                let Some(active) = self.session.active() else { return };
-                let settings = active.request.settings.auto_mode.clone();
-                let look = self.tasks.spawn(assistant::view(deps, reporter, request.clone(), wanted, settings));
+            Effect::ViewTasks { request, wanted, settings } => {
+                let look = self.tasks.spawn(assistant::view(deps, reporter, request.clone(), wanted, *settings));
                 self.waits.entry(request).or_default().push(look);
             }
-            Effect::JudgeTasks { request, operations } => {
-                let Some(active) = self.session.active() else { return };
-                let settings = active.request.settings.auto_mode.clone();
-                let trial = self.tasks.spawn(assistant::judge(deps, reporter, request.clone(), operations, settings));
+            Effect::JudgeTasks { request, operations, settings } => {
+                let trial = self.tasks.spawn(assistant::judge(deps, reporter, request.clone(), operations, *settings));
                 self.waits.entry(request).or_default().push(trial);
             }
             Effect::Abort { call } => {
@@ -112,9 +100,8 @@ impl Actor {
         }
     }
 
-    fn start_tool(&mut self, call: CallId, work: tools::ToolWork) {
-        let (Some(active), Some(folder)) = (self.session.active(), self.session.folder()) else { return };
-        let request = active.request.id.clone();
+    fn start_tool(&mut self, request: RequestId, call: CallId, work: tools::ToolWork) {
+        let Some(folder) = self.session.folder() else { return };
         let controller = StreamController::new();
         // After a rest a look may begin again that was still under way.
         if let Some(earlier) = self.calls.insert(call.clone(), controller.clone()) {

@@ -33,9 +33,9 @@ mod bound {
         Answer::anthropic(Reply::new().text([words]))
     }
 
-    /// The system prompt of the last call.
-    fn system(program: &Program) -> String {
-        program.provider.requests().last().expect("a request").body["system"].to_string()
+    /// All that the last call sent.
+    fn sent(program: &Program) -> String {
+        program.provider.requests().last().expect("a request").body.to_string()
     }
 
     fn asks_for_work(program: &Program, more: &[&str]) -> trimtab_testkit::program::Ended {
@@ -49,18 +49,18 @@ mod bound {
         write(&program, "AGENTS.md", "Use tabs.\n");
         trust(&program);
         assert_eq!(asks_for_work(&program, &[]).code, Some(0));
-        assert!(system(&program).contains("Use tabs."), "what was there when the folder was trusted counts");
+        assert!(sent(&program).contains("Use tabs."), "what was there when the folder was trusted counts");
         std::fs::write(program.project().join("AGENTS.md"), format!("{POISON}\n")).expect("writes");
         let run = asks_for_work(&program, &[]);
         assert_eq!(run.code, Some(0), "a script goes on without it: {}", run.stderr);
-        assert!(!system(&program).contains(POISON), "{}", system(&program));
+        assert!(!sent(&program).contains(POISON), "{}", sent(&program));
         let banner = |event: &&Value| event["type"] == "banner" && event["text"].to_string().contains("AGENTS.md");
         assert!(run.events().iter().any(|event| banner(&event)), "and says so: {}", run.stdout);
         // Whoever says so for one run has it used in that run alone.
         assert_eq!(asks_for_work(&program, &["--trust"]).code, Some(0));
-        assert!(system(&program).contains(POISON));
+        assert!(sent(&program).contains(POISON));
         assert_eq!(asks_for_work(&program, &[]).code, Some(0));
-        assert!(!system(&program).contains(POISON));
+        assert!(!sent(&program).contains(POISON));
     }
 
     #[test]
@@ -71,13 +71,13 @@ mod bound {
         write(&program, "AGENTS.md", &format!("{POISON}\n"));
         let run = asks_for_work(&program, &[]);
         assert_eq!(run.code, Some(0), "{}", run.stderr);
-        assert!(!system(&program).contains(POISON), "{}", system(&program));
+        assert!(!sent(&program).contains(POISON), "{}", sent(&program));
         assert!(run.stdout.contains("AGENTS.md changed since you accepted it"), "{}", run.stdout);
         // Whoever trusts the folder once more accepts what is there now.
         let said = program.run(&["trust"]).stdout;
         assert!(said.contains("Accepted as instructions: AGENTS.md."), "{said}");
         assert_eq!(asks_for_work(&program, &[]).code, Some(0));
-        assert!(system(&program).contains(POISON));
+        assert!(sent(&program).contains(POISON));
     }
 
     #[test]
@@ -86,7 +86,7 @@ mod bound {
         write(&program, "CLAUDE.md", &format!("{POISON}\n"));
         let run = asks_for_work(&program, &[]);
         assert_eq!(run.code, Some(0), "{}", run.stderr);
-        assert!(!system(&program).contains(POISON));
+        assert!(!sent(&program).contains(POISON));
         assert!(run.stdout.contains("You have not accepted CLAUDE.md as instructions yet"), "{}", run.stdout);
     }
 
@@ -98,9 +98,9 @@ mod bound {
         let settings = format!("[folders]\ntrusted = [{:?}]\n", program.project().to_string_lossy());
         std::fs::write(program.home().join("config.toml"), settings).expect("writes");
         assert_eq!(asks_for_work(&program, &[]).code, Some(0));
-        assert!(!system(&program).contains(POISON));
+        assert!(!sent(&program).contains(POISON));
         assert_eq!(asks_for_work(&program, &["--trust"]).code, Some(0));
-        assert!(system(&program).contains(POISON));
+        assert!(sent(&program).contains(POISON));
     }
 
     /// A request asks for trust; the answer is given by `answer`, after which the file is changed.
@@ -113,18 +113,18 @@ mod bound {
         program.provider.push(Answer::anthropic(Reply::new().text(["I look."]).tool("toolu_0", "read_file", [input])));
         let run = program.run(&["run", "--json", "List the files here"]);
         assert_eq!(run.code, Some(3), "{}", run.stderr);
-        assert!(!system(&program).contains("Use tabs."), "nothing of it is read before trust");
+        assert!(!sent(&program).contains("Use tabs."), "nothing of it is read before trust");
         // What the person could have read before the answer counts, not what was there when the question came up.
         write(&program, "AGENTS.md", "Use spaces.\n");
         program.provider.push(says("Done."));
         let answered = program.run(&["answer", "trust"]);
         assert_eq!(answered.code, Some(0), "{}", answered.stderr);
-        assert!(system(&program).contains("Use spaces."), "this request already follows it: {}", system(&program));
+        assert!(sent(&program).contains("Use spaces."), "this request already follows it: {}", sent(&program));
         assert_eq!(asks_for_work(&program, &[]).code, Some(0));
-        assert!(system(&program).contains("Use spaces."));
+        assert!(sent(&program).contains("Use spaces."));
         write(&program, "AGENTS.md", &format!("{POISON}\n"));
         assert_eq!(asks_for_work(&program, &[]).code, Some(0));
-        assert!(!system(&program).contains(POISON));
+        assert!(!sent(&program).contains(POISON));
     }
 
     #[test]
@@ -144,7 +144,7 @@ mod bound {
         let answer = json!({"checkpoint": opened["checkpoint"], "choice": "skip"});
         served.post(&format!("/api/sessions/{session}/answers"), &answer);
         stream.until("request.finished");
-        assert!(!system(&program).contains(POISON));
+        assert!(!sent(&program).contains(POISON));
     }
 
     #[test]
@@ -153,7 +153,7 @@ mod bound {
         assert_eq!(asks_for_work(&program, &[]).code, Some(0));
         std::fs::write(program.project().join("CLAUDE.md"), format!("{POISON}\n")).expect("writes");
         assert_eq!(asks_for_work(&program, &[]).code, Some(0));
-        assert!(!system(&program).contains(POISON));
+        assert!(!sent(&program).contains(POISON));
     }
 
     #[test]
@@ -171,7 +171,7 @@ mod bound {
         let id = opened["checkpoint"].as_str().expect("an id");
         assert_eq!(program.run(&["answer", id, "allow"]).code, Some(0));
         assert_eq!(asks_for_work(&program, &[]).code, Some(0));
-        assert!(system(&program).contains(POISON));
+        assert!(sent(&program).contains(POISON));
     }
 
     #[test]
@@ -200,10 +200,10 @@ mod bound {
         let answer = json!({"checkpoint": opened["checkpoint"], "choice": "use"});
         served.post(&format!("/api/sessions/{session}/answers"), &answer);
         stream.until("request.finished");
-        assert!(system(&program).contains(POISON), "the person has accepted it");
+        assert!(sent(&program).contains(POISON), "the person has accepted it");
         drop(served);
         assert_eq!(asks_for_work(&program, &[]).code, Some(0));
-        assert!(system(&program).contains(POISON), "and is not asked again");
+        assert!(sent(&program).contains(POISON), "and is not asked again");
     }
 
     #[test]
@@ -222,6 +222,6 @@ mod bound {
         let events: Vec<Value> = stream.until("request.finished").into_iter().map(|(_, event)| event).collect();
         let banner = |event: &Value| event["type"] == "banner" && event["text"].to_string().contains("too large");
         assert!(events.iter().any(banner), "{events:?}");
-        assert!(!system(&program).contains(POISON));
+        assert!(!sent(&program).contains(POISON));
     }
 }

@@ -37,7 +37,7 @@ impl LogStore for MemoryStore {
                 let prefix = format!("file-{id}-");
                 state.bytes.retain(|key, _| !key.as_str().starts_with(&prefix) || needed.contains(key));
             }
-            state.change_rules(commit.rules, Some(id));
+            state.change_rules(commit.rules);
             for entry in commit.remembered {
                 state.remember(entry);
             }
@@ -56,12 +56,17 @@ impl LogStore for MemoryStore {
             }
             for (request, status) in commit.finished {
                 if let Some(job) = state.jobs.get_mut(&request) {
-                    (job.status, job.running) = (Some(status), false);
+                    (job.status, job.running, job.resting) = (Some(status), false, false);
                 }
             }
             for request in commit.reopened {
                 if let Some(job) = state.jobs.get_mut(&request) {
                     (job.status, job.asked) = (None, None);
+                }
+            }
+            for request in commit.resting {
+                if let Some(job) = state.jobs.get_mut(&request).filter(|job| job.status.is_none()) {
+                    (job.running, job.resting, job.asked) = (false, true, None);
                 }
             }
             state.checkpoints.extend(commit.opened);
@@ -77,6 +82,7 @@ impl LogStore for MemoryStore {
                 }
                 state.put_child(child);
             }
+            state.tell(Some(id), commit.tell);
             if let (Some(title), Some(row)) = (commit.title, state.sessions.get_mut(id)) {
                 row.title = title;
             }

@@ -3,8 +3,8 @@
 use async_trait::async_trait;
 use trimtab_vocab::{MemoryEntry, MemoryId};
 use trimtab_world::store::{
-    AccessStore, AuditEntry, AuditLine, AuditStore, MemoryChange, RecallStore, Result, RuleChange, RuleStore,
-    TokenKind, TokenRow,
+    AccessStore, AuditEntry, AuditLine, AuditStore, MemoryChange, NewInput, RecallStore, Recipient, Result, RuleChange,
+    RuleStore, TokenKind, TokenRow,
 };
 
 use super::{MemoryStore, State};
@@ -15,9 +15,10 @@ impl RuleStore for MemoryStore {
         self.operate(|state, _| Ok(state.rules.clone())).await
     }
 
-    async fn change_rules(&self, change: RuleChange) -> Result<()> {
+    async fn change_rules(&self, change: RuleChange, tell: Vec<(Recipient, NewInput)>) -> Result<()> {
         self.write(|state, _| {
-            state.change_rules(change, None);
+            state.change_rules(change);
+            state.tell(None, tell);
             Ok(())
         })
         .await

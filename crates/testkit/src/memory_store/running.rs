@@ -18,7 +18,9 @@ impl LeaseStore for MemoryStore {
                 return Ok(Claim::Held { by: "another process".into() });
             }
             state.leases.insert(session.clone(), (Some(owner), token + 1));
-            state.jobs.values_mut().filter(|job| job.row.session == *session).for_each(|job| job.running = false);
+            state.jobs.values_mut().filter(|job| job.row.session == *session).for_each(|job| {
+                (job.running, job.resting) = (false, false);
+            });
             Ok(Claim::Granted(Lease::new(session.clone(), token + 1)))
         })
         .await
@@ -53,7 +55,7 @@ impl LeaseStore for MemoryStore {
                 return Ok(Admission::Held { ahead });
             }
             if let Some(job) = state.jobs.get_mut(request) {
-                job.running = true;
+                (job.running, job.resting) = (true, false);
             }
             state.most_running = state.most_running.max(state.running());
             Ok(Admission::Granted)

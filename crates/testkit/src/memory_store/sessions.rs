@@ -3,7 +3,8 @@
 use async_trait::async_trait;
 use trimtab_vocab::SessionId;
 use trimtab_world::store::{
-    InboxStore, InputRow, NewInput, Result, SeededSession, SessionQuery, SessionRow, SessionStore, StoreError,
+    InboxStore, InputRow, NewInput, Recipient, Result, SeededSession, SessionQuery, SessionRow, SessionStore,
+    StoreError,
 };
 
 use super::MemoryStore;
@@ -60,7 +61,7 @@ impl SessionStore for MemoryStore {
         .await
     }
 
-    async fn delete_session(&self, id: &SessionId, seen: u64, tell: NewInput) -> Result<()> {
+    async fn delete_session(&self, id: &SessionId, seen: u64, news: NewInput) -> Result<()> {
         self.write(|state, _| {
             let last = state.events.get(id).and_then(|events| events.last()?.seq);
             if state.session_is_owned(id) || last > Some(seen) {
@@ -70,7 +71,7 @@ impl SessionStore for MemoryStore {
             let handed_off = row.parent.filter(|_| row.forked.is_none());
             let parent = handed_off.filter(|parent| state.sessions.contains_key(parent));
             if let Some(parent) = &parent {
-                state.put_input(parent, tell);
+                state.tell(None, vec![(Recipient::Session(parent.clone()), news)]);
             }
             let is_heir = |other: &&mut SessionRow| other.parent.as_ref() == Some(id) && other.forked.is_none();
             for heir in state.sessions.values_mut().filter(is_heir) {

@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use tokio::time::Instant;
-use trimtab_host::{Client, RequestDraft, Say, Sent, World};
+use trimtab_host::{Client, RequestDraft, Say, Sent, World, shared_workspace};
 use trimtab_vocab::{Event, RequestId, SessionId, Time};
 use trimtab_world::clock::Clock;
 
@@ -261,7 +261,7 @@ impl History {
             store: Arc::clone(&store) as _,
             models: Arc::new(SimulatedModels { oracle: self.oracle.clone(), store: Arc::clone(&store) }),
             clock: Arc::clone(&self.clock) as _,
-            hands: Arc::new(SimulatedHands { disk: self.disk.clone(), store: Arc::clone(&store) }),
+            workspaces: shared_workspace(SimulatedHands { disk: self.disk.clone(), store: Arc::clone(&store) }),
         };
         self.processes.push(Process { client: Client::with(world.clone(), JOB_LIMIT), world, store });
     }

@@ -362,11 +362,17 @@ pub(super) fn read(prompt: &Prompt, is_passed_on: impl Fn(&str) -> bool) -> Resu
     let since = asked.iter().rposition(|text| said(text).as_ref() == Some(&name)).unwrap_or(0);
     let step = asked[since..].iter().rev().find_map(|text| step_of(text));
     let doing = match step {
-        _ if prompt.tools.iter().any(|tool| tool.name == "propose_plan") => Doing::Planning,
+        _ if is_planning(&asked) => Doing::Planning,
         Some(step) => Doing::Step(step),
         None => Doing::Work,
     };
     Ok(Ask::Round { round: next("round"), name, doing })
+}
+
+/// Whether the last that was told about it says that nothing is done yet.
+fn is_planning(asked: &[&str]) -> bool {
+    let last = asked.iter().rev().find_map(|text| text.strip_prefix("[CONTEXT: mode] "));
+    last.is_some_and(|mode| mode.starts_with("This is plan mode"))
 }
 
 /// What is wanted, if it is about the person's tasks.

@@ -25,6 +25,9 @@ pub enum ModelFact {
         /// The tools that it is offered; absent: those that the session has recorded last, or none.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         tools: Option<OfferedTools>,
+        /// What the model is told with it for the first time, or again because it has changed.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        notes: Vec<PromptNote>,
     },
     /// It came to nothing.
     #[serde(rename = "model.failed")]
@@ -47,6 +50,17 @@ pub struct OfferedTools {
     pub names: Vec<String>,
     /// The hash of what the model is told of them. It differs where only a description or a schema does.
     pub hash: String,
+}
+
+/// Something that a model is told besides the conversation, and that may change while a session lives.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct PromptNote {
+    /// What it is about: `mode`, `folder`, `instructions`, `memory`.
+    pub name: String,
+    /// What it says.
+    pub text: String,
 }
 
 /// What a model said.

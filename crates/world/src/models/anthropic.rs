@@ -280,13 +280,16 @@ impl<'a> AnthropicBody<'a> {
     }
 
     /// Marks what the next call will begin with as well: the tools, the instructions, and the
-    /// conversation up to now. The user message before the last was marked by the call before this one;
+    /// conversation up to now. The message before the last reply was marked by the call before this one;
     /// marked again, it is found however much has been said since, for the API looks back only some
     /// blocks from each mark. Those are the four marks that it allows.
     fn mark(&mut self) {
         let tool = self.tools.last_mut().map(|tool| &mut tool.cache_control);
         let system = self.system.last_mut().map(|system| &mut system.cache_control);
-        let users = self.messages.iter_mut().rev().filter(|message| message.role == Role::User).take(2);
+        let replied = self.messages.iter().rposition(|message| message.role == Role::Assistant).unwrap_or(0);
+        let (before, since) = self.messages.split_at_mut(replied);
+        let ends = before.last_mut().into_iter().chain(since.last_mut());
+        let users = ends.filter(|message| message.role == Role::User);
         let said = users.filter_map(|message| message.content.last_mut()).map(|block| &mut block.cache_control);
         for mark in tool.into_iter().chain(system).chain(said) {
             *mark = Some(CacheControl::Ephemeral);

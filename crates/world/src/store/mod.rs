@@ -157,6 +157,10 @@ pub struct Commit {
     pub title: Option<String>,
     /// Sessions that it makes.
     pub children: Vec<SeededSession>,
+    /// Inputs for other sessions, those that it makes among them.
+    pub tell: Vec<(Recipient, NewInput)>,
+    /// Requests that can only go on once somebody answers: they take no slot until they ask for one again.
+    pub resting: Vec<RequestId>,
     /// Rules that a person made or removed.
     pub rules: RuleChange,
     /// What its person said for good.
@@ -172,15 +176,22 @@ pub struct Commit {
     pub relaxed_durability: bool,
 }
 
-/// Rules that a person made or removed, and who must hear of it.
+/// Whom an input is for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Recipient {
+    /// This session. Where it is no more, nobody is told.
+    Session(SessionId),
+    /// Every other session that has something to do or to ask.
+    OtherBusy,
+}
+
+/// Rules that a person made or removed.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct RuleChange {
     /// New ones, as their reader understands them.
     pub added: Vec<String>,
     /// Those that are no more.
     pub removed: Vec<String>,
-    /// Inputs for every other session that has something to do or to ask.
-    pub tell: Vec<String>,
 }
 
 /// A request as the list of jobs shows it.

@@ -10,7 +10,7 @@ use trimtab_vocab::{CallId, Event, FileSet, MemoryEntry, MemoryId, RefKey, Reque
 
 use super::{
     Admission, AuditEntry, AuditKey, AuditLine, Claim, Commit, FileSpace, InputRow, JobRow, Lease, MemoryChange,
-    NewInput, Result, RuleChange, SeededSession, SessionQuery, SessionRow, StoreError, TaskBook, TaskChange,
+    NewInput, Recipient, Result, RuleChange, SeededSession, SessionQuery, SessionRow, StoreError, TaskBook, TaskChange,
     TaskChanged, TokenRow,
 };
 
@@ -51,7 +51,7 @@ pub trait LeaseStore: Send + Sync {
     async fn claim(&self, session: &SessionId) -> Result<Claim>;
     /// Gives a session back.
     async fn release(&self, lease: &Lease) -> Result<()>;
-    /// Asks for room among at most `limit` running requests.
+    /// Asks for room among at most `limit` running requests. One that rests ([`Commit::resting`]) asks again.
     async fn admit(&self, lease: &Lease, request: &RequestId, limit: u32) -> Result<Admission>;
     /// From now on this process is a server: what comes to it and what it runs is marked as its own.
     fn serve(&self) {}
@@ -127,8 +127,8 @@ pub trait WritingStore: Send + Sync {
 pub trait RuleStore: Send + Sync {
     /// A person's standing decisions, oldest first.
     async fn rules(&self) -> Result<Vec<String>>;
-    /// Makes or removes some, and tells the sessions that have something to do or to ask.
-    async fn change_rules(&self, change: RuleChange) -> Result<()>;
+    /// Makes or removes some, and tells whoever must hear of it.
+    async fn change_rules(&self, change: RuleChange, tell: Vec<(Recipient, NewInput)>) -> Result<()>;
 }
 
 /// What is remembered beyond sessions.

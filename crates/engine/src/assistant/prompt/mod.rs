@@ -10,7 +10,9 @@ mod summary;
 mod tests;
 
 use serde::Serialize;
-use trimtab_vocab::{Annotated, Entities, Message, Prior, Prompt, Said, TasksView, Where};
+use trimtab_vocab::{Annotated, Entities, Prior, Prompt, Said, TasksView, Where};
+
+use crate::fragment::{self, Fragment};
 
 pub(super) use propose::format;
 pub(super) use summary::line as operation_line;
@@ -19,8 +21,10 @@ pub(super) use summary::line as operation_line;
 pub(super) const TURNS: usize = 3;
 /// Characters of one of them.
 const TURN: usize = 1_000;
-/// Characters of what is asked.
+/// Bytes of what is asked.
 const INSTRUCTION: usize = 8_000;
+/// Bytes of one half of a prompt.
+const HALF: usize = 256 * 1024;
 
 /// What every prompt is made of.
 pub(super) struct PromptContext<'a> {
@@ -53,10 +57,10 @@ pub(super) struct Parts {
 }
 
 impl Parts {
-    /// As a model is sent it.
-    pub(super) fn prompt(self) -> Prompt {
-        let messages = vec![std::sync::Arc::new(Message::user(self.user))];
-        Prompt { system: self.system, messages, ..Prompt::default() }
+    /// As a model is sent it, with what is remembered of the person.
+    pub(super) fn prompt(self, remembered: Fragment) -> Prompt {
+        let (system, request) = (Fragment::stable("assistant", self.system, HALF), Fragment::request(self.user, HALF));
+        fragment::prompt(&[system, remembered, request])
     }
 }
 
@@ -106,7 +110,7 @@ impl PromptContext<'_> {
     }
 
     fn instruction(&self) -> String {
-        clipped(self.instruction.trim(), INSTRUCTION)
+        fragment::capped(self.instruction.trim(), INSTRUCTION).into_owned()
     }
 
     fn tasks(&self) -> String {

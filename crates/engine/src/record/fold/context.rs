@@ -3,12 +3,14 @@
 use std::sync::Arc;
 
 use trimtab_vocab::Message;
-use trimtab_vocab::event::ContextFact;
+use trimtab_vocab::event::{ContextFact, PromptNote};
 
+use crate::fragment;
 use crate::record::{Compressing, Phase, Session, Squeezed, legacy, weight_of};
 
 impl Session {
     pub(super) fn fold_context(&mut self, fact: &ContextFact) {
+        let unseen = self.is_unseen();
         match fact {
             ContextFact::Loaded { files, instructions, headings, .. } => {
                 if instructions.is_some() {
@@ -59,7 +61,8 @@ impl Session {
                 self.move_beginnings(from, to - from, 1);
                 self.summaries += 1;
                 self.squeezed = Some(Squeezed { source: source.clone(), originals });
-                self.measured = None;
+                self.keep_told();
+                self.rewritten(unseen);
             }
             ContextFact::Edited { summary, .. } => {
                 if let Some(at) = self.summaries.checked_sub(1) {
@@ -77,9 +80,31 @@ impl Session {
                     self.weights.splice(at..=at, weights);
                     self.move_beginnings(at, 1, count);
                     self.summaries = at;
-                    self.measured = None;
+                    self.rewritten(unseen);
                 }
             }
         }
+    }
+
+    /// Whether no model has seen the words of the request that is worked on.
+    fn is_unseen(&self) -> bool {
+        self.active.as_ref().is_some_and(|active| active.flow.from >= self.sent)
+    }
+
+    /// Messages at the beginning have made room for others. What comes next still stands at the end, or before the
+    /// words of a request that is `unseen`.
+    fn rewritten(&mut self, unseen: bool) {
+        self.measured = None;
+        let from = self.active.as_ref().filter(|_| unseen).map(|active| active.flow.from);
+        self.sent = from.unwrap_or(self.conversation.len());
+    }
+
+    /// What was told and is summed up now is told again, where it still holds.
+    fn keep_told(&mut self) {
+        let stands = |name: &String, text: &mut String| {
+            let note = fragment::part(&PromptNote { name: name.clone(), text: text.clone() });
+            self.conversation.iter().any(|message| message.parts.contains(&note))
+        };
+        self.told.retain(stands);
     }
 }

@@ -1,12 +1,14 @@
 //! Models are called, and what they say becomes part of the conversation.
 
-use trimtab_vocab::event::{ModelFact, ReflectionFact, ReplyFact, ToolStatus};
+use std::sync::Arc;
+
+use trimtab_vocab::event::{ModelFact, PromptNote, ReflectionFact, ReplyFact, ToolStatus};
 use trimtab_vocab::{CallId, Message, Part, ProblemKind, Purpose, StopReason, TimerId};
 
 use super::carried;
 use super::results::{INTERRUPTED, in_words, is_interrupt, results};
 use crate::record::excerpt::finding;
-use crate::record::{Batch, BatchItem, Phase, RepeatedCall, RunningRequest, Session, legacy};
+use crate::record::{Batch, BatchItem, Phase, RepeatedCall, RunningRequest, Session, legacy, weight_of};
 
 /// Entries of the ledger that are kept.
 const LEDGER: usize = 24;
@@ -16,7 +18,7 @@ const FINDINGS: usize = 100;
 impl Session {
     pub(super) fn fold_model(&mut self, fact: &ModelFact) {
         match fact {
-            ModelFact::Called { call, purpose, tools, .. } => {
+            ModelFact::Called { call, purpose, tools, notes, .. } => {
                 self.calls += 1;
                 tools.iter().for_each(|tools| self.offered_tools.clone_from(tools));
                 let Some(active) = &mut self.active else { return };
@@ -24,11 +26,7 @@ impl Session {
                 active.loaded |= *purpose != Purpose::Route;
                 if purpose.is_conversation() {
                     active.fits = false;
-                    if let Some(words) = active.unsent() {
-                        active.steers.clear();
-                        active.untold.clear();
-                        self.push(words);
-                    }
+                    self.send(notes);
                 }
             }
             ModelFact::Failed { call, error, retry_in_ms } => {
@@ -45,6 +43,21 @@ impl Session {
                     active.failures += 1;
                 }
             }
+        }
+    }
+
+    /// A turn is sent: what it adds to the conversation stands in it from now on.
+    fn send(&mut self, notes: &[PromptNote]) {
+        for (at, message) in self.additions(notes) {
+            self.weights.insert(at, weight_of(&message));
+            self.conversation.insert(at, Arc::new(message));
+            self.move_beginnings(at, 0, 1);
+        }
+        self.sent = self.conversation.len();
+        self.told.extend(notes.iter().map(|note| (note.name.clone(), note.text.clone())));
+        if let Some(active) = self.active.as_mut().filter(|active| !active.steers.is_empty()) {
+            active.steers.clear();
+            active.untold.clear();
         }
     }
 

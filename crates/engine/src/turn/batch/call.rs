@@ -154,7 +154,8 @@ fn prepare(step: &mut Transition<'_>, staged: &StagedCall) -> Option<()> {
     }
     let mark = |path: String| Some((step.session.mark(path.trim_start_matches("./"))?.to_owned(), path));
     let seen = change.paths().into_iter().filter_map(mark).map(|(hash, path)| (path, hash)).collect();
-    step.request(Effect::Prepare { call: staged.call.clone(), change: change.clone(), seen });
+    let request = staged.request.clone();
+    step.request(Effect::Prepare { request, call: staged.call.clone(), change: change.clone(), seen });
     None
 }
 
@@ -166,13 +167,13 @@ struct PermittedCall {
 
 /// Stage 5: it may be done. Asks if somebody must say so, and refuses what may not be.
 fn permit(step: &mut Transition<'_>, staged: &StagedCall) -> Option<PermittedCall> {
-    let StagedCall { call, item, action, .. } = staged;
+    let StagedCall { request, call, item, action } = staged;
     if let Some(permit) = Permit::unneeded(action) {
         return Some(PermittedCall { permit, run: None });
     }
     decided(step, staged)?;
     // What a person wants of it is worked out first: that is what is applied.
-    if let Some(effect) = choosing::narrow(item) {
+    if let Some(effect) = choosing::narrow(request, item) {
         step.request(effect);
         return None;
     }
@@ -241,23 +242,23 @@ fn act(step: &mut Transition<'_>, staged: StagedCall, permitted: PermittedCall) 
     let StagedCall { request, call, item, action } = staged;
     let PermittedCall { permit, run } = permitted;
     match &*action {
-        ToolAction::Look(look) => step.request(Effect::Look { call, look: look.clone() }),
+        ToolAction::Look(look) => step.request(Effect::Look { request, call, look: look.clone() }),
         ToolAction::Fetch { url, host } => {
             step.emit(Some(&request), tools::interrogating(Stage::Running, host));
             step.audit(&request, "fetch", json!({"op": "fetch", "host": host, "url": url}));
-            step.request(Effect::Look { call, look: ReadOp::Fetch { url: url.clone() } });
+            step.request(Effect::Look { request, call, look: ReadOp::Fetch { url: url.clone() } });
         }
         ToolAction::Stored { key, offset } => {
             let Some(active) = step.session.active() else { return };
             let limit = guard::limit(&prompt::model(&active.request).1) - 512;
-            step.request(Effect::Recall { call, key: key.clone(), offset: *offset, limit });
+            step.request(Effect::Recall { request, call, key: key.clone(), offset: *offset, limit });
         }
         ToolAction::Change(_) => {
             let Some(writes) = item.writes else { return };
             let proposal = ProposalId::for_call(&request, &call);
             step.emit(Some(&request), ProposalFact::Resolved { proposal, verdict: answers::APPROVED.into() });
             let set = file_set(step.session, &request, &call, writes);
-            step.request(Effect::Apply { call, plan: permit.files(set) });
+            step.request(Effect::Apply { request, call, plan: permit.files(set) });
         }
         ToolAction::Run { command, timeout_s, .. } => {
             let Some(asked) = run else { return };
@@ -300,7 +301,7 @@ fn start_command(
         automatic,
     };
     step.emit(Some(request), started);
-    step.request(Effect::Run { call: call.clone(), plan, watch });
+    step.request(Effect::Run { request: request.clone(), call: call.clone(), plan, watch });
 }
 
 fn set_steps(step: &mut Transition<'_>, request: &RequestId, call: &CallId, todos: Vec<Todo>) {

@@ -155,9 +155,10 @@ fn start(step: &mut Transition<'_>, call: &CallId) {
 
 /// A new owner finds out what a command did to files before anything else happens to them. Whether it can.
 fn survey(step: &mut Transition<'_>, item: &BatchItem) -> bool {
+    let Some((request, _)) = find(step, &item.call_id) else { return false };
     let watch = item.command().and_then(|command| watched::watch(step.session, command));
     if let Some(watch) = watch {
-        step.request(Effect::InspectEffects { call: item.call_id.clone(), watch });
+        step.request(Effect::InspectEffects { request, call: item.call_id.clone(), watch });
     }
     watch.is_some()
 }
@@ -202,7 +203,7 @@ fn go_acting(step: &mut Transition<'_>, call: &CallId) {
     let Some(writes) = item.writes else { return };
     let Some(permit) = Permit::recorded(step.session, call) else { return };
     let set = file_set(step.session, &request, call, writes);
-    step.request(Effect::Apply { call: call.clone(), plan: permit.files(set) });
+    step.request(Effect::Apply { request, call: call.clone(), plan: permit.files(set) });
 }
 
 /// A new owner while the request is being stopped: commands that ran are gone with the old one, writes

@@ -6,9 +6,9 @@ use async_trait::async_trait;
 use rusqlite::{Transaction, params};
 use trimtab_vocab::{SessionId, Time};
 
-use super::super::{InboxStore, InputRow, NewInput, Result, StoreError};
-use super::SqliteStore;
+use super::super::{InboxStore, InputRow, NewInput, Recipient, Result, StoreError};
 use super::blobs::insert_texts;
+use super::{SqliteStore, read_id};
 
 #[async_trait]
 impl InboxStore for SqliteStore {
@@ -39,6 +39,32 @@ impl InboxStore for SqliteStore {
             })
             .await
     }
+}
+
+/// Puts inputs into the inboxes of other sessions than `from`.
+pub(super) fn tell(
+    tx: &Transaction<'_>,
+    from: Option<&SessionId>,
+    told: &[(Recipient, NewInput)],
+    now: Time,
+    served: bool,
+) -> Result<()> {
+    for (recipient, input) in told {
+        let (sql, id) = match recipient {
+            Recipient::Session(id) => ("SELECT id FROM sessions WHERE id = ?1", Some(id)),
+            Recipient::OtherBusy => (
+                "SELECT session FROM (SELECT session FROM jobs WHERE status IS NULL UNION SELECT session FROM checkpoints)
+                 WHERE ?1 IS NULL OR session <> ?1",
+                from,
+            ),
+        };
+        let mut find = tx.prepare_cached(sql)?;
+        let found = find.query_map([id.map(SessionId::as_str)], |row| read_id::<SessionId>(row, 0))?;
+        for session in found.collect::<rusqlite::Result<Vec<_>>>()? {
+            insert_input(tx, &session, input, now, served)?;
+        }
+    }
+    Ok(())
 }
 
 pub(super) fn insert_input(

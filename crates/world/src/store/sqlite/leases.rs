@@ -44,6 +44,13 @@ fn claim(tx: &Transaction<'_>, owner: &dyn Liveness, session: SessionId, serves:
     Ok(Claim::Granted(Lease::new(session, token)))
 }
 
+/// What rests stays among those that are worked on, takes no room, and asks for it again like everybody else.
+pub(super) fn rest(tx: &Transaction<'_>, request: &RequestId) -> Result<()> {
+    tx.prepare_cached("UPDATE jobs SET running = 2, asked = NULL WHERE request = ?1 AND status IS NULL")?
+        .execute([request.as_str()])?;
+    Ok(())
+}
+
 fn admit(tx: &Transaction<'_>, owner: &dyn Liveness, request: &RequestId, limit: u32) -> Result<Admission> {
     tx.execute(
         "UPDATE jobs SET asked = (SELECT COALESCE(MAX(asked), 0) + 1 FROM jobs) WHERE request = ?1 AND asked IS NULL",
@@ -52,7 +59,7 @@ fn admit(tx: &Transaction<'_>, owner: &dyn Liveness, request: &RequestId, limit:
     let mut statement = tx.prepare_cached(
         "SELECT l.owner FROM jobs j JOIN leases l ON l.session = j.session
          WHERE j.status IS NULL AND j.request <> ?1 AND l.owner IS NOT NULL AND j.asked IS NOT NULL
-           AND (j.running OR j.asked < (SELECT asked FROM jobs WHERE request = ?1))",
+           AND (j.running = 1 OR j.asked < (SELECT asked FROM jobs WHERE request = ?1))",
     )?;
     let mut alive: HashMap<String, bool> = HashMap::new();
     let mut ahead = 0;

@@ -1,6 +1,7 @@
 //! The log in the database, and the steps that write it.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use async_trait::async_trait;
 use rusqlite::{Transaction, params};
@@ -9,7 +10,8 @@ use trimtab_vocab::{CallId, Event, RequestId, SessionId};
 
 use super::super::{Commit, Lease, LogStore, Result, StoreError};
 use super::blobs::{forget_files, insert_texts};
-use super::leases::demand_lease;
+use super::inbox::tell;
+use super::leases::{demand_lease, rest};
 use super::rules::change_rules;
 use super::sessions::insert_child;
 use super::{SqliteStore, audit, memory, read_id, writings};
@@ -18,7 +20,7 @@ use super::{SqliteStore, audit, memory, read_id, writings};
 impl LogStore for SqliteStore {
     async fn commit(&self, lease: &Lease, commit: Commit) -> Result<()> {
         let (lease, owner, now) = (lease.clone(), Arc::clone(&self.owner), self.clock.now());
-        let audit_key = self.audit_key;
+        let (audit_key, served) = (self.audit_key, self.serving.load(Ordering::Relaxed));
         let on_the_way = commit.relaxed_durability;
         let work = move |tx: &Transaction<'_>| {
             demand_lease(tx, owner.as_ref(), &lease)?;
@@ -44,6 +46,7 @@ impl LogStore for SqliteStore {
             for request in &commit.reopened {
                 reopen.execute([request.as_str()])?;
             }
+            commit.resting.iter().try_for_each(|request| rest(tx, request))?;
             let mut open = tx.prepare_cached(
                 "INSERT OR REPLACE INTO checkpoints (id, session, request, event) VALUES (?1, ?2, ?3, ?4)",
             )?;
@@ -60,13 +63,14 @@ impl LogStore for SqliteStore {
             for request in &commit.closed {
                 forget.execute([request.as_str()])?;
             }
-            change_rules(tx, &commit.rules, Some(session), now)?;
+            change_rules(tx, &commit.rules, now)?;
             commit.remembered.iter().try_for_each(|entry| memory::put(tx, entry))?;
             audit::append(tx, audit_key, &commit.audit, now)?;
             writings::note(tx, session, &commit.writing, commit.moving)?;
             for child in &commit.children {
                 insert_child(tx, child, now)?;
             }
+            tell(tx, Some(session), &commit.tell, now, served)?;
             // What only tidies up is no use of the session.
             let used = commit.keep_only.is_none().then_some(now.millis());
             tx.prepare_cached(

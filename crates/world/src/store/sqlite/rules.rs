@@ -1,11 +1,14 @@
 //! Standing rules in the database.
 
+use std::sync::atomic::Ordering;
+
 use async_trait::async_trait;
 use rusqlite::{Transaction, params};
-use trimtab_vocab::{SessionId, Time};
+use trimtab_vocab::Time;
 
-use super::super::{Result, RuleChange, RuleStore};
+use super::super::{NewInput, Recipient, Result, RuleChange, RuleStore};
 use super::SqliteStore;
+use super::inbox::tell;
 
 #[async_trait]
 impl RuleStore for SqliteStore {
@@ -18,26 +21,22 @@ impl RuleStore for SqliteStore {
         .await
     }
 
-    async fn change_rules(&self, change: RuleChange) -> Result<()> {
-        let now = self.clock.now();
-        self.write(move |tx| change_rules(tx, &change, None, now)).await
+    async fn change_rules(&self, change: RuleChange, told: Vec<(Recipient, NewInput)>) -> Result<()> {
+        let (now, served) = (self.clock.now(), self.serving.load(Ordering::Relaxed));
+        self.write(move |tx| {
+            change_rules(tx, &change, now)?;
+            tell(tx, None, &told, now, served)
+        })
+        .await
     }
 }
 
-pub(super) fn change_rules(tx: &Transaction<'_>, change: &RuleChange, by: Option<&SessionId>, now: Time) -> Result<()> {
+pub(super) fn change_rules(tx: &Transaction<'_>, change: &RuleChange, now: Time) -> Result<()> {
     for rule in &change.added {
         tx.execute("INSERT OR IGNORE INTO rules (rule, created) VALUES (?1, ?2)", params![rule, now.millis()])?;
     }
     for rule in &change.removed {
         tx.execute("DELETE FROM rules WHERE rule = ?1", [rule])?;
-    }
-    for payload in &change.tell {
-        tx.execute(
-            "INSERT INTO inbox (session, payload) SELECT session, ?1 FROM
-             (SELECT session FROM jobs WHERE status IS NULL UNION SELECT session FROM checkpoints)
-             WHERE ?2 IS NULL OR session <> ?2",
-            params![payload, by.map(SessionId::as_str)],
-        )?;
     }
     Ok(())
 }

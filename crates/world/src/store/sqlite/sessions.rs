@@ -7,8 +7,8 @@ use async_trait::async_trait;
 use rusqlite::{OptionalExtension, Row, Transaction, params};
 use trimtab_vocab::{Event, SessionId, Time};
 
-use super::super::{NewInput, Result, SeededSession, SessionQuery, SessionRow, SessionStore, StoreError};
-use super::inbox::insert_input;
+use super::super::{NewInput, Recipient, Result, SeededSession, SessionQuery, SessionRow, SessionStore, StoreError};
+use super::inbox::{insert_input, tell};
 use super::log::insert_events;
 use super::{SqliteStore, read_id};
 
@@ -89,7 +89,7 @@ impl SessionStore for SqliteStore {
         .await
     }
 
-    async fn delete_session(&self, id: &SessionId, seen: u64, tell: NewInput) -> Result<()> {
+    async fn delete_session(&self, id: &SessionId, seen: u64, news: NewInput) -> Result<()> {
         let (id, owner, now) = (id.clone(), Arc::clone(&self.owner), self.clock.now());
         self.write(move |tx| {
             let holder: Option<Option<String>> = tx
@@ -117,7 +117,7 @@ impl SessionStore for SqliteStore {
                 )
                 .optional()?;
             if let Some(parent) = &parent {
-                insert_input(tx, parent, &tell, now, false)?;
+                tell(tx, None, &[(Recipient::Session(parent.clone()), news.clone())], now, false)?;
             }
             let heirs = "UPDATE sessions SET parent = ?2 WHERE parent = ?1 AND forked IS NULL";
             tx.execute(heirs, params![id.as_str(), parent.as_ref().map(SessionId::as_str)])?;
