@@ -1,5 +1,7 @@
 //! One scenario, every dialect: what a person or a program sees does not depend on who answers.
 
+#![allow(clippy::disallowed_methods, reason = "tests make their own files")]
+
 use serde_json::{Value, json};
 use trimtab_testkit::program::Program;
 use trimtab_testkit::provider::{Answer, Reply};
