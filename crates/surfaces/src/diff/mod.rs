@@ -1,6 +1,6 @@
 //! Changes of files drawn for people: pure functions from two states of a file to styled lines.
 //!
-//! A [`Span`] says what its text *is* (an added word, a comment on a removed line), not which colour it has.
+//! A [`LineSpan`] says what its text *is* (an added word, a comment on a removed line), not which colour it has.
 //! The command line turns spans into what the terminal takes; another surface has other means.
 //! Everything of a file goes through `visible`, so no span can steer a terminal.
 

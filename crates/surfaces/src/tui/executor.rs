@@ -1,4 +1,4 @@
-//! Wishes carried out: with the host's client, away from the screen. What comes of them is news.
+//! Runs the screen's commands with the host's client, away from the screen. Results come back as messages.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};

@@ -1,5 +1,5 @@
-//! What the screen is told, and what it wishes for. Everything that happens to [`super::app::App`] is a
-//! [`Msg`]; everything that it wants done outside of itself is a [`Cmd`].
+//! Everything that happens to [`super::app::App`] is a [`Msg`]; everything that it wants done outside of itself is a
+//! [`Cmd`].
 
 use std::sync::Arc;
 

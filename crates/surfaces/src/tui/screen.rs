@@ -121,7 +121,7 @@ impl<W: Write> TerminalScreen<W> {
     }
 
     /// Takes the cover away. Says whether the screen below has another size by now, so that nobody knows where
-    /// things are until [`Screen::resized`] is told.
+    /// things are until [`TerminalScreen::resized`] is told.
     pub(super) fn uncover(&mut self) -> io::Result<bool> {
         let Some((_, size)) = self.over.take() else { return Ok(false) };
         self.write(UNCOVER)?;

@@ -1,6 +1,6 @@
 //! The first start, when no model is set up: a key, a model on this machine, or a look around without either.
 //!
-//! It stores nothing itself: what a person chose is an [`Outcome`].
+//! It stores nothing itself: what a person chose is a [`SetupChoice`].
 
 use std::fmt;
 use std::sync::Arc;
@@ -46,14 +46,14 @@ impl fmt::Debug for Secret {
 pub enum SetupChoice {
     /// Nothing yet.
     Moved,
-    /// Store this key of this provider, and tell [`Setup::failed`] if that cannot be done.
+    /// Store this key of this provider, and tell [`SetupDialog::failed`] if that cannot be done.
     Key {
         /// The provider.
         provider: &'static str,
         /// Its key.
         key: Secret,
     },
-    /// Look whether a model runs on this machine, and tell [`Setup::failed`] if none does.
+    /// Look whether a model runs on this machine, and tell [`SetupDialog::failed`] if none does.
     Local,
     /// Show the demo.
     Demo,

@@ -1,7 +1,7 @@
 //! Models, whoever serves them.
 //!
 //! A dialect turns a [`Prompt`] into one provider's bytes and that provider's bytes into
-//! [`Piece`]s; everything after that (putting pieces together, noticing a cut, bounding size and
+//! [`ReplyPiece`]s; everything after that (putting pieces together, noticing a cut, bounding size and
 //! silence) is done once, here. A dialect is one file, or one folder. Dropping the stream ends the call.
 
 mod anthropic;

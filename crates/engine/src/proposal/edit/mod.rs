@@ -2,7 +2,7 @@
 //!
 //! A model names a file and says what should change in it, as a unified diff, as search blocks or
 //! as the whole new text. [`apply`] takes that and the bytes of the file and gives back the bytes
-//! afterwards, or a [`Refusal`]. It never guesses: an old side has to occur in the file, white space
+//! afterwards, or an [`EditRefusal`]. It never guesses: an old side has to occur in the file, white space
 //! apart, and at one place only; line numbers merely choose between places that fit.
 //!
 //! Everything works on bytes split into lines. The text of the file is never decoded, so a byte that

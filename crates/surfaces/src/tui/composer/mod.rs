@@ -1,7 +1,7 @@
 //! Where a person writes: many lines, chips for what they paste, lists for what they can mean, and a way back to
 //! what they wrote before.
 //!
-//! The composer acts on nothing. What should happen is an [`Outcome`]; lists to choose from are given to it.
+//! The composer acts on nothing. What should happen is an [`ComposerOutcome`]; lists to choose from are given to it.
 
 pub(crate) mod chip;
 mod complete;
