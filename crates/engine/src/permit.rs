@@ -156,7 +156,7 @@ impl AllowedByAnswer {
 pub(crate) fn is_trusted(session: &Session, active: &RunningRequest) -> bool {
     let settings = &active.request.settings;
     let ruled = session.folder().is_some_and(|folder| trusts(session.rules(), folder, &settings.machine));
-    settings.trusted || active.trust == Some(true) || ruled
+    settings.trusted || active.trust.answer == Some(true) || ruled
 }
 
 impl Session {

@@ -4,8 +4,8 @@ use trimtab_engine::{Effect, Input, Output, Session, step};
 use trimtab_vocab::checkpoint::Ask;
 use trimtab_vocab::event::{CheckpointFact, CommandFact};
 use trimtab_vocab::{
-    CallId, CheckpointId, Fact, Message, ModelFacts, Part, Reply, Request, RequestId, Role, RunSettings, StopReason,
-    ToolCall, Usage,
+    CallId, CheckpointId, Fact, Message, ModelFacts, ModelSettings, Part, Reply, Request, RequestId, Role, RunSettings,
+    StopReason, ToolCall, Usage,
 };
 
 type Log = Vec<(Option<RequestId>, Fact)>;
@@ -29,7 +29,11 @@ fn call_of(outputs: &[Output]) -> Option<CallId> {
 fn asked() -> (Log, CheckpointId) {
     let id: RequestId = "r1".parse().expect("an id");
     let facts_of_model = ModelFacts { window: 100_000, ..ModelFacts::default() };
-    let settings = RunSettings { model: "a/b".into(), facts: facts_of_model, trusted: true, ..RunSettings::default() };
+    let settings = RunSettings {
+        models: ModelSettings { model: "a/b".into(), facts: facts_of_model, ..ModelSettings::default() },
+        trusted: true,
+        ..RunSettings::default()
+    };
     let request = Request::new(id.clone(), "go", settings);
     let mut session = Session::default();
     let mut log = Log::new();
@@ -119,7 +123,7 @@ fn what_differs_from_what_was_approved_does_not_run_but_asks_again() {
     let (mut log, checkpoint) = asked();
     for (_, fact) in &mut log {
         if let Fact::Request(trimtab_vocab::event::RequestFact::Received { settings, .. }) = fact {
-            settings.sandbox = trimtab_vocab::Sandbox::Off;
+            settings.commands.sandbox = trimtab_vocab::Sandbox::Off;
         }
     }
     assert!(runs(&answered(&log, &checkpoint)).is_none(), "other terms than those that were shown");

@@ -5,7 +5,8 @@ use trimtab_engine::{Effect, Input, Output, Prepared, Ran, Session, step};
 use trimtab_vocab::event::{CheckpointFact, RequestFact, Status};
 use trimtab_vocab::{
     ApprovalClass, Approve, CallId, CheckpointId, CommandClass, CommandPlan, Fact, FileState, FileWrite, Message,
-    ModelFacts, Part, Reply, Request, RequestId, Role, RunSettings, Sandbox, StopReason, ToolCall, Usage,
+    ModelFacts, ModelSettings, Part, Reply, Request, RequestId, Role, RunSettings, Sandbox, StopReason, ToolCall,
+    Usage,
 };
 
 struct Play {
@@ -30,7 +31,8 @@ impl Play {
         let id: RequestId = "r1".parse().expect("an id");
         let facts = ModelFacts { window: 100_000, ..ModelFacts::default() };
         let (trusted, attended) = (true, false);
-        let settings = RunSettings { model: "a/b".into(), facts, trusted, attended, approve, ..RunSettings::default() };
+        let models = ModelSettings { model: "a/b".into(), facts, ..ModelSettings::default() };
+        let settings = RunSettings { models, trusted, attended, approve, ..RunSettings::default() };
         let mut play = Self { session: Session::default(), log: Vec::new(), outputs: Vec::new() };
         play.feed(Input::Opened { folder: "/p".into() });
         play.feed(Input::Said { request: Box::new(Request::new(id.clone(), "go", settings)) });

@@ -3,7 +3,8 @@
 use trimtab_engine::{Effect, Input, Output, Session, step};
 use trimtab_vocab::event::{ModelFact, OfferedTools, ReplyFact};
 use trimtab_vocab::{
-    CallId, Fact, Message, Mode, Part, Prompt, Purpose, Reply, Request, RequestId, Role, RunSettings, StopReason, Usage,
+    CallId, Fact, Message, Mode, ModelSettings, Part, Prompt, Purpose, Reply, Request, RequestId, Role, RunSettings,
+    StopReason, Usage,
 };
 
 const PURPOSES: [&str; 10] = [
@@ -25,7 +26,11 @@ fn id(name: &str) -> RequestId {
 
 /// Says something, and gives what follows once there is room.
 fn said(session: &mut Session, name: &str, text: &str, mode: Mode) -> Vec<Output> {
-    let settings = RunSettings { model: "m/x".into(), trusted: true, ..RunSettings::default() };
+    let settings = RunSettings {
+        models: ModelSettings { model: "m/x".into(), ..ModelSettings::default() },
+        trusted: true,
+        ..RunSettings::default()
+    };
     let request = Request { mode, ..Request::new(id(name), text, settings) };
     step(session, Input::Said { request: Box::new(request) });
     let mut outputs = step(session, Input::Admitted { request: id(name) });
@@ -116,6 +121,6 @@ fn a_reply_that_is_not_for_the_conversation_never_enters_it() {
         session.fold(Some(&request), &reply.into());
         let enters = matches!(purpose, Purpose::Turn | Purpose::Requirements | Purpose::Other(_));
         assert_eq!(session.conversation().len() > before, enters, "{purpose}");
-        assert_eq!(session.active().expect("it runs").steps, u32::from(enters), "{purpose}");
+        assert_eq!(session.active().expect("it runs").calls.steps, u32::from(enters), "{purpose}");
     }
 }

@@ -62,9 +62,9 @@ fn sent(session: &Session) -> Value {
         let items = active.batch.iter().flat_map(|batch| &batch.items);
         json!({
             "text": active.request.text,
-            "steers": active.steers,
-            "untold": active.untold,
-            "findings": active.findings,
+            "steers": active.steering.steers,
+            "untold": active.steering.untold,
+            "findings": active.tools.findings,
             "decisions": active.flow.decisions,
             "calls": items.map(|item| json!([item.call_id, *item.call])).collect::<Vec<_>>(),
             "series": active.series,
@@ -226,7 +226,7 @@ fn what_a_fact_carries_is_never_composed_again() {
             if now.to_string().matches("<text ").count() > marks {
                 carried.insert(event.fact.kind().to_owned());
             }
-            let steers = session.active().map(|active| active.steers.clone()).unwrap_or_default();
+            let steers = session.active().map(|active| active.steering.steers.clone()).unwrap_or_default();
             let words =
                 session.conversation().iter().filter(|message| message.role == Role::User).flat_map(|message| {
                     message.parts.iter().filter_map(|part| match part {

@@ -7,8 +7,9 @@ use trimtab_engine::{Effect, Input, Interrupted, Narrowed, Output, Partial, Phas
 use trimtab_vocab::event::{Fact, RequestFact, ToolStatus};
 use trimtab_vocab::{
     ApprovalMode, CallId, ChangePart, CheckpointId, Control, Copilot, Fault, FileEffects, FileState, FileWrite,
-    Message, Mode, ModelFacts, Pace, Part, Prices, Problem, ProblemKind, ReadResult, Reply, Request, RequestId, Retry,
-    Role, Rule, RuleVerdict, RunSettings, StopReason, TimerId, ToolCall, Unkept, Usage, WhileRunning, WhyUnkept,
+    Message, Mode, ModelFacts, ModelSettings, Pace, Part, Prices, Problem, ProblemKind, ReadResult, Reply, Request,
+    RequestId, Retry, Role, Rule, RuleVerdict, RunSettings, SnapshotSettings, StopReason, TimerId, ToolCall, Unkept,
+    Usage, WhileRunning, WhyUnkept,
 };
 
 fn request_id(n: u8) -> RequestId {
@@ -45,10 +46,15 @@ fn any_input() -> impl Strategy<Value = Input> {
             let window = if odd { 1_200 } else { 32_768 };
             let facts = ModelFacts { window, ..facts };
             let settings = RunSettings {
-                snapshot_files: 10,
-                snapshot_mb: 1,
-                retries: 2, facts, budget_usd: budget_usd.filter(|budget| *budget > 0.01), attended,
-                max_steps: if odd { 2 } else { 25 }, trusted: !odd || attended,
+                models: ModelSettings {
+                    retries: 2,
+                    facts,
+                    budget_usd: budget_usd.filter(|budget| *budget > 0.01),
+                    max_steps: if odd { 2 } else { 25 },
+                    ..ModelSettings::default()
+                },
+                snapshot: SnapshotSettings { files: 10, mb: 1 },
+                attended, trusted: !odd || attended,
                 copilot: if odd { Copilot::default() } else { copilot },
                 ..RunSettings::default()
             };

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, VecDeque};
 use trimtab_engine::{Effect, Input, Interrupted, Output, Ran, Session, step};
 use trimtab_vocab::event::{CheckpointFact, RequestFact, Status};
 use trimtab_vocab::{
-    Applying, CheckpointId, Fact, Message, ModelFacts, Prompt, Reply, Request, RequestId, RunSettings, StopReason,
-    Usage,
+    Applying, CheckpointId, CommandSettings, Fact, Message, ModelFacts, ModelSettings, Prompt, Reply, Request,
+    RequestId, RunSettings, StopReason, Usage,
 };
 
 const COMMANDS: [&str; 3] = ["touch one", "touch two", "touch three"];
@@ -24,10 +24,13 @@ struct Drive {
 impl Drive {
     fn new() -> Self {
         let settings = RunSettings {
-            model: "a/b".into(),
-            facts: ModelFacts { window: 100_000, ..ModelFacts::default() },
+            models: ModelSettings {
+                model: "a/b".into(),
+                facts: ModelFacts { window: 100_000, ..ModelFacts::default() },
+                ..ModelSettings::default()
+            },
             trusted: true,
-            apply_commands: Applying::Auto,
+            commands: CommandSettings { apply: Applying::Auto, ..CommandSettings::default() },
             ..RunSettings::default()
         };
         let id = "r1".parse().expect("an id");

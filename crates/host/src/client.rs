@@ -248,9 +248,9 @@ impl Client {
     async fn take_in(&self, target: SendTo, say: Say, request: RequestId, print: Option<&str>) -> Result<Sent, Unsent> {
         check_text(say.text())?;
         let world = &self.inner.deps.world;
-        world.models.find(&say.settings().model)?;
-        if say.has_images() && !say.settings().vision_model.is_empty() {
-            world.models.find(&say.settings().vision_model)?;
+        world.models.find(&say.settings().models.model)?;
+        if say.has_images() && !say.settings().models.vision_model.is_empty() {
+            world.models.find(&say.settings().models.vision_model)?;
         }
         let job = NewJob { request: request.clone(), text: actor::first_words(say.text()) };
         let (mut said, mut keeps) = say.into_request(request.clone());

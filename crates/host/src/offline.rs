@@ -70,7 +70,7 @@ pub fn check_command(
     let mut settings = profile.command_settings();
     let mut rules = rules.to_vec();
     if let Some(allow) = allow {
-        settings.commands_allowed = Some(Vec::new());
+        settings.commands.allowed = Some(Vec::new());
         rules.retain(|rule| rule.verdict != RuleVerdict::Allow);
         rules.extend(allow.iter().map(|prefix| Rule {
             verdict: RuleVerdict::Allow,

@@ -6,8 +6,8 @@ use trimtab_vocab::{RunSettings, Section};
 
 /// Whether the model of a request answers in that form.
 pub(crate) fn is_used(settings: &RunSettings, has_pictures: bool) -> bool {
-    let seeing = settings.vision_facts.filter(|_| has_pictures && !settings.vision_model.is_empty());
-    !seeing.unwrap_or(settings.facts).tools
+    let seeing = settings.models.vision_facts.filter(|_| has_pictures && !settings.models.vision_model.is_empty());
+    !seeing.unwrap_or(settings.models.facts).tools
 }
 
 /// A section's text with its code, in Markdown and without its heading.

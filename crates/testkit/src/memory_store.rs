@@ -55,31 +55,51 @@ pub struct State {
     pub bytes: BTreeMap<RefKey, Vec<u8>>,
     /// The user's files.
     pub files: BTreeMap<String, Vec<u8>>,
-    /// How often each command was begun.
-    pub commands: BTreeMap<String, u32>,
-    /// What processes are doing with their hands just now.
-    pub doing: BTreeSet<(u64, String)>,
     /// A person's standing decisions.
     pub rules: Vec<String>,
     /// What is remembered beyond sessions, oldest first.
     pub remembered: Vec<MemoryEntry>,
-    /// What sessions were about to write, numbered and in order.
-    pub writings: Vec<(u64, SessionId, FileSet)>,
-    last_writing: u64,
-    moving: BTreeSet<SessionId>,
     /// A person's own tasks.
     pub kept: Kept,
     /// The trail.
     pub audit: Vec<AuditLine>,
     /// Tokens by the hash of their secret.
     pub tokens: BTreeMap<String, TokenRow>,
+    next_input: i64,
+    next_asked: u64,
+    writing: AnnouncedWrites,
+    processes: ProcessTable,
+    /// What was noticed.
+    pub seen: Observations,
+}
+
+/// What sessions were about to write.
+#[derive(Debug, Default)]
+struct AnnouncedWrites {
+    /// Numbered and in order.
+    sets: Vec<(u64, SessionId, FileSet)>,
+    last: u64,
+    /// Sessions whose history is being moved.
+    moving: BTreeSet<SessionId>,
+}
+
+/// The processes that share the disk.
+#[derive(Debug, Default)]
+struct ProcessTable {
     leases: BTreeMap<SessionId, (Option<u64>, u64)>,
     alive: BTreeSet<u64>,
     next_owner: u64,
-    next_input: i64,
-    next_asked: u64,
     /// How often each process wrote something.
     writes: BTreeMap<u64, u64>,
+}
+
+/// What was noticed while processes used the disk.
+#[derive(Debug, Default)]
+pub struct Observations {
+    /// How often each command was begun.
+    pub commands: BTreeMap<String, u32>,
+    /// What processes are doing with their hands just now.
+    pub doing: BTreeSet<(u64, String)>,
     /// The most requests that ever ran at once.
     pub most_running: u32,
     /// Rules that were broken, in words.
@@ -147,9 +167,9 @@ impl Disk {
     /// Starts a process. One in `failure` of its operations fails for no reason; 0: none does.
     pub fn process(&self, seed: u64, death: Option<Death>, failure: u64) -> MemoryStore {
         let mut state = self.state();
-        state.next_owner += 1;
-        let owner = state.next_owner;
-        state.alive.insert(owner);
+        state.processes.next_owner += 1;
+        let owner = state.processes.next_owner;
+        state.processes.alive.insert(owner);
         let script = Script { dice: Dice::new(seed), operations: 0, death, failure, dead: false };
         MemoryStore { disk: self.clone(), owner, script: Mutex::new(script), died: Arc::new(Notify::new()) }
     }
@@ -159,7 +179,7 @@ impl MemoryStore {
     /// Ends the process here and now.
     pub fn kill(&self) {
         self.script.lock().unwrap_or_else(PoisonError::into_inner).dead = true;
-        self.disk.state().alive.remove(&self.owner);
+        self.disk.state().processes.alive.remove(&self.owner);
         self.died.notify_one();
     }
 
@@ -211,7 +231,7 @@ impl MemoryStore {
     /// An operation that others can notice.
     async fn write<T>(&self, work: impl FnOnce(&mut State, u64) -> Result<T>) -> Result<T> {
         self.operate(|state, owner| {
-            *state.writes.entry(owner).or_default() += 1;
+            *state.processes.writes.entry(owner).or_default() += 1;
             work(state, owner)
         })
         .await
@@ -220,11 +240,11 @@ impl MemoryStore {
 
 impl State {
     fn is_alive(&self, owner: Option<u64>) -> bool {
-        owner.is_some_and(|owner| self.alive.contains(&owner))
+        owner.is_some_and(|owner| self.processes.alive.contains(&owner))
     }
 
     fn demand(&self, owner: u64, lease: &Lease) -> Result<()> {
-        match self.leases.get(lease.session()) {
+        match self.processes.leases.get(lease.session()) {
             Some((Some(holder), token)) if *holder == owner && *token == lease.token() => Ok(()),
             _ => Err(StoreError::LeaseLost),
         }
@@ -324,7 +344,7 @@ impl State {
     }
 
     fn session_is_owned(&self, session: &SessionId) -> bool {
-        self.is_alive(self.leases.get(session).and_then(|(owner, _)| *owner))
+        self.is_alive(self.processes.leases.get(session).and_then(|(owner, _)| *owner))
     }
 
     fn job_row(&self, job: &Job) -> JobRow {
@@ -344,14 +364,14 @@ impl State {
     }
 
     fn complain(&mut self, what: String) {
-        self.broken.push(what);
+        self.seen.broken.push(what);
     }
 }
 
 #[async_trait]
 impl Store for MemoryStore {
     async fn check(&self) -> Result<Vec<String>> {
-        self.operate(|state, _| Ok(state.broken.clone())).await
+        self.operate(|state, _| Ok(state.seen.broken.clone())).await
     }
 }
 

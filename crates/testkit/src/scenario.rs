@@ -66,8 +66,9 @@ use trimtab_host::{
 };
 use trimtab_vocab::event::{CheckpointFact, RequestFact, SessionFact};
 use trimtab_vocab::{
-    AssistantRequest, AutoMode, ChangePart, Control, Event, Fact, Fault, Message, Mode, ModelFacts, OnConflict, Part,
-    Problem, ProblemKind, Prompt, RequestId, Retry, RunSettings, SessionId, StopReason, Time, Usage, WhileRunning,
+    AssistantRequest, AutoMode, ChangePart, Control, Event, Fact, Fault, Message, Mode, ModelFacts, ModelSettings,
+    OnConflict, Part, Problem, ProblemKind, Prompt, RequestId, Retry, RunSettings, SessionId, StopReason, Time, Usage,
+    WhileRunning,
 };
 use trimtab_world::clock::{Clock, SystemClock};
 use trimtab_world::models::{DrawOrder, DrawnImage, Model, ModelRegistry, PieceStream, ReplyPiece};
@@ -452,8 +453,8 @@ impl Stage {
         let (client, world) = start(home.path(), &models);
         let facts = ModelFacts { window: 200_000, max_output: 8_192, images: true, ..ModelFacts::default() };
         let auto_mode = AutoMode { timezone: "UTC".into(), ..AutoMode::default() };
-        let settings =
-            RunSettings { model: "scripted/model".into(), facts, trusted: true, auto_mode, ..RunSettings::default() };
+        let called = ModelSettings { model: "scripted/model".into(), facts, ..ModelSettings::default() };
+        let settings = RunSettings { models: called, trusted: true, auto_mode, ..RunSettings::default() };
         std::fs::create_dir_all(home.path().join("project")).expect("a folder");
         let (moves, sent) = (script.moves, Vec::new());
         Self {
@@ -658,18 +659,18 @@ impl Stage {
         match name {
             "attended" => settings.attended = value == "true",
             "trusted" => settings.trusted = value == "true",
-            "timeout" => settings.command_timeout_s = value.parse().expect("seconds"),
-            "archive" => settings.archive_output = value == "true",
-            "steps" => settings.max_steps = value.parse().expect("a number"),
-            "window" => settings.facts.window = value.parse().expect("a number"),
-            "tools" => settings.facts.tools = value == "true",
-            "files" => settings.apply_files = serde_json::from_value(value.into()).expect("auto or ask"),
-            "commands" => settings.apply_commands = serde_json::from_value(value.into()).expect("auto or ask"),
+            "timeout" => settings.commands.timeout_s = value.parse().expect("seconds"),
+            "archive" => settings.commands.archive_output = value == "true",
+            "steps" => settings.models.max_steps = value.parse().expect("a number"),
+            "window" => settings.models.facts.window = value.parse().expect("a number"),
+            "tools" => settings.models.facts.tools = value == "true",
+            "files" => settings.files.apply = serde_json::from_value(value.into()).expect("auto or ask"),
+            "commands" => settings.commands.apply = serde_json::from_value(value.into()).expect("auto or ask"),
             "approve" => settings.approve = serde_json::from_value(value.into()).expect("ask, auto or deny"),
-            "watch" => (settings.snapshot_files, settings.snapshot_mb) = (value.parse().expect("a number"), 16),
-            "dialog" => settings.dialog = serde_json::from_value(value.into()).expect("auto, full or compact"),
-            "confirm_deletes" => settings.confirm_deletes = value == "true",
-            "synthesis" => settings.synthesis_list = value == "list",
+            "watch" => (settings.snapshot.files, settings.snapshot.mb) = (value.parse().expect("a number"), 16),
+            "dialog" => settings.commands.dialog = serde_json::from_value(value.into()).expect("auto, full or compact"),
+            "confirm_deletes" => settings.files.confirm_deletes = value == "true",
+            "synthesis" => settings.style.synthesis_list = value == "list",
             "repairs" => settings.recovery.repairs = value.parse().expect("a number"),
             "on_max_tokens" => {
                 settings.recovery.on_max_tokens =
@@ -682,8 +683,8 @@ impl Stage {
             "image" => settings.image.model = value.into(),
             "image_batch" => settings.image.batch = serde_json::from_value(value.into()).expect("a way"),
             "picture" => self.picture = Some(value.to_owned()),
-            "budget" => settings.budget_usd = Some(value.parse().expect("dollars")),
-            "prices" => settings.facts.prices = Some(serde_json::from_str(value).expect("prices")),
+            "budget" => settings.models.budget_usd = Some(value.parse().expect("dollars")),
+            "prices" => settings.models.facts.prices = Some(serde_json::from_str(value).expect("prices")),
             "mode" => self.mode = serde_json::from_value(value.into()).expect("a mode"),
             "while_running" => {
                 self.while_running = Some(serde_json::from_value(value.into()).expect("what a new message does"));

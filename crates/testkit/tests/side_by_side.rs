@@ -15,8 +15,8 @@ use trimtab_testkit::hands::PlainHands;
 use trimtab_testkit::memory_store::Disk;
 use trimtab_vocab::event::{CheckpointFact, RequestFact, Status, ToolFact, ToolStatus};
 use trimtab_vocab::{
-    CheckpointId, CommandPlan, Event, Fact, FilePlan, Overtime, Problem, Prompt, ReadOp, ReadResult, Role, RunSettings,
-    SessionId, StopReason,
+    CheckpointId, CommandPlan, Event, Fact, FilePlan, ModelSettings, Overtime, Problem, Prompt, ReadOp, ReadResult,
+    Role, RunSettings, SessionId, StopReason,
 };
 use trimtab_world::clock::SystemClock;
 use trimtab_world::models::{Model, ModelRegistry, PieceStream, ReplyPiece};
@@ -61,7 +61,11 @@ fn world(store: Arc<dyn Store>) -> World {
 }
 
 async fn send(client: &Client, world: &World, text: &str) -> Sent {
-    let settings = RunSettings { model: "any/model".into(), trusted: true, ..RunSettings::default() };
+    let settings = RunSettings {
+        models: ModelSettings { model: "any/model".into(), ..ModelSettings::default() },
+        trusted: true,
+        ..RunSettings::default()
+    };
     let say = world.say(RequestDraft::new(text, Manner::default()), None, settings);
     client.send(SendTo::New { folder: "/a".into() }, say).await.expect("is taken in")
 }

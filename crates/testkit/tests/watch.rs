@@ -9,7 +9,7 @@ use trimtab_host::{Client, Manner, RequestDraft, Say, SendTo, SessionWatch, Worl
 use trimtab_testkit::hands::PlainHands;
 use trimtab_testkit::memory_store::Disk;
 use trimtab_vocab::event::{BannerFact, Level, ReplyFact, RequestFact};
-use trimtab_vocab::{Event, Fact, Problem, Prompt, RunSettings, SessionId, Time};
+use trimtab_vocab::{Event, Fact, ModelSettings, Problem, Prompt, RunSettings, SessionId, Time};
 use trimtab_world::clock::SystemClock;
 use trimtab_world::models::{Model, ModelRegistry, PieceStream, ReplyPiece};
 use trimtab_world::store::{Claim, Commit, SessionRow, SqliteStore, Store};
@@ -40,7 +40,10 @@ fn world(store: Arc<dyn Store>) -> World {
 }
 
 fn talk(world: &World) -> Say {
-    let settings = RunSettings { model: "any/model".into(), ..RunSettings::default() };
+    let settings = RunSettings {
+        models: ModelSettings { model: "any/model".into(), ..ModelSettings::default() },
+        ..RunSettings::default()
+    };
     world.say(RequestDraft::new("talk", Manner::default()), None, settings)
 }
 

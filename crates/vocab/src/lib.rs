@@ -33,6 +33,7 @@ mod purpose;
 mod read_op;
 mod request;
 mod rule;
+mod run_settings;
 pub mod sensitive_paths;
 mod series;
 mod stop;
@@ -73,11 +74,12 @@ pub use plan::{
 pub use problem::{Problem, ProblemKind};
 pub use purpose::{AskPurpose, Purpose};
 pub use read_op::{FileMark, InstructionFile, ReadOp, ReadResult};
-pub use request::{
-    Applying, Approve, ContextSettings, ContextStrategy, Control, Dialog, ImageRef, Lists, Machine, Mode, Noop,
-    OnMaxTokens, Recovery, Request, RunSettings, WhileRunning,
-};
+pub use request::{Control, ImageRef, Mode, Request, WhileRunning};
 pub use rule::{Rule, RuleVerdict};
+pub use run_settings::{
+    AnswerStyle, Applying, Approve, CommandSettings, ContextSettings, ContextStrategy, Dialog, FileSettings, Lists,
+    Machine, ModelSettings, Noop, OnMaxTokens, Recovery, RunSettings, SnapshotSettings,
+};
 pub use series::{Series, SeriesCommand, SeriesResult, SeriesState};
 pub use stop::StopReason;
 pub use task::{

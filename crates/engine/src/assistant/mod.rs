@@ -132,13 +132,13 @@ fn prompt(session: &Session) -> Option<(Prompt, Option<Prices>, AskPurpose)> {
     };
     let (model, facts) = match is_small(&Purpose::Ask(purpose)) {
         true => calls::fast(&active.request),
-        false => (settings.model.as_str(), settings.facts),
+        false => (settings.models.model.as_str(), settings.models.facts),
     };
     let prompt = Prompt {
         model: model.to_owned(),
-        max_output_tokens: tokens.min(facts.max_output).min(settings.max_output_tokens),
+        max_output_tokens: tokens.min(facts.max_output).min(settings.models.max_output_tokens),
         // What is to be read by a program is better without invention, unless the person has said otherwise.
-        temperature: settings.temperature.or(format.is_some().then_some(0.0)),
+        temperature: settings.models.temperature.or(format.is_some().then_some(0.0)),
         format,
         ..parts.prompt(crate::memory::fragment(session))
     };

@@ -26,7 +26,7 @@ pub(crate) fn send_with(
     notes: Vec<PromptNote>,
 ) {
     let Some(active) = step.session.active() else { return };
-    let (request, attempt) = (active.request.id.clone(), active.failures + 1);
+    let (request, attempt) = (active.request.id.clone(), active.calls.failures + 1);
     let cache_s = active.request.settings.cache_s;
     let call = CallId::nth(step.session.next_call());
     let model = prompt.model.clone();
@@ -39,9 +39,9 @@ pub(crate) fn send_with(
 /// Who does small work behind the scenes.
 pub(crate) fn fast(request: &Request) -> (&str, ModelFacts) {
     let settings = &request.settings;
-    if settings.fast_model.is_empty() {
-        (&settings.model, settings.facts)
+    if settings.models.fast_model.is_empty() {
+        (&settings.models.model, settings.models.facts)
     } else {
-        (&settings.fast_model, settings.fast_facts.unwrap_or_default())
+        (&settings.models.fast_model, settings.models.fast_facts.unwrap_or_default())
     }
 }

@@ -32,7 +32,7 @@ pub(super) fn is_due(active: &RunningRequest) -> bool {
     let flow = &active.flow;
     let asks = flow.analysis.as_ref().is_some_and(|analysis| !analysis.questions.is_empty());
     let talks = matches!(active.route, None | Some(RouteDecision::Chat | RouteDecision::Image));
-    !flow.clarified && active.steps == 0 && !talks && (asks || active.route == Some(RouteDecision::Clarify))
+    !flow.clarified && active.calls.steps == 0 && !talks && (asks || active.route == Some(RouteDecision::Clarify))
 }
 
 /// What is asked: the model's own questions, or one for each thing that is missing.

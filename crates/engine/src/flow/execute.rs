@@ -91,7 +91,7 @@ pub(super) fn advance(step: &mut Transition<'_>) -> Option<bool> {
         finish(step);
         return Some(true);
     };
-    if active.pausing {
+    if active.steering.pausing {
         questions::rest(step);
         return Some(true);
     }
@@ -234,7 +234,7 @@ pub(super) fn asks_to_begin(active: &RunningRequest) -> bool {
         && active.path() == Some(RouteDecision::Direct)
         && copilot.approval_mode.before()
         && !flow.begun
-        && active.steps == 0
+        && active.calls.steps == 0
         && !(simple && copilot.auto_approve_simple)
 }
 

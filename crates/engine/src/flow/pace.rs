@@ -30,7 +30,7 @@ pub(crate) fn applies(active: &RunningRequest) -> bool {
 pub(crate) fn after_round(step: &mut Transition<'_>) {
     let rests = |active: &&RunningRequest| {
         let single = active.request.settings.copilot.pace == Pace::Single;
-        single && !active.pausing && active.flow.stand == FlowState::Turn && active.steers.is_empty()
+        single && !active.steering.pausing && active.flow.stand == FlowState::Turn && active.steering.steers.is_empty()
     };
     if let Some(request) = step.session.active().filter(rests).map(|active| active.request.id.clone()) {
         step.emit(Some(&request), RequestFact::Pausing {});

@@ -4,8 +4,8 @@
 use serde_json::{Value, json};
 use trimtab_vocab::event::{CheckpointFact, PlanFact, RequestFact, RouteDecision, RouteFact, Status};
 use trimtab_vocab::{
-    Analysis, ApprovalMode, Approve, CallId, CheckpointId, Control, Copilot, Fact, Message, Mode, Part, Prompt,
-    Question, Reply, Request, RequestId, Role, RunSettings, StepStatus, StopReason, ToolCall, Usage,
+    Analysis, ApprovalMode, Approve, CallId, CheckpointId, Control, Copilot, Fact, Message, Mode, ModelSettings, Part,
+    Prompt, Question, Reply, Request, RequestId, Role, RunSettings, StepStatus, StopReason, ToolCall, Usage,
 };
 
 use crate::record::Session;
@@ -46,7 +46,12 @@ fn asking(questions: &[&str]) -> Option<Analysis> {
 }
 
 fn settings(copilot: Copilot) -> RunSettings {
-    RunSettings { model: "m/n".into(), trusted: true, copilot, ..RunSettings::default() }
+    RunSettings {
+        models: ModelSettings { model: "m/n".into(), ..ModelSettings::default() },
+        trusted: true,
+        copilot,
+        ..RunSettings::default()
+    }
 }
 
 impl Talk {
@@ -387,7 +392,7 @@ fn a_kill_at_any_point_of_a_plan_loses_and_repeats_nothing() {
 #[test]
 fn a_model_without_tools_plans_in_the_fixed_form_and_is_told_what_is_wrong() {
     let mut plain = settings(Copilot::default());
-    plain.facts.tools = false;
+    plain.models.facts.tools = false;
     let mut talk = Talk::begin(route(RouteDecision::Plan, 60, None), plain);
     assert!(talk.offered().is_empty() && talk.prompt().contains("\"dependsOn\":[1]"));
     talk.says(r#"Sure! {"steps":[{"title":"a","dependsOn":[2]},{"title":"b","dependsOn":[1]}]}"#);

@@ -47,9 +47,9 @@ impl ContextFill {
     /// Whether older turns are to be summed up now. Before a person is asked they are, unless a person wants
     /// to be asked first, or wants the conversation whole.
     pub(crate) fn is_to_be_summed_up(&self, session: &Session) -> bool {
-        let Some(active) = session.active().filter(|active| !active.fits) else { return false };
+        let Some(active) = session.active().filter(|active| !active.compression.fits) else { return false };
         let before_asking = active.request.settings.context.strategy == ContextStrategy::Both
-            && !active.told_full
+            && !active.compression.told_full
             && session.lineage().extensions == 0;
         self.used > self.room || (before_asking && self.is_nearly_full(session))
     }
@@ -63,7 +63,7 @@ impl ContextFill {
     /// Which limit is nearly reached, if a person does not know yet: how much of it is used, and how much
     /// there is. With an extension, the window is full when it is full.
     fn limit(&self, session: &Session) -> Option<(ContextLimit, u64, u64)> {
-        let active = session.active().filter(|active| !active.told_full)?;
+        let active = session.active().filter(|active| !active.compression.told_full)?;
         let settings = &active.request.settings.context;
         if settings.strategy == ContextStrategy::Compress {
             return None;
@@ -74,7 +74,7 @@ impl ContextFill {
             return Some((ContextLimit::Storage, stored, storage));
         }
         // At the first words of a session there is nothing that a new one could leave behind.
-        if session.memory().exchanges == 0 && active.steps == 0 {
+        if session.memory().exchanges == 0 && active.calls.steps == 0 {
             return None;
         }
         let full = if documents > 1 { self.used > self.room } else { self.is_nearly_full(session) };
@@ -89,7 +89,7 @@ pub(crate) fn ask(step: &mut Transition<'_>, fill: &ContextFill) -> bool {
     let Some(active) = step.session.active() else { return false };
     let (request, settings) = (active.request.id.clone(), &active.request.settings);
     let is_asked = settings.attended && settings.approve == Approve::Ask;
-    let summed_up = active.fits;
+    let summed_up = active.compression.fits;
     step.emit(Some(&request), ContextFact::Full { limit, used, of });
     let percent = used.saturating_mul(100) / of.max(1);
     let what = match limit {
@@ -261,7 +261,7 @@ pub(crate) fn lent(session: &Session, set: &ChangeSetId) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use trimtab_vocab::event::{AnswerFact, ReplyFact, RequestFact};
-    use trimtab_vocab::{Answer, CallId, ContextSettings, Message, Mode, RunSettings, Usage};
+    use trimtab_vocab::{Answer, CallId, ContextSettings, Message, Mode, ModelSettings, RunSettings, Usage};
 
     use crate::step::test_step;
 
@@ -317,7 +317,10 @@ mod tests {
         let Child { id, facts, .. } = child.expect("a child");
         let mut child = Session::new(id);
         facts.iter().for_each(|fact| child.fold(None, fact));
-        let settings = Box::new(RunSettings { budget_usd, ..RunSettings::default() });
+        let settings = Box::new(RunSettings {
+            models: ModelSettings { budget_usd, ..ModelSettings::default() },
+            ..RunSettings::default()
+        });
         let received = RequestFact::Received {
             text: "go on".into(),
             refs: Vec::new(),

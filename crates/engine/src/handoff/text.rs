@@ -61,7 +61,8 @@ pub fn prefill(session: &Session) -> Option<String> {
     let open = session.todos().iter().filter(|todo| !todo.completed).take(LINES);
     let tasks: String = (1..).zip(open).map(|(n, todo)| format!("{n}. {}\n", line(&todo.text))).collect();
     let asked = session.active().or_else(|| session.parked().last()).map(|active| {
-        let said = std::iter::once(active.request.text.trim()).chain(active.untold.iter().map(|said| said.trim()));
+        let said =
+            std::iter::once(active.request.text.trim()).chain(active.steering.untold.iter().map(|said| said.trim()));
         said.collect::<Vec<_>>().join("\n\n")
     });
     let asked = asked.map(|text| match text.floor_char_boundary(REPEATED) {

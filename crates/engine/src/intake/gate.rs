@@ -63,7 +63,7 @@ fn shortened(request: &Request, words: &str, key: &RefKey) -> String {
 
 #[cfg(test)]
 mod tests {
-    use trimtab_vocab::{ContextSettings, Mode, ModelFacts, Pill, RunSettings};
+    use trimtab_vocab::{ContextSettings, Mode, ModelFacts, ModelSettings, Pill, RunSettings};
 
     use super::*;
     use crate::record::Session;
@@ -72,7 +72,8 @@ mod tests {
     fn request(text: &str, window: u64, input_tokens: u32) -> Request {
         let facts = ModelFacts { window, ..ModelFacts::default() };
         let context = ContextSettings { input_tokens, ..ContextSettings::default() };
-        Request::new("r1".parse().expect("an id"), text, RunSettings { facts, context, ..RunSettings::default() })
+        let models = ModelSettings { facts, ..ModelSettings::default() };
+        Request::new("r1".parse().expect("an id"), text, RunSettings { models, context, ..RunSettings::default() })
     }
 
     /// What is sent of a text, and what is stored of it.

@@ -99,7 +99,7 @@ fn noted(active: &RunningRequest, session: &Session) -> Vec<Remembered> {
     if !active.request.refs.is_empty() {
         return Vec::new();
     }
-    let said = std::iter::once(&active.request.text).chain(&active.said);
+    let said = std::iter::once(&active.request.text).chain(&active.steering.said);
     let found: Vec<Lasting> = match active.request.settings.memory.ingest {
         Ingest::Off => return Vec::new(),
         Ingest::Durable => said.flat_map(|text| lasting(text)).collect(),

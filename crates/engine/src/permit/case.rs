@@ -89,7 +89,7 @@ impl<'a> PermitCase<'a> {
         let also = deeds::besides_editing(action, prospect.writes, folder);
         let class = class_of(action, guard, unread, empties(&also));
         let deletes = matches!(action, ToolAction::Run { command, .. } if command::deletes(command));
-        let is_once = deletes && !settings.remember_deletes;
+        let is_once = deletes && !settings.commands.remember_deletes;
         Some(Self { session, active, action, subject, guard, unread, also, class, is_once })
     }
 
@@ -130,8 +130,8 @@ impl<'a> PermitCase<'a> {
         let settings = &self.active.request.settings;
         match self.action {
             _ if self.class.needs_person() => false,
-            ToolAction::Change(_) if self.class == ApprovalClass::Delete && settings.confirm_deletes => false,
-            ToolAction::Change(_) => settings.apply_files == Applying::Auto,
+            ToolAction::Change(_) if self.class == ApprovalClass::Delete && settings.files.confirm_deletes => false,
+            ToolAction::Change(_) => settings.files.apply == Applying::Auto,
             _ => false,
         }
     }

@@ -69,7 +69,7 @@ const NEEDS_APPROVAL: &str = "builds and tests need approval (`apply.commands`)"
 impl CommandCase<'_> {
     pub(super) fn judge(&self, line: &str) -> CommandRuling {
         let verdict = command::judge(line, &self.policy());
-        let deletes = !self.settings.remember_deletes && command::deletes(line);
+        let deletes = !self.settings.commands.remember_deletes && command::deletes(line);
         let of_verdict = CommandRuling {
             decision: verdict.decision,
             reason: verdict.reason.clone(),
@@ -154,7 +154,7 @@ impl CommandCase<'_> {
     /// one that builds or tests does where a setting or an agreement says so.
     fn runs_automatically(&self, class: CommandClass) -> bool {
         let by_class = class == CommandClass::Read && !self.proposed;
-        by_class || self.agreed || self.settings.apply_commands == Applying::Auto
+        by_class || self.agreed || self.settings.commands.apply == Applying::Auto
     }
 }
 
@@ -170,7 +170,7 @@ pub fn unanswered_by(rule: &Rule, settings: &RunSettings) -> Option<String> {
     }
     let folder = rule.folder.as_deref().unwrap_or("/folder");
     let Some(stem) = rule.pattern.strip_suffix('*').map(str::trim) else {
-        let asks = !settings.remember_deletes && command::deletes(&rule.pattern);
+        let asks = !settings.commands.remember_deletes && command::deletes(&rule.pattern);
         return asks.then(|| {
             "Commands that delete files ask each time. Set `permissions.remember_deletes = true` to let rules cover them."
                 .to_owned()
@@ -182,13 +182,13 @@ pub fn unanswered_by(rule: &Rule, settings: &RunSettings) -> Option<String> {
     };
     // A rule for its very words would vouch for the stem alone, so that it is judged by a shorter one.
     let (program, more) = stem.split_once(' ').map_or((stem, ""), |(program, more)| (program, more));
-    let bare = judge(program, stem, settings.plain_prefix);
+    let bare = judge(program, stem, settings.commands.plain_prefix);
     let longer = format!("{stem} x");
     let is_known = |plain: bool| {
         judge(stem, &longer, plain).decision == CommandDecision::Auto
             || (!more.is_empty() && judge(program, stem, plain).decision == CommandDecision::Auto)
     };
-    if is_known(settings.plain_prefix) {
+    if is_known(settings.commands.plain_prefix) {
         return None;
     }
     let reason = if bare.decision == CommandDecision::Auto { String::new() } else { format!(": {}", bare.reason) };
@@ -202,19 +202,19 @@ pub fn unanswered_by(rule: &Rule, settings: &RunSettings) -> Option<String> {
 /// What commands in a folder are judged by, with these settings and rules.
 pub(crate) fn command_policy(settings: &RunSettings, rules: &[Rule], folder: &str) -> Policy {
     let mut policy = Policy::new(folder, settings.machine.home.clone());
-    if let Some(allow) = &settings.commands_allowed {
+    if let Some(allow) = &settings.commands.allowed {
         policy = policy.only(allow.clone());
     }
     let prefixes =
         |verdict: RuleVerdict| command_prefixes(rules, Some(folder).filter(|folder| !folder.is_empty()), verdict);
     policy.ask = prefixes(RuleVerdict::Ask);
     policy.deny = prefixes(RuleVerdict::Deny);
-    policy.ask.extend(settings.commands_asked.iter().cloned());
-    policy.deny.extend(settings.commands_denied.iter().cloned());
-    policy.plain = settings.plain_prefix;
+    policy.ask.extend(settings.commands.asked.iter().cloned());
+    policy.deny.extend(settings.commands.denied.iter().cloned());
+    policy.plain = settings.commands.plain_prefix;
     policy.own.extend(settings.machine.own.iter().cloned());
     policy.ports.extend(&settings.machine.ports);
-    policy.sandboxed = settings.sandbox != Sandbox::Off;
+    policy.sandboxed = settings.commands.sandbox != Sandbox::Off;
     policy
 }
 

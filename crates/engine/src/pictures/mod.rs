@@ -92,7 +92,7 @@ fn make(step: &mut Transition<'_>, request: &RequestId, wish: Option<PictureWish
     let words = active.request.words().to_owned();
     let single = match &wish {
         Some(PictureWish::Regenerate { image, prompt }) => Some((prompt.clone(), Some(image.clone()))),
-        _ if count == 1 && active.steers.is_empty() => Some((words.clone(), None)),
+        _ if count == 1 && active.steering.steers.is_empty() => Some((words.clone(), None)),
         _ => None,
     };
     if let Some((prompt, image)) = single {
@@ -191,7 +191,7 @@ pub(crate) fn drawn(
     }
     let Some(active) = step.session.active() else { return };
     let (prompt, count) = (prompt.clone(), *count);
-    let retries = active.request.settings.retries;
+    let retries = active.request.settings.models.retries;
     let settings = active.request.settings.image.clone();
     let place = |number: usize| match active.request.picture.as_deref() {
         Some(PictureWish::Regenerate { image, .. }) => image.clone(),

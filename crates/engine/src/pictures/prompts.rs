@@ -26,7 +26,7 @@ pub(super) fn ask(active: &RunningRequest, count: u32) -> Prompt {
     );
     let mut text = fragment::capped(active.request.words(), WORDS).into_owned();
     let mut left = FILES;
-    for file in active.steers.iter().filter(|file| !file.is_empty()) {
+    for file in active.steering.steers.iter().filter(|file| !file.is_empty()) {
         text.push_str("\n\n");
         text.push_str(&fragment::capped(file, left));
         left = left.saturating_sub(file.len());

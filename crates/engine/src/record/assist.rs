@@ -148,7 +148,7 @@ impl Session {
                 assist.repaired = true;
                 assist.stand = AssistState::Summarizing;
                 // Whoever could not repair it says nothing about the call that comes next.
-                active.failures = 0;
+                active.calls.failures = 0;
                 active.phase = Phase::Replied;
             }
         }

@@ -142,7 +142,7 @@ impl Session {
             active.route = Some(fact.decision);
             active.categories.clone_from(&fact.categories);
             // Who could not find the path says nothing about who walks it.
-            active.failures = 0;
+            active.calls.failures = 0;
             active.phase = super::Phase::Loading;
             active.flow.analysis.clone_from(&fact.analysis);
             active.flow.complexity = fact.complexity;
@@ -161,7 +161,7 @@ impl Session {
         if let Some(active) = &mut self.active {
             active.flow.stand = FlowState::Compiling;
             let message = carried(fact.message.as_deref(), || Some(legacy::COMPILE.to_owned()));
-            active.steers.extend(message);
+            active.steering.steers.extend(message);
         }
     }
 
@@ -188,7 +188,7 @@ impl Session {
                 match status {
                     StepStatus::Running => {
                         flow.brief = carried(message.as_deref(), || legacy::step_begins(flow, step));
-                        active.steers.extend(flow.brief.clone());
+                        active.steering.steers.extend(flow.brief.clone());
                     }
                     _ => flow.last = Some(step.clone()),
                 }
@@ -224,7 +224,7 @@ impl Session {
                     active.flow.decide(told.clone());
                     active.request.text = format!("{}\n\n{told}", active.request.text);
                 }
-                active.steers.extend(told);
+                active.steering.steers.extend(told);
                 active.flow.clarified = true;
             }
             Ask::Begin => {
@@ -233,12 +233,12 @@ impl Session {
             }
             Ask::Understanding { .. } => match choice {
                 choice::TELL => {
-                    active.steers.extend(carried(message, || Some(legacy::corrected(words()))));
+                    active.steering.steers.extend(carried(message, || Some(legacy::corrected(words()))));
                     active.flow.stand = FlowState::Compiling;
                 }
                 _ => {
                     let agreed = || active.flow.requirements.as_ref().map(legacy::agreed);
-                    active.steers.extend(carried(message, agreed));
+                    active.steering.steers.extend(carried(message, agreed));
                     for decision in active.flow.requirements.clone().unwrap_or_default().decisions {
                         active.flow.decide(decision);
                     }
@@ -252,7 +252,7 @@ impl Session {
                 _ => {
                     let sent_back = carried(message, || legacy::sent_back(&active.flow, choice, text));
                     if let Some(sent_back) = sent_back {
-                        active.steers.push(sent_back);
+                        active.steering.steers.push(sent_back);
                         active.flow.stand = FlowState::Planning;
                         active.flow.complaints = 0;
                     }
@@ -282,7 +282,7 @@ impl Session {
                 active.flow.task.get_or_insert_with(|| task.clone());
                 if let Some(text) = carried(message, || Some(legacy::feedback_on(&task, words()))) {
                     active.request.text.clone_from(&text);
-                    active.steers.push(text);
+                    active.steering.steers.push(text);
                 }
                 active.round();
             }
@@ -293,7 +293,7 @@ impl Session {
     /// The files that a request has changed, as far as that is in force.
     pub(crate) fn changed_by(&self, request: &RequestId) -> BTreeSet<&str> {
         let ours = format!("{request}-");
-        let in_force = &self.history[..self.in_force.min(self.history.len())];
+        let in_force = &self.changes.sets[..self.changes.in_force.min(self.changes.sets.len())];
         in_force
             .iter()
             .filter(|set| set.id.as_str().starts_with(&ours))
@@ -305,28 +305,28 @@ impl Session {
     /// was changed in the folder is still changed, and the model must know.
     fn start_over(&mut self, request: &RequestId, message: Option<&str>) {
         let note = carried(message, || legacy::afresh(&self.changed_by(request)));
-        let summaries = self.summaries;
+        let summaries = self.conversation.summaries;
         let Some(active) = self.unfinished_mut(request) else { return };
         let from = active.flow.from.max(summaries);
         if let Some(task) = active.flow.task.take() {
             active.request.text = task;
         }
-        active.steers.extend(note);
-        active.findings.clear();
-        active.ledger.clear();
-        active.tools_used = 0;
+        active.steering.steers.extend(note);
+        active.tools.findings.clear();
+        active.tools.ledger.clear();
+        active.tools.used = 0;
         active.round();
         let message = active.request.message();
-        self.conversation.truncate(from);
-        self.weights.truncate(from);
-        self.measured = None;
+        self.conversation.messages.truncate(from);
+        self.conversation.weights.truncate(from);
+        self.conversation.measured = None;
         self.todos.clear();
         self.push(message);
     }
 
     /// The part of the conversation from `at` on has become longer or shorter: where requests begin moves.
     pub(super) fn move_beginnings(&mut self, at: usize, removed: usize, added: usize) {
-        let all = self.active.iter_mut().chain(&mut self.waiting).chain(&mut self.parked);
+        let all = self.active.iter_mut().chain(&mut self.queue.waiting).chain(&mut self.queue.parked);
         for active in all {
             let from = &mut active.flow.from;
             if *from >= at + removed {
@@ -355,9 +355,9 @@ impl RunningRequest {
     /// Another round of the same task: as many steps as the first.
     fn round(&mut self) {
         self.flow.acted = false;
-        self.more_steps = self.steps;
-        self.repeat = None;
-        self.hollow = 0;
+        self.calls.more_steps = self.calls.steps;
+        self.tools.repeat = None;
+        self.calls.hollow = 0;
     }
 }
 

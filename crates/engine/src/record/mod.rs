@@ -11,17 +11,17 @@ mod memory;
 pub mod names;
 mod offer;
 mod pictures;
+mod running;
 pub(crate) mod series;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use trimtab_vocab::checkpoint::{Ask, Choice};
-use trimtab_vocab::event::{CheckpointKind, OfferedTools, PromptNote, ReflectionEntry, RouteDecision, Undo};
+use trimtab_vocab::event::{CheckpointKind, OfferedTools, PromptNote, Undo};
 use trimtab_vocab::{
-    CallId, ChangeSetId, CheckpointId, FileChange, FileWrite, GeneratedImage, ImageId, Lists, MergedWrite, Message,
-    OnConflict, Part, Purpose, RefKey, Remembered, Request, RequestId, Role, Rule, RunSettings, Series, SessionId,
-    StopReason, TimerId, Todo, Usage, sensitive_paths,
+    CallId, ChangeSetId, CheckpointId, FileWrite, GeneratedImage, ImageId, Lists, MergedWrite, Message, OnConflict,
+    Part, RefKey, Remembered, Request, RequestId, Role, Rule, RunSettings, SessionId, Todo, Usage, sensitive_paths,
 };
 
 pub(crate) use assist::is_same_question;
@@ -34,6 +34,11 @@ pub use memory::{Memory, RememberedExchange};
 pub(crate) use offer::{model_for, offer};
 pub(crate) use pictures::MOST_PICTURES;
 pub use pictures::SessionPicture;
+pub(crate) use running::RequestKind;
+pub use running::{
+    CallState, Compressing, CompressionState, Phase, RepeatedCall, RunningRequest, SteeringState, ToolHistory,
+    TrustState,
+};
 pub use trimtab_vocab::checkpoint::WithheldResult;
 
 use crate::fragment;
@@ -44,9 +49,6 @@ use fold::{RecordedAnswer, carried};
 /// A picture in a prompt, in tokens: about what the dearest one takes.
 const PICTURE: u64 = 1_600;
 
-/// How often what a person says to a request is kept for what is lasting in it.
-const SAID: usize = 20;
-
 /// A session as its facts made it.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Session {
@@ -56,7 +58,27 @@ pub struct Session {
     memory: Memory,
     folder: Option<String>,
     title: Option<String>,
-    conversation: Vec<Arc<Message>>,
+    conversation: ConversationState,
+    active: Option<RunningRequest>,
+    queue: RequestQueue,
+    checkpoints: BTreeMap<CheckpointId, Checkpoint>,
+    spending: Spending,
+    permissions: SessionPermissions,
+    context: SessionContext,
+    models: ModelOffer,
+    todos: Vec<Todo>,
+    changes: ChangeHistory,
+    /// It went over from talk to work.
+    implementing: bool,
+    task_memory: TaskMemory,
+    /// Pictures that were made, in the order of their places.
+    gallery: Vec<SessionPicture>,
+}
+
+/// The conversation, and how large it is.
+#[derive(Debug, Clone, Default, PartialEq)]
+struct ConversationState {
+    messages: Vec<Arc<Message>>,
     /// How many tokens each message has, about.
     weights: Vec<u64>,
     /// The tokens of the conversation's first messages as the provider counted them, and how many
@@ -66,46 +88,70 @@ pub struct Session {
     summaries: usize,
     /// What the last summary stands for, until the next one.
     squeezed: Option<Squeezed>,
-    active: Option<RunningRequest>,
+    /// How many messages of the conversation the last turn was sent. Providers may have them cached.
+    sent: usize,
+}
+
+/// Requests beside the one that is worked on.
+#[derive(Debug, Clone, Default, PartialEq)]
+struct RequestQueue {
     waiting: VecDeque<RunningRequest>,
     /// Requests that ended for want of a person, and go on once somebody answers.
     parked: Vec<RunningRequest>,
-    checkpoints: BTreeMap<CheckpointId, Checkpoint>,
-    budget: Option<f64>,
+    /// All that were ever taken in.
     known: BTreeSet<RequestId>,
+}
+
+/// What a session has cost, and may cost.
+#[derive(Debug, Clone, Default, PartialEq)]
+struct Spending {
     calls: u64,
     usage: Usage,
+    /// What an answer has raised the budget to.
+    budget: Option<f64>,
+}
+
+/// What a person has decided for more than one call.
+#[derive(Debug, Clone, Default, PartialEq)]
+struct SessionPermissions {
     rules: Vec<Rule>,
+    /// How often a person has allowed each thing that a rule could allow.
+    allowed: BTreeMap<String, u32>,
+}
+
+/// What the model knows besides the conversation.
+#[derive(Debug, Clone, Default, PartialEq)]
+struct SessionContext {
     /// What of earlier sessions the model is told.
     recalled: Vec<Remembered>,
     /// What the model was last told besides the conversation, by name, as far as it still stands in there.
     told: BTreeMap<String, String>,
-    /// How many messages of the conversation the last turn was sent. Providers may have them cached.
-    sent: usize,
-    /// How often a person has allowed each thing that a rule could allow.
-    allowed: BTreeMap<String, u32>,
     /// Files as the model has seen them, by path.
     marks: BTreeMap<String, String>,
     /// What the folder's own instructions say.
     instructions: Option<String>,
+}
+
+/// What models were offered, and could not use.
+#[derive(Debug, Clone, Default, PartialEq)]
+struct ModelOffer {
     /// Models that were found to know no tools.
     toolless: BTreeSet<String>,
     /// The tools that a model was offered last.
     offered_tools: OfferedTools,
-    todos: Vec<Todo>,
+}
+
+/// The change sets of a session, and where in them its folder stands.
+#[derive(Debug, Clone, Default, PartialEq)]
+struct ChangeHistory {
     /// Change sets, oldest first.
-    history: Vec<ChangeSet>,
+    sets: Vec<ChangeSet>,
     /// How many of them are in force.
     in_force: usize,
     /// The history is being moved.
     moving: Option<HistoryMove>,
     /// How many sets have taken back a part of another.
     undos: u64,
-    /// It went over from talk to work.
-    implementing: bool,
-    task_memory: TaskMemory,
-    /// Pictures that were made, in the order of their places.
-    gallery: Vec<SessionPicture>,
 }
 
 /// Files that were changed together.
@@ -159,277 +205,6 @@ impl Checkpoint {
     }
 }
 
-/// The request that is being worked on. A session works on one at a time.
-#[derive(Debug, Clone, PartialEq)]
-pub struct RunningRequest {
-    /// What was asked.
-    pub request: Request,
-    /// How far it is.
-    pub phase: Phase,
-    /// What it cost so far.
-    pub usage: Usage,
-    /// Replies so far.
-    pub steps: u32,
-    /// Failures of the call that is being made, in a row.
-    pub failures: u32,
-    /// Checkpoints so far.
-    pub checkpoints: u32,
-    /// The path it takes.
-    pub route: Option<RouteDecision>,
-    /// The groups of tools that it needs.
-    pub categories: Vec<String>,
-    /// What was agreed on with the person, and how far it is carried out.
-    pub flow: Flow,
-    /// How far it is, if it is about the person's tasks.
-    pub assist: Option<Box<Assist>>,
-    /// The tools of its last reply, until all of them have ended.
-    pub batch: Option<Batch>,
-    /// The commands of its last answer that has some, until all of them have run or were left.
-    pub series: Option<Series>,
-    /// Words for the model that it has not been sent yet.
-    pub steers: Vec<String>,
-    /// Those among them that a person has said: they are not lost, however the request ends.
-    pub untold: Vec<String>,
-    /// What its person has said since, for what is lasting in it.
-    pub said: Vec<String>,
-    /// It is to rest after this step.
-    pub pausing: bool,
-    /// The limit of steps is reached, and the model says how far it came. It holds until a person allows more steps,
-    /// so it is no purpose of a single call.
-    pub assessing: bool,
-    /// Steps beyond the limit that a person has allowed.
-    pub more_steps: u32,
-    /// Replies in a row that announced a tool and named none.
-    pub hollow: u32,
-    /// What a person said when asked to trust the folder.
-    pub trust: Option<bool>,
-    /// The folder was trusted after its instructions would have been read.
-    pub is_uninstructed: bool,
-    /// The person knows that the folder holds more than a project.
-    pub warned: bool,
-    /// Instructions that the person does not want used, as the rule that would accept them names them.
-    pub declined: Option<String>,
-    /// The last tools, if they asked for the same and came to the same, and how often.
-    pub repeat: Option<RepeatedCall>,
-    /// A person said what to do instead of the tools that wait.
-    pub diverted: bool,
-    /// Commands that failed in the sandbox and that a person did not want to run outside.
-    pub left_inside: Vec<String>,
-    /// What its steps have come to, the last ones.
-    pub ledger: VecDeque<ReflectionEntry>,
-    /// Why its last reply ended.
-    pub stop: Option<StopReason>,
-    /// Replies in a row that were cut off at the output limit.
-    pub cuts: u32,
-    /// How often its last reply was to be repaired.
-    pub repairs: u32,
-    /// The changes of an answer that was cut off.
-    pub recovered: Vec<FileChange>,
-    /// What its tools have found, the first words of each; for the synthesis.
-    pub findings: Vec<String>,
-    /// How many tools it has used.
-    pub tools_used: u32,
-    /// The part of the conversation that is being summed up, between the first and the last call for it.
-    pub compressing: Option<Compressing>,
-    /// How often it was.
-    pub compressions: u32,
-    /// It was since the last call.
-    pub fits: bool,
-    /// A person was told that it fills its limit, and has decided how to go on or was not there.
-    pub told_full: bool,
-    /// What it names was read, or the model was called without.
-    pub loaded: bool,
-    /// Its words stand in the conversation.
-    begun: bool,
-    /// Others have spoken since it was left.
-    overtaken: bool,
-}
-
-/// The same, again and again.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RepeatedCall {
-    /// What was asked for.
-    pub signature: String,
-    /// What it came to.
-    outcome: String,
-    /// How often in a row.
-    pub times: u32,
-}
-
-/// A part of the conversation on its way to become a summary.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Compressing {
-    /// Where the source is kept whole.
-    pub source: RefKey,
-    /// How many messages, from the first that is no summary.
-    pub messages: usize,
-    /// Tokens before.
-    pub before: u64,
-    /// Summaries of its parts so far, and last the one of them all.
-    pub parts: Vec<String>,
-}
-
-/// Which part of the program a request belongs to, from its beginning to its end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum RequestKind {
-    /// The assistant for the user's tasks.
-    Tasks,
-    /// It says what it wants of the gallery.
-    Gallery,
-    /// A turn: talk, a plan, work, or pictures if its path leads there.
-    Turn,
-}
-
-/// How far a request is.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Phase {
-    /// It waits for room among the running requests.
-    Admitting,
-    /// What it names is being read.
-    Loading,
-    /// A model is being called.
-    Calling {
-        /// The call.
-        call: CallId,
-        /// What it is for.
-        purpose: Purpose,
-    },
-    /// The call failed and will be made again.
-    BackingOff {
-        /// The wait.
-        timer: TimerId,
-        /// How long it was to be.
-        millis: u64,
-        /// What the call is for.
-        purpose: Purpose,
-    },
-    /// A reply is there and is being worked on; never seen between two steps.
-    Replied,
-    /// Its tools are at work, or wait for a person.
-    Tools,
-    /// It waits for a person.
-    Waiting {
-        /// For this answer.
-        checkpoint: CheckpointId,
-    },
-    /// It is being ended.
-    Stopping {
-        /// The model call that is still to be ended, and what it is for.
-        call: Option<(CallId, Purpose)>,
-    },
-}
-
-impl Phase {
-    /// What the model is called for that answers now, or that is called again after a wait.
-    pub fn purpose(&self) -> Option<&Purpose> {
-        match self {
-            Self::Calling { purpose, .. } | Self::BackingOff { purpose, .. } => Some(purpose),
-            Self::Stopping { call } => call.as_ref().map(|(_, purpose)| purpose),
-            Self::Admitting | Self::Loading | Self::Replied | Self::Tools | Self::Waiting { .. } => None,
-        }
-    }
-}
-
-impl RunningRequest {
-    pub(crate) fn new(request: Request) -> Self {
-        let assist = Assist::for_request(&request);
-        Self {
-            request,
-            assist,
-            phase: Phase::Admitting,
-            usage: Usage::default(),
-            steps: 0,
-            failures: 0,
-            checkpoints: 0,
-            route: None,
-            categories: Vec::new(),
-            flow: Flow::default(),
-            batch: None,
-            series: None,
-            steers: Vec::new(),
-            untold: Vec::new(),
-            said: Vec::new(),
-            pausing: false,
-            assessing: false,
-            more_steps: 0,
-            hollow: 0,
-            trust: None,
-            is_uninstructed: false,
-            warned: false,
-            declined: None,
-            repeat: None,
-            diverted: false,
-            left_inside: Vec::new(),
-            ledger: VecDeque::new(),
-            stop: None,
-            cuts: 0,
-            repairs: 0,
-            recovered: Vec::new(),
-            findings: Vec::new(),
-            tools_used: 0,
-            compressing: None,
-            compressions: 0,
-            fits: false,
-            told_full: false,
-            loaded: false,
-            begun: false,
-            overtaken: false,
-        }
-    }
-
-    /// Which part of the program it belongs to.
-    pub(crate) fn kind(&self) -> RequestKind {
-        if self.assist.is_some() {
-            RequestKind::Tasks
-        } else if self.request.picture.is_some() {
-            RequestKind::Gallery
-        } else {
-            RequestKind::Turn
-        }
-    }
-
-    /// A person says something to the model.
-    fn hear(&mut self, text: Option<&str>) {
-        if self.said.len() < SAID {
-            self.said.extend(text.map(str::to_owned));
-        }
-        self.steers.extend(text.map(str::to_owned));
-        self.untold.extend(text.map(str::to_owned));
-    }
-
-    /// The words that go to the model with the next call, beside the conversation.
-    pub(crate) fn unsent(&self) -> Option<Message> {
-        (!self.steers.is_empty()).then(|| Message {
-            role: Role::User,
-            parts: self.steers.iter().map(|text| Part::Text { text: text.clone() }).collect(),
-        })
-    }
-
-    /// Model calls that it may make.
-    pub(crate) fn step_limit(&self) -> u32 {
-        self.request.settings.max_steps.saturating_add(self.more_steps)
-    }
-
-    /// Whether a person wants the command that is current run without another word, if it is known to be safe.
-    pub(crate) fn has_agreed(&self) -> bool {
-        self.series.as_ref().is_some_and(|series| series.agreed)
-            && self.batch.as_ref().is_some_and(|batch| batch.of_series)
-    }
-
-    /// The same request, were a person to want all its commands run.
-    pub(crate) fn agreed(&self) -> Self {
-        let mut agreed = self.clone();
-        agreed.request.settings.apply_commands = trimtab_vocab::Applying::Auto;
-        agreed
-    }
-
-    /// Whether it can only go on once a person has answered.
-    fn waits_for_a_person(&self) -> bool {
-        matches!(self.phase, Phase::Waiting { .. })
-            || (self.phase == Phase::Tools && self.batch.as_ref().is_some_and(Batch::is_asking))
-    }
-}
-
 impl Session {
     /// A session of this name, before anything happened in it.
     pub fn new(id: SessionId) -> Self {
@@ -463,7 +238,7 @@ impl Session {
 
     /// The conversation so far.
     pub fn conversation(&self) -> &[Arc<Message>] {
-        &self.conversation
+        &self.conversation.messages
     }
 
     /// What is being worked on.
@@ -473,7 +248,7 @@ impl Session {
 
     /// What waits for its turn.
     pub fn waiting(&self) -> impl Iterator<Item = &Request> {
-        self.waiting.iter().map(|waiting| &waiting.request)
+        self.queue.waiting.iter().map(|waiting| &waiting.request)
     }
 
     /// What waits for a person.
@@ -488,12 +263,12 @@ impl Session {
 
     /// Whether a request has ended for want of a person.
     pub fn is_parked(&self, request: &RequestId) -> bool {
-        self.parked.iter().any(|parked| parked.request.id == *request)
+        self.queue.parked.iter().any(|parked| parked.request.id == *request)
     }
 
     /// Requests that have ended for want of a person, the earliest first.
     pub(crate) fn parked(&self) -> &[RunningRequest] {
-        &self.parked
+        &self.queue.parked
     }
 
     /// Whether a request is worked on, waits for its turn, or can go on once a person answers.
@@ -503,12 +278,16 @@ impl Session {
 
     /// A request that is worked on, waits for its turn, or has ended for want of a person.
     pub(crate) fn unfinished(&self, request: &RequestId) -> Option<&RunningRequest> {
-        self.active.iter().chain(&self.waiting).chain(&self.parked).find(|active| active.request.id == *request)
+        self.active
+            .iter()
+            .chain(&self.queue.waiting)
+            .chain(&self.queue.parked)
+            .find(|active| active.request.id == *request)
     }
 
     /// Requests that are not finished, and were made when the settings said something else about commands.
     pub(crate) fn outdated(&self, lists: &Lists) -> Vec<RequestId> {
-        let all = self.active.iter().chain(&self.waiting).chain(&self.parked).map(|active| &active.request);
+        let all = self.active.iter().chain(&self.queue.waiting).chain(&self.queue.parked).map(|active| &active.request);
         let changes = |settings: &RunSettings| {
             let mut relisted = settings.clone();
             relisted.relist(lists.clone());
@@ -519,7 +298,7 @@ impl Session {
 
     /// The request that is worked on, or else the one that would go on next.
     pub(crate) fn foremost(&self) -> Option<&RunningRequest> {
-        self.active.iter().chain(&self.waiting).chain(&self.parked).next()
+        self.active.iter().chain(&self.queue.waiting).chain(&self.queue.parked).next()
     }
 
     /// The names of the instruction files that this answer accepts, because it trusts the folder.
@@ -537,7 +316,7 @@ impl Session {
     /// set it.
     pub fn budget(&self) -> Option<f64> {
         let asked = self.budget_of(self.active()?);
-        match (asked, self.budget) {
+        match (asked, self.spending.budget) {
             (Some(asked), Some(raised)) => Some(asked.max(raised)),
             (asked, _) => asked,
         }
@@ -545,17 +324,17 @@ impl Session {
 
     /// The budget that a request was given: its own, or the one of the request that was handed over.
     pub(crate) fn budget_of(&self, active: &RunningRequest) -> Option<f64> {
-        active.request.settings.budget_usd.or(self.lineage.budget_usd)
+        active.request.settings.models.budget_usd.or(self.lineage.budget_usd)
     }
 
     /// What an answer has raised the budget to.
     pub(crate) fn raised_budget(&self) -> Option<f64> {
-        self.budget
+        self.spending.budget
     }
 
     /// Dollars that the session and those before it have cost.
     pub fn spent(&self) -> f64 {
-        self.lineage.spent_usd + self.usage.cost_usd.unwrap_or(0.0)
+        self.lineage.spent_usd + self.spending.usage.cost_usd.unwrap_or(0.0)
     }
 
     /// The request that is worked on, while it can only go on once somebody answers. Nothing of it runs, so it needs
@@ -583,13 +362,13 @@ impl Session {
         let tools = self.active.iter().filter(|active| matches!(active.phase, Phase::Tools | Phase::Stopping { .. }));
         let tools = tools.flat_map(|active| &active.batch).flat_map(|batch| &batch.items);
         let begun = tools.filter(|item| matches!(item.progress, Progress::Started | Progress::Acting));
-        let moving = self.moving.as_ref().map(|_| CallId::history());
+        let moving = self.changes.moving.as_ref().map(|_| CallId::history());
         self.open_call().into_iter().chain(begun.map(|item| &item.call_id)).cloned().chain(moving).collect()
     }
 
     /// Whether there is nothing to do.
     pub fn is_idle(&self) -> bool {
-        self.active.is_none() && self.waiting.is_empty() && self.moving.is_none()
+        self.active.is_none() && self.queue.waiting.is_empty() && self.changes.moving.is_none()
     }
 
     /// The pictures that were made, in the order of their places.
@@ -609,32 +388,32 @@ impl Session {
 
     /// Whether a request was ever taken in.
     pub fn knows(&self, request: &RequestId) -> bool {
-        self.known.contains(request)
+        self.queue.known.contains(request)
     }
 
     /// Whether anybody has said anything in it.
     pub(crate) fn has_requests(&self) -> bool {
-        !self.known.is_empty()
+        !self.queue.known.is_empty()
     }
 
     /// What the session cost so far.
     pub fn usage(&self) -> Usage {
-        self.usage
+        self.spending.usage
     }
 
     /// A person's standing decisions.
     pub fn rules(&self) -> &[Rule] {
-        &self.rules
+        &self.permissions.rules
     }
 
     /// What of earlier sessions the model is told.
     pub fn recalled(&self) -> &[Remembered] {
-        &self.recalled
+        &self.context.recalled
     }
 
     /// What the model was last told besides the conversation, by name.
     pub(crate) fn told(&self) -> &BTreeMap<String, String> {
-        &self.told
+        &self.context.told
     }
 
     /// The messages that a turn adds to the conversation, each with its place: notes before the words of a request
@@ -642,10 +421,10 @@ impl Session {
     fn additions(&self, notes: &[PromptNote]) -> Vec<(usize, Message)> {
         let Some(active) = &self.active else { return Vec::new() };
         let user = |parts: Vec<Part>| (!parts.is_empty()).then_some(Message { role: Role::User, parts });
-        let (at, end) = (active.flow.from, self.conversation.len());
+        let (at, end) = (active.flow.from, self.conversation.messages.len());
         let steers = active.unsent().map(|words| words.parts).unwrap_or_default();
         let notes: Vec<Part> = notes.iter().map(fragment::part).collect();
-        match at >= self.sent && at < end {
+        match at >= self.conversation.sent && at < end {
             // Behind one more message, the end is one further.
             true => {
                 let end = end + usize::from(!notes.is_empty());
@@ -657,7 +436,7 @@ impl Session {
 
     /// The conversation as the next turn sends it.
     pub(crate) fn messages_with(&self, notes: &[PromptNote]) -> Vec<Arc<Message>> {
-        let mut messages = self.conversation.clone();
+        let mut messages = self.conversation.messages.clone();
         self.additions(notes).into_iter().for_each(|(at, message)| messages.insert(at, Arc::new(message)));
         messages
     }
@@ -674,96 +453,101 @@ impl Session {
 
     /// The tools that a model was offered last; none where no record says so.
     pub fn offered_tools(&self) -> &OfferedTools {
-        &self.offered_tools
+        &self.models.offered_tools
     }
 
     /// What the folder's own instructions say.
     pub(crate) fn instructions(&self) -> Option<&str> {
-        self.instructions.as_deref()
+        self.context.instructions.as_deref()
     }
 
     /// A file as the model has seen it, by its hash.
     pub(crate) fn mark(&self, path: &str) -> Option<&str> {
-        self.marks.get(path).map(String::as_str)
+        self.context.marks.get(path).map(String::as_str)
     }
 
     /// How often a person has allowed what this rule would allow.
     pub(crate) fn times_allowed(&self, rule: &Rule) -> u32 {
-        self.allowed.get(&rule.to_string()).copied().unwrap_or(0)
+        self.permissions.allowed.get(&rule.to_string()).copied().unwrap_or(0)
     }
 
     /// Change sets, oldest first.
     pub fn history(&self) -> &[ChangeSet] {
-        &self.history
+        &self.changes.sets
     }
 
     /// How many of them are in force.
     pub fn in_force(&self) -> usize {
-        self.in_force
+        self.changes.in_force
     }
 
     /// The move of the history that was begun and is not over.
     pub(crate) fn moving(&self) -> Option<&HistoryMove> {
-        self.moving.as_ref()
+        self.changes.moving.as_ref()
     }
 
     /// Files that requests which wait for a person would write.
     pub(crate) fn parked_writes(&self) -> impl Iterator<Item = &FileWrite> {
-        let items =
-            self.parked.iter().chain(&self.active).flat_map(|active| &active.batch).flat_map(|batch| &batch.items);
+        let items = self
+            .queue
+            .parked
+            .iter()
+            .chain(&self.active)
+            .flat_map(|active| &active.batch)
+            .flat_map(|batch| &batch.items);
         items.flat_map(|item| item.writes.iter().flatten())
     }
 
     /// Whether the history is being moved.
     pub fn is_moving(&self) -> bool {
-        self.moving.is_some()
+        self.changes.moving.is_some()
     }
 
     /// How many sets have taken back a part of another.
     pub(crate) fn undos(&self) -> u64 {
-        self.undos
+        self.changes.undos
     }
 
     /// The summary that can be undone or edited: where its source is.
     pub(crate) fn last_summary(&self) -> Option<&RefKey> {
-        self.squeezed.as_ref().map(|squeezed| &squeezed.source)
+        self.conversation.squeezed.as_ref().map(|squeezed| &squeezed.source)
     }
 
     /// How many tokens more the conversation would have with its last summary undone.
     pub(crate) fn undoing_adds(&self) -> Option<u64> {
-        let squeezed = self.squeezed.as_ref()?;
+        let squeezed = self.conversation.squeezed.as_ref()?;
         let whole: u64 = squeezed.originals.iter().map(|message| weight_of(message)).sum();
-        let at = self.summaries.checked_sub(1)?;
+        let at = self.conversation.summaries.checked_sub(1)?;
         Some(whole.saturating_sub(self.weight(at..at + 1)))
     }
 
     /// How many messages at the beginning are summaries.
     pub(crate) fn summaries(&self) -> usize {
-        self.summaries
+        self.conversation.summaries
     }
 
     /// Tokens of the messages in a range, about.
     pub(crate) fn weight(&self, range: std::ops::Range<usize>) -> u64 {
-        self.weights.get(range).map_or(0, |weights| weights.iter().sum())
+        self.conversation.weights.get(range).map_or(0, |weights| weights.iter().sum())
     }
 
     /// Tokens of the conversation: what the provider has counted, and an estimate of the rest. A count
     /// far below the estimate is not believed: some providers leave out what they had cached.
     pub(crate) fn conversation_tokens(&self) -> u64 {
-        let (messages, tokens) = self.measured.unwrap_or((0, 0));
-        let least = self.weight(0..self.weights.len()) / 2;
-        (tokens + self.weight(messages..self.weights.len())).max(least)
+        let (messages, tokens) = self.conversation.measured.unwrap_or((0, 0));
+        let least = self.weight(0..self.conversation.weights.len()) / 2;
+        (tokens + self.weight(messages..self.conversation.weights.len())).max(least)
     }
 
     /// The largest budget that any unfinished request was given, or that an answer raised it to.
     pub(crate) fn largest_budget(&self) -> f64 {
-        let all = self.active.iter().chain(&self.parked).filter_map(|active| self.budget_of(active));
-        all.chain(self.budget).fold(0.0, f64::max)
+        let all = self.active.iter().chain(&self.queue.parked).filter_map(|active| self.budget_of(active));
+        all.chain(self.spending.budget).fold(0.0, f64::max)
     }
 
     /// The number of the next call.
     pub(crate) fn next_call(&self) -> u64 {
-        self.calls + 1
+        self.spending.calls + 1
     }
 }
 

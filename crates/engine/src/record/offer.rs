@@ -18,10 +18,10 @@ pub(crate) fn offer(route: Option<RouteDecision>) -> ToolOffer {
 /// Who is asked, and what is known about it: a message with pictures goes to whoever can see.
 pub(crate) fn model_for(request: &Request) -> (&str, ModelFacts) {
     let settings = &request.settings;
-    if request.images.is_empty() || settings.vision_model.is_empty() {
-        (&settings.model, settings.facts)
+    if request.images.is_empty() || settings.models.vision_model.is_empty() {
+        (&settings.models.model, settings.models.facts)
     } else {
-        (&settings.vision_model, settings.vision_facts.unwrap_or_default())
+        (&settings.models.vision_model, settings.models.vision_facts.unwrap_or_default())
     }
 }
 
@@ -46,6 +46,6 @@ impl RunningRequest {
     /// Whether commands of its answers may be proposed at all: not where nothing is run, nor in an
     /// assessment of how far it came.
     pub(crate) fn proposes_commands(&self) -> bool {
-        offer(self.path()) == ToolOffer::Everything && !self.assessing
+        offer(self.path()) == ToolOffer::Everything && !self.calls.assessing
     }
 }

@@ -53,7 +53,7 @@ impl Session {
                 cost_usd,
             } => {
                 let usage = Usage { cost_usd: Some(*cost_usd), ..Usage::default() };
-                self.usage += usage;
+                self.spending.usage += usage;
                 if let Some(active) = &mut self.active {
                     active.usage += usage;
                 }
@@ -109,8 +109,8 @@ impl Session {
 
     /// Pictures have no model that asks for them, so their calls are counted like one of its replies.
     fn begin_pictures(&mut self, tool: &str, calls: Vec<(serde_json::Value, ToolAction)>) {
-        self.calls += 1;
-        let call = CallId::nth(self.calls);
+        self.spending.calls += 1;
+        let call = CallId::nth(self.spending.calls);
         let Some(active) = &mut self.active else { return };
         let wish = |(number, (input, action))| {
             let call = ToolCall { id: format!("{tool}-{number}"), name: tool.to_owned(), input, broken: None };
@@ -133,7 +133,7 @@ impl Session {
         }
         let batch = self.active.as_ref().and_then(|active| active.batch.as_ref());
         let number = batch.and_then(|batch| batch.items.iter().position(|item| item.call_id == *call)).unwrap_or(0);
-        let order = (self.calls, number);
+        let order = (self.spending.calls, number);
         let at = self.gallery.partition_point(|picture| picture.order <= order);
         self.gallery.insert(at, SessionPicture { image, request, order });
     }

@@ -42,7 +42,7 @@ fn by_rules(request: &Request, has_folder: bool) -> Option<RouteFact> {
         let reason = format!("the person marked it with #{tag}");
         return Some(RouteFact { categories, ..plain(decision, 1.0, &reason) });
     }
-    let tools = request.settings.facts.tools;
+    let tools = request.settings.models.facts.tools;
     let words = words::read(&request.text);
     // Pictures and files that came with the words are what they are about.
     let alone = request.images.is_empty() && request.refs.is_empty();

@@ -84,7 +84,7 @@ pub(super) fn ask_for_trust(step: &mut Transition<'_>) {
     let shown = visible(&folder).replace(['\n', '\r'], "\u{23ce}");
     let class = Some(ApprovalClass::TrustFolder);
     let trust = |rule: Rule| Ask::Trust { class, rule: Some(rule) };
-    let (ask_about, title, yes) = match (is_broad, active.warned) {
+    let (ask_about, title, yes) = match (is_broad, active.trust.warned) {
         (false, _) => {
             let title = format!("Do you trust the files in {shown}? They will be read and sent to the model.");
             (trust(Rule::trust(folder)), title, choice(TRUST, "Yes, I trust this folder"))
@@ -127,7 +127,7 @@ pub(super) fn ask_what_instead(step: &mut Transition<'_>) {
 /// The limit of steps is reached; may it go on?
 pub(super) fn ask_for_more_steps(step: &mut Transition<'_>) {
     let Some(active) = step.session.active() else { return };
-    let (limit, more) = (active.step_limit(), active.request.settings.max_steps);
+    let (limit, more) = (active.step_limit(), active.request.settings.models.max_steps);
     let question = CheckpointDraft {
         ask: Ask::StepLimit,
         title: format!("The limit of {limit} steps is reached."),
@@ -244,7 +244,7 @@ pub(crate) fn answered(
     record(step, &request, id.clone(), &choice, text.clone(), by);
     let ends = flow::follow_up(step, &checkpoint, &choice, text.as_deref());
     // Whoever has said more wants more than what is there.
-    let goes_on = step.session.unfinished(&request).is_some_and(|active| !active.untold.is_empty());
+    let goes_on = step.session.unfinished(&request).is_some_and(|active| !active.steering.untold.is_empty());
     let (accepts, planned) = (accepts && !goes_on, planned || (leaves && goes_on));
     match rule {
         Some(rule) if matches!(checkpoint.ask, Ask::Instructions { .. }) => {
@@ -366,7 +366,7 @@ fn go_on_with(step: &mut Transition<'_>, call: Option<&CallId>) {
         return;
     }
     let had_stopped = matches!(active.phase, Phase::Waiting { .. } | Phase::Admitting);
-    if had_stopped && active.is_uninstructed && active.batch.is_some() {
+    if had_stopped && active.trust.is_uninstructed && active.batch.is_some() {
         return instructions::load(step);
     }
     resume(step, had_stopped, call);

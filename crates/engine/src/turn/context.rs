@@ -81,7 +81,7 @@ pub(super) fn begin(step: &mut Transition<'_>, before: u64) -> bool {
     if to <= from + 1 {
         return false;
     }
-    let source = RefKey::context_of(&request, active.compressions + 1);
+    let source = RefKey::context_of(&request, active.compression.count + 1);
     let archive = transcript(&step.session.conversation()[from..to], false);
     let messages = u32::try_from(to - from).unwrap_or(u32::MAX);
     step.emit(
@@ -122,7 +122,7 @@ fn tail_start(session: &Session, room: u64) -> usize {
 /// Makes the next call that the summary needs, or ends it where all of it is summed up.
 pub(super) fn call(step: &mut Transition<'_>) {
     let Some(active) = step.session.active() else { return };
-    let Some(compressing) = &active.compressing else { return };
+    let Some(compressing) = &active.compression.current else { return };
     let parts = parts(step.session, compressing);
     let done = &compressing.parts;
     let (system, words) = match done.len() {
@@ -217,7 +217,7 @@ fn archived_line(text: &str) -> &str {
 /// Nobody could sum it up: the first words of each message stand for it. The source is stored anyway.
 pub(super) fn give_up(step: &mut Transition<'_>) {
     let Some(active) = step.session.active() else { return };
-    let Some(compressing) = &active.compressing else { return };
+    let Some(compressing) = &active.compression.current else { return };
     let request = active.request.id.clone();
     let from = step.session.summaries();
     let to = (from + compressing.messages).min(step.session.conversation().len());
@@ -239,7 +239,7 @@ fn finish(step: &mut Transition<'_>) {
     let words = step
         .session
         .active()
-        .and_then(|active| active.compressing.as_ref())
+        .and_then(|active| active.compression.current.as_ref())
         .and_then(|compressing| compressing.parts.last().cloned())
         .unwrap_or_default();
     if words.trim().is_empty() { give_up(step) } else { conclude(step, words.trim()) }
@@ -247,7 +247,7 @@ fn finish(step: &mut Transition<'_>) {
 
 fn conclude(step: &mut Transition<'_>, words: &str) {
     let Some(active) = step.session.active() else { return };
-    let Some(compressing) = active.compressing.clone() else { return };
+    let Some(compressing) = active.compression.current.clone() else { return };
     let request = active.request.id.clone();
     let summary = summary(step.session, &compressing, words);
     let from = step.session.summaries();

@@ -65,7 +65,7 @@ pub(crate) fn controlled(step: &mut Transition<'_>, wanted: Option<RequestId>, a
         Control::Pause => {
             if !active.request.settings.copilot.pause_enabled {
                 tell(step, &running, "Pausing is switched off (copilot.pause_enabled); cancel stops the request.");
-            } else if !active.pausing {
+            } else if !active.steering.pausing {
                 step.emit(Some(&running), RequestFact::Pausing {});
             }
         }
@@ -128,7 +128,7 @@ fn resume(step: &mut Transition<'_>, running: &RequestId) {
         .map(|(id, _)| id.clone());
     match resting {
         Some(id) => answers::answered(step, &id, answers::CONTINUE.into(), None, answers::Answerer::person()),
-        None if step.session.active().is_some_and(|active| active.pausing) => {
+        None if step.session.active().is_some_and(|active| active.steering.pausing) => {
             step.emit(Some(running), RequestFact::Resumed { wish: true });
         }
         None => {}

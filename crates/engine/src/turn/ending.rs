@@ -79,12 +79,15 @@ pub fn synthesis_list<'a>(findings: impl IntoIterator<Item = &'a str>) -> String
 }
 
 fn synthesis(active: &RunningRequest, words: &str) -> Option<Synthesis> {
-    if active.tools_used == 0 {
+    if active.tools.used == 0 {
         return None;
     }
-    let by_list = active.request.settings.synthesis_list || words.trim().is_empty();
-    let text =
-        if by_list { synthesis_list(active.findings.iter().map(String::as_str)) } else { words.trim().to_owned() };
+    let by_list = active.request.settings.style.synthesis_list || words.trim().is_empty();
+    let text = if by_list {
+        synthesis_list(active.tools.findings.iter().map(String::as_str))
+    } else {
+        words.trim().to_owned()
+    };
     Some(Synthesis { id: synthesis_id(active.request.id.as_str(), None), text })
 }
 

@@ -39,7 +39,8 @@ pub(super) fn settle(
     let offered = rule(step.session, &files);
     let (accepted, changed): (Vec<_>, Vec<_>) = files.into_iter().partition(is_accepted);
     let is_asked = settings.attended && answers::approve(active) == Approve::Ask;
-    let offered = offered.filter(|offered| !changed.is_empty() && active.declined.as_ref() != Some(&offered.pattern));
+    let offered =
+        offered.filter(|offered| !changed.is_empty() && active.trust.declined.as_ref() != Some(&offered.pattern));
     let is_open = offered.is_some();
     if let Some(offered) = offered.filter(|_| is_asked) {
         ask(step, &changed, offered);

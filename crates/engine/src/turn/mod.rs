@@ -127,7 +127,7 @@ pub(crate) fn load_or_next(step: &mut Transition<'_>) {
         pictures::add_readme(&active.request.text, &mut named);
     }
     let trusted = permit::is_trusted(step.session, active);
-    if !trusted && !named.files.is_empty() && named.is_explicit && active.trust.is_none() {
+    if !trusted && !named.files.is_empty() && named.is_explicit && active.trust.answer.is_none() {
         return answers::ask_for_trust(step);
     }
     let (files, marked) = if trusted { (named.files, named.marked) } else { (Vec::new(), Vec::new()) };
@@ -199,8 +199,8 @@ pub(crate) fn loaded(step: &mut Transition<'_>, request: &RequestId, loaded: Loa
 /// Whether the tools of a request go on once the instructions of a folder that was trusted meanwhile are read.
 fn awaits_instructions(session: &Session) -> bool {
     session.active().is_some_and(|active| match &active.phase {
-        Phase::Waiting { checkpoint } => active.is_uninstructed && session.checkpoint(checkpoint).is_none(),
-        phase => active.is_uninstructed && *phase == Phase::Admitting,
+        Phase::Waiting { checkpoint } => active.trust.is_uninstructed && session.checkpoint(checkpoint).is_none(),
+        phase => active.trust.is_uninstructed && *phase == Phase::Admitting,
     })
 }
 
@@ -236,7 +236,7 @@ fn uninstructed(step: &Transition<'_>, missing: &[String]) -> Vec<String> {
 pub(crate) fn next(step: &mut Transition<'_>) {
     let Some(active) = step.session.active() else { return };
     let request = active.request.id.clone();
-    if active.pausing && flow::may_rest(step) {
+    if active.steering.pausing && flow::may_rest(step) {
         return answers::rest(step);
     }
     if step.session.active().is_some_and(RunningRequest::makes_pictures) {
@@ -246,11 +246,11 @@ pub(crate) fn next(step: &mut Transition<'_>) {
         return;
     }
     let Some(active) = step.session.active() else { return };
-    if active.steps == 0 && !active.flow.is_under_way() {
+    if active.calls.steps == 0 && !active.flow.is_under_way() {
         step.emit(Some(&request), StageFact { stage: Stage::Running, label: "Waiting for the model...".into() });
     }
     let Some(active) = step.session.active() else { return };
-    if active.steps >= active.step_limit() && !active.assessing {
+    if active.calls.steps >= active.step_limit() && !active.calls.assessing {
         let message = Some(ending::assessment(active.step_limit()));
         step.emit(Some(&request), RequestFact::Assessing { message });
     }
@@ -313,8 +313,8 @@ pub(crate) fn replied(
 fn decide(step: &mut Transition<'_>, request: &RequestId, words: &str, stop: Option<&StopReason>) {
     let Some(active) = step.session.active() else { return };
     let wants_tools = active.batch.is_some();
-    let hollow = active.hollow;
-    if active.assessing {
+    let hollow = active.calls.hollow;
+    if active.calls.assessing {
         batch::reject(step, "[Not run: the steps of this request are used up.]");
         return ending::assessed(step, words, stop);
     }
@@ -365,7 +365,7 @@ fn nudge(step: &mut Transition<'_>, request: &RequestId, text: &str) {
 
 /// The turn is over, unless the person has said something meanwhile.
 fn end_or_go_on(step: &mut Transition<'_>, words: &str, stop: Option<&StopReason>) {
-    if step.session.active().is_some_and(|active| !active.steers.is_empty()) {
+    if step.session.active().is_some_and(|active| !active.steering.steers.is_empty()) {
         return next(step);
     }
     // Commands that a step of a plan proposes belong to the step: it ends when they have.
@@ -385,13 +385,13 @@ pub(crate) fn failed(step: &mut Transition<'_>, call: &CallId, fault: Fault, par
         return;
     }
     let Some(active) = active(step, &request) else { return };
-    let retries = active.request.settings.retries;
+    let retries = active.request.settings.models.retries;
     let delay = match fault.retry {
         Retry::Never => None,
         // The work need not wait for what it can do without.
         Retry::Later { .. } if purpose::is_dispensable(&purpose) => None,
-        Retry::Later { .. } if active.failures >= retries => None,
-        Retry::Later { after_ms } => Some(retry::delay_ms(call, active.failures, after_ms)),
+        Retry::Later { .. } if active.calls.failures >= retries => None,
+        Retry::Later { after_ms } => Some(retry::delay_ms(call, active.calls.failures, after_ms)),
     };
     let problem = fault.problem;
     let learns = purpose.is_conversation() && problem.kind == ProblemKind::NoTools && active.has_tools();

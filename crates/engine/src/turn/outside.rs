@@ -165,12 +165,12 @@ fn open(
 fn is_fit(active: &RunningRequest, item: &BatchItem) -> bool {
     let settings = &active.request.settings;
     let is_near = settings.attended || item.given.is_some();
-    let is_asked = settings.sandbox != Sandbox::Off && answers::approve(active) == Approve::Ask && is_near;
+    let is_asked = settings.commands.sandbox != Sandbox::Off && answers::approve(active) == Approve::Ask && is_near;
     is_asked && !item.outside && !is_left(active, item)
 }
 
 fn is_left(active: &RunningRequest, item: &BatchItem) -> bool {
-    active.left_inside.iter().any(|left| Some(left.as_str()) == item.command())
+    active.tools.left_inside.iter().any(|left| Some(left.as_str()) == item.command())
 }
 
 #[cfg(test)]

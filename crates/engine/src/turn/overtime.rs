@@ -28,11 +28,11 @@ pub(super) fn limit(settings: &RunSettings, line: &str, argv: Option<&[Vec<Strin
     let set = |words: &Vec<String>| {
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         let of = |(rule, seconds): (&String, &u64)| command::begins(rule, &words).map(|length| (length, *seconds));
-        let longest = settings.command_timeouts.iter().filter_map(of).max();
-        longest.map_or(settings.command_timeout_s, |(_, seconds)| seconds)
+        let longest = settings.commands.timeouts.iter().filter_map(of).max();
+        longest.map_or(settings.commands.timeout_s, |(_, seconds)| seconds)
     };
-    let usual = argv.unwrap_or(&plain).iter().map(set).max().unwrap_or(settings.command_timeout_s);
-    let seconds = asked.map_or(usual, |asked| asked.min(usual.max(settings.command_longest_s)));
+    let usual = argv.unwrap_or(&plain).iter().map(set).max().unwrap_or(settings.commands.timeout_s);
+    let seconds = asked.map_or(usual, |asked| asked.min(usual.max(settings.commands.longest_s)));
     Limit { seconds: seconds.max(1), is_asked_for: seconds > usual }
 }
 
@@ -94,12 +94,14 @@ pub(super) fn limit_of(session: &Session, call: &CallId) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
+    use trimtab_vocab::CommandSettings;
+
     use super::*;
 
     fn settings() -> RunSettings {
         let timeouts = [("cargo", 100), ("cargo test", 900), ("curl", 10)];
-        let command_timeouts = timeouts.map(|(rule, seconds)| (rule.to_owned(), seconds)).into();
-        RunSettings { command_timeouts, ..RunSettings::default() }
+        let timeouts = timeouts.map(|(rule, seconds)| (rule.to_owned(), seconds)).into();
+        RunSettings { commands: CommandSettings { timeouts, ..CommandSettings::default() }, ..RunSettings::default() }
     }
 
     fn seconds(line: &str, asked: Option<u64>) -> u64 {

@@ -69,9 +69,9 @@ pub(super) fn build(session: &Session) -> Option<TurnPrompt> {
         system: fragment::system(&fragments),
         messages: session.messages_with(&notes),
         tools: if active.answers_in_form() { Vec::new() } else { offered(active) },
-        max_output_tokens: settings.max_output_tokens.min(facts.max_output),
-        temperature: settings.temperature,
-        thinking_tokens: if facts.thinking { settings.thinking_tokens } else { 0 },
+        max_output_tokens: settings.models.max_output_tokens.min(facts.max_output),
+        temperature: settings.models.temperature,
+        thinking_tokens: if facts.thinking { settings.models.thinking_tokens } else { 0 },
         format: format(active),
         ..Prompt::default()
     };
@@ -93,7 +93,7 @@ fn offered(active: &RunningRequest) -> Vec<Arc<ToolSpec>> {
 /// A verdict on a series of commands has a form. Models with tools keep their freedom: they may look first.
 fn format(active: &RunningRequest) -> Option<Format> {
     let is_due = |series: &trimtab_vocab::Series| {
-        series.state == SeriesState::Judging && !series.remaining.is_empty() && !active.assessing
+        series.state == SeriesState::Judging && !series.remaining.is_empty() && !active.calls.assessing
     };
     let wants = active.answers_in_form() && active.series.as_ref().is_some_and(is_due);
     let schema = || serde_json::from_str(series::verdict::SCHEMA).ok();

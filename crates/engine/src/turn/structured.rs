@@ -67,7 +67,7 @@ fn recovery(step: &Transition<'_>) -> Recovery {
 fn is_worth_repair(step: &Transition<'_>, words: &str, read: &Recovered) -> bool {
     let Some(active) = step.session.active() else { return false };
     let is_whole = if read.found { read.lost.is_empty() } else { !verify_repair::attempted(words) };
-    !is_whole && !read.truncated && !read.elided && active.repairs < active.request.settings.recovery.repairs
+    !is_whole && !read.truncated && !read.elided && active.calls.repairs < active.request.settings.recovery.repairs
 }
 
 /// Has a model repair the answer; whether it was asked.
@@ -83,7 +83,7 @@ fn repair(step: &mut Transition<'_>, request: &RequestId, words: &str, read: &Re
 /// The answer that is to be repaired, and why it ended. The conversation has it: no repair becomes part of that.
 fn damaged(step: &Transition<'_>) -> (String, Option<StopReason>) {
     let said = step.session.conversation().iter().rev().find(|message| message.role == Role::Assistant);
-    let stop = step.session.active().and_then(|active| active.stop.clone());
+    let stop = step.session.active().and_then(|active| active.calls.stop.clone());
     (said.map(|message| message.text()).unwrap_or_default(), stop)
 }
 
@@ -112,7 +112,7 @@ fn repair_prompt(step: &Transition<'_>, words: &str, read: &Recovered) -> Option
     let active = step.session.active()?;
     let (model, facts) = fast(&active.request);
     let size = estimate(words);
-    let room = u64::from(active.request.settings.max_output_tokens.min(facts.max_output));
+    let room = u64::from(active.request.settings.models.max_output_tokens.min(facts.max_output));
     if size.saturating_mul(2) > facts.window || size.saturating_mul(5) / 4 > room {
         return None;
     }
@@ -263,7 +263,7 @@ fn warn_of_recovery(step: &mut Transition<'_>, request: &RequestId, answer: &Ans
 pub(super) fn goes_on(step: &mut Transition<'_>, request: &RequestId, words: &str) -> bool {
     let Some(active) = step.session.active() else { return false };
     let wanted = active.request.settings.recovery.on_max_tokens == OnMaxTokens::AutoContinue;
-    if !wanted || active.cuts == 0 || active.cuts > CONTINUES {
+    if !wanted || active.calls.cuts == 0 || active.calls.cuts > CONTINUES {
         return false;
     }
     let text = "The reply was cut off at the output limit; the model goes on by itself.".into();
@@ -315,7 +315,7 @@ pub(super) fn closed(step: &mut Transition<'_>, all_went_well: bool) -> bool {
     let Some(active) = step.session.active().filter(|active| active.answers_in_form()) else { return false };
     let request = active.request.id.clone();
     let is_fresh = active.series.as_ref().is_some_and(|series| series.state == SeriesState::Offered);
-    if !all_went_well || !active.steers.is_empty() {
+    if !all_went_well || !active.steering.steers.is_empty() {
         // The commands were meant for what the changes would have made.
         if is_fresh {
             series::left(step, &request);

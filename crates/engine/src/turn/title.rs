@@ -20,12 +20,13 @@ const LONGEST: usize = 60;
 pub(super) fn ask(step: &mut Transition<'_>) {
     let Some(active) = step.session.active() else { return };
     let settings = &active.request.settings;
-    if settings.fast_model.is_empty() || step.session.title().is_some() || step.session.conversation().len() > 1 {
+    if settings.models.fast_model.is_empty() || step.session.title().is_some() || step.session.conversation().len() > 1
+    {
         return;
     }
     let words = active.request.words();
     let prompt = Prompt {
-        model: settings.fast_model.clone(),
+        model: settings.models.fast_model.clone(),
         max_output_tokens: 32,
         temperature: Some(0.0),
         ..fragment::prompt(&[
@@ -58,7 +59,7 @@ pub(crate) fn titled(step: &mut Transition<'_>, _: &RequestId, title: &str, mode
 
 #[cfg(test)]
 mod tests {
-    use trimtab_vocab::{Fact, Request, RunSettings};
+    use trimtab_vocab::{Fact, ModelSettings, Request, RunSettings};
 
     use super::*;
     use crate::record::Session;
@@ -69,8 +70,7 @@ mod tests {
         let mut session = Session::default();
         let id: RequestId = "r1".parse().expect("an id");
         let settings = RunSettings {
-            model: "m/dear".into(),
-            fast_model: "m/fast".into(),
+            models: ModelSettings { model: "m/dear".into(), fast_model: "m/fast".into(), ..ModelSettings::default() },
             trusted: true,
             ..RunSettings::default()
         };

@@ -21,8 +21,8 @@ const SHOWN: usize = 4 * 1024;
 pub(super) fn watch(session: &Session, line: &str) -> Option<SnapshotLimits> {
     let active = session.active()?;
     let settings = &active.request.settings;
-    let (files, bytes) = (settings.snapshot_files, u64::from(settings.snapshot_mb) << 20);
-    let is_wanted = files > 0 && bytes > 0 && settings.sandbox != Sandbox::ReadOnly;
+    let (files, bytes) = (settings.snapshot.files, u64::from(settings.snapshot.mb) << 20);
+    let is_wanted = files > 0 && bytes > 0 && settings.commands.sandbox != Sandbox::ReadOnly;
     let is_watched = is_wanted && !command::only_looks(line, &permit::policy(session, active));
     is_watched.then_some(SnapshotLimits { files, bytes, whole: false })
 }
@@ -34,7 +34,7 @@ pub(super) fn watch_run(session: &Session, run: &CommandRun) -> Option<SnapshotL
         Some(CommandClass::Read) => None,
         Some(CommandClass::Check) if run.sandbox == Sandbox::Workspace => {
             let settings = &session.active()?.request.settings;
-            let (files, bytes) = (settings.snapshot_files, u64::from(settings.snapshot_mb) << 20);
+            let (files, bytes) = (settings.snapshot.files, u64::from(settings.snapshot.mb) << 20);
             Some(SnapshotLimits { files, bytes, whole: true })
         }
         _ => watch(session, &run.command),

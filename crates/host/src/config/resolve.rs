@@ -7,8 +7,9 @@ use std::time::Duration;
 use serde::de::DeserializeOwned;
 use toml::Value;
 use trimtab_vocab::{
-    Applying, AutoMode, ContextSettings, Copilot, Dialog, ImageSettings, Machine, MemorySettings, ModelFacts, Noop,
-    OnMaxTokens, Problem, ProblemKind, Recovery, RunSettings, Sandbox, TaskLimits, WhileRunning,
+    AnswerStyle, Applying, AutoMode, CommandSettings, ContextSettings, Copilot, Dialog, FileSettings, ImageSettings,
+    Machine, MemorySettings, ModelFacts, ModelSettings, Noop, OnMaxTokens, Problem, ProblemKind, Recovery, RunSettings,
+    Sandbox, SnapshotSettings, TaskLimits, WhileRunning,
 };
 use trimtab_world::models::{Dialect, Provider, Registry};
 
@@ -47,12 +48,8 @@ pub struct Profile {
     pub context: ContextSettings,
     /// How pictures are made; its `model` is that of `roles`.
     pub image: ImageSettings,
-    /// How long old contents of files are kept.
-    pub keeping: Keeping,
     /// The person's own tasks.
     pub tasks: TaskSettings,
-    /// How requests about them are answered.
-    pub auto_mode: AutoMode,
     /// How often a stream of the server says that it lives.
     pub heartbeat: Duration,
     /// What of a person's words later sessions are told.
@@ -134,7 +131,7 @@ pub struct PermissionSettings {
 }
 
 /// How a person's own tasks are dealt with.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct TaskSettings {
     /// What an assistant may do without asking. It never deletes.
     pub applying: Applying,
@@ -144,6 +141,8 @@ pub struct TaskSettings {
     pub limits: TaskLimits,
     /// How many idempotency keys are remembered.
     pub keys: u32,
+    /// How requests about them are answered.
+    pub auto_mode: AutoMode,
 }
 
 /// How long, and how much, old contents of files are kept for undo.
@@ -155,7 +154,7 @@ pub struct Keeping {
     pub megabytes: u32,
 }
 
-/// Bounds of every request.
+/// Bounds of every request, and of what it leaves behind.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RequestLimits {
     /// Model calls of one request.
@@ -178,6 +177,8 @@ pub struct RequestLimits {
     pub snapshot_files: u32,
     /// Megabytes of them that are newly kept.
     pub snapshot_mb: u32,
+    /// How long old contents of files are kept.
+    pub keeping: Keeping,
 }
 
 /// One setting as `trimtab config` shows it.
@@ -248,6 +249,7 @@ impl Profile {
             cache_s: number(&raw, "limits.cache_s").into(),
             snapshot_files: number(&raw, "history.snapshot_files"),
             snapshot_mb: number(&raw, "history.snapshot_mb"),
+            keeping: Keeping { days: number(&raw, "history.keep_days"), megabytes: number(&raw, "history.max_mb") },
         };
         let is_auto = yes(&raw, "apply.auto");
         let applying = |path: &str| if text(&raw, path) == "ask" || !is_auto { Applying::Ask } else { Applying::Auto };
@@ -287,21 +289,21 @@ impl Profile {
             recovery: recovery(&raw),
             machine: machine(&file, &data, variables),
         };
+        let timezone = text(&raw, "tasks.timezone");
+        let task_limits = TaskLimits {
+            deletes: number(&raw, "tasks.warn_deletes").into(),
+            updates: number(&raw, "tasks.warn_updates").into(),
+        };
         let tasks = TaskSettings {
             applying: applying("apply.tasks"),
-            timezone: text(&raw, "tasks.timezone"),
-            limits: TaskLimits {
-                deletes: number(&raw, "tasks.warn_deletes").into(),
-                updates: number(&raw, "tasks.warn_updates").into(),
-            },
+            timezone: timezone.clone(),
+            limits: task_limits,
             keys: number(&raw, "tasks.keys"),
+            auto_mode: AutoMode { timezone, limits: task_limits, ..section(&raw, "assistant.")? },
         };
-        let keeping = Keeping { days: number(&raw, "history.keep_days"), megabytes: number(&raw, "history.max_mb") };
         let role = |path: &str| Some(text(&raw, path)).filter(|name| !name.is_empty());
         let roles = Roles { fast: role("models.fast"), vision: role("models.vision"), image: role("models.image") };
         let temperature = Some(float(&raw, "temperature")).filter(|temperature| *temperature >= 0.0);
-        let auto_mode =
-            AutoMode { timezone: tasks.timezone.clone(), limits: tasks.limits, ..section(&raw, "assistant.")? };
         let copilot = section(&raw, "copilot.")?;
         let context = section(&raw, "context.")?;
         let memory = section(&raw, "memory.")?;
@@ -332,9 +334,7 @@ impl Profile {
             copilot,
             context,
             image,
-            keeping,
             tasks,
-            auto_mode,
             heartbeat,
             memory,
             while_running,
@@ -345,7 +345,7 @@ impl Profile {
 
     /// The model that requests call, or what to do when none is set up.
     pub fn ready_model(&self) -> Result<String, Problem> {
-        self.run_settings().map(|settings| settings.model)
+        self.run_settings().map(|settings| settings.models.model)
     }
 
     /// What steers a request, for [`crate::Client::compose`] alone: it knows nothing of the folder.
@@ -371,34 +371,28 @@ impl Profile {
             )));
         }
         Ok(RunSettings {
-            model,
-            facts,
-            vision_model,
-            vision_facts,
-            max_steps: self.limits.steps,
-            max_output_tokens: self.limits.max_output_tokens,
-            retries: self.limits.retries,
-            temperature: self.temperature,
-            thinking_tokens: self.limits.thinking_tokens,
-            budget_usd: self.limits.budget_usd,
-            fast_model: self.roles.fast.clone().unwrap_or_default(),
-            fast_facts: self.roles.fast.as_ref().map(|model| self.catalog.facts(model)),
-            apply_files: self.hands.files,
-            confirm_deletes: self.hands.confirm_deletes,
-            dialog: self.hands.dialog,
-            command_timeout_s: self.hands.timeout_s,
-            command_timeouts: self.hands.timeouts.clone(),
-            command_longest_s: self.hands.longest_s,
-            archive_output: self.hands.archive_output,
-            assistant: self.hands.name.clone(),
-            synthesis_list: self.hands.synthesis_list,
+            models: ModelSettings {
+                model,
+                facts,
+                vision_model,
+                vision_facts,
+                max_steps: self.limits.steps,
+                max_output_tokens: self.limits.max_output_tokens,
+                retries: self.limits.retries,
+                temperature: self.temperature,
+                thinking_tokens: self.limits.thinking_tokens,
+                budget_usd: self.limits.budget_usd,
+                fast_model: self.roles.fast.clone().unwrap_or_default(),
+                fast_facts: self.roles.fast.as_ref().map(|model| self.catalog.facts(model)),
+            },
+            files: FileSettings { apply: self.hands.files, confirm_deletes: self.hands.confirm_deletes },
+            style: AnswerStyle { assistant: self.hands.name.clone(), synthesis_list: self.hands.synthesis_list },
             recovery: self.hands.recovery,
             cache_s: self.limits.cache_s,
             copilot: self.copilot.clone(),
-            snapshot_files: self.limits.snapshot_files,
-            snapshot_mb: self.limits.snapshot_mb,
+            snapshot: SnapshotSettings { files: self.limits.snapshot_files, mb: self.limits.snapshot_mb },
             context: self.context.clone(),
-            auto_mode: self.auto_mode.clone(),
+            auto_mode: self.tasks.auto_mode.clone(),
             memory: self.memory,
             image: self.image_settings(),
             ..self.command_settings()
@@ -408,13 +402,20 @@ impl Profile {
     /// What commands are judged by. It needs no model.
     pub(crate) fn command_settings(&self) -> RunSettings {
         RunSettings {
-            commands_allowed: self.hands.allow.clone(),
-            commands_asked: self.hands.ask.clone(),
-            commands_denied: self.hands.deny.clone(),
-            plain_prefix: self.hands.plain_prefix,
-            remember_deletes: self.hands.remember_deletes,
-            apply_commands: self.hands.commands,
-            sandbox: self.hands.sandbox,
+            commands: CommandSettings {
+                apply: self.hands.commands,
+                allowed: self.hands.allow.clone(),
+                asked: self.hands.ask.clone(),
+                denied: self.hands.deny.clone(),
+                plain_prefix: self.hands.plain_prefix,
+                timeout_s: self.hands.timeout_s,
+                timeouts: self.hands.timeouts.clone(),
+                longest_s: self.hands.longest_s,
+                archive_output: self.hands.archive_output,
+                dialog: self.hands.dialog,
+                remember_deletes: self.hands.remember_deletes,
+                sandbox: self.hands.sandbox,
+            },
             machine: Machine { ports: self.own_ports(), ..self.hands.machine.clone() },
             ..RunSettings::default()
         }

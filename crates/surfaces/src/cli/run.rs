@@ -122,7 +122,7 @@ impl RunArgs {
         let images = self.image.iter().map(|file| picture::read(file)).collect::<Result<_, _>>()?;
         let (profile, client) = place::open(&flags)?;
         let client = client.on("run");
-        let keeping = profile.keeping;
+        let keeping = profile.limits.keeping;
         let ask = Attendance::from_approve(self.approve, self.json);
         let mode = self.mode.into();
         let session = match self.session {

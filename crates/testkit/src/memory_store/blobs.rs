@@ -47,12 +47,12 @@ impl BlobStore for MemoryStore {
 #[async_trait]
 impl WritingStore for MemoryStore {
     async fn last_writing(&self) -> Result<u64> {
-        self.operate(|state, _| Ok(state.last_writing)).await
+        self.operate(|state, _| Ok(state.writing.last)).await
     }
 
     async fn writings(&self, but: &SessionId, after: u64) -> Result<Vec<FileSet>> {
         self.operate(|state, _| {
-            let others = state.writings.iter().filter(|(n, session, _)| *n > after && session != but);
+            let others = state.writing.sets.iter().filter(|(n, session, _)| *n > after && session != but);
             Ok(others.map(|(_, _, set)| set.clone()).collect())
         })
         .await
@@ -60,7 +60,7 @@ impl WritingStore for MemoryStore {
 
     async fn own_writings(&self, session: &SessionId) -> Result<Vec<FileSet>> {
         self.operate(|state, _| {
-            let own = state.writings.iter().filter(|(_, of, _)| of == session);
+            let own = state.writing.sets.iter().filter(|(_, of, _)| of == session);
             Ok(own.map(|(_, _, set)| set.clone()).collect())
         })
         .await
@@ -71,7 +71,7 @@ impl WritingStore for MemoryStore {
             let is_free =
                 |id: &&SessionId| !state.jobs.values().any(|job| job.row.session == **id && job.status.is_none());
             let is_there = |id: &&SessionId| state.sessions.get(*id).is_some_and(|row| row.folder == folder);
-            Ok(state.moving.iter().filter(is_free).filter(is_there).cloned().collect())
+            Ok(state.writing.moving.iter().filter(is_free).filter(is_there).cloned().collect())
         })
         .await
     }

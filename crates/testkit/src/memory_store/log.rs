@@ -22,7 +22,7 @@ impl LogStore for MemoryStore {
                 let expected = log.last().and_then(|last| last.seq).unwrap_or(0) + 1;
                 if event.seq != Some(expected) {
                     let complaint = format!("{id}: {:?} follows {}", event.seq, expected - 1);
-                    state.broken.push(complaint);
+                    state.seen.broken.push(complaint);
                     return Err(StoreError::Corrupt("a gap".into()));
                 }
                 log.push(event);
@@ -43,13 +43,13 @@ impl LogStore for MemoryStore {
             }
             state.put_audit(&commit.audit);
             match commit.moving {
-                true if !commit.writing.is_empty() => drop(state.moving.insert(id.clone())),
+                true if !commit.writing.is_empty() => drop(state.writing.moving.insert(id.clone())),
                 true => {}
-                false => drop(state.moving.remove(id)),
+                false => drop(state.writing.moving.remove(id)),
             }
             for set in commit.writing {
-                state.last_writing += 1;
-                state.writings.push((state.last_writing, id.clone(), set));
+                state.writing.last += 1;
+                state.writing.sets.push((state.writing.last, id.clone(), set));
             }
             for call in commit.closed_calls {
                 state.partials.remove(&(id.clone(), call));
@@ -130,7 +130,7 @@ impl ChangeFeed for MemoryStore {
             }
             // As SQLite has it: what one wrote oneself does not count.
             let version = |state: &mut State, owner| {
-                Ok(state.writes.iter().filter(|(by, _)| **by != owner).map(|(_, n)| n).sum())
+                Ok(state.processes.writes.iter().filter(|(by, _)| **by != owner).map(|(_, n)| n).sum())
             };
             let version: u64 = self.operate(version).await?;
             if Some(version) != since {

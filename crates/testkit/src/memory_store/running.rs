@@ -13,11 +13,11 @@ impl LeaseStore for MemoryStore {
             if !state.sessions.contains_key(session) {
                 return Err(StoreError::NoSession);
             }
-            let (holder, token) = state.leases.get(session).copied().unwrap_or((None, 0));
+            let (holder, token) = state.processes.leases.get(session).copied().unwrap_or((None, 0));
             if holder != Some(owner) && state.is_alive(holder) {
                 return Ok(Claim::Held { by: "another process".into() });
             }
-            state.leases.insert(session.clone(), (Some(owner), token + 1));
+            state.processes.leases.insert(session.clone(), (Some(owner), token + 1));
             state.jobs.values_mut().filter(|job| job.row.session == *session).for_each(|job| {
                 (job.running, job.resting) = (false, false);
             });
@@ -29,7 +29,7 @@ impl LeaseStore for MemoryStore {
     async fn release(&self, lease: &Lease) -> Result<()> {
         self.write(|state, owner| {
             if state.demand(owner, lease).is_ok() {
-                state.leases.insert(lease.session().clone(), (None, lease.token()));
+                state.processes.leases.insert(lease.session().clone(), (None, lease.token()));
             }
             Ok(())
         })
@@ -57,7 +57,7 @@ impl LeaseStore for MemoryStore {
             if let Some(job) = state.jobs.get_mut(request) {
                 (job.running, job.resting) = (true, false);
             }
-            state.most_running = state.most_running.max(state.running());
+            state.seen.most_running = state.seen.most_running.max(state.running());
             Ok(Admission::Granted)
         })
         .await

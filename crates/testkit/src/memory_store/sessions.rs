@@ -81,8 +81,8 @@ impl SessionStore for MemoryStore {
             state.inbox.retain(|(_, session, _)| session != id);
             state.jobs.retain(|_, job| job.row.session != *id);
             state.partials.retain(|(session, _), _| session != id);
-            state.writings.retain(|(_, session, _)| session != id);
-            state.moving.remove(id);
+            state.writing.sets.retain(|(_, session, _)| session != id);
+            state.writing.moving.remove(id);
             Ok(())
         })
         .await

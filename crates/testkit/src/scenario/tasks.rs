@@ -6,14 +6,19 @@ use serde_json::Value;
 use trimtab_host::config::TaskSettings;
 use trimtab_host::{ApplyOperations, TaskList};
 use trimtab_vocab::event::{ProposalFact, ProposalKind};
-use trimtab_vocab::{Applying, Fact, TaskAuthor, TaskLimits};
+use trimtab_vocab::{Applying, AutoMode, Fact, TaskAuthor, TaskLimits};
 
 use super::Stage;
 
 impl Stage {
     fn list(&self) -> TaskList {
-        let settings =
-            TaskSettings { applying: Applying::Ask, timezone: "UTC".into(), limits: TaskLimits::default(), keys: 100 };
+        let settings = TaskSettings {
+            applying: Applying::Ask,
+            timezone: "UTC".into(),
+            limits: TaskLimits::default(),
+            keys: 100,
+            auto_mode: AutoMode::default(),
+        };
         self.client.tasks(&settings).expect("the tasks")
     }
 

@@ -42,7 +42,7 @@ pub(super) fn shown(state: &State) -> String {
     }
     lines.extend(state.inbox.iter().map(|(id, session, payload)| format!("inbox {id} {session} {payload}")));
     lines.extend(state.checkpoints.keys().map(|open| format!("open {open}")));
-    lines.push(format!("commands {:?}", state.commands));
+    lines.push(format!("commands {:?}", state.seen.commands));
     lines.join("\n")
 }
 
@@ -74,11 +74,11 @@ pub(super) fn everything(history: &History) -> Result<Tally, String> {
 }
 
 fn all(history: &History, state: &State, tally: &mut Tally) -> Result<(), String> {
-    if let Some(broken) = state.broken.first() {
+    if let Some(broken) = state.seen.broken.first() {
         return Err(broken.clone());
     }
-    if state.most_running > JOB_LIMIT {
-        return Err(format!("{} requests ran at once; the limit is {JOB_LIMIT}", state.most_running));
+    if state.seen.most_running > JOB_LIMIT {
+        return Err(format!("{} requests ran at once; the limit is {JOB_LIMIT}", state.seen.most_running));
     }
     if !state.partials.is_empty() {
         return Err("partial replies were left behind".into());
@@ -107,13 +107,13 @@ fn all(history: &History, state: &State, tally: &mut Tally) -> Result<(), String
     tally.task_sets += sets;
     tally.noted += noted;
     tally.handoffs += flows::children(state)?;
-    for (command, begun) in &state.commands {
+    for (command, begun) in &state.seen.commands {
         let allowed = commands.get(command).copied().unwrap_or(0);
         if *begun > allowed {
             return Err(format!("{command} was begun {begun} times, but {allowed} were recorded"));
         }
     }
-    for command in state.commands.keys().filter(|_| !history.travels) {
+    for command in state.seen.commands.keys().filter(|_| !history.travels) {
         let there = state.files.get(&made_by(command)).map(|bytes| trimtab_world::store::hash(bytes));
         let recorded: &[String] = made.get(command).map_or(&[], Vec::as_slice);
         if there.as_ref() != recorded.last() {
@@ -344,7 +344,7 @@ impl<'a> Story<'a> {
                 let call = call_of(proposal.as_str(), "-p-")?;
                 self.may_touch(request, &call, "a change")?;
                 let told = self.told(request)?;
-                let (file, auto) = (file_of(&told.name), told.settings.apply_files == Applying::Auto);
+                let (file, auto) = (file_of(&told.name), told.settings.files.apply == Applying::Auto);
                 self.is_permitted(&call, &file, auto)
             }
             Fact::Change(ChangeFact::Applied(Change { by: Some(by), .. })) => self.left_behind(by),
@@ -431,7 +431,7 @@ impl<'a> Story<'a> {
                 let settings = &mut told.settings;
                 settings.approve = approve.unwrap_or(settings.approve);
                 settings.attended = attended.unwrap_or(settings.attended);
-                settings.max_steps = max_steps.unwrap_or(settings.max_steps);
+                settings.models.max_steps = max_steps.unwrap_or(settings.models.max_steps);
                 told.trusted |= trusted.unwrap_or(false);
                 self.tally.controls += 1;
             }

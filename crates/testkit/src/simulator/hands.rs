@@ -84,8 +84,8 @@ impl Doing {
     fn begin(hands: &SimulatedHands, what: String) -> Self {
         let what = (hands.store.owner(), what);
         let mut state = hands.disk.state();
-        if !state.doing.insert(what.clone()) {
-            state.broken.push(format!("done twice at once: {}", what.1));
+        if !state.seen.doing.insert(what.clone()) {
+            state.seen.broken.push(format!("done twice at once: {}", what.1));
         }
         drop(state);
         Self { disk: hands.disk.clone(), what }
@@ -94,7 +94,7 @@ impl Doing {
 
 impl Drop for Doing {
     fn drop(&mut self) {
-        self.disk.state().doing.remove(&self.what);
+        self.disk.state().seen.doing.remove(&self.what);
     }
 }
 
@@ -148,7 +148,7 @@ impl Workspace for SimulatedHands {
         let command = plan.run().command.clone();
         let begun = {
             let mut disk = self.disk.state();
-            let begun = disk.commands.entry(command.clone()).or_default();
+            let begun = disk.seen.commands.entry(command.clone()).or_default();
             *begun += 1;
             *begun
         };

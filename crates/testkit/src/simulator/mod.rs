@@ -246,7 +246,7 @@ impl History {
     /// What somebody has complained about meanwhile.
     fn complain(&self) -> Result<(), String> {
         let state = self.disk.state();
-        match state.broken.first() {
+        match state.seen.broken.first() {
             Some(broken) => Err(format!("{broken}\n{}", check::shown(&state))),
             None => Ok(()),
         }

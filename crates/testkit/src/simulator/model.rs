@@ -64,7 +64,7 @@ impl Oracle {
     }
 
     fn complain(&self, broken: String) {
-        self.disk.state().broken.push(broken);
+        self.disk.state().seen.broken.push(broken);
     }
 
     /// Hears a prompt. Whatever no provider would take, and no model could answer, is complained about.

@@ -6,8 +6,8 @@ use trimtab_host::{Answered, Client, Manner, RequestDraft, SendTo, Sent, WhenBus
 use trimtab_vocab::checkpoint::ChoiceText;
 use trimtab_vocab::event::{CheckpointFact, CheckpointKind, ContextFact, ToolFact};
 use trimtab_vocab::{
-    Applying, Approve, CallId, Control, Event, Fact, Mode, ModelFacts, Prices, Rule, RuleVerdict, RunSettings,
-    SessionId, WhileRunning,
+    Applying, Approve, CallId, CommandSettings, Control, Event, Fact, FileSettings, Mode, ModelFacts, ModelSettings,
+    Prices, Rule, RuleVerdict, RunSettings, SessionId, SnapshotSettings, WhileRunning,
 };
 
 use super::{History, RETRIES, Said, travels};
@@ -48,7 +48,7 @@ impl History {
         let open: Vec<Event> = self.disk.state().checkpoints.values().cloned().collect();
         self.asked.extend(open.iter().cloned());
         // The worst time to die is when hands are full.
-        let busy = self.disk.state().doing.iter().next_back().map(|(owner, _)| *owner);
+        let busy = self.disk.state().seen.doing.iter().next_back().map(|(owner, _)| *owner);
         if let Some(owner) = busy.filter(|_| self.dice.once_in(5)) {
             self.processes.iter().filter(|process| process.store.owner() == owner).for_each(|it| it.store.kill());
             return;
@@ -131,21 +131,31 @@ impl History {
         let small = dice.once_in(3);
         let window = if small { 2_000 + dice.below(3_000) } else { ModelFacts::default().window };
         let applying = |auto: bool| if auto { Applying::Auto } else { Applying::Ask };
+        // The order of the throws decides what a seed means.
+        let budget_usd = [None, None, None, Some(0.01), Some(0.06)][dice.below(5) as usize];
+        let attended = dice.once_in(2) || (self.flows && dice.once_in(2));
+        let trusted = dice.below(4) > 0;
+        let files = FileSettings { apply: applying(dice.once_in(2)), ..FileSettings::default() };
+        let commands = CommandSettings { apply: applying(dice.once_in(2)), ..CommandSettings::default() };
+        let approve = [Approve::Ask, Approve::Ask, Approve::Ask, Approve::Auto, Approve::Deny][dice.below(5) as usize];
+        let max_steps = [2, 3, 4, 25, 25][dice.below(5) as usize];
         RunSettings {
-            model: "sim/model".into(),
-            facts: ModelFacts { prices, window, ..ModelFacts::default() },
-            retries: RETRIES,
-            budget_usd: [None, None, None, Some(0.01), Some(0.06)][dice.below(5) as usize],
-            attended: dice.once_in(2) || (self.flows && dice.once_in(2)),
-            trusted: dice.below(4) > 0,
-            apply_files: applying(dice.once_in(2)),
-            apply_commands: applying(dice.once_in(2)),
-            approve: [Approve::Ask, Approve::Ask, Approve::Ask, Approve::Auto, Approve::Deny][dice.below(5) as usize],
-            max_steps: [2, 3, 4, 25, 25][dice.below(5) as usize],
+            models: ModelSettings {
+                model: "sim/model".into(),
+                facts: ModelFacts { prices, window, ..ModelFacts::default() },
+                max_steps,
+                retries: RETRIES,
+                budget_usd,
+                ..ModelSettings::default()
+            },
+            files,
+            commands,
+            trusted,
+            approve,
+            attended,
             // Where the history is moved, what commands did is left out of it: the checker could not tell whose
             // change a file of the shared folder is.
-            snapshot_files: if self.travels { 0 } else { 1_000 },
-            snapshot_mb: 1,
+            snapshot: SnapshotSettings { files: if self.travels { 0 } else { 1_000 }, mb: 1 },
             copilot,
             memory,
             ..RunSettings::default()

@@ -8,7 +8,7 @@ use trimtab_host::config::TaskSettings;
 use trimtab_host::{ApplyOperations, Client, Manner, NotApplied, NotMoved, RequestDraft, SendTo, TaskList, TaskMove};
 use trimtab_vocab::event::{ModelFact, ReplyFact, RequestFact};
 use trimtab_vocab::{
-    Applied, Applying, AssistantRequest, ChangeSetId, Event, Fact, Ingest, MemoryFact, MemorySettings, Mode,
+    Applied, Applying, AssistantRequest, AutoMode, ChangeSetId, Event, Fact, Ingest, MemoryFact, MemorySettings, Mode,
     OnConflict, SessionId, TaskAuthor, TaskId, TaskLimits, TasksFact, Via,
 };
 use trimtab_world::store::tasks_session;
@@ -42,8 +42,13 @@ pub(super) struct Wishes {
 }
 
 fn list(client: &Client) -> Option<TaskList> {
-    let settings =
-        TaskSettings { applying: Applying::Ask, timezone: "UTC".into(), limits: TaskLimits::default(), keys: 1_000 };
+    let settings = TaskSettings {
+        applying: Applying::Ask,
+        timezone: "UTC".into(),
+        limits: TaskLimits::default(),
+        keys: 1_000,
+        auto_mode: AutoMode::default(),
+    };
     client.tasks(&settings).ok()
 }
 
@@ -117,7 +122,7 @@ impl History {
             // After ten minutes a name may be used anew.
             (Some(Ok(given)), Some((known, when))) if now - when < 10 * 60 * 1_000 && given != known => {
                 let broken = format!("the wish {key} was answered {known:?}, and then {given:?}");
-                self.disk.state().broken.push(broken);
+                self.disk.state().seen.broken.push(broken);
             }
             (Some(Ok(given)), _) => {
                 let done = given.results.iter().filter(|result| result.ok).count();
@@ -127,7 +132,7 @@ impl History {
                 }
             }
             (Some(Err(NotApplied::KeyReused)), _) => {
-                self.disk.state().broken.push(format!("the wish {key} was taken for another one"));
+                self.disk.state().seen.broken.push(format!("the wish {key} was taken for another one"));
             }
             (Some(Err(_)) | None, _) => {}
         }

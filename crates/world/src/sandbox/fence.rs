@@ -175,7 +175,7 @@ pub(super) fn main() -> ExitCode {
         say(&FenceReport::Blocked(why));
         return ExitCode::FAILURE;
     }
-    if order.probe {
+    if order.fence.probe {
         say(&FenceReport::Fenced(fences));
         return ExitCode::SUCCESS;
     }
@@ -236,13 +236,13 @@ fn command(order: &RunOrder, variables: Vec<(String, String)>) -> Result<Command
     command.args(arguments).stdin(input).stdout(Stdio::from(output)).stderr(Stdio::inherit());
     // Whoever reads it sees where the command runs, not where the supervisor was started.
     command.env("PWD", &order.cwd).env_remove("OLDPWD");
-    if let Some(temp) = &order.temp {
+    if let Some(temp) = &order.fence.temp {
         command.env("TMPDIR", temp).env("TMP", temp).env("TEMP", temp);
     }
     if order.terminal {
         command.env("TERM", "xterm-256color");
     }
-    if order.plain_git {
+    if order.git.plain {
         for name in git::REMOVED {
             command.env_remove(name);
         }

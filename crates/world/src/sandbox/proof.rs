@@ -13,7 +13,7 @@ use trimtab_vocab::{CommandClass, Sandbox};
 
 use super::run::{SandboxSetup, carry_out, this_program};
 use super::supervise::remove;
-use super::wire::RunOrder;
+use super::wire::{EmptiedHomes, RunOrder};
 
 /// The second argument that makes the process try to break out.
 pub(super) const BREAK: &str = "break";
@@ -154,8 +154,7 @@ async fn attempt_all(
         attended: false,
         sandbox: Sandbox::Workspace,
         automatic: Some(class),
-        homes: vec![stage.base.join("home")],
-        kept,
+        home: EmptiedHomes { homes: vec![stage.base.join("home")], kept },
         hidden: setup.hidden.clone(),
         ..RunOrder::default()
     };

@@ -145,7 +145,7 @@ impl Protected {
         order.marks = marks(&order.folder, &found.read_only);
         if order.automatic.is_some() {
             // Git itself needs its settings; whatever else runs can do without those that hold a credential.
-            let repositories = match order.plain_git {
+            let repositories = match order.git.plain {
                 true => BTreeSet::new(),
                 false => found.repositories.take().unwrap_or_else(|| repositories(&order.folder, &scan)),
             };

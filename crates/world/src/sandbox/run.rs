@@ -18,7 +18,10 @@ use super::environment::{home, passed_on, tools};
 use super::listings::ListingCache;
 use super::scan::{ScanTarget, scan_again};
 use super::supervise::remove;
-use super::wire::{CommandEnding, Fences, HostMessage, RunOrder, ScannedFolder, SupervisorReport};
+use super::wire::{
+    CommandEnding, EmptiedHomes, FenceSetup, Fences, GitGuard, HostMessage, ResourceLimits, RunOrder, ScannedFolder,
+    SupervisorReport,
+};
 use super::{SUPERVISE, fence};
 
 /// Once nothing of a command is left, all that it wrote is in the pipe. Nobody who holds the other
@@ -89,28 +92,25 @@ impl SandboxSetup {
             // No time at all is a mistake rather than a wish.
             timeout_ms: run.timeout_s.max(1).saturating_mul(1000),
             attended: run.attended,
-            plain_git: run.plain_git,
-            git_folders: run.git_folders.iter().map(PathBuf::from).collect(),
+            git: GitGuard { plain: run.plain_git, folders: run.git_folders.iter().map(PathBuf::from).collect() },
             terminal: run.terminal,
             sandbox: run.sandbox,
             automatic: run.automatic,
             writes_repository: run.writes_repository,
-            homes: home(&self.environment).into_iter().collect(),
-            kept: tools(&self.environment),
+            home: EmptiedHomes { homes: home(&self.environment).into_iter().collect(), kept: tools(&self.environment) },
             scanned: None,
             marks: Vec::new(),
             unmarked: None,
             is_init: false,
             hidden: self.hidden.clone(),
             read_only: Vec::new(),
-            memory: self.limits.memory,
-            cpu_s: self.limits.cpu_s,
-            file_size: self.limits.file_size,
-            processes: self.limits.processes,
-            temp: None,
-            supervisor: 0,
-            no_namespaces: None,
-            probe: false,
+            limits: ResourceLimits {
+                memory: self.limits.memory,
+                cpu_s: self.limits.cpu_s,
+                file_size: self.limits.file_size,
+                processes: self.limits.processes,
+            },
+            fence: FenceSetup::default(),
         }
     }
 }
@@ -198,7 +198,7 @@ pub async fn probe(setup: &SandboxSetup) -> Fences {
         timeout_ms: 10_000,
         sandbox: Sandbox::ReadOnly,
         hidden: setup.hidden.clone(),
-        probe: true,
+        fence: FenceSetup { probe: true, ..FenceSetup::default() },
         ..RunOrder::default()
     };
     let (_, overtime) = mpsc::channel(1);
@@ -219,7 +219,7 @@ pub(super) async fn carry_out(
         match attempt(&order, setup, &mut tell, &mut stop, &mut overtime).await {
             StartAttempt::Over(outcome) => return *outcome,
             // Once only: without namespaces there is nothing to be halfway in.
-            StartAttempt::NoNamespaces(why) => order.no_namespaces = Some(why),
+            StartAttempt::NoNamespaces(why) => order.fence.no_namespaces = Some(why),
         }
     }
 }
@@ -314,7 +314,7 @@ async fn attempt(
                         outcome.blocked = Some(why.clone());
                         break Err(why);
                     }
-                    Some(SupervisorReport::NoNamespaces { why }) if order.no_namespaces.is_none() => {
+                    Some(SupervisorReport::NoNamespaces { why }) if order.fence.no_namespaces.is_none() => {
                         tokio::spawn(async move { supervisor.wait().await });
                         return StartAttempt::NoNamespaces(why);
                     }

@@ -64,11 +64,11 @@ pub fn main() -> ExitCode {
 async fn supervise() -> Option<()> {
     let mut control = HostPipe::open()?;
     let mut order = control.order().await?;
-    order.supervisor = std::process::id();
-    if order.sandbox != Sandbox::Off && order.no_namespaces.is_none() {
+    order.fence.supervisor = std::process::id();
+    if order.sandbox != Sandbox::Off && order.fence.no_namespaces.is_none() {
         match fence::found() {
             Ok(()) => order.is_init = true,
-            Err(NamespaceError::Unavailable(why)) => order.no_namespaces = Some(why),
+            Err(NamespaceError::Unavailable(why)) => order.fence.no_namespaces = Some(why),
             Err(NamespaceError::Halfway(why)) => {
                 tell(&SupervisorReport::NoNamespaces { why });
                 return Some(());
@@ -78,13 +78,13 @@ async fn supervise() -> Option<()> {
     let started = true_folder(&mut order).and_then(|()| start(&order));
     // The fence starts meanwhile. It waits for its order.
     let started = started.and_then(|started| {
-        order.temp = private_temp(order.sandbox)?;
+        order.fence.temp = private_temp(order.sandbox)?;
         Ok(started)
     });
     match started {
         Err(why) => tell(&SupervisorReport::NotStarted { why }),
         Ok(mut started) => {
-            tell(&SupervisorReport::Taken { temp: order.temp.clone() });
+            tell(&SupervisorReport::Taken { temp: order.fence.temp.clone() });
             keep_hidden(&mut order);
             let protected = Protected::prepare(&mut order);
             let outcome = run(&mut control, &order, &mut started).await;
@@ -106,7 +106,7 @@ async fn supervise() -> Option<()> {
             started.tree.kill();
         }
     }
-    if let Some(temp) = &order.temp {
+    if let Some(temp) = &order.fence.temp {
         remove(temp);
     }
     Some(())

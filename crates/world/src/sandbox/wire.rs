@@ -9,7 +9,8 @@ use trimtab_vocab::{CommandClass, Overtime, Sandbox};
 use super::protect::MountMark;
 use super::scan::{FolderScan, ScanTarget};
 
-/// What is to be run, from the host to the supervisor and on to the fence.
+/// What is to be run, from the host to the supervisor and on to the fence. Its groups are flat on the wire: where the
+/// program is replaced while it runs, an older host talks to a newer supervisor.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(super) struct RunOrder {
     pub(super) argv: Vec<String>,
@@ -26,12 +27,8 @@ pub(super) struct RunOrder {
     /// It is git alone, and may write the repository apart from what decides what git runs.
     #[serde(default)]
     pub(super) writes_repository: bool,
-    /// Homes that an automatic command finds empty, apart from `kept`.
-    #[serde(default)]
-    pub(super) homes: Vec<PathBuf>,
-    /// Folders of tools, by variables such as `PATH`, that stay visible in an emptied home.
-    #[serde(default)]
-    pub(super) kept: Vec<PathBuf>,
+    #[serde(flatten)]
+    pub(super) home: EmptiedHomes,
     /// What the host has found in the folder, for the supervisor.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) scanned: Option<ScannedFolder>,
@@ -44,12 +41,8 @@ pub(super) struct RunOrder {
     /// The supervisor has entered a user and a process namespace, in which the fence is the first process.
     #[serde(default)]
     pub(super) is_init: bool,
-    /// Git runs nothing that a repository names.
-    #[serde(default)]
-    pub(super) plain_git: bool,
-    /// Where it is started; in `cwd` if no folder is named.
-    #[serde(default)]
-    pub(super) git_folders: Vec<PathBuf>,
+    #[serde(flatten)]
+    pub(super) git: GitGuard,
     /// It has a terminal: what the fence finds as standard error is one.
     #[serde(default)]
     pub(super) terminal: bool,
@@ -58,10 +51,46 @@ pub(super) struct RunOrder {
     /// What must not be written, although it lies in the folder.
     #[serde(default)]
     pub(super) read_only: Vec<PathBuf>,
+    #[serde(flatten)]
+    pub(super) limits: ResourceLimits,
+    #[serde(flatten)]
+    pub(super) fence: FenceSetup,
+}
+
+/// What an automatic command sees of home folders.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub(super) struct EmptiedHomes {
+    /// Homes that an automatic command finds empty, apart from `kept`.
+    #[serde(default)]
+    pub(super) homes: Vec<PathBuf>,
+    /// Folders of tools, by variables such as `PATH`, that stay visible in an emptied home.
+    #[serde(default)]
+    pub(super) kept: Vec<PathBuf>,
+}
+
+/// What git is kept from.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub(super) struct GitGuard {
+    /// Git runs nothing that a repository names.
+    #[serde(default, rename = "plain_git")]
+    pub(super) plain: bool,
+    /// Where it is started; in `cwd` if no folder is named.
+    #[serde(default, rename = "git_folders")]
+    pub(super) folders: Vec<PathBuf>,
+}
+
+/// What a command may use of the machine.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub(super) struct ResourceLimits {
     pub(super) memory: Option<u64>,
     pub(super) cpu_s: Option<u64>,
     pub(super) file_size: Option<u64>,
     pub(super) processes: Option<u64>,
+}
+
+/// How the fence is set up.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub(super) struct FenceSetup {
     /// The private temporary folder; the supervisor makes it.
     pub(super) temp: Option<PathBuf>,
     /// Whom the fence belongs to: if that one is gone, it must not start anything.
@@ -81,7 +110,7 @@ impl RunOrder {
     /// What has to be found in the folder before the command starts.
     pub(super) fn wanted(&self) -> Option<ScanTarget> {
         match (self.writes_folder() || self.sandbox == Sandbox::Off, self.automatic) {
-            _ if self.probe => None,
+            _ if self.fence.probe => None,
             (true, Some(_)) => Some(ScanTarget::All),
             (true, None) => Some(ScanTarget::Control),
             (false, Some(_)) => Some(ScanTarget::Secrets),
@@ -91,7 +120,7 @@ impl RunOrder {
 
     /// Whether control files that the command has made are looked for afterwards.
     pub(super) fn is_scanned_afterwards(&self) -> bool {
-        self.automatic.is_some() && self.writes_folder() && !self.probe
+        self.automatic.is_some() && self.writes_folder() && !self.fence.probe
     }
 }
 

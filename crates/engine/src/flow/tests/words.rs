@@ -105,7 +105,8 @@ fn a_request_that_goes_on_after_another_is_told_its_step_again() {
 #[test]
 fn a_summary_in_the_middle_of_a_step_says_which_step_it_is() {
     let facts = ModelFacts { window: 6_000, max_output: 500, ..ModelFacts::default() };
-    let small = RunSettings { facts, attended: false, approve: Approve::Auto, ..settings(Copilot::default()) };
+    let mut small = RunSettings { attended: false, approve: Approve::Auto, ..settings(Copilot::default()) };
+    small.models.facts = facts;
     let mut talk = Talk::begin(route(RouteDecision::Plan, 60, None), small);
     talk.uses("propose_plan", two());
     let mut summed_up = 0;

@@ -17,8 +17,8 @@ impl Session {
         match fact {
             ToolFact::Started { call, .. } => {
                 if let Some(active) = &mut self.active {
-                    active.tools_used += 1;
-                    active.hollow = 0;
+                    active.tools.used += 1;
+                    active.calls.hollow = 0;
                     if active.phase == Phase::Replied {
                         active.phase = Phase::Tools;
                     }
@@ -32,7 +32,7 @@ impl Session {
             }
             ToolFact::Finished { call, status, preview, images, files, .. } => {
                 for file in files {
-                    self.marks.insert(file.path.clone(), file.hash.clone());
+                    self.context.marks.insert(file.path.clone(), file.hash.clone());
                 }
                 let done = ToolOutcome { status: *status, content: preview.clone(), images: images.clone() };
                 self.set_progress(call, Progress::Done(done));
@@ -96,38 +96,38 @@ impl Session {
                 };
                 let Some(writes) = writes else { return };
                 // What was taken back and is now built over cannot be brought forward any more.
-                self.history.truncate(self.in_force);
-                match self.history.last_mut().filter(|set| set.id == change.change_set) {
+                self.changes.sets.truncate(self.changes.in_force);
+                match self.changes.sets.last_mut().filter(|set| set.id == change.change_set) {
                     Some(set) => set.writes.extend(writes),
-                    None => self.history.push(ChangeSet { id: change.change_set.clone(), writes, expired: false }),
+                    None => self.changes.sets.push(ChangeSet { id: change.change_set.clone(), writes, expired: false }),
                 }
-                self.in_force = self.history.len();
+                self.changes.in_force = self.changes.sets.len();
                 self.acted();
             }
             ChangeFact::Moving { position, on_conflict, undo, merged } => {
-                self.undos += u64::from(undo.is_some() && merged.is_none());
+                self.changes.undos += u64::from(undo.is_some() && merged.is_none());
                 let (to, on_conflict) = (in_force(*position), *on_conflict);
-                self.moving = Some(HistoryMove { to, on_conflict, undo: undo.clone(), merged: merged.clone() });
+                self.changes.moving = Some(HistoryMove { to, on_conflict, undo: undo.clone(), merged: merged.clone() });
             }
             ChangeFact::Inherited(inherited) => {
                 let Inherited { change, writes, expired, .. } = &**inherited;
                 // The names of sets that take back parts go on from where they were.
-                self.undos = self.undos.max(change.change_set.undo_number().unwrap_or(0));
+                self.changes.undos = self.changes.undos.max(change.change_set.undo_number().unwrap_or(0));
                 let (id, writes, expired) = (change.change_set.clone(), writes.clone(), *expired);
-                self.history.push(ChangeSet { id, writes, expired });
-                self.in_force = in_force(change.position).min(self.history.len());
+                self.changes.sets.push(ChangeSet { id, writes, expired });
+                self.changes.in_force = in_force(change.position).min(self.changes.sets.len());
             }
             ChangeFact::Expired { change_sets, .. } => {
-                let sets = self.history.iter_mut().filter(|set| change_sets.contains(&set.id));
+                let sets = self.changes.sets.iter_mut().filter(|set| change_sets.contains(&set.id));
                 sets.for_each(|set| set.expired = true);
             }
             ChangeFact::Refused { .. } => {
-                self.moving = None;
+                self.changes.moving = None;
                 self.start_next();
             }
             ChangeFact::Reverted(change) | ChangeFact::Reapplied(change) => {
                 self.rework(&change.change_set);
-                self.in_force = in_force(change.position).min(self.history.len());
+                self.changes.in_force = in_force(change.position).min(self.changes.sets.len());
                 let back = matches!(fact, ChangeFact::Reverted(_));
                 let files: Vec<&str> = change.files.iter().map(|file| file.path.as_str()).collect();
                 // The model must not believe that its change still stands; of one without files it was never told.
@@ -135,8 +135,8 @@ impl Session {
                     self.pass_over_the_parked();
                     self.push_words(carried(change.message.as_deref(), || Some(legacy::moved(&files, back))));
                 }
-                if self.moving.as_ref().is_some_and(|moving| moving.to == self.in_force) {
-                    self.moving = None;
+                if self.changes.moving.as_ref().is_some_and(|moving| moving.to == self.changes.in_force) {
+                    self.changes.moving = None;
                     self.start_next();
                 }
             }
@@ -146,8 +146,8 @@ impl Session {
     /// A set was moved over edits of a person. From now on it stands between what was found and what was
     /// left, so that the way back leads to exactly what was there.
     pub(super) fn rework(&mut self, id: &ChangeSetId) {
-        let Some(merged) = self.moving.as_ref().and_then(|moving| moving.merged.as_ref()) else { return };
-        let Some(set) = self.history.iter_mut().find(|set| set.id == *id) else { return };
+        let Some(merged) = self.changes.moving.as_ref().and_then(|moving| moving.merged.as_ref()) else { return };
+        let Some(set) = self.changes.sets.iter_mut().find(|set| set.id == *id) else { return };
         let of_set = merged.iter().filter(|merged| merged.change_set == *id);
         let found: HashMap<&str, &FileWrite> =
             of_set.map(|MergedWrite { write, .. }| (write.path.as_str(), write)).collect();
@@ -159,17 +159,17 @@ impl Session {
     }
 
     pub(super) fn is_undoing(&self, id: &ChangeSetId) -> bool {
-        let undo = self.moving.as_ref().and_then(|moving| moving.undo.as_ref());
+        let undo = self.changes.moving.as_ref().and_then(|moving| moving.undo.as_ref());
         undo.is_some_and(|undo| undo.change_set == *id)
     }
 
     /// A part of a set was taken back, by a set of its own.
     pub(super) fn fold_undo(&mut self, change: &Change) {
-        let merged = self.moving.take().and_then(|moving| moving.merged).unwrap_or_default();
+        let merged = self.changes.moving.take().and_then(|moving| moving.merged).unwrap_or_default();
         let writes = merged.into_iter().map(|merged| merged.write).collect();
-        self.history.truncate(self.in_force);
-        self.history.push(ChangeSet { id: change.change_set.clone(), writes, expired: false });
-        self.in_force = self.history.len();
+        self.changes.sets.truncate(self.changes.in_force);
+        self.changes.sets.push(ChangeSet { id: change.change_set.clone(), writes, expired: false });
+        self.changes.in_force = self.changes.sets.len();
         let files: Vec<&str> = change.files.iter().map(|file| file.path.as_str()).collect();
         self.pass_over_the_parked();
         self.push_words(carried(change.message.as_deref(), || Some(legacy::undone(&files))));

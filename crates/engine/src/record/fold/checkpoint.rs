@@ -71,14 +71,14 @@ impl Session {
     pub(super) fn fold_answer(&mut self, answered: &Checkpoint, given: RecordedAnswer<'_>) {
         let RecordedAnswer { choice, text, message, by_person, .. } = given;
         if answered.ask.is_budget() && choice == choice::RAISE {
-            self.budget = text.and_then(|text| text.parse().ok()).or(self.budget);
+            self.spending.budget = text.and_then(|text| text.parse().ok()).or(self.spending.budget);
         }
         // Whoever edits a command has not allowed the one that was asked about.
         let edits = answered.ask.fingerprint().is_some() && text.is_some();
         if let (choice::ALLOW, Some(rule), false) = (choice, answered.ask.rule(), edits) {
-            *self.allowed.entry(rule.to_string()).or_default() += 1;
+            *self.permissions.allowed.entry(rule.to_string()).or_default() += 1;
         }
-        let call = CallId::nth(self.calls);
+        let call = CallId::nth(self.spending.calls);
         self.fold_agreement(answered, given);
         let Some(active) = self.unfinished_mut(&answered.request) else { return };
         match &answered.ask {
@@ -94,10 +94,10 @@ impl Session {
             | Ask::Other(_) => {}
             Ask::Recovery { .. } => {
                 let again = || (choice == choice::RETRY).then(|| legacy::AGAIN.to_owned());
-                active.steers.extend(carried(message, again));
+                active.steering.steers.extend(carried(message, again));
                 active.hear(text);
                 if choice == choice::APPLY {
-                    let wishes = series::changes(&active.recovered);
+                    let wishes = series::changes(&active.calls.recovered);
                     active.batch = Batch::new(&call, wishes.into_iter()).map(Batch::in_words).map(Batch::recovered);
                 }
             }
@@ -107,7 +107,7 @@ impl Session {
                 if let (Some(numbers), Some(series)) = (numbers, &mut active.series) {
                     let (kept, left) = std::mem::take(series).only(&numbers);
                     *series = kept;
-                    active.steers.extend(carried(message, || legacy::left_out(&left)));
+                    active.steering.steers.extend(carried(message, || legacy::left_out(&left)));
                 }
                 if let Some(series) = &mut active.series {
                     series.agreed |= choice == choice::RUN;
@@ -120,13 +120,13 @@ impl Session {
                 }
             }
             Ask::Trust { .. } => {
-                active.trust = Some(choice == choice::TRUST);
-                active.is_uninstructed = choice == choice::TRUST && active.batch.is_some();
+                active.trust.answer = Some(choice == choice::TRUST);
+                active.trust.is_uninstructed = choice == choice::TRUST && active.batch.is_some();
             }
-            Ask::TrustBroad { .. } if choice == choice::TRUST => active.warned = true,
-            Ask::TrustBroad { .. } => active.trust = Some(false),
+            Ask::TrustBroad { .. } if choice == choice::TRUST => active.trust.warned = true,
+            Ask::TrustBroad { .. } => active.trust.answer = Some(false),
             Ask::Instructions { rule, .. } if choice == choice::SKIP => {
-                active.declined = rule.as_ref().map(|rule| rule.pattern.clone());
+                active.trust.declined = rule.as_ref().map(|rule| rule.pattern.clone());
             }
             Ask::Instructions { .. } => {}
             Ask::Outside(ask) => {
@@ -135,7 +135,7 @@ impl Session {
                 item.outside = choice == choice::OUTSIDE;
                 item.widened = choice == choice::WIDEN;
                 if !item.outside && !item.widened {
-                    active.left_inside.extend(item.command().map(str::to_owned));
+                    active.tools.left_inside.extend(item.command().map(str::to_owned));
                 }
                 item.given = Some(UserDecision {
                     choice: choice.to_owned(),
@@ -174,15 +174,16 @@ impl Session {
                 match answered.ask {
                     Ask::StepLimit => {
                         let go_on = || text.is_none().then(|| legacy::GO_ON.to_owned());
-                        active.steers.extend(carried(message, go_on));
-                        active.more_steps = active.more_steps.saturating_add(active.request.settings.max_steps);
-                        active.assessing = false;
+                        active.steering.steers.extend(carried(message, go_on));
+                        active.calls.more_steps =
+                            active.calls.more_steps.saturating_add(active.request.settings.models.max_steps);
+                        active.calls.assessing = false;
                     }
                     Ask::Repeat => {
-                        active.repeat = None;
-                        active.diverted = choice == choice::TELL;
+                        active.tools.repeat = None;
+                        active.steering.diverted = choice == choice::TELL;
                     }
-                    Ask::Pause => active.pausing = false,
+                    Ask::Pause => active.steering.pausing = false,
                     _ => {}
                 }
             }
@@ -191,10 +192,12 @@ impl Session {
 
     pub(super) fn fold_rule(&mut self, fact: &RuleFact) {
         match fact {
-            RuleFact::Known { rules } => self.rules.clone_from(rules),
-            RuleFact::Added { rule } if !self.rules.contains(rule) => self.rules.push(rule.clone()),
+            RuleFact::Known { rules } => self.permissions.rules.clone_from(rules),
+            RuleFact::Added { rule } if !self.permissions.rules.contains(rule) => {
+                self.permissions.rules.push(rule.clone())
+            }
             RuleFact::Added { .. } => {}
-            RuleFact::Removed { rule } => self.rules.retain(|known| known != rule),
+            RuleFact::Removed { rule } => self.permissions.rules.retain(|known| known != rule),
         }
     }
 }

@@ -46,7 +46,7 @@ impl Session {
             Fact::Model(fact) => self.fold_model(fact),
             Fact::Reply(fact) => self.fold_reply(fact),
             Fact::Checkpoint(fact) => self.fold_checkpoint(request, fact),
-            Fact::Memory(MemoryFact::Recalled { entries }) => self.recalled.clone_from(entries),
+            Fact::Memory(MemoryFact::Recalled { entries }) => self.context.recalled.clone_from(entries),
             Fact::Rule(fact) => self.fold_rule(fact),
             Fact::Tool(fact) => self.fold_tool(fact),
             Fact::Command(CommandFact::Started { call: Some(call), automatic, .. }) => {
@@ -71,14 +71,14 @@ impl Session {
             Fact::Reflection(fact) => self.close_batch(fact),
             Fact::Context(fact) => self.fold_context(fact),
             Fact::Answer(AnswerFact { answer }) => {
-                let call = CallId::nth(self.calls);
+                let call = CallId::nth(self.spending.calls);
                 let Some(active) = &mut self.active else { return };
                 if active.assist.is_some() || active.makes_pictures() {
                     return self.push(Message::assistant(answer.summary.clone()));
                 }
                 if answer.truncated || answer.blocked {
                     if active.answers_in_form() {
-                        active.recovered.clone_from(&answer.file_changes);
+                        active.calls.recovered.clone_from(&answer.file_changes);
                     }
                     return;
                 }
@@ -98,7 +98,7 @@ impl Session {
             }
             Fact::Bug(BugFact { kind, .. }) if kind == names::bug::HOLLOW => {
                 if let Some(active) = &mut self.active {
-                    active.hollow += 1;
+                    active.calls.hollow += 1;
                 }
             }
             _ => {}
@@ -111,7 +111,7 @@ impl Session {
             SessionFact::Opened { folder, .. } => self.folder = Some(folder.clone()),
             SessionFact::Titled { title, .. } => self.title = Some(title.clone()),
             SessionFact::Inherited { text, raised_usd, .. } => {
-                self.budget = *raised_usd;
+                self.spending.budget = *raised_usd;
                 self.push(Message::user(text.clone()));
             }
             SessionFact::Forked { from, message, .. } => self.fork(from, message.as_deref()),
@@ -121,15 +121,16 @@ impl Session {
 
     /// What was changed before it was forked stays the other session's to move: two must not move the same.
     fn fork(&mut self, from: &SessionId, message: Option<&str>) {
-        self.moving = None;
-        self.lineage.lent = self.history.iter().map(|set| (set.id.clone(), from.clone())).collect();
-        let message = carried(message, || Some(legacy::FORKED.to_owned())).filter(|_| !self.conversation.is_empty());
+        self.changes.moving = None;
+        self.lineage.lent = self.changes.sets.iter().map(|set| (set.id.clone(), from.clone())).collect();
+        let message =
+            carried(message, || Some(legacy::FORKED.to_owned())).filter(|_| !self.conversation.messages.is_empty());
         self.push_words(message);
     }
 
     pub(super) fn push(&mut self, message: Message) {
-        self.weights.push(weight_of(&message));
-        self.conversation.push(Arc::new(message));
+        self.conversation.weights.push(weight_of(&message));
+        self.conversation.messages.push(Arc::new(message));
     }
 
     /// Words of the user's side, if there are any.
@@ -161,7 +162,7 @@ impl Session {
     }
 
     pub(super) fn unfinished_mut(&mut self, id: &RequestId) -> Option<&mut RunningRequest> {
-        let all = self.active.iter_mut().chain(&mut self.waiting).chain(&mut self.parked);
+        let all = self.active.iter_mut().chain(&mut self.queue.waiting).chain(&mut self.queue.parked);
         all.into_iter().find(|active| active.request.id == *id)
     }
 }

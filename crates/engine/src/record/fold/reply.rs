@@ -19,13 +19,13 @@ impl Session {
     pub(super) fn fold_model(&mut self, fact: &ModelFact) {
         match fact {
             ModelFact::Called { call, purpose, tools, notes, .. } => {
-                self.calls += 1;
-                tools.iter().for_each(|tools| self.offered_tools.clone_from(tools));
+                self.spending.calls += 1;
+                tools.iter().for_each(|tools| self.models.offered_tools.clone_from(tools));
                 let Some(active) = &mut self.active else { return };
                 active.phase = Phase::Calling { call: call.clone(), purpose: purpose.clone() };
                 active.loaded |= *purpose != Purpose::Route;
                 if purpose.is_conversation() {
-                    active.fits = false;
+                    active.compression.fits = false;
                     self.send(notes);
                 }
             }
@@ -34,13 +34,13 @@ impl Session {
                 let Some((active, purpose)) = self.calling_mut(call) else { return };
                 if purpose == Purpose::Repair && retry_in_ms.is_none() {
                     // Whoever could not repair it says nothing about the call that comes next.
-                    active.repairs += 1;
+                    active.calls.repairs += 1;
                     active.phase = Phase::Replied;
                     return;
                 }
                 active.phase = Phase::BackingOff { timer, millis: retry_in_ms.unwrap_or(0), purpose };
                 if error.kind != ProblemKind::Interrupted {
-                    active.failures += 1;
+                    active.calls.failures += 1;
                 }
             }
         }
@@ -49,21 +49,21 @@ impl Session {
     /// A turn is sent: what it adds to the conversation stands in it from now on.
     fn send(&mut self, notes: &[PromptNote]) {
         for (at, message) in self.additions(notes) {
-            self.weights.insert(at, weight_of(&message));
-            self.conversation.insert(at, Arc::new(message));
+            self.conversation.weights.insert(at, weight_of(&message));
+            self.conversation.messages.insert(at, Arc::new(message));
             self.move_beginnings(at, 0, 1);
         }
-        self.sent = self.conversation.len();
-        self.told.extend(notes.iter().map(|note| (note.name.clone(), note.text.clone())));
-        if let Some(active) = self.active.as_mut().filter(|active| !active.steers.is_empty()) {
-            active.steers.clear();
-            active.untold.clear();
+        self.conversation.sent = self.conversation.messages.len();
+        self.context.told.extend(notes.iter().map(|note| (note.name.clone(), note.text.clone())));
+        if let Some(active) = self.active.as_mut().filter(|active| !active.steering.steers.is_empty()) {
+            active.steering.steers.clear();
+            active.steering.untold.clear();
         }
     }
 
     pub(super) fn fold_reply(&mut self, fact: &ReplyFact) {
         let ReplyFact::Saved { usage, message, partial, .. } = fact else { return };
-        self.usage += *usage;
+        self.spending.usage += *usage;
         let mut purpose = Purpose::Turn;
         if let Some(active) = &mut self.active {
             active.usage += *usage;
@@ -75,14 +75,14 @@ impl Session {
         }
         // Any other reply is used and not kept: what it comes to is a fact of its own. A part of one is of no use.
         let Some(active) = self.active.as_mut().filter(|_| !partial) else { return };
-        active.failures = 0;
+        active.calls.failures = 0;
         if !stopping {
             active.phase = Phase::Replied;
         }
         match purpose {
-            Purpose::Repair => active.repairs += 1,
+            Purpose::Repair => active.calls.repairs += 1,
             Purpose::Summary => {
-                active.compressing.iter_mut().for_each(|compressing| compressing.parts.push(message.text()));
+                active.compression.current.iter_mut().for_each(|compressing| compressing.parts.push(message.text()));
             }
             Purpose::Ask(ask) => self.fold_task_reply(ask, message.text(), stopping),
             Purpose::Route | Purpose::ImagePrompts => {}
@@ -94,11 +94,11 @@ impl Session {
     fn fold_turn_reply(&mut self, fact: &ReplyFact, stopping: bool) {
         let ReplyFact::Saved { call, usage, message, partial, stop_reason, .. } = fact else { return };
         if let Some(active) = self.active.as_mut().filter(|_| !partial) {
-            active.steps += u32::from(!active.assessing);
-            active.failures = 0;
-            active.repairs = 0;
-            active.cuts = if stop_reason == &Some(StopReason::MaxTokens) { active.cuts + 1 } else { 0 };
-            active.stop.clone_from(stop_reason);
+            active.calls.steps += u32::from(!active.calls.assessing);
+            active.calls.failures = 0;
+            active.calls.repairs = 0;
+            active.calls.cuts = if stop_reason == &Some(StopReason::MaxTokens) { active.calls.cuts + 1 } else { 0 };
+            active.calls.stop.clone_from(stop_reason);
             if !stopping {
                 active.phase = Phase::Replied;
             }
@@ -117,7 +117,8 @@ impl Session {
             }
         }
         if !partial && !usage.estimated && usage.input_tokens > 0 {
-            self.measured = Some((self.conversation.len(), usage.input_tokens + usage.output_tokens));
+            self.conversation.measured =
+                Some((self.conversation.messages.len(), usage.input_tokens + usage.output_tokens));
         }
     }
 
@@ -126,13 +127,13 @@ impl Session {
         let Some(active) = &mut self.active else { return };
         let Some(batch) = active.take_batch() else { return };
         for entry in &fact.entries {
-            active.ledger.push_back(entry.clone());
+            active.tools.ledger.push_back(entry.clone());
         }
-        let surplus = active.ledger.len().saturating_sub(LEDGER);
-        active.ledger.drain(..surplus);
+        let surplus = active.tools.ledger.len().saturating_sub(LEDGER);
+        active.tools.ledger.drain(..surplus);
         let interrupted = batch.items.iter().filter_map(BatchItem::done).any(|done| is_interrupt(&done.content));
         let note = carried(fact.message.as_deref(), || Some(legacy::note(&fact.entries))).filter(|_| !interrupted);
-        let steers = std::mem::take(&mut active.steers);
+        let steers = std::mem::take(&mut active.steering.steers);
         if batch.of_pictures {
             return;
         }
@@ -158,17 +159,17 @@ impl RunningRequest {
     pub(super) fn take_batch(&mut self) -> Option<Batch> {
         let batch = self.batch.take()?;
         for done in batch.items.iter().filter_map(BatchItem::done) {
-            if matches!(done.status, ToolStatus::Ok | ToolStatus::Partial) && self.findings.len() < FINDINGS {
-                self.findings.push(finding(&done.content));
+            if matches!(done.status, ToolStatus::Ok | ToolStatus::Partial) && self.tools.findings.len() < FINDINGS {
+                self.tools.findings.push(finding(&done.content));
             }
         }
         let (signature, outcome) = (batch.signature(), batch.outcome());
-        let times = match self.repeat.take() {
+        let times = match self.tools.repeat.take() {
             Some(repeat) if repeat.signature == signature && repeat.outcome == outcome => repeat.times + 1,
             _ => 1,
         };
-        self.repeat = Some(RepeatedCall { signature, outcome, times });
-        self.diverted = false;
+        self.tools.repeat = Some(RepeatedCall { signature, outcome, times });
+        self.steering.diverted = false;
         self.phase = Phase::Replied;
         Some(batch)
     }

@@ -27,18 +27,18 @@ impl Session {
                     while_running: *while_running,
                     settings: RunSettings::clone(settings),
                 };
-                self.toolless.iter().for_each(|model| without_tools(&mut request, model));
-                self.known.insert(id.clone());
+                self.models.toolless.iter().for_each(|model| without_tools(&mut request, model));
+                self.queue.known.insert(id.clone());
                 self.lineage.prefill = None;
                 match while_running {
                     // It takes the place of what runs, before whatever waits behind that.
-                    Some(WhileRunning::Replace) => self.waiting.push_front(RunningRequest::new(request)),
-                    _ => self.waiting.push_back(RunningRequest::new(request)),
+                    Some(WhileRunning::Replace) => self.queue.waiting.push_front(RunningRequest::new(request)),
+                    _ => self.queue.waiting.push_back(RunningRequest::new(request)),
                 }
                 self.start_next();
             }
             RequestFact::Joined { .. } => {
-                self.known.insert(id.clone());
+                self.queue.known.insert(id.clone());
             }
             RequestFact::Stopping {} => {
                 if let Some(active) = self.active_mut(id) {
@@ -54,7 +54,7 @@ impl Session {
                 if let Some(active) = self.unfinished_mut(id) {
                     match by.as_str() {
                         "user" => active.hear(Some(text)),
-                        _ => active.steers.push(text.clone()),
+                        _ => active.steering.steers.push(text.clone()),
                     }
                     if let Some(done) = done {
                         active.flow.done_before = done;
@@ -63,18 +63,18 @@ impl Session {
             }
             RequestFact::Pausing {} => {
                 if let Some(active) = self.active_mut(id) {
-                    active.pausing = true;
+                    active.steering.pausing = true;
                 }
             }
             RequestFact::Resumed { wish: true } => {
                 if let Some(active) = self.unfinished_mut(id) {
-                    active.pausing = false;
+                    active.steering.pausing = false;
                 }
             }
             RequestFact::Resumed { wish: false } => {
                 if let Some(active) = self.unfinished_mut(id) {
                     active.phase = if active.batch.is_some() { Phase::Tools } else { Phase::Loading };
-                    active.is_uninstructed = false;
+                    active.trust.is_uninstructed = false;
                 }
             }
             RequestFact::Adjusted { approve, attended, max_steps, trusted, tools } => {
@@ -82,14 +82,14 @@ impl Session {
                     let settings = &mut active.request.settings;
                     settings.approve = approve.unwrap_or(settings.approve);
                     settings.attended = attended.unwrap_or(settings.attended);
-                    settings.max_steps = max_steps.unwrap_or(settings.max_steps);
+                    settings.models.max_steps = max_steps.unwrap_or(settings.models.max_steps);
                     settings.trusted = trusted.unwrap_or(settings.trusted);
                     // Whoever says so now has the folder as it is now in mind.
                     settings.instructions_bound &= *trusted != Some(true);
                     if *tools == Some(false) {
                         let model = model_for(&active.request).0.to_owned();
                         without_tools(&mut active.request, &model);
-                        self.toolless.insert(model);
+                        self.models.toolless.insert(model);
                     }
                 }
             }
@@ -100,16 +100,16 @@ impl Session {
             }
             RequestFact::Assessing { message } => {
                 if let Some(active) = self.active_mut(id) {
-                    active.assessing = true;
+                    active.calls.assessing = true;
                     let limit = active.step_limit();
-                    active.steers.extend(carried(message.as_deref(), || Some(legacy::assessment(limit))));
+                    active.steering.steers.extend(carried(message.as_deref(), || Some(legacy::assessment(limit))));
                 }
             }
             RequestFact::Reopened {} => {
-                if let Some(at) = self.parked.iter().position(|parked| parked.request.id == *id) {
-                    let mut active = self.parked.remove(at);
+                if let Some(at) = self.queue.parked.iter().position(|parked| parked.request.id == *id) {
+                    let mut active = self.queue.parked.remove(at);
                     active.phase = Phase::Admitting;
-                    self.waiting.push_front(active);
+                    self.queue.waiting.push_front(active);
                     self.start_next();
                 }
             }
@@ -119,8 +119,8 @@ impl Session {
 
     pub(super) fn finish(&mut self, id: &RequestId, status: Status) {
         let Some(ended) = self.active.take_if(|active| active.request.id == *id) else {
-            let at = self.waiting.iter().position(|waiting| waiting.request.id == *id);
-            let waited = at.and_then(|at| self.waiting.remove(at));
+            let at = self.queue.waiting.iter().position(|waiting| waiting.request.id == *id);
+            let waited = at.and_then(|at| self.queue.waiting.remove(at));
             // One that was answered while the history moved has begun, and ends in its place. Where another one
             // has begun since, it was passed over then.
             if let Some(ended) = waited.filter(|waiting| waiting.begun && self.active.is_none()) {
@@ -133,7 +133,7 @@ impl Session {
         let is_asked = self.checkpoints.values().any(|open| open.request == *id);
         let parks = matches!(status, Status::NeedsUser | Status::Limit) && is_asked && ended.waits_for_a_person();
         if parks {
-            self.parked.push(ended);
+            self.queue.parked.push(ended);
         } else {
             self.checkpoints.retain(|_, checkpoint| checkpoint.request != *id);
             self.close(ended, status);
@@ -149,8 +149,8 @@ impl Session {
             self.push(results(&batch, INTERRUPTED, None, Vec::new()));
         }
         // What a person said and no model has heard is heard with the next request.
-        if !ended.untold.is_empty() {
-            self.push(Message::user(ended.untold.join("\n\n")));
+        if !ended.steering.untold.is_empty() {
+            self.push(Message::user(ended.steering.untold.join("\n\n")));
         }
         if status == Status::Cancelled {
             self.push(Message::user(INTERRUPT_USER));
@@ -158,14 +158,14 @@ impl Session {
     }
 
     pub(super) fn start_next(&mut self) {
-        if self.active.is_some() || self.moving.is_some() {
+        if self.active.is_some() || self.changes.moving.is_some() {
             return;
         }
-        let Some(mut active) = self.waiting.pop_front() else { return };
+        let Some(mut active) = self.queue.waiting.pop_front() else { return };
         // What goes on after others have spoken says its words again: a model answers the last ones.
         if !active.begun || active.overtaken {
             self.pass_over_the_parked();
-            active.flow.from = self.conversation.len();
+            active.flow.from = self.conversation.messages.len();
             self.push(active.request.message());
             // In the middle of a plan, that is not what is to be done now.
             self.push_words(active.flow.running().and(active.flow.brief.clone()));
@@ -180,8 +180,8 @@ impl Session {
     /// those of a request that was answered and waits until the history has moved.
     pub(super) fn pass_over_the_parked(&mut self) {
         let mut told = Vec::new();
-        let answered = self.waiting.iter_mut().filter(|waiting| waiting.begun);
-        for parked in self.parked.iter_mut().chain(answered) {
+        let answered = self.queue.waiting.iter_mut().filter(|waiting| waiting.begun);
+        for parked in self.queue.parked.iter_mut().chain(answered) {
             parked.overtaken = true;
             if let Some(batch) = parked.batch.as_mut().filter(|batch| !batch.passed_over) {
                 told.push(results(batch, PASSED_OVER, None, Vec::new()));
@@ -195,11 +195,11 @@ impl Session {
 /// What was found out about a model holds for whatever it is asked.
 fn without_tools(request: &mut Request, model: &str) {
     let settings = &mut request.settings;
-    if settings.model == model {
-        settings.facts.tools = false;
+    if settings.models.model == model {
+        settings.models.facts.tools = false;
     }
-    if settings.vision_model == model
-        && let Some(facts) = &mut settings.vision_facts
+    if settings.models.vision_model == model
+        && let Some(facts) = &mut settings.models.vision_facts
     {
         facts.tools = false;
     }

@@ -54,16 +54,16 @@ pub(super) fn ask_permission(
     let approve = answers::approve(active);
     let settings = &active.request.settings;
     let is_compact = run.is_some()
-        && match settings.dialog {
+        && match settings.commands.dialog {
             Dialog::Auto => active.batch.as_ref().is_some_and(|batch| batch.of_series),
             Dialog::Full => false,
             Dialog::Compact => true,
         };
     let mut choices =
-        if is_compact { answers::compact_choices() } else { answers::permission_choices(&settings.assistant) };
+        if is_compact { answers::compact_choices() } else { answers::permission_choices(&settings.style.assistant) };
     // A rule would not answer it the next time.
     let is_once = class == ApprovalClass::Unprotected
-        || matches!(action, ToolAction::Run { command, .. } if !settings.remember_deletes && command::deletes(command));
+        || matches!(action, ToolAction::Run { command, .. } if !settings.commands.remember_deletes && command::deletes(command));
     if is_once {
         choices.retain(|choice| choice.id != answers::ALWAYS);
     }

@@ -128,7 +128,7 @@ fn trust(step: &mut Transition<'_>, staged: &StagedCall) -> Option<()> {
     if !staged.action.touches_the_folder() || permit::is_trusted(step.session, active) {
         return Some(());
     }
-    if active.trust != Some(false) {
+    if active.trust.answer != Some(false) {
         answers::ask_for_trust(step);
         return None;
     }
@@ -286,7 +286,7 @@ fn start_command(
     let watch = watched::watch_run(step.session, &run);
     let (sandbox, automatic) = (Some(run.sandbox).filter(|sandbox| *sandbox == Sandbox::Off), run.automatic);
     // Without a person's decision there is no plan for a command outside of the sandbox.
-    let Some(plan) = permit.command(run, active.request.settings.sandbox) else {
+    let Some(plan) = permit.command(run, active.request.settings.commands.sandbox) else {
         let reason = "It would run outside the sandbox, which only a person can allow.";
         return refuse(step, call, reason.into());
     };
@@ -441,12 +441,12 @@ fn command_run(session: &Session, call: &CallId, command: &str, timeout_s: Optio
         cwd: folder.clone(),
         timeout_s: limit.seconds,
         attended: overtime::is_attended(&settings),
-        archive: settings.archive_output,
+        archive: settings.commands.archive_output,
         plain_git,
         git_folders,
         terminal: false,
-        sandbox: settings.sandbox,
-        automatic: class.filter(|_| by_itself && settings.sandbox != Sandbox::Off),
+        sandbox: settings.commands.sandbox,
+        automatic: class.filter(|_| by_itself && settings.commands.sandbox != Sandbox::Off),
         writes_repository: false,
         folder,
     }

@@ -38,8 +38,8 @@ pub(super) const SHOWN_DIFF: usize = 16 * 1024;
 pub(super) fn begin(step: &mut Transition<'_>) {
     let Some(active) = step.session.active() else { return };
     let Some(batch) = &active.batch else { return };
-    let again = active.repeat.as_ref().filter(|last| last.times >= 2 && last.signature == batch.signature());
-    let is_last = active.steps >= active.step_limit();
+    let again = active.tools.repeat.as_ref().filter(|last| last.times >= 2 && last.signature == batch.signature());
+    let is_last = active.calls.steps >= active.step_limit();
     let Some(again) = again.filter(|_| !is_last && answers::approve(active) != Approve::Auto) else {
         return advance(step);
     };
@@ -73,7 +73,7 @@ pub(super) fn go_on(step: &mut Transition<'_>, had_stopped: bool, call: Option<&
         let words = item.given.as_ref().and_then(|given| given.text.clone());
         return wait(step, words);
     }
-    if step.session.active().is_some_and(|active| active.diverted) {
+    if step.session.active().is_some_and(|active| active.steering.diverted) {
         reject(step, "[Not run: the user says what to do instead.]");
         return next(step);
     }
@@ -264,7 +264,7 @@ fn reflect(step: &mut Transition<'_>) {
     let reflection = reflection::assess(active, batch);
     step.emit(Some(&request), reflection);
     if let Some(active) = step.session.active() {
-        let ledger: Vec<String> = active.ledger.iter().map(reflection::line).collect();
+        let ledger: Vec<String> = active.tools.ledger.iter().map(reflection::line).collect();
         let ledger = ledger.join("\n");
         step.store(RefKey::ledger_of(&request), ledger);
     }

@@ -62,7 +62,7 @@ fn message(step: &Transition<'_>, request: &RequestId, series: &Series) -> Optio
 pub(super) fn begin(step: &mut Transition<'_>) {
     let Some((request, series)) = series(step) else { return };
     let Some(active) = step.session.active() else { return };
-    if series.total < 2 || active.request.settings.apply_commands == Applying::Auto {
+    if series.total < 2 || active.request.settings.commands.apply == Applying::Auto {
         return start(step);
     }
     let (approve, count) = (answers::approve(active), series.total);

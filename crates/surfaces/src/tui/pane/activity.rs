@@ -70,7 +70,7 @@ impl Activity {
             if self.request.is_some() {
                 self.waiting.push((request.clone(), text.clone()));
             } else {
-                self.begin(event, settings.max_steps);
+                self.begin(event, settings.models.max_steps);
                 self.is_restless = !settings.copilot.pause_enabled;
             }
             return;

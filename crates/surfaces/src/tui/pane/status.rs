@@ -80,10 +80,10 @@ impl StatusLine {
             }
             Fact::Session(SessionFact::Titled { title, .. }) => self.known.title.clone_from(title),
             Fact::Request(RequestFact::Received { settings, .. }) => {
-                if !settings.model.is_empty() {
-                    self.model.clone_from(&settings.model);
+                if !settings.models.model.is_empty() {
+                    self.model.clone_from(&settings.models.model);
                 }
-                self.budget = settings.budget_usd.or(self.budget);
+                self.budget = settings.models.budget_usd.or(self.budget);
                 let copilot = &settings.copilot;
                 self.known.talk = match (copilot.allow_execution_transition, copilot.conversational) {
                     (false, _) => Talk::Only,

@@ -110,7 +110,7 @@ fn rules(order: &RunOrder, network: bool) -> Result<(SyscallRules, SyscallRules)
     let new_user = libc::CLONE_NEWUSER as u64;
     rules.insert(libc::SYS_clone, vec![rule(0, SeccompCmpOp::MaskedEq(new_user), new_user)?]);
     if !order.is_init {
-        refuse_others(&mut rules, order.supervisor)?;
+        refuse_others(&mut rules, order.fence.supervisor)?;
     }
     // Its flags are in memory, where a filter cannot look. A C library that is told that there is no such
     // call uses the older one.

@@ -44,7 +44,7 @@ pub(super) struct OwnDevices {
 pub(super) fn cover(order: &RunOrder) -> Result<OwnDevices, Errno> {
     let folder = Path::new(FOLDER);
     // Whoever works in shared memory sees no other there than the real one.
-    if order.folder.starts_with(folder) || order.temp.as_ref().is_some_and(|temp| temp.starts_with(folder)) {
+    if order.folder.starts_with(folder) || order.fence.temp.as_ref().is_some_and(|temp| temp.starts_with(folder)) {
         return Ok(OwnDevices::default());
     }
     let open = |path: &str| rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).ok();

@@ -53,13 +53,13 @@ enum GitSettingEffect {
 /// The variables with which git, started in the folders of this order, runs nothing that a repository names; or why
 /// that cannot be had.
 pub(super) fn variables(order: &RunOrder) -> Result<Vec<(String, String)>, String> {
-    if !order.plain_git {
+    if !order.git.plain {
         return Ok(Vec::new());
     }
     let attributes = order.automatic.map(|_| attributes(order)).transpose()?;
     let mut all: Vec<(String, &str)> = set();
     all.extend(attributes.as_deref().map(|file| ("core.attributesFile".to_owned(), file)));
-    let folders = if order.git_folders.is_empty() { std::slice::from_ref(&order.cwd) } else { &order.git_folders };
+    let folders = if order.git.folders.is_empty() { std::slice::from_ref(&order.cwd) } else { &order.git.folders };
     // Where a person or the engine has said so on the command line, no setting counts.
     let says = |flag: &str| order.argv.iter().any(|word| word == flag);
     // A folder that is not there is not entered either, and git then runs further up.
@@ -176,7 +176,7 @@ fn ask(folder: &Path, arguments: &[&str]) -> Result<Option<Output>, String> {
 /// A file of attributes with which git shows of files that usually hold secrets only that they differ, also where they
 /// were deleted long ago.
 fn attributes(order: &RunOrder) -> Result<String, String> {
-    let file = order.temp.as_ref().map(|temp| temp.join(".gitattributes"));
+    let file = order.fence.temp.as_ref().map(|temp| temp.join(".gitattributes"));
     let file = file.ok_or("There is no place to tell git which files hold secrets.")?;
     #[expect(clippy::disallowed_methods, reason = "it is in the command's own temporary folder")]
     std::fs::write(&file, attribute_lines())

@@ -117,7 +117,7 @@ const NO_HOMES: &[&str] = &["/", "/nonexistent", "/dev/null", "/var/empty", "/pr
 
 /// Empties the homes; which mounts the command may write. The reason if that cannot be.
 pub(super) fn empty(order: &RunOrder) -> Result<Vec<PathBuf>, String> {
-    let mut homes: Vec<PathBuf> = order.homes.iter().cloned().chain(by_account()).collect();
+    let mut homes: Vec<PathBuf> = order.home.homes.iter().cloned().chain(by_account()).collect();
     homes = homes.iter().filter_map(|home| home.canonicalize().ok()).filter(|home| home.is_dir()).collect();
     homes.retain(|home| !NO_HOMES.iter().any(|none| home == Path::new(none)));
     homes.sort();
@@ -157,11 +157,11 @@ enum HomeMount {
 
 fn cover(home: &Path, order: &RunOrder) -> Result<Vec<PathBuf>, Errno> {
     let mut writable = vec![home.to_owned()];
-    let own: Vec<&PathBuf> = order.temp.iter().chain([&order.folder, &order.cwd]).collect();
-    let named = own.iter().copied().chain(&order.kept).filter(|path| path.starts_with(home) && *path != home);
+    let own: Vec<&PathBuf> = order.fence.temp.iter().chain([&order.folder, &order.cwd]).collect();
+    let named = own.iter().copied().chain(&order.home.kept).filter(|path| path.starts_with(home) && *path != home);
     let mut kept: Vec<(PathBuf, HomeMount)> = named.map(|path| (path.clone(), HomeMount::Bound)).collect();
     let gives_away =
-        |name: &str| GIT_SETTINGS.contains(&name) && !order.plain_git && holds_credential(&home.join(name));
+        |name: &str| GIT_SETTINGS.contains(&name) && !order.git.plain && holds_credential(&home.join(name));
     kept.extend(KEPT.iter().filter(|name| !gives_away(name)).map(|name| (home.join(name), HomeMount::Bound)));
     kept.extend(CACHES.iter().map(|name| (home.join(name), HomeMount::Overlaid)));
     // `~/bin/..`, or a link to the home, would bring all of it back; a link to a secret, that one.

@@ -25,10 +25,10 @@ pub(super) fn shut_in(order: &RunOrder, apart: Option<Apart>) -> FenceReport {
             Err(why) => FenceReport::Failed(why),
         };
     }
-    limit(Resource::Fsize, order.file_size);
-    limit(Resource::As, order.memory);
-    limit(Resource::Cpu, order.cpu_s);
-    let space = match &order.no_namespaces {
+    limit(Resource::Fsize, order.limits.file_size);
+    limit(Resource::As, order.limits.memory);
+    limit(Resource::Cpu, order.limits.cpu_s);
+    let space = match &order.fence.no_namespaces {
         Some(why) => Err(why.clone()),
         None => match apart.unwrap_or_else(step_apart).and_then(|network| namespaces::enter(order, network)) {
             Ok(space) => Ok(space),
@@ -36,7 +36,7 @@ pub(super) fn shut_in(order: &RunOrder, apart: Option<Apart>) -> FenceReport {
         },
     };
     if space.is_ok() {
-        limit(Resource::Nproc, order.processes);
+        limit(Resource::Nproc, order.limits.processes);
     }
     // Only now: entering a namespace may undo it.
     if let Err(why) = die_with_supervisor(order) {
@@ -65,7 +65,7 @@ fn raise(order: &RunOrder, space: &Result<Space, String>) -> Result<Fences, Stri
         (Err(why), Err(_)) => Fence::missing(why.clone()),
     };
     let protected = match space {
-        _ if order.sandbox == Sandbox::ReadOnly && writes.holds() && !order.probe => Fence::Holds,
+        _ if order.sandbox == Sandbox::ReadOnly && writes.holds() && !order.fence.probe => Fence::Holds,
         Ok(space) => space.protected.clone(),
         Err(why) => Fence::missing(why.clone()),
     };
@@ -112,7 +112,7 @@ fn die_with_supervisor(order: &RunOrder) -> Result<(), String> {
         true => has_reader(),
         false => {
             let parent = rustix::process::getppid().map(Pid::as_raw_nonzero);
-            parent.and_then(|pid| u32::try_from(pid.get()).ok()) == Some(order.supervisor)
+            parent.and_then(|pid| u32::try_from(pid.get()).ok()) == Some(order.fence.supervisor)
         }
     };
     match is_there {

@@ -139,7 +139,7 @@ fn arrange(order: &RunOrder) -> Result<Space, (String, Errno)> {
         mount_bind_recursive(&order.folder, &order.folder).map_err(at(&order.folder))?;
         open.beneath.push(order.folder.clone());
     }
-    if let Some(temp) = &order.temp {
+    if let Some(temp) = &order.fence.temp {
         mount_bind(temp, temp).map_err(at(temp))?;
         open.beneath.push(temp.clone());
     }
@@ -191,7 +191,7 @@ fn arrange(order: &RunOrder) -> Result<Space, (String, Errno)> {
 /// Covers a secret with nothing. Whether it is out of sight then.
 fn hide(path: &Path, order: &RunOrder, nothing: &Path) -> bool {
     let Some(path) = real(path) else { return true };
-    if order.folder.starts_with(&path) || order.temp.as_ref().is_some_and(|temp| temp.starts_with(&path)) {
+    if order.folder.starts_with(&path) || order.fence.temp.as_ref().is_some_and(|temp| temp.starts_with(&path)) {
         return false;
     }
     cover(&path, nothing).is_ok()
@@ -200,7 +200,7 @@ fn hide(path: &Path, order: &RunOrder, nothing: &Path) -> bool {
 /// The empty file that covers others. It is a plain one, because git fails at a device among the files that it tracks.
 fn nothing(order: &RunOrder) -> PathBuf {
     use std::os::unix::fs::OpenOptionsExt as _;
-    let made = order.temp.as_ref().map(|temp| temp.join(".empty")).filter(|file| {
+    let made = order.fence.temp.as_ref().map(|temp| temp.join(".empty")).filter(|file| {
         let opened = OpenOptions::new().write(true).create_new(true).mode(0o444).open(file);
         opened.is_ok_and(|file| file.metadata().is_ok_and(|meta| meta.len() == 0))
     });

@@ -37,7 +37,7 @@ pub(super) fn shut_in(order: &RunOrder, _: Option<()>) -> FenceReport {
         );
     }
     // Whoever asks what holds wants to know whether the system takes the profile at all.
-    let tried = if order.probe { try_out(order) } else { within(order, &order.argv).map(|_| ()) };
+    let tried = if order.fence.probe { try_out(order) } else { within(order, &order.argv).map(|_| ()) };
     match tried {
         Ok(()) => FenceReport::Fenced(fences(order)),
         Err(why) => FenceReport::Failed(format!("The command was not started, since no fence could be put up: {why}.")),
@@ -49,7 +49,7 @@ fn fences(order: &RunOrder) -> Fences {
     let mut fences = Fences::none("its sockets and signals end at the profile, but it may see which programs run");
     fences.writes = Fence::Holds;
     fences.protected = match order.sandbox {
-        Sandbox::ReadOnly if !order.probe => Fence::Holds,
+        Sandbox::ReadOnly if !order.fence.probe => Fence::Holds,
         _ => Fence::missing("the profile names git's hooks and settings and .trimtab, but no other control files"),
     };
     fences.secrets = Fence::Holds;
@@ -80,7 +80,7 @@ fn within(order: &RunOrder, argv: &[String]) -> Result<Vec<String>, String> {
     let bounds = Bounds {
         sandbox: order.sandbox,
         folder: without_links(&order.folder),
-        temp: order.temp.as_deref().map(without_links),
+        temp: order.fence.temp.as_deref().map(without_links),
         hidden: order.hidden.iter().map(|path| without_links(path)).collect(),
     };
     fenced(SANDBOX_EXEC, &bounds, argv)

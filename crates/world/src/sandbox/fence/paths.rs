@@ -81,11 +81,11 @@ fn try_restrict(
     }
     if order.automatic.is_some() && space.is_some() {
         // Emptied, and in memory; what is kept in them is mounted read-only.
-        for home in &order.homes {
+        for home in &order.home.homes {
             rules = allow(rules, home, everything)?;
         }
     }
-    if let Some(temp) = &order.temp {
+    if let Some(temp) = &order.fence.temp {
         rules = allow(rules, temp, everything)?;
     }
     if own.shared_memory {

@@ -1,0 +1,297 @@
+//! A request that is being worked on, waits for its turn, or can go on once a person answers.
+
+use std::collections::VecDeque;
+
+use trimtab_vocab::event::{ReflectionEntry, RouteDecision};
+use trimtab_vocab::{
+    CallId, CheckpointId, FileChange, Message, Part, Purpose, RefKey, Request, Role, Series, StopReason, TimerId, Usage,
+};
+
+use super::{Assist, Batch, Flow};
+
+/// How often what a person says to a request is kept for what is lasting in it.
+const SAID: usize = 20;
+
+/// The request that is being worked on. A session works on one at a time.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RunningRequest {
+    /// What was asked.
+    pub request: Request,
+    /// How far it is.
+    pub phase: Phase,
+    /// What it cost so far.
+    pub usage: Usage,
+    /// Checkpoints so far.
+    pub checkpoints: u32,
+    /// The path it takes.
+    pub route: Option<RouteDecision>,
+    /// The groups of tools that it needs.
+    pub categories: Vec<String>,
+    /// What was agreed on with the person, and how far it is carried out.
+    pub flow: Flow,
+    /// How far it is, if it is about the person's tasks.
+    pub assist: Option<Box<Assist>>,
+    /// The tools of its last reply, until all of them have ended.
+    pub batch: Option<Batch>,
+    /// The commands of its last answer that has some, until all of them have run or were left.
+    pub series: Option<Series>,
+    /// Its calls of the model, and what was wrong with the replies.
+    pub calls: CallState,
+    /// What its person has said to it.
+    pub steering: SteeringState,
+    /// What its person has said about the folder.
+    pub trust: TrustState,
+    /// What its tools have come to.
+    pub tools: ToolHistory,
+    /// How its conversation is made to fit.
+    pub compression: CompressionState,
+    /// What it names was read, or the model was called without.
+    pub loaded: bool,
+    /// Its words stand in the conversation.
+    pub(super) begun: bool,
+    /// Others have spoken since it was left.
+    pub(super) overtaken: bool,
+}
+
+/// The calls of the model that a request has made, and what was wrong with the replies.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct CallState {
+    /// Replies so far.
+    pub steps: u32,
+    /// Steps beyond the limit that a person has allowed.
+    pub more_steps: u32,
+    /// The limit of steps is reached, and the model says how far it came. It holds until a person allows more steps,
+    /// so it is no purpose of a single call.
+    pub assessing: bool,
+    /// Failures of the call that is being made, in a row.
+    pub failures: u32,
+    /// Why its last reply ended.
+    pub stop: Option<StopReason>,
+    /// Replies in a row that announced a tool and named none.
+    pub hollow: u32,
+    /// Replies in a row that were cut off at the output limit.
+    pub cuts: u32,
+    /// How often its last reply was to be repaired.
+    pub repairs: u32,
+    /// The changes of an answer that was cut off.
+    pub recovered: Vec<FileChange>,
+}
+
+/// What a person has said to a request while it ran.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SteeringState {
+    /// Words for the model that it has not been sent yet.
+    pub steers: Vec<String>,
+    /// Those among them that a person has said: they are not lost, however the request ends.
+    pub untold: Vec<String>,
+    /// What its person has said since, for what is lasting in it.
+    pub said: Vec<String>,
+    /// It is to rest after this step.
+    pub pausing: bool,
+    /// A person said what to do instead of the tools that wait.
+    pub diverted: bool,
+}
+
+/// What a person has said about the folder of a request.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TrustState {
+    /// What a person said when asked to trust the folder.
+    pub answer: Option<bool>,
+    /// The folder was trusted after its instructions would have been read.
+    pub is_uninstructed: bool,
+    /// The person knows that the folder holds more than a project.
+    pub warned: bool,
+    /// Instructions that the person does not want used, as the rule that would accept them names them.
+    pub declined: Option<String>,
+}
+
+/// What the tools of a request have come to.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ToolHistory {
+    /// How many tools it has used.
+    pub used: u32,
+    /// What its tools have found, the first words of each; for the synthesis.
+    pub findings: Vec<String>,
+    /// What its steps have come to, the last ones.
+    pub ledger: VecDeque<ReflectionEntry>,
+    /// The last tools, if they asked for the same and came to the same, and how often.
+    pub repeat: Option<RepeatedCall>,
+    /// Commands that failed in the sandbox and that a person did not want to run outside.
+    pub left_inside: Vec<String>,
+}
+
+/// How the conversation is made to fit while a request runs.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CompressionState {
+    /// The part of the conversation that is being summed up, between the first and the last call for it.
+    pub current: Option<Compressing>,
+    /// How often it was.
+    pub count: u32,
+    /// It was since the last call.
+    pub fits: bool,
+    /// A person was told that it fills its limit, and has decided how to go on or was not there.
+    pub told_full: bool,
+}
+
+/// The same, again and again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RepeatedCall {
+    /// What was asked for.
+    pub signature: String,
+    /// What it came to.
+    pub(super) outcome: String,
+    /// How often in a row.
+    pub times: u32,
+}
+
+/// A part of the conversation on its way to become a summary.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Compressing {
+    /// Where the source is kept whole.
+    pub source: RefKey,
+    /// How many messages, from the first that is no summary.
+    pub messages: usize,
+    /// Tokens before.
+    pub before: u64,
+    /// Summaries of its parts so far, and last the one of them all.
+    pub parts: Vec<String>,
+}
+
+/// Which part of the program a request belongs to, from its beginning to its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum RequestKind {
+    /// The assistant for the user's tasks.
+    Tasks,
+    /// It says what it wants of the gallery.
+    Gallery,
+    /// A turn: talk, a plan, work, or pictures if its path leads there.
+    Turn,
+}
+
+/// How far a request is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Phase {
+    /// It waits for room among the running requests.
+    Admitting,
+    /// What it names is being read.
+    Loading,
+    /// A model is being called.
+    Calling {
+        /// The call.
+        call: CallId,
+        /// What it is for.
+        purpose: Purpose,
+    },
+    /// The call failed and will be made again.
+    BackingOff {
+        /// The wait.
+        timer: TimerId,
+        /// How long it was to be.
+        millis: u64,
+        /// What the call is for.
+        purpose: Purpose,
+    },
+    /// A reply is there and is being worked on; never seen between two steps.
+    Replied,
+    /// Its tools are at work, or wait for a person.
+    Tools,
+    /// It waits for a person.
+    Waiting {
+        /// For this answer.
+        checkpoint: CheckpointId,
+    },
+    /// It is being ended.
+    Stopping {
+        /// The model call that is still to be ended, and what it is for.
+        call: Option<(CallId, Purpose)>,
+    },
+}
+
+impl Phase {
+    /// What the model is called for that answers now, or that is called again after a wait.
+    pub fn purpose(&self) -> Option<&Purpose> {
+        match self {
+            Self::Calling { purpose, .. } | Self::BackingOff { purpose, .. } => Some(purpose),
+            Self::Stopping { call } => call.as_ref().map(|(_, purpose)| purpose),
+            Self::Admitting | Self::Loading | Self::Replied | Self::Tools | Self::Waiting { .. } => None,
+        }
+    }
+}
+
+impl RunningRequest {
+    pub(crate) fn new(request: Request) -> Self {
+        let assist = Assist::for_request(&request);
+        Self {
+            request,
+            assist,
+            phase: Phase::Admitting,
+            usage: Usage::default(),
+            checkpoints: 0,
+            route: None,
+            categories: Vec::new(),
+            flow: Flow::default(),
+            batch: None,
+            series: None,
+            calls: CallState::default(),
+            steering: SteeringState::default(),
+            trust: TrustState::default(),
+            tools: ToolHistory::default(),
+            compression: CompressionState::default(),
+            loaded: false,
+            begun: false,
+            overtaken: false,
+        }
+    }
+
+    /// Which part of the program it belongs to.
+    pub(crate) fn kind(&self) -> RequestKind {
+        if self.assist.is_some() {
+            RequestKind::Tasks
+        } else if self.request.picture.is_some() {
+            RequestKind::Gallery
+        } else {
+            RequestKind::Turn
+        }
+    }
+
+    /// A person says something to the model.
+    pub(super) fn hear(&mut self, text: Option<&str>) {
+        if self.steering.said.len() < SAID {
+            self.steering.said.extend(text.map(str::to_owned));
+        }
+        self.steering.steers.extend(text.map(str::to_owned));
+        self.steering.untold.extend(text.map(str::to_owned));
+    }
+
+    /// The words that go to the model with the next call, beside the conversation.
+    pub(crate) fn unsent(&self) -> Option<Message> {
+        (!self.steering.steers.is_empty()).then(|| Message {
+            role: Role::User,
+            parts: self.steering.steers.iter().map(|text| Part::Text { text: text.clone() }).collect(),
+        })
+    }
+
+    /// Model calls that it may make.
+    pub(crate) fn step_limit(&self) -> u32 {
+        self.request.settings.models.max_steps.saturating_add(self.calls.more_steps)
+    }
+
+    /// Whether a person wants the command that is current run without another word, if it is known to be safe.
+    pub(crate) fn has_agreed(&self) -> bool {
+        self.series.as_ref().is_some_and(|series| series.agreed)
+            && self.batch.as_ref().is_some_and(|batch| batch.of_series)
+    }
+
+    /// The same request, were a person to want all its commands run.
+    pub(crate) fn agreed(&self) -> Self {
+        let mut agreed = self.clone();
+        agreed.request.settings.commands.apply = trimtab_vocab::Applying::Auto;
+        agreed
+    }
+
+    /// Whether it can only go on once a person has answered.
+    pub(super) fn waits_for_a_person(&self) -> bool {
+        matches!(self.phase, Phase::Waiting { .. })
+            || (self.phase == Phase::Tools && self.batch.as_ref().is_some_and(Batch::is_asking))
+    }
+}

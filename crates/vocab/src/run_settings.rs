@@ -1,0 +1,497 @@
+//! The settings that steer a request.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{AutoMode, Copilot, ImageSettings, MemorySettings, ModelFacts, Remembered, Rule, Sandbox};
+
+/// The settings that steer a request. Grouped here, and flat in what is recorded and sent: the order of the groups and
+/// of their fields is the order of the record.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase", default)]
+pub struct RunSettings {
+    /// Which models are called, and what their calls may take.
+    #[serde(flatten)]
+    pub models: ModelSettings,
+    /// When changes of files are asked about.
+    #[serde(flatten)]
+    pub files: FileSettings,
+    /// Which commands run, and how.
+    #[serde(flatten)]
+    pub commands: CommandSettings,
+    /// The person trusts the folder, by a flag or a setting.
+    pub trusted: bool,
+    /// The folder's instructions count only as a person has accepted them.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub instructions_bound: bool,
+    /// What happens where a person would be asked.
+    pub approve: Approve,
+    /// Where commands run and what they must leave alone.
+    pub machine: Machine,
+    /// How answers are worded.
+    #[serde(flatten)]
+    pub style: AnswerStyle,
+    /// What is done about answers that are damaged, cut off or change nothing.
+    #[serde(skip_serializing_if = "Recovery::is_usual")]
+    pub recovery: Recovery,
+    /// The person's standing decisions; recorded apart, and only when they change.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub rules: Vec<Rule>,
+    /// What of earlier sessions the model is told; recorded apart, and only when it changes.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub recalled: Vec<Remembered>,
+    /// How long-term memory is kept and used.
+    #[serde(skip_serializing_if = "MemorySettings::is_default")]
+    pub memory: MemorySettings,
+    /// Seconds for which the reply to exactly the same prompt is used again; 0: never.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub cache_s: u64,
+    /// How much of the work a person wants to see before it happens.
+    #[serde(skip_serializing_if = "Copilot::is_default")]
+    pub copilot: Copilot,
+    /// What is noted of the folder before a command.
+    #[serde(flatten)]
+    pub snapshot: SnapshotSettings,
+    /// What happens when the conversation grows too large.
+    #[serde(skip_serializing_if = "ContextSettings::is_default")]
+    pub context: ContextSettings,
+    /// How requests about the person's tasks are answered.
+    #[serde(skip_serializing_if = "AutoMode::is_default")]
+    pub auto_mode: AutoMode,
+    /// How pictures are made.
+    #[serde(skip_serializing_if = "ImageSettings::is_default")]
+    pub image: ImageSettings,
+    /// Somebody is there to be asked. Without a person, what would ask ends the run and stays open.
+    pub attended: bool,
+}
+
+fn is_zero_small(n: &u32) -> bool {
+    *n == 0
+}
+
+fn is_zero(n: &u64) -> bool {
+    *n == 0
+}
+
+fn is_default(dialog: &Dialog) -> bool {
+    *dialog == Dialog::default()
+}
+
+impl Default for RunSettings {
+    fn default() -> Self {
+        Self {
+            models: ModelSettings::default(),
+            files: FileSettings::default(),
+            commands: CommandSettings::default(),
+            trusted: false,
+            instructions_bound: false,
+            approve: Approve::Ask,
+            machine: Machine::default(),
+            style: AnswerStyle::default(),
+            recovery: Recovery::default(),
+            rules: Vec::new(),
+            recalled: Vec::new(),
+            memory: MemorySettings::default(),
+            cache_s: 0,
+            copilot: Copilot::default(),
+            snapshot: SnapshotSettings::default(),
+            context: ContextSettings::default(),
+            auto_mode: AutoMode::default(),
+            image: ImageSettings::default(),
+            attended: true,
+        }
+    }
+}
+
+/// Which models are called, and what their calls may take.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase", default)]
+pub struct ModelSettings {
+    /// `provider/name`.
+    pub model: String,
+    /// What is known about it.
+    pub facts: ModelFacts,
+    /// Who is asked instead when there are pictures; empty: the same.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub vision_model: String,
+    /// What is known about that one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub vision_facts: Option<ModelFacts>,
+    /// Model calls at most.
+    pub max_steps: u32,
+    /// Tokens of one reply at most.
+    pub max_output_tokens: u32,
+    /// How often a failed call is tried again.
+    pub retries: u32,
+    /// How freely the model may choose its words; absent: as the provider sees fit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub temperature: Option<f64>,
+    /// Tokens it may think before it speaks.
+    pub thinking_tokens: u32,
+    /// Dollars that the session may cost; absent: as much as it takes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub budget_usd: Option<f64>,
+    /// Who does small work behind the scenes; empty: nobody but the model itself.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub fast_model: String,
+    /// What is known about that one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fast_facts: Option<ModelFacts>,
+}
+
+impl Default for ModelSettings {
+    fn default() -> Self {
+        Self {
+            model: String::new(),
+            facts: ModelFacts::default(),
+            vision_model: String::new(),
+            vision_facts: None,
+            max_steps: 25,
+            max_output_tokens: 16_384,
+            retries: 5,
+            temperature: None,
+            thinking_tokens: 0,
+            budget_usd: None,
+            fast_model: String::new(),
+            fast_facts: None,
+        }
+    }
+}
+
+/// When changes of files are asked about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase", default)]
+pub struct FileSettings {
+    /// Whether changes of files are asked about.
+    #[serde(rename = "applyFiles")]
+    pub apply: Applying,
+    /// Deletions are asked about, whatever is said of changes.
+    pub confirm_deletes: bool,
+}
+
+impl Default for FileSettings {
+    fn default() -> Self {
+        Self { apply: Applying::Auto, confirm_deletes: true }
+    }
+}
+
+/// Which commands run, and how.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase", default)]
+pub struct CommandSettings {
+    /// Whether commands that are known to be safe are asked about.
+    #[serde(rename = "applyCommands")]
+    pub apply: Applying,
+    /// Beginnings of commands that may run by themselves; absent: the documented ones.
+    #[serde(rename = "commandsAllowed", skip_serializing_if = "Option::is_none")]
+    pub allowed: Option<Vec<String>>,
+    /// Beginnings of commands that are always asked about.
+    #[serde(rename = "commandsAsked", skip_serializing_if = "Vec::is_empty")]
+    pub asked: Vec<String>,
+    /// Beginnings of commands that are refused.
+    #[serde(rename = "commandsDenied", skip_serializing_if = "Vec::is_empty")]
+    pub denied: Vec<String>,
+    /// An allowed beginning vouches for flags and operands that are not known to be safe, too.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub plain_prefix: bool,
+    /// Seconds a command may take.
+    #[serde(rename = "commandTimeoutS")]
+    pub timeout_s: u64,
+    /// The same, for commands that begin so.
+    #[serde(rename = "commandTimeouts", skip_serializing_if = "BTreeMap::is_empty")]
+    pub timeouts: BTreeMap<String, u64>,
+    /// Seconds that a model may ask for at most, beyond what is set for a command.
+    #[serde(rename = "commandLongestS")]
+    pub longest_s: u64,
+    /// Outputs that are not shown whole are stored whole.
+    pub archive_output: bool,
+    /// Which answers a question about a command offers.
+    #[serde(skip_serializing_if = "is_default")]
+    pub dialog: Dialog,
+    /// A rule may cover commands that delete.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub remember_deletes: bool,
+    /// How commands are fenced in.
+    pub sandbox: Sandbox,
+}
+
+impl Default for CommandSettings {
+    fn default() -> Self {
+        Self {
+            apply: Applying::Ask,
+            allowed: None,
+            asked: Vec::new(),
+            denied: Vec::new(),
+            plain_prefix: false,
+            timeout_s: 30,
+            timeouts: BTreeMap::new(),
+            longest_s: 600,
+            archive_output: true,
+            dialog: Dialog::Auto,
+            remember_deletes: false,
+            sandbox: Sandbox::Workspace,
+        }
+    }
+}
+
+/// How answers are worded.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase", default)]
+pub struct AnswerStyle {
+    /// What the assistant is called.
+    pub assistant: String,
+    /// How the work of tools is summed up: by the model's own words, or by a list of results.
+    pub synthesis_list: bool,
+}
+
+impl Default for AnswerStyle {
+    fn default() -> Self {
+        Self { assistant: "Trimtab".into(), synthesis_list: false }
+    }
+}
+
+/// What is noted of the folder before a command.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(default)]
+pub struct SnapshotSettings {
+    /// Files of the folder that are noted before a command at most; 0: what commands do to files is not seen.
+    #[serde(rename = "snapshotFiles", skip_serializing_if = "is_zero_small")]
+    pub files: u32,
+    /// Megabytes of them that are newly kept before a command; 0: the same.
+    #[serde(rename = "snapshotMb", skip_serializing_if = "is_zero_small")]
+    pub mb: u32,
+}
+
+/// What the engine cannot know of the machine by itself.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase", default)]
+pub struct Machine {
+    /// The shell that runs command lines.
+    pub shell: String,
+    /// The user's home folder.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub home: String,
+    /// Folders and files of the program itself: settings, data, secrets.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub own: Vec<String>,
+    /// Ports that it listens at, beside the usual one.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub ports: Vec<u16>,
+}
+
+impl Default for Machine {
+    fn default() -> Self {
+        Self { shell: "sh".into(), home: String::new(), own: Vec::new(), ports: Vec::new() }
+    }
+}
+
+/// What happens when the conversation grows too large. Every field is a setting under `context`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(default)]
+pub struct ContextSettings {
+    /// Files of the folder that are read as instructions, beside the usual ones.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<String>,
+    /// The part of a limit from which on a person is asked, 0 to 1.
+    pub handoff_at: f64,
+    /// What is done there.
+    pub strategy: ContextStrategy,
+    /// Megabytes of conversation that one document of a session may hold; 0: any.
+    pub session_mb: u32,
+    /// Tokens of one message that are sent as they are; 0: half of the model's window.
+    pub input_tokens: u32,
+}
+
+impl Default for ContextSettings {
+    fn default() -> Self {
+        let (handoff_at, strategy) = (0.85, ContextStrategy::Both);
+        Self { files: Vec::new(), handoff_at, strategy, session_mb: 64, input_tokens: 0 }
+    }
+}
+
+impl ContextSettings {
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// What is done when the conversation grows too large.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum ContextStrategy {
+    /// Older turns are summed up; nobody is asked.
+    Compress,
+    /// A person is asked first.
+    Ask,
+    /// Older turns are summed up, and a person is asked where that was not enough.
+    #[default]
+    Both,
+}
+
+/// Whether something is done at once.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+pub enum Applying {
+    /// It is done.
+    #[default]
+    Auto,
+    /// A person is asked first.
+    Ask,
+}
+
+/// What is done about answers that are damaged, cut off or change nothing.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase", default)]
+pub struct Recovery {
+    /// How often a model is asked to repair an answer that the rules could not read wholly.
+    pub repairs: u32,
+    /// What follows when a reply is cut off at the output limit.
+    pub on_max_tokens: OnMaxTokens,
+    /// Whether a person may apply the whole changes of an answer that was cut off, one by one.
+    pub allow_recovered_changes: bool,
+    /// The signs of a cut in a text count even where the model said that it was done.
+    pub strict_heuristics: bool,
+    /// What a diff without effect is.
+    pub noop: Noop,
+}
+
+impl Recovery {
+    fn is_usual(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// What follows when a reply is cut off at the output limit.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum OnMaxTokens {
+    /// The request ends with what is there.
+    Stop,
+    /// A person is asked where something of it would have acted.
+    #[default]
+    Ask,
+    /// The model goes on by itself, a few times in a row at most.
+    AutoContinue,
+}
+
+/// What a diff without effect is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+pub enum Noop {
+    /// Not needed if what it would write is there already, an error if its lines are not.
+    #[default]
+    Classify,
+    /// An error.
+    Block,
+    /// Not needed.
+    Skip,
+}
+
+/// Which answers a question about a command offers.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+pub enum Dialog {
+    /// The short ones for commands of an answer, the full ones for tools.
+    #[default]
+    Auto,
+    /// Allow, always allow, wait, never.
+    Full,
+    /// Run once, add and run, skip.
+    Compact,
+}
+
+/// What happens where a person would be asked.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+pub enum Approve {
+    /// They are asked.
+    #[default]
+    Ask,
+    /// What may be approved is approved.
+    Auto,
+    /// It is refused.
+    Deny,
+}
+
+/// Lists of the settings, which count anew when somebody edits them: which commands may run by themselves, which are asked
+/// about and which are refused, and which files are instructions.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct Lists {
+    /// Whether commands that are known to be safe are asked about.
+    pub apply: Applying,
+    /// Beginnings of commands that may run by themselves; absent: the documented ones.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub allow: Option<Vec<String>>,
+    /// Beginnings of commands that are always asked about.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ask: Vec<String>,
+    /// Beginnings of commands that are refused.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub deny: Vec<String>,
+    /// Files of the folder that are read as instructions, beside the usual ones.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<String>,
+    /// Whether changes of files are asked about. This and what follows count only where they are stricter.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub apply_files: Option<Applying>,
+    /// How commands are fenced in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sandbox: Option<Sandbox>,
+    /// Seconds that a command may take.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout_s: Option<u64>,
+}
+
+impl RunSettings {
+    /// The lists in force.
+    pub fn lists(&self) -> Lists {
+        Lists {
+            apply: self.commands.apply,
+            allow: self.commands.allowed.clone(),
+            ask: self.commands.asked.clone(),
+            deny: self.commands.denied.clone(),
+            files: self.context.files.clone(),
+            apply_files: Some(self.files.apply),
+            sandbox: Some(self.commands.sandbox),
+            timeout_s: Some(self.commands.timeout_s),
+        }
+    }
+
+    /// Puts others in force.
+    pub fn relist(&mut self, lists: Lists) {
+        let Lists { apply, allow, ask, deny, files, apply_files, sandbox, timeout_s } = lists;
+        // These only become stricter: who takes a request over may have other variables set than who made it.
+        if apply_files == Some(Applying::Ask) {
+            self.files.apply = Applying::Ask;
+        }
+        self.commands.sandbox = match (self.commands.sandbox, sandbox.unwrap_or(self.commands.sandbox)) {
+            (Sandbox::ReadOnly, _) | (_, Sandbox::ReadOnly) => Sandbox::ReadOnly,
+            (Sandbox::Off, Sandbox::Off) => Sandbox::Off,
+            _ => Sandbox::Workspace,
+        };
+        self.commands.timeout_s = self.commands.timeout_s.min(timeout_s.unwrap_or(u64::MAX));
+        self.commands.apply = apply;
+        self.commands.allowed = allow;
+        self.commands.asked = ask;
+        self.commands.denied = deny;
+        self.context.files = files;
+    }
+}
