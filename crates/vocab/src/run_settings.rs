@@ -6,8 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::{AutoMode, Copilot, ImageSettings, MemorySettings, ModelFacts, Remembered, Rule, Sandbox};
 
-/// The settings that steer a request. Grouped here, and flat in what is recorded and sent: the order of the groups and
-/// of their fields is the order of the record.
+// Grouped here, and flat in what is recorded and sent: the order of the groups and of their fields is the order of the
+// record. Clients see the flat form only, so their description does not say this.
+/// The settings that steer a request.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
