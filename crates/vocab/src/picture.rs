@@ -55,7 +55,7 @@ pub enum PictureWish {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         count: Option<u32>,
     },
-    /// Make a picture anew, in the place of the one that is there.
+    /// Regenerate an image in the place of the present one.
     Regenerate {
         /// Which one.
         image: ImageId,

@@ -142,7 +142,7 @@ impl TrustArgs {
             let problem = Problem::new(ProblemKind::Usage, format!("{folder} is not trusted: {BROAD}."));
             return Err(problem.hint(broad_hint(&folder)));
         }
-        // A name with line ends must not say something on a line of its own.
+        // A folder name with line breaks must not print a line that looks like ours.
         let shown = folder.replace(['\n', '\r'], "\u{23ce}");
         if self.remove {
             client.permissions().distrust(&folder).await?;

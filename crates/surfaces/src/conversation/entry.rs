@@ -54,7 +54,7 @@ pub(crate) struct UserMessage {
 /// What became of a message.
 #[derive(Debug)]
 pub(crate) enum MessageVia {
-    /// It is a request of its own, which may call a workflow.
+    /// It starts a separate request, which may call a workflow.
     Request(Option<Box<Pill>>),
     /// A request that was running takes it in.
     Joined,

@@ -3,7 +3,7 @@
 //! This is the only place that decides what of the log belongs to the conversation, which words of a model are for
 //! the person, what was said already and when a retry is over. The command line, the terminal UI and the recap draw
 //! its entries; the browser has the same fold in `web/src/lib/fold.ts`, and both are held to the fixtures in
-//! `tests/conversation/`. It has no clock and no words of its own: sentences are in `crate::words`.
+//! `tests/conversation/`. It reads no clock and holds no sentences; those are in `crate::words`.
 
 mod calls;
 mod entry;

@@ -162,7 +162,7 @@ impl SessionDocument {
             (Fact::Session(SessionFact::Reclaimed { .. } | SessionFact::Forked { .. }), _) => self.handed_off_to = None,
             (Fact::Session(SessionFact::Extended { extension }), _) => self.extensions.push(extension),
             (Fact::Session(SessionFact::Inherited { prefill, .. }), _) => self.prefill = prefill,
-            // What a model was asked behind the scenes is no part of the conversation.
+            // Calls behind the scenes are not part of the conversation.
             (Fact::Reply(ReplyFact::Saved { call, .. }), _) if self.calls.is_aside(&call) => {}
             (fact, Some(request)) => {
                 if let Some(turn) = self.messages.iter_mut().rev().find(|turn| turn.request == request) {

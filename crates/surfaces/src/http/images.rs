@@ -40,7 +40,7 @@ pub(super) fn routes(api: Api) -> Api {
         .gives::<Accepted>(StatusCode::ACCEPTED, taken, said.clone())
         .fails(404)
         .fails(502);
-    let again = RouteOperation::new("post", "regenerateImage", "images", "Make a picture anew, in its place")
+    let again = RouteOperation::new("post", "regenerateImage", "images", "Regenerate an image in its place")
         .path::<ImageId>("id", "The picture.", "img-1703123456789-abc123")
         .takes::<RegenerateImage>(json!({"session": "s01kabcdefghjkmnp", "prompt": "A minimalist app icon",
             "refinement": "make it darker, add a gradient, more 3D look"}))

@@ -1,17 +1,8 @@
 //! Programs that make, copy and move files. The documents allow them; they stay in the folder and lose nothing
 //! that the history of changes could not bring back.
 
-use super::super::flags::{FlagStyle, Flags};
+use super::look::row;
 use super::{KnownProgram, Operands};
-
-const fn row(
-    name: &'static [&'static str],
-    short: &'static str,
-    long: &'static str,
-    operands: Operands,
-) -> KnownProgram {
-    KnownProgram { names: name, subs: &[], flags: Flags { style: FlagStyle::Gnu, short, long }, operands, check: None }
-}
 
 pub(super) const ROWS: &[KnownProgram] = &[
     row(&["mkdir"], "pv", "parents verbose version help", Operands::Write),

@@ -5,7 +5,7 @@ use super::super::paths::readable;
 use super::super::word::{among, shown};
 use super::{KnownProgram, Operands, TableFinding};
 
-const fn row(
+pub(super) const fn row(
     name: &'static [&'static str],
     short: &'static str,
     long: &'static str,
