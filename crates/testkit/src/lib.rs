@@ -20,6 +20,7 @@ pub mod replay;
 pub mod scenario;
 pub mod served;
 pub mod simulator;
+pub mod sources;
 pub mod terminal;
 pub mod validity;
 pub mod wire;

@@ -237,6 +237,22 @@ struct Story<'a> {
     begun: BTreeMap<&'a CallId, u32>,
 }
 
+/// What may stand in the log of a request that has ended.
+fn may_follow(end: Status, fact: &Fact) -> bool {
+    match fact {
+        // What a person changes or answers may concern what has ended for want of one.
+        Fact::Request(RequestFact::Reopened {} | RequestFact::Adjusted { .. } | RequestFact::Finished { .. })
+        | Fact::Checkpoint(CheckpointFact::Resolved { .. })
+        | Fact::Plan(_)
+        | Fact::Steps(_)
+        | Fact::Rule(_)
+        | Fact::Banner(_) => true,
+        // Nor is what a person says to one that waits for them lost.
+        Fact::Request(RequestFact::Steered { .. }) => end == Status::NeedsUser,
+        _ => false,
+    }
+}
+
 impl<'a> Story<'a> {
     fn new(state: &'a State, plan: Plan, session: &'a SessionId) -> Self {
         Self {
@@ -273,11 +289,7 @@ impl<'a> Story<'a> {
             return Err(format!("a defect: {message}"));
         }
         if let Fact::Rule(fact) = &event.fact {
-            match fact {
-                RuleFact::Known { rules } => self.rules.clone_from(rules),
-                RuleFact::Added { rule } => self.rules.push(rule.clone()),
-                RuleFact::Removed { rule } => self.rules.retain(|known| known != rule),
-            }
+            self.rule(fact);
         }
         if let Fact::Context(ContextFact::Edited { .. } | ContextFact::Restored { .. }) = &event.fact {
             self.tally.mended += 1;
@@ -294,20 +306,7 @@ impl<'a> Story<'a> {
             return self.joined(request, into);
         }
         let told = self.requests.get_mut(request).ok_or("it is about a request that was never received")?;
-        // What a person changes or answers may concern what has ended for want of one.
-        let may_follow = matches!(
-            event.fact,
-            Fact::Request(RequestFact::Reopened {} | RequestFact::Adjusted { .. } | RequestFact::Finished { .. })
-                | Fact::Checkpoint(CheckpointFact::Resolved { .. })
-                | Fact::Plan(_)
-                | Fact::Steps(_)
-                | Fact::Rule(_)
-                | Fact::Banner(_)
-        );
-        // Nor is what a person says to one that waits for them lost.
-        let steered = matches!(event.fact, Fact::Request(RequestFact::Steered { .. }));
-        let may_follow = may_follow || (steered && told.finished == Some(Status::NeedsUser));
-        if told.finished.is_some() && !may_follow {
+        if told.finished.is_some_and(|status| !may_follow(status, &event.fact)) {
             return Err(format!("something happened after the end: {event:?}"));
         }
         match &event.fact {
@@ -367,6 +366,14 @@ impl<'a> Story<'a> {
                 Ok(())
             }
             _ => Ok(()),
+        }
+    }
+
+    fn rule(&mut self, fact: &RuleFact) {
+        match fact {
+            RuleFact::Known { rules } => self.rules.clone_from(rules),
+            RuleFact::Added { rule } => self.rules.push(rule.clone()),
+            RuleFact::Removed { rule } => self.rules.retain(|known| known != rule),
         }
     }
 
