@@ -275,7 +275,7 @@ pub struct RewindPath {
     /// The file.
     pub path: String,
     /// From set to set.
-    pub legs: Vec<RewindStep>,
+    pub steps: Vec<RewindStep>,
     /// It takes back a part of a set, by a set that is to be made of what is found.
     pub is_undo: bool,
 }

@@ -50,7 +50,7 @@ pub fn step(session: &mut Session, input: Input) -> Vec<Output> {
         Input::ChildGone { child, handed_on } => handoff::child_gone(&mut step, child, handed_on),
         Input::Restored { problem } => history::restored(&mut step, problem),
         Input::Ran { call, ran, effects } => turn::batch::ran(&mut step, &call, ran, effects.as_deref()),
-        Input::Surveyed { call, effects } => turn::batch::surveyed(&mut step, &call, &effects),
+        Input::Surveyed { call, effects } => turn::batch::effects_inspected(&mut step, &call, &effects),
         Input::Overdue { call } => turn::overtime::overdue(&mut step, &call),
         Input::RuleAdded { rule } => turn::answers::rule_added(&mut step, rule),
         Input::Listed { lists } => turn::answers::listed(&mut step, &lists),

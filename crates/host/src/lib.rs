@@ -67,7 +67,8 @@ pub use trimtab_engine::tasks::{TaskSet, clock, operations_in};
 pub use trimtab_world::store::{AuditLine, FileSpace, JobRow, JobState, LocalFiles, SessionRow, TokenKind};
 pub use trimtab_world::workspace::{branch, names};
 pub use workspace::{
-    CommandUpdate, Contents, EndedCommand, FileNow, LocalWorkspace, Survey, Workspace, Workspaces, shared_workspace,
+    CommandUpdate, Contents, EndedCommand, FileNow, LocalWorkspace, SnapshotRequest, Workspace, Workspaces,
+    shared_workspace,
 };
 
 /// The models that a provider of the settings offers.

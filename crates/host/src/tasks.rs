@@ -193,8 +193,8 @@ impl TaskList {
     }
 
     /// Applies operations, all of them in one transaction.
-    pub async fn apply(&self, wish: ApplyOperations) -> Result<Applied, NotApplied> {
-        let ApplyOperations { operations, by, key, confirmed } = wish;
+    pub async fn apply(&self, order: ApplyOperations) -> Result<Applied, NotApplied> {
+        let ApplyOperations { operations, by, key, confirmed } = order;
         let key = key.map(|name| self.key(name, &operations, confirmed)).transpose()?;
         let (at, limits) = (self.moment(), self.settings.limits);
         let change_set = self.change_set();
@@ -251,7 +251,7 @@ impl TaskList {
     }
 
     /// Moves the history. Gives back the sets that moved, in the order in which they did.
-    pub async fn travel(&self, way: TaskMove, on_conflict: OnConflict) -> Result<Vec<TaskSet>, NotMoved> {
+    pub async fn move_history(&self, way: TaskMove, on_conflict: OnConflict) -> Result<Vec<TaskSet>, NotMoved> {
         let at = self.moment();
         let change_set = self.change_set();
         let work = move |book: TaskBook| match moved(&book, &way, on_conflict, at, change_set.clone()) {

@@ -50,7 +50,7 @@ impl Contents for BTreeMap<String, Vec<u8>> {
 
 /// A look at all files of a folder.
 #[derive(Debug, Clone)]
-pub struct Survey {
+pub struct SnapshotRequest {
     /// The folder.
     pub folder: String,
     /// What is known of them already.
@@ -106,8 +106,8 @@ pub trait Workspace: Send + Sync {
     ) -> EndedCommand;
     /// Looks at all files of a folder and hands over the bytes of those that are not known yet, by their hash.
     /// Nothing is given back when that cannot be. Ends when nobody takes the bytes any more.
-    async fn survey(&self, survey: Survey, kept: mpsc::Sender<(String, Vec<u8>)>) -> Option<Snapshot> {
-        drop((survey, kept));
+    async fn take_snapshot(&self, request: SnapshotRequest, kept: mpsc::Sender<(String, Vec<u8>)>) -> Option<Snapshot> {
+        drop((request, kept));
         Some(Snapshot::default())
     }
 }
@@ -314,8 +314,8 @@ impl Workspace for LocalWorkspace {
         EndedCommand { ran, output, dropped }
     }
 
-    async fn survey(&self, survey: Survey, kept: mpsc::Sender<(String, Vec<u8>)>) -> Option<Snapshot> {
-        let Survey { folder, known, watch, afterwards, doubt } = survey;
+    async fn take_snapshot(&self, request: SnapshotRequest, kept: mpsc::Sender<(String, Vec<u8>)>) -> Option<Snapshot> {
+        let SnapshotRequest { folder, known, watch, afterwards, doubt } = request;
         let files = usize::try_from(watch.files).unwrap_or(usize::MAX);
         let look = move || {
             let folder = Folder::open(&folder).ok()?;

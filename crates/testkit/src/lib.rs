@@ -10,9 +10,9 @@
 
 pub mod command_lines;
 pub mod dice;
-pub mod hands;
 pub mod memory_store;
 pub mod picture;
+pub mod plain_workspace;
 pub mod program;
 pub mod provider;
 pub mod questions;

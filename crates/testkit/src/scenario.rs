@@ -76,7 +76,7 @@ use trimtab_world::store::SqliteStore;
 mod pictures;
 mod tasks;
 
-use crate::hands::PlainHands;
+use crate::plain_workspace::PlainWorkspace;
 use crate::validity::invalid;
 
 /// What the scripted model does at its next call.
@@ -865,7 +865,7 @@ pub fn only(log: &str, kinds: &[&str]) -> String {
 fn start(home: &Path, models: &ScriptedModels) -> (Client, World) {
     let clock: Arc<dyn Clock> = Arc::new(Frozen);
     let store = SqliteStore::open(&home.join("data"), Arc::clone(&clock)).expect("a store");
-    let workspaces = shared_workspace(PlainHands::default());
+    let workspaces = shared_workspace(PlainWorkspace::default());
     let world = World { store: Arc::new(store), models: Arc::new(models.clone()), clock, workspaces };
     (Client::with(world.clone(), 10), world)
 }

@@ -11,8 +11,8 @@ use trimtab_host::{
     Answered, Client, CommandUpdate, Contents, EndedCommand, FileNow, JobState, Manner, RequestDraft, SendTo, Sent,
     StreamController, Workspace, World, shared_workspace,
 };
-use trimtab_testkit::hands::PlainHands;
 use trimtab_testkit::memory_store::Disk;
+use trimtab_testkit::plain_workspace::PlainWorkspace;
 use trimtab_vocab::event::{CheckpointFact, RequestFact, Status, ToolFact, ToolStatus};
 use trimtab_vocab::{
     CheckpointId, CommandPlan, Event, Fact, FilePlan, Overtime, Problem, Prompt, ReadOp, ReadResult, Role, RunSettings,
@@ -56,7 +56,7 @@ impl Model for Scripted {
 }
 
 fn world(store: Arc<dyn Store>) -> World {
-    let workspaces = shared_workspace(PlainHands::default());
+    let workspaces = shared_workspace(PlainWorkspace::default());
     World { store, models: Arc::new(Scripted), clock: Arc::new(SystemClock), workspaces }
 }
 

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use futures_util::stream::{self, StreamExt};
 use trimtab_host::{Client, Manner, RequestDraft, Say, SendTo, SessionWatch, World};
-use trimtab_testkit::hands::PlainHands;
 use trimtab_testkit::memory_store::Disk;
+use trimtab_testkit::plain_workspace::PlainWorkspace;
 use trimtab_vocab::event::{BannerFact, Level, ReplyFact, RequestFact};
 use trimtab_vocab::{Event, Fact, Problem, Prompt, RunSettings, SessionId, Time};
 use trimtab_world::clock::SystemClock;
@@ -35,7 +35,7 @@ impl Model for Talkative {
 }
 
 fn world(store: Arc<dyn Store>) -> World {
-    let workspaces = trimtab_host::shared_workspace(PlainHands::default());
+    let workspaces = trimtab_host::shared_workspace(PlainWorkspace::default());
     World { store, models: Arc::new(Talkative), clock: Arc::new(SystemClock), workspaces }
 }
 

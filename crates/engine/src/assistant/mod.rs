@@ -47,7 +47,7 @@ const RAW_FULL: usize = 16 * 1024;
 pub(crate) fn go_on(step: &mut Transition<'_>) {
     let Some(active) = step.session.active() else { return };
     let Some(assist) = &active.assist else { return };
-    match assist.stand {
+    match assist.state {
         AssistState::Routing if !path::needs_a_look(active) => path::choose(step),
         AssistState::Routing | AssistState::Chatting | AssistState::Proposing if assist.view.is_none() => look(step),
         AssistState::Routing | AssistState::Chatting | AssistState::Proposing => call(step),
@@ -61,10 +61,10 @@ fn look(step: &mut Transition<'_>) {
     let Some(active) = step.session.active() else { return };
     let Some(assist) = &active.assist else { return };
     let (request, settings) = (active.request.id.clone(), Box::new(active.request.settings.auto_mode.clone()));
-    let (wanted, stage) = match assist.stand {
+    let (wanted, stage) = match assist.state {
         AssistState::Proposing => (path::wanted(active, assist), Some((Stage::Proposing, "Planning…"))),
-        stand => {
-            let stage = (stand == AssistState::Routing).then_some((Stage::Routing, "Routing…"));
+        state => {
+            let stage = (state == AssistState::Routing).then_some((Stage::Routing, "Routing…"));
             (TaskSelection::Overview { words: path::named_in(active, assist) }, stage)
         }
     };
@@ -77,7 +77,7 @@ fn look(step: &mut Transition<'_>) {
 /// The tasks were looked at.
 pub(crate) fn viewed(step: &mut Transition<'_>, request: &RequestId, view: Box<TasksView>) {
     let awaits = |assist: &Assist| {
-        let looks = matches!(assist.stand, AssistState::Routing | AssistState::Chatting | AssistState::Proposing);
+        let looks = matches!(assist.state, AssistState::Routing | AssistState::Chatting | AssistState::Proposing);
         looks && assist.view.is_none()
     };
     if !is_loading(step, request, awaits) {
@@ -115,7 +115,7 @@ fn prompt(session: &Session) -> Option<(Prompt, Option<Prices>, AskPurpose)> {
     let scene = scene(session, active, assist)?;
     let most = settings.auto_mode.max_operations;
     let strict = settings.auto_mode.strict_schema;
-    let (parts, purpose, tokens, format) = match assist.stand {
+    let (parts, purpose, tokens, format) = match assist.state {
         AssistState::Routing => {
             let recent = path::recent(session, assist);
             (prompt::route(&scene, recent.as_ref()), AskPurpose::Route, BRIEF, Some(trimtab_vocab::Format::Json))
@@ -196,7 +196,7 @@ fn turns(session: &Session, active: &RunningRequest) -> Vec<Said> {
 /// The model has spoken; `words` is what it said.
 pub(crate) fn replied(step: &mut Transition<'_>, request: &RequestId, words: &str) {
     let Some(assist) = step.session.active().and_then(|active| active.assist.as_ref()) else { return };
-    match assist.stand {
+    match assist.state {
         AssistState::Routing => path::replied(step, words),
         AssistState::Chatting => {
             let mut text = clean::cleaned(words);
@@ -207,7 +207,7 @@ pub(crate) fn replied(step: &mut Transition<'_>, request: &RequestId, words: &st
             answer(step, request, text);
         }
         AssistState::Judging | AssistState::Rejudging => {
-            if assist.stand == AssistState::Judging {
+            if assist.state == AssistState::Judging {
                 say_stage(step, request, Stage::Validating, "Validating…");
             }
             judge(step);
@@ -226,8 +226,8 @@ pub(crate) fn replied(step: &mut Transition<'_>, request: &RequestId, words: &st
 /// A call that the request can do without came to nothing.
 pub(crate) fn given_up(step: &mut Transition<'_>, problem: &Problem) {
     let Some(active) = step.session.active() else { return };
-    let (request, stand) = (active.request.id.clone(), active.assist.as_ref().map(|assist| assist.stand));
-    match stand {
+    let (request, state) = (active.request.id.clone(), active.assist.as_ref().map(|assist| assist.state));
+    match state {
         Some(AssistState::Routing) => path::failed(step),
         Some(AssistState::Repairing) => {
             audit(step, &request, "repair_error", json!({"error": problem.message, "repair_success": false}));
@@ -262,7 +262,7 @@ fn judge(step: &mut Transition<'_>) {
 
 /// It is known what the operations would do.
 pub(crate) fn judged(step: &mut Transition<'_>, request: &RequestId, judged: DryRun) {
-    let awaits = |assist: &Assist| matches!(assist.stand, AssistState::Judging | AssistState::Rejudging);
+    let awaits = |assist: &Assist| matches!(assist.state, AssistState::Judging | AssistState::Rejudging);
     if !is_loading(step, request, awaits) {
         return;
     }
@@ -274,7 +274,7 @@ pub(crate) fn judged(step: &mut Transition<'_>, request: &RequestId, judged: Dry
         results.into_iter().enumerate().map(|(at, one)| words::within(most, at, one)).collect();
     let invalid = results.iter().filter(|one| !one.valid).count();
     let valid = results.len() - invalid;
-    let first = assist.stand == AssistState::Judging;
+    let first = assist.state == AssistState::Judging;
     let id = assist
         .proposal
         .clone()
@@ -291,8 +291,8 @@ pub(crate) fn judged(step: &mut Transition<'_>, request: &RequestId, judged: Dry
         leave_earlier(step);
         open(step, request, id, &results, version);
         warn(step, request, &warnings);
-        let stand = step.session.active().and_then(|active| Some(active.assist.as_ref()?.stand));
-        if stand == Some(AssistState::Repairing) {
+        let state = step.session.active().and_then(|active| Some(active.assist.as_ref()?.state));
+        if state == Some(AssistState::Repairing) {
             audit(step, request, "repair_attempted", json!({"invalid_ops": invalid}));
             say_stage(step, request, Stage::Repairing, "Repairing invalid ops…");
         } else {

@@ -230,7 +230,7 @@ pub(super) fn asks_to_begin(active: &RunningRequest) -> bool {
     let copilot = &active.request.settings.copilot;
     let flow = &active.flow;
     let simple = flow.analysis.as_ref().is_some_and(|analysis| !analysis.is_complex(flow.complexity));
-    flow.stand == FlowState::Turn
+    flow.state == FlowState::Turn
         && active.path() == Some(RouteDecision::Direct)
         && copilot.approval_mode.before()
         && !flow.begun

@@ -20,7 +20,7 @@ pub(super) fn ask(step: &mut Transition<'_>) -> bool {
     let settings = &active.request.settings;
     let wanted = settings.copilot.approval_mode.after() && settings.attended && settings.approve == Approve::Ask;
     let worked =
-        active.flow.stand == FlowState::Turn && active.path() == Some(RouteDecision::Direct) && active.flow.acted;
+        active.flow.state == FlowState::Turn && active.path() == Some(RouteDecision::Direct) && active.flow.acted;
     if !(wanted && worked) {
         return false;
     }

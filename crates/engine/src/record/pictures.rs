@@ -112,11 +112,11 @@ impl Session {
         self.calls += 1;
         let call = CallId::nth(self.calls);
         let Some(active) = &mut self.active else { return };
-        let wish = |(number, (input, action))| {
+        let tool_call = |(number, (input, action))| {
             let call = ToolCall { id: format!("{tool}-{number}"), name: tool.to_owned(), input, broken: None };
             (call, action)
         };
-        active.batch = Batch::of_pictures(&call, (1..).zip(calls).map(wish));
+        active.batch = Batch::of_pictures(&call, (1..).zip(calls).map(tool_call));
         active.phase = Phase::Replied;
     }
 

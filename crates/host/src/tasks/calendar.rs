@@ -68,8 +68,8 @@ impl TaskList {
             return Ok(Imported { applied: None, skipped, known });
         }
         let operations = operations.iter().map(|one| serde_json::to_value(one).unwrap_or_default()).collect();
-        let wish = ApplyOperations { operations, by: TaskAuthor::Import, key: None, confirmed: true };
-        Ok(Imported { applied: Some(self.apply(wish).await?), skipped, known })
+        let order = ApplyOperations { operations, by: TaskAuthor::Import, key: None, confirmed: true };
+        Ok(Imported { applied: Some(self.apply(order).await?), skipped, known })
     }
 }
 

@@ -53,7 +53,7 @@ pub(super) fn show(files: &[LoadedDiff], looks: &Looks) -> Result<(), Problem> {
         return print_ink(&palette.paint(&stat(&counted)));
     }
     if !StdStream::Out.is_terminal() && looks.layout().is_none() {
-        return files.iter().try_for_each(|file| print_exact(&calm_patch(&file.patch().0)));
+        return files.iter().try_for_each(|file| print_exact(&sanitize_patch(&file.patch().0)));
     }
     let most = if looks.all { usize::MAX } else { MOST_LINES };
     let rest = "`--all` shows all of it.";
@@ -61,7 +61,7 @@ pub(super) fn show(files: &[LoadedDiff], looks: &Looks) -> Result<(), Problem> {
 }
 
 /// A patch without what steers a terminal; line ends stay as they are, or it would fit no file.
-fn calm_patch(patch: &str) -> String {
+fn sanitize_patch(patch: &str) -> String {
     let line = |line: &str| match line.strip_suffix("\r\n") {
         Some(text) => sanitize(text).into_owned() + "\r\n",
         None => sanitize(line).into_owned(),

@@ -235,9 +235,9 @@ enum ControlAction {
 async fn controls(
     State(server): State<Shared>,
     Id(id): Id<SessionId>,
-    JsonBody(wish): JsonBody<NewControl>,
+    JsonBody(body): JsonBody<NewControl>,
 ) -> Result<(StatusCode, Json<ControlAccepted>), Failure> {
-    let NewControl { action, text, call } = wish;
+    let NewControl { action, text, call } = body;
     server.client.sessions().get(&id).await?;
     let words = text.filter(|text| !text.trim().is_empty());
     let needed = |words: Option<String>| words.ok_or_else(|| Failure::unprocessable("This needs words: `text`."));

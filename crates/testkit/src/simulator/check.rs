@@ -17,10 +17,10 @@ use trimtab_vocab::{
 };
 
 use super::flows::{self, Agreement};
-use super::hands::made_by;
 use super::plan::{Ask, Doing, Plan, Turn, file_of, marks, name_of};
+use super::rewinds::{self, Sets};
 use super::tasks;
-use super::travels::{self, Sets};
+use super::workspace::made_by;
 use super::{History, JOB_LIMIT, Tally};
 use crate::memory_store::{Disk, State, folded};
 use trimtab_world::store::tasks_session;
@@ -30,7 +30,7 @@ pub(super) fn unfinished(disk: &Disk) -> Vec<SessionId> {
     let state = disk.state();
     let working = state.jobs.values().filter(|job| job.status.is_none()).map(|job| &job.row.session);
     let told = state.inbox.iter().map(|(_, session, _)| session);
-    working.chain(told).chain(travels::moving(&state)).cloned().collect::<BTreeSet<_>>().into_iter().collect()
+    working.chain(told).chain(rewinds::moving(&state)).cloned().collect::<BTreeSet<_>>().into_iter().collect()
 }
 
 /// The logs, the inbox and what waits for a person, to read when something is broken.
@@ -113,7 +113,7 @@ fn all(history: &History, state: &State, tally: &mut Tally) -> Result<(), String
             return Err(format!("{command} was begun {begun} times, but {allowed} were recorded"));
         }
     }
-    for command in state.commands.keys().filter(|_| !history.travels) {
+    for command in state.commands.keys().filter(|_| !history.rewinds) {
         let there = state.files.get(&made_by(command)).map(|bytes| trimtab_world::store::hash(bytes));
         let recorded: &[String] = made.get(command).map_or(&[], Vec::as_slice);
         if there.as_ref() != recorded.last() {
@@ -574,17 +574,17 @@ impl<'a> Story<'a> {
         *count += 1;
         told.last = Some((ask.clone(), words.clone()));
         let turn = plan.turn(&ask);
-        if words != turn.words || *stop_reason != turn.stop || wishes(message) != turn.wishes.len() {
+        if words != turn.words || *stop_reason != turn.stop || calls(message) != turn.calls.len() {
             return Err(format!("the reply {message:?} is not {turn:?}"));
         }
         let uses = message.parts.iter().filter_map(|part| match part {
             Part::ToolUse(call) => Some(call),
             _ => None,
         });
-        for (number, wish) in uses.enumerate() {
+        for (number, tool_call) in uses.enumerate() {
             let tool = Tool {
-                name: &wish.name,
-                input: &wish.input,
+                name: &tool_call.name,
+                input: &tool_call.input,
                 request: request.clone(),
                 allowed: false,
                 denied: false,
@@ -810,18 +810,18 @@ impl<'a> Story<'a> {
         if told.answer != Some(words) {
             return Err(format!("the last reply is {words:?}, but the answer is {:?}", told.answer));
         }
-        let Turn { wishes, stop, .. } = self.plan.turn(ask);
+        let Turn { calls, stop, .. } = self.plan.turn(ask);
         let is_final = *round >= self.plan.rounds(name);
         let is_hollow = |round| {
-            let Turn { wishes, .. } = self.plan.turn(&Ask::Round { name: name.clone(), round, doing: Doing::Work });
-            wishes.is_empty() && round < self.plan.rounds(name)
+            let Turn { calls, .. } = self.plan.turn(&Ask::Round { name: name.clone(), round, doing: Doing::Work });
+            calls.is_empty() && round < self.plan.rounds(name)
         };
         // Without tools on offer, a reply that asks for one is the last; so is the second that names none.
         let without_tools = told.route == Some(RouteDecision::Chat);
         let twice_hollow = is_hollow(*round) && (0..*round).any(is_hollow);
-        let cut_off = !wishes.is_empty() && stop == Some(StopReason::MaxTokens);
+        let cut_off = !calls.is_empty() && stop == Some(StopReason::MaxTokens);
         // Who finds that there is nothing to be planned answers.
-        let unplanned = told.agreement.is_planning() && wishes.is_empty();
+        let unplanned = told.agreement.is_planning() && calls.is_empty();
         if is_final || unplanned || without_tools || twice_hollow || cut_off {
             return Ok(());
         }
@@ -840,7 +840,7 @@ fn mark_in(words: &str, wanted: &str) -> Option<u32> {
     marks(words).find(|(_, kind, ..)| kind == wanted).map(|(_, _, number, _)| number)
 }
 
-fn wishes(message: &Message) -> usize {
+fn calls(message: &Message) -> usize {
     message.parts.iter().filter(|part| matches!(part, Part::ToolUse(_))).count()
 }
 

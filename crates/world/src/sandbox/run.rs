@@ -23,7 +23,7 @@ use super::{SUPERVISE, fence};
 
 /// Once nothing of a command is left, all that it wrote is in the pipe. Nobody who holds the other
 /// end can keep us longer than this.
-const LAST_WORDS: Duration = Duration::from_millis(200);
+const DRAIN_TIMEOUT: Duration = Duration::from_millis(200);
 
 /// How commands are run here.
 #[derive(Debug, Clone)]
@@ -321,7 +321,7 @@ async fn attempt(
         }
     };
     outcome.took = began.elapsed();
-    let end = tokio::time::Instant::now() + LAST_WORDS;
+    let end = tokio::time::Instant::now() + DRAIN_TIMEOUT;
     while open && let Ok(Ok(count @ 1..)) = tokio::time::timeout_at(end, written.read(&mut chunk)).await {
         tell(CommandReport::Output(&chunk[..count]));
         outcome.output.push(&chunk[..count]);

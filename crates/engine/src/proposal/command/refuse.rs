@@ -83,7 +83,7 @@ fn look_at(
             }
         }
         let mut words = part.words.clone();
-        let piped = before.filter(|_| part.join == Join::Pipe).and_then(spoken);
+        let piped = before.filter(|_| part.join == Join::Pipe).and_then(printed);
         if let Some(said) = &piped
             && words.first().is_some_and(|word| matches!(base_name(&word.text).as_str(), "xargs" | "parallel"))
         {
@@ -122,7 +122,7 @@ fn look_at(
 }
 
 /// What a part prints for certain, if it only prints.
-fn spoken(part: &SimpleCommand) -> Option<String> {
+fn printed(part: &SimpleCommand) -> Option<String> {
     let (first, rest) = part.words.split_first()?;
     matches!(first.text.as_str(), "echo" | "printf")
         .then(|| rest.iter().map(|word| word.text.as_str()).collect::<Vec<_>>().join(" "))

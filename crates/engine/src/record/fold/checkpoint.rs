@@ -97,8 +97,8 @@ impl Session {
                 active.steers.extend(carried(message, again));
                 active.hear(text);
                 if choice == choice::APPLY {
-                    let wishes = series::changes(&active.recovered);
-                    active.batch = Batch::new(&call, wishes.into_iter()).map(Batch::in_words).map(Batch::recovered);
+                    let tool_calls = series::changes(&active.recovered);
+                    active.batch = Batch::new(&call, tool_calls.into_iter()).map(Batch::in_words).map(Batch::recovered);
                 }
             }
             Ask::Commands(_) => answer_series(active, given),

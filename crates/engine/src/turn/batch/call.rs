@@ -316,7 +316,7 @@ fn set_steps(step: &mut Transition<'_>, request: &RequestId, call: &CallId, todo
 }
 
 fn propose(step: &mut Transition<'_>, request: &RequestId, call: &CallId, plan: Plan) {
-    if step.session.active().is_none_or(|active| active.flow.stand != FlowState::Planning) {
+    if step.session.active().is_none_or(|active| active.flow.state != FlowState::Planning) {
         return finished(step, call, ToolStatus::Error, "No plan is wanted now. Go on with the work.".into());
     }
     flow::plan::propose(step, request, plan, "model");

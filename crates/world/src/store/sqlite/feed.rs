@@ -32,7 +32,7 @@ impl Feed {
         self.held.lock().unwrap_or_else(PoisonError::into_inner).insert(session.clone());
     }
 
-    pub(super) fn let_go(&self, session: &SessionId) {
+    pub(super) fn release(&self, session: &SessionId) {
         self.held.lock().unwrap_or_else(PoisonError::into_inner).remove(session);
     }
 

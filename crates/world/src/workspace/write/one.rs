@@ -145,12 +145,12 @@ impl<'a> FileWriter<'a> {
     /// Looks how the file stands.
     pub(super) fn look(&mut self) -> Result<(), WriteFault> {
         self.now = if self.spot.missing.is_empty() { self.path_state(&self.spot.name)? } else { PathState::Nothing };
-        let stands = self.stands();
-        self.stood.get_or_insert(stands);
+        let status = self.status();
+        self.stood.get_or_insert(status);
         Ok(())
     }
 
-    pub(super) fn stands(&self) -> FileStatus {
+    pub(super) fn status(&self) -> FileStatus {
         // After comes first: a file that does not change is done.
         if self.is_as(&self.now, self.after()) {
             FileStatus::After

@@ -8,7 +8,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use tokio::sync::mpsc;
 use trimtab_engine::Ran;
-use trimtab_host::{CommandUpdate, Contents, EndedCommand, FileNow, StreamController, Survey, Workspace};
+use trimtab_host::{CommandUpdate, Contents, EndedCommand, FileNow, SnapshotRequest, StreamController, Workspace};
 use trimtab_vocab::event::ToolStatus;
 use trimtab_vocab::{CommandPlan, FileMark, FilePlan, FileState, FileWrite, Overtime, ReadOp, ReadResult};
 use trimtab_world::workspace::snapshot::Snapshot;
@@ -16,12 +16,12 @@ use trimtab_world::workspace::snapshot::Snapshot;
 use crate::memory_store::{Disk, MemoryStore};
 
 /// Hands of one simulated process.
-pub(super) struct SimulatedHands {
+pub(super) struct SimulatedWorkspace {
     pub(super) disk: Disk,
     pub(super) store: Arc<MemoryStore>,
 }
 
-impl SimulatedHands {
+impl SimulatedWorkspace {
     /// Some time passes; a dead process never sees its end.
     async fn pass(&self, text: &str) {
         let sum = text.bytes().fold(7_u64, |sum, byte| sum.wrapping_mul(31) ^ u64::from(byte));
@@ -81,14 +81,14 @@ struct Doing {
 }
 
 impl Doing {
-    fn begin(hands: &SimulatedHands, what: String) -> Self {
-        let what = (hands.store.owner(), what);
-        let mut state = hands.disk.state();
+    fn begin(workspace: &SimulatedWorkspace, what: String) -> Self {
+        let what = (workspace.store.owner(), what);
+        let mut state = workspace.disk.state();
         if !state.doing.insert(what.clone()) {
             state.broken.push(format!("done twice at once: {}", what.1));
         }
         drop(state);
-        Self { disk: hands.disk.clone(), what }
+        Self { disk: workspace.disk.clone(), what }
     }
 }
 
@@ -103,7 +103,7 @@ fn state(bytes: &[u8]) -> FileState {
 }
 
 #[async_trait]
-impl Workspace for SimulatedHands {
+impl Workspace for SimulatedWorkspace {
     async fn look(&self, _: &str, look: &ReadOp) -> ReadResult {
         let text = format!("{look:?}");
         // Each page and each search is asked for by one call only.
@@ -191,10 +191,10 @@ impl Workspace for SimulatedHands {
         }
     }
 
-    async fn survey(&self, survey: Survey, kept: mpsc::Sender<(String, Vec<u8>)>) -> Option<Snapshot> {
+    async fn take_snapshot(&self, request: SnapshotRequest, kept: mpsc::Sender<(String, Vec<u8>)>) -> Option<Snapshot> {
         self.pass("survey").await;
         // Histories that move do not record what commands do, because their oracle knows only the tools' changes.
-        let files = if survey.watch.files == 0 { BTreeMap::new() } else { self.disk.state().files.clone() };
+        let files = if request.watch.files == 0 { BTreeMap::new() } else { self.disk.state().files.clone() };
         let mut states = Vec::new();
         for (path, bytes) in files {
             let state = state(&bytes);
