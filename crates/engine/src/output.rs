@@ -90,13 +90,13 @@ pub enum Effect {
         instructions: Vec<String>,
     },
     /// See something; answered by `Looked`.
-    Look {
+    Read {
         /// For which request.
         request: RequestId,
         /// Names the call.
         call: CallId,
         /// What to look at.
-        look: ReadOp,
+        op: ReadOp,
     },
     /// Make pictures and store them; answered by `Drawn`. Asked again after a crash, unless the answer was there.
     Draw {
@@ -246,7 +246,7 @@ impl Effect {
             | Self::Run { .. } => true,
             Self::Admit { .. }
             | Self::Load { .. }
-            | Self::Look { .. }
+            | Self::Read { .. }
             | Self::Recall { .. }
             | Self::Prepare { .. }
             | Self::SelectHunks { .. }

@@ -40,7 +40,7 @@ pub fn step(session: &mut Session, input: Input) -> Vec<Output> {
             let loaded = turn::LoadedContext { files, missing, instructions, instruction_files };
             turn::loaded(&mut step, &request, loaded, &absent);
         }
-        Input::Looked { call, seen } => turn::batch::looked(&mut step, &call, seen),
+        Input::Looked { call, seen } => turn::batch::read_finished(&mut step, &call, seen),
         Input::Drawn { call, time, pictures, fault } => pictures::drawn(&mut step, &call, time, pictures, fault),
         Input::Prepared { call, prepared } => turn::batch::prepared(&mut step, &call, prepared),
         Input::Narrowed { call, parts, narrowed } => turn::choosing::narrowed(&mut step, &call, &parts, narrowed),

@@ -21,8 +21,8 @@ use trimtab_world::store::{AuditEntry, Claim, Commit, Lease, SeededSession, Sess
 use crate::StreamController;
 use crate::client::{ActorContext, store_problem};
 use crate::effects::{self, ActorHandle};
-use crate::hub::{LOOK_EVERY, Update};
-use crate::memory::LOOKED_AT;
+use crate::hub::{POLL_INTERVAL, Update};
+use crate::memory::MOST_LOADED;
 use crate::{history, settings_reload};
 
 use durable::note;
@@ -81,7 +81,7 @@ async fn release(deps: &ActorContext, session: &SessionId) {
         if given_back {
             return;
         }
-        tokio::time::sleep(LOOK_EVERY).await;
+        tokio::time::sleep(POLL_INTERVAL).await;
     }
 }
 
@@ -107,7 +107,7 @@ async fn run_once(deps: &Arc<ActorContext>, session: &SessionId, wake: &Arc<Noti
         if store.inbox(session).await?.is_empty() && !store.has_open_request(session).await? {
             return Ok(());
         }
-        tokio::time::sleep(LOOK_EVERY).await;
+        tokio::time::sleep(POLL_INTERVAL).await;
     }
 }
 
@@ -257,7 +257,7 @@ impl Actor {
         }
         let folder = self.session.folder();
         // Without a folder there is nothing that holds in it; no folder is called so.
-        let entries = self.deps.world.store.memories(Some(folder.unwrap_or_default()), LOOKED_AT).await?;
+        let entries = self.deps.world.store.memories(Some(folder.unwrap_or_default()), MOST_LOADED).await?;
         Ok(trimtab_engine::memory::recall(&entries, folder, &request.text, bytes))
     }
 
@@ -268,7 +268,7 @@ impl Actor {
         let changed = async {
             // The inbox was read just now, so a short wait needs no look at the store at all.
             if since.is_none() {
-                tokio::time::sleep(LOOK_EVERY).await;
+                tokio::time::sleep(POLL_INTERVAL).await;
             }
             store.changed(since).await
         };
@@ -297,7 +297,7 @@ impl Actor {
                     self.version = Some(version?);
                     return Ok(());
                 }
-                () = tokio::time::sleep(LOOK_EVERY) => {
+                () = tokio::time::sleep(POLL_INTERVAL) => {
                     if let Some(lists) = self.lists(false).await {
                         return self.process(vec![(Input::Listed { lists }, None)], Commit::default()).await;
                     }

@@ -19,7 +19,7 @@ use crate::client::store_problem;
 /// Facts that a watcher may be behind before it has to read the log.
 const QUEUE: usize = 1024;
 /// How often to look again at what nobody reports.
-pub(crate) const LOOK_EVERY: Duration = Duration::from_millis(50);
+pub(crate) const POLL_INTERVAL: Duration = Duration::from_millis(50);
 const PAGE: u32 = 500;
 
 #[derive(Debug, Clone)]
@@ -137,7 +137,7 @@ impl SessionWatch {
                     Ok(Update::Failed(problem)) => return Err(problem),
                     Err(RecvError::Lagged(_)) => self.version = None,
                     // The hub outlives its watchers; were it gone, the log would still be there.
-                    Err(RecvError::Closed) => tokio::time::sleep(LOOK_EVERY).await,
+                    Err(RecvError::Closed) => tokio::time::sleep(POLL_INTERVAL).await,
                 },
                 changed = self.store.changed(self.version) => {
                     changed.map_err(store_problem)?;

@@ -50,7 +50,7 @@ mod workspace;
 
 pub use actor::durable::first_words;
 pub use client::{Answered, Client, LONGEST_TEXT, SendTo, Sent, World};
-pub use compose::{BROAD, Manner, NO_FOLDER, PillMiss, RequestDraft, Say, WhenBusy, broad_hint};
+pub use compose::{BROAD, ComposedRequest, Manner, NO_FOLDER, PillMiss, RequestDraft, WhenBusy, broad_hint};
 pub use gallery::refined;
 pub use handles::{Admin, ImageGallery, Memories, Permissions, Refs, Requests, SessionChanges, Sessions};
 pub use history::{History, RewindRefusal, Set};

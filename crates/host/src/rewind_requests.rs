@@ -18,7 +18,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// How long something new waits for a move that somebody else is at.
 const NOT_FOR_EVER: Duration = Duration::from_secs(10);
 /// How long nothing may happen in a session before its log is read again.
-const LOOK_AGAIN: Duration = Duration::from_millis(100);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// What came of a wish to move the history.
 #[derive(Debug, Clone, Default)]
@@ -68,7 +68,7 @@ impl SessionChanges<'_> {
             began.get_or_insert(history.last);
             let mut watch = self.0.watch(session, history.last);
             self.0.resume(session);
-            if let Ok(fact) = tokio::time::timeout(LOOK_AGAIN, watch.next()).await {
+            if let Ok(fact) = tokio::time::timeout(POLL_INTERVAL, watch.next()).await {
                 fact?;
             }
         }

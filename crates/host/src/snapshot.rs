@@ -256,8 +256,8 @@ async fn take(
     };
     // When the store fails, nobody takes the bytes any more, and the look ends.
     let workspace = deps.world.workspace(session);
-    let look = async { Ok(workspace.take_snapshot(request, sender).await) };
-    let (taken, ()) = tokio::try_join!(look, store)?;
+    let taking = async { Ok(workspace.take_snapshot(request, sender).await) };
+    let (taken, ()) = tokio::try_join!(taking, store)?;
     Ok(taken)
 }
 

@@ -40,7 +40,7 @@ const SHOWN_WHOLE: usize = 1024;
 
 /// What a tool asks for.
 pub(crate) enum ToolWork {
-    Look(ReadOp),
+    Read(ReadOp),
     Draw { model: String, prompt: String, count: u32, after_ms: u64 },
     Recall { key: RefKey, offset: usize, limit: usize },
     Prepare { change: ProposedChange, seen: BTreeMap<String, String> },
@@ -79,11 +79,11 @@ pub(crate) async fn carry_out(
     let session = reporter.lease.session().clone();
     let workspace = deps.world.workspace(&session);
     match work {
-        ToolWork::Look(look) => {
+        ToolWork::Read(op) => {
             let seen = tokio::select! {
                 biased;
                 () = controller.aborted() => return Ok(()),
-                seen = workspace.look(&folder, &look) => seen,
+                seen = workspace.perform_read(&folder, &op) => seen,
             };
             let _ = reporter.mailbox.send(Input::Looked { call, seen }).await;
         }
@@ -396,15 +396,15 @@ pub(crate) async fn load(
     let workspace = deps.world.workspace(reporter.lease.session());
     let Named { files, marked, urls, instructions: named } = named;
     let (mut loaded, mut missing, mut left) = (Vec::new(), Vec::new(), LOADED);
-    let looks = files
+    let ops = files
         .into_iter()
         .map(|path| (path.clone(), ReadOp::Read { path, offset: None, limit: None }))
         .chain(urls.into_iter().map(|url| (url.clone(), ReadOp::Fetch { url })));
-    for (name, look) in looks {
-        let mut seen = workspace.look(&folder, &look).await;
-        if let (ToolStatus::Error, ReadOp::Read { path, .. }) = (seen.status, look) {
+    for (name, op) in ops {
+        let mut seen = workspace.perform_read(&folder, &op).await;
+        if let (ToolStatus::Error, ReadOp::Read { path, .. }) = (seen.status, op) {
             // It may be a folder.
-            seen = workspace.look(&folder, &ReadOp::List { path, depth: 2 }).await;
+            seen = workspace.perform_read(&folder, &ReadOp::List { path, depth: 2 }).await;
         }
         match seen.status {
             ToolStatus::Ok | ToolStatus::Partial if left > 0 => {

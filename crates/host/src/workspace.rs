@@ -67,7 +67,7 @@ pub struct SnapshotRequest {
 #[async_trait]
 pub trait Workspace: Send + Sync {
     /// Sees something. Ends when it is no longer waited for.
-    async fn look(&self, folder: &str, look: &ReadOp) -> ReadResult;
+    async fn perform_read(&self, folder: &str, op: &ReadOp) -> ReadResult;
     /// If nothing in the folder is called that: paths that resemble it, the likeliest first. Nothing where something is
     /// there, or where that is not to be told.
     async fn absent(&self, folder: &str, path: &str) -> Option<Vec<String>> {
@@ -187,9 +187,9 @@ impl LocalWorkspace {
 
 #[async_trait]
 impl Workspace for LocalWorkspace {
-    async fn look(&self, folder: &str, look: &ReadOp) -> ReadResult {
+    async fn perform_read(&self, folder: &str, op: &ReadOp) -> ReadResult {
         match ReadScope::open(Path::new(folder)) {
-            Ok(place) => tools::look(&place, look).await,
+            Ok(place) => tools::perform_read(&place, op).await,
             Err(error) => ReadResult {
                 status: ToolStatus::Error,
                 text: format!("The folder {folder} cannot be opened: {error}."),
@@ -317,14 +317,14 @@ impl Workspace for LocalWorkspace {
     async fn take_snapshot(&self, request: SnapshotRequest, kept: mpsc::Sender<(String, Vec<u8>)>) -> Option<Snapshot> {
         let SnapshotRequest { folder, known, watch, afterwards, doubt } = request;
         let files = usize::try_from(watch.files).unwrap_or(usize::MAX);
-        let look = move || {
+        let op = move || {
             let folder = Folder::open(&folder).ok()?;
             let (folder, known) = (&folder, &*known);
             let order =
                 SnapshotOrder { folder, known, files, bytes: watch.bytes, afterwards, whole: watch.whole, doubt };
             snapshot::take(&order, &mut Handing(kept))
         };
-        tokio::task::spawn_blocking(look).await.ok()?
+        tokio::task::spawn_blocking(op).await.ok()?
     }
 }
 

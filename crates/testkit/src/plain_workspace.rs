@@ -27,8 +27,8 @@ impl Default for PlainWorkspace {
 
 #[async_trait]
 impl Workspace for PlainWorkspace {
-    async fn look(&self, folder: &str, look: &ReadOp) -> ReadResult {
-        self.0.look(folder, look).await
+    async fn perform_read(&self, folder: &str, op: &ReadOp) -> ReadResult {
+        self.0.perform_read(folder, op).await
     }
 
     async fn absent(&self, folder: &str, path: &str) -> Option<Vec<String>> {

@@ -146,7 +146,7 @@ enum Ending {
 }
 
 enum Move {
-    Say(String),
+    ComposedRequest(String),
     Answer(String, Option<String>),
     Control(Control),
     Kill,
@@ -243,7 +243,7 @@ fn parse_line(line: &str, script: &mut Script, pending: &mut Turn) {
             pending.expects = expects;
             pending.says = said_before;
         }
-        (">", words) => script.moves.push(Move::Say(words.to_owned())),
+        (">", words) => script.moves.push(Move::ComposedRequest(words.to_owned())),
         ("?", words) => expect(Expectation::EndsWith(words.to_owned())),
         ("?~", words) => expect(Expectation::LastHolds(words.replace("\\n", "\n").replace("\\t", "\t"))),
         ("?+", words) => expect(Expectation::Holds(words.to_owned())),
@@ -487,7 +487,7 @@ impl Stage {
             }
             let killed = matches!(next, Move::Kill);
             match next {
-                Move::Say(words) => self.say(words).await,
+                Move::ComposedRequest(words) => self.say(words).await,
                 Move::Control(action) => {
                     let session = self.session();
                     self.client.requests().control(&session, None, action.clone()).await.expect("is passed on");

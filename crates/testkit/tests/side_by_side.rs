@@ -118,7 +118,7 @@ struct Buffers(SessionId);
 
 #[async_trait]
 impl Workspace for Buffers {
-    async fn look(&self, _: &str, _: &ReadOp) -> ReadResult {
+    async fn perform_read(&self, _: &str, _: &ReadOp) -> ReadResult {
         let text = format!("as {} shows it", self.0);
         ReadResult { status: ToolStatus::Ok, text, images: Vec::new(), files: Vec::new() }
     }

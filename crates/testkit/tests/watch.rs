@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::stream::{self, StreamExt};
-use trimtab_host::{Client, Manner, RequestDraft, Say, SendTo, SessionWatch, World};
+use trimtab_host::{Client, ComposedRequest, Manner, RequestDraft, SendTo, SessionWatch, World};
 use trimtab_testkit::memory_store::Disk;
 use trimtab_testkit::plain_workspace::PlainWorkspace;
 use trimtab_vocab::event::{BannerFact, Level, ReplyFact, RequestFact};
@@ -39,7 +39,7 @@ fn world(store: Arc<dyn Store>) -> World {
     World { store, models: Arc::new(Talkative), clock: Arc::new(SystemClock), workspaces }
 }
 
-fn talk(world: &World) -> Say {
+fn talk(world: &World) -> ComposedRequest {
     let settings = RunSettings { model: "any/model".into(), ..RunSettings::default() };
     world.say(RequestDraft::new("talk", Manner::default()), None, settings)
 }

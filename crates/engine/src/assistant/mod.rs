@@ -49,7 +49,9 @@ pub(crate) fn go_on(step: &mut Transition<'_>) {
     let Some(assist) = &active.assist else { return };
     match assist.state {
         AssistState::Routing if !path::needs_a_look(active) => path::choose(step),
-        AssistState::Routing | AssistState::Chatting | AssistState::Proposing if assist.view.is_none() => look(step),
+        AssistState::Routing | AssistState::Chatting | AssistState::Proposing if assist.view.is_none() => {
+            load_view(step)
+        }
         AssistState::Routing | AssistState::Chatting | AssistState::Proposing => call(step),
         AssistState::Asking => clarify::ask(step),
         AssistState::Judging | AssistState::Rejudging => judge(step),
@@ -57,7 +59,7 @@ pub(crate) fn go_on(step: &mut Transition<'_>) {
     }
 }
 
-fn look(step: &mut Transition<'_>) {
+fn load_view(step: &mut Transition<'_>) {
     let Some(active) = step.session.active() else { return };
     let Some(assist) = &active.assist else { return };
     let (request, settings) = (active.request.id.clone(), Box::new(active.request.settings.auto_mode.clone()));
@@ -69,7 +71,7 @@ fn look(step: &mut Transition<'_>) {
         }
     };
     if let Some((stage, label)) = stage {
-        say_stage(step, &request, stage, label);
+        emit_stage(step, &request, stage, label);
     }
     step.request(Effect::ViewTasks { request, wanted, settings });
 }
@@ -77,8 +79,8 @@ fn look(step: &mut Transition<'_>) {
 /// The tasks were looked at.
 pub(crate) fn viewed(step: &mut Transition<'_>, request: &RequestId, view: Box<TasksView>) {
     let awaits = |assist: &Assist| {
-        let looks = matches!(assist.state, AssistState::Routing | AssistState::Chatting | AssistState::Proposing);
-        looks && assist.view.is_none()
+        let needs_view = matches!(assist.state, AssistState::Routing | AssistState::Chatting | AssistState::Proposing);
+        needs_view && assist.view.is_none()
     };
     if !is_loading(step, request, awaits) {
         return;
@@ -208,7 +210,7 @@ pub(crate) fn replied(step: &mut Transition<'_>, request: &RequestId, words: &st
         }
         AssistState::Judging | AssistState::Rejudging => {
             if assist.state == AssistState::Judging {
-                say_stage(step, request, Stage::Validating, "Validating…");
+                emit_stage(step, request, Stage::Validating, "Validating…");
             }
             judge(step);
         }
@@ -294,9 +296,9 @@ pub(crate) fn judged(step: &mut Transition<'_>, request: &RequestId, judged: Dry
         let state = step.session.active().and_then(|active| Some(active.assist.as_ref()?.state));
         if state == Some(AssistState::Repairing) {
             audit(step, request, "repair_attempted", json!({"invalid_ops": invalid}));
-            say_stage(step, request, Stage::Repairing, "Repairing invalid ops…");
+            emit_stage(step, request, Stage::Repairing, "Repairing invalid ops…");
         } else {
-            say_stage(step, request, Stage::Summarizing, "Summarizing…");
+            emit_stage(step, request, Stage::Summarizing, "Summarizing…");
         }
         return go_on(step);
     }
@@ -333,7 +335,7 @@ fn repaired(step: &mut Transition<'_>, request: &RequestId, outcome: RepairOutco
     let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
     let (operations, invalid) = (assist.operations.len(), assist.operations.len() - assist.valid());
     step.emit(Some(request), AskFact::Repaired { outcome, operations: count(operations), invalid: count(invalid) });
-    say_stage(step, request, Stage::Summarizing, "Summarizing…");
+    emit_stage(step, request, Stage::Summarizing, "Summarizing…");
     go_on(step);
 }
 
@@ -378,7 +380,7 @@ pub(crate) fn decided(step: &mut Transition<'_>, applied: u32) {
 }
 
 /// Says where the request is, unless that was said last.
-fn say_stage(step: &mut Transition<'_>, request: &RequestId, stage: Stage, label: &str) {
+fn emit_stage(step: &mut Transition<'_>, request: &RequestId, stage: Stage, label: &str) {
     let assist = step.session.active().and_then(|active| active.assist.as_ref());
     if assist.is_some_and(|assist| assist.stage == Some(stage)) {
         return;

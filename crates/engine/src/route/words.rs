@@ -118,11 +118,11 @@ i want to discuss, i'd like to discuss, what do you think, your opinion, just ta
 i'm wondering, i am wondering, talk me through, talk through";
 
 /// Bytes that are looked at: what somebody wants stands at the beginning.
-const LOOKED_AT: usize = 4_000;
+const MOST_SCANNED: usize = 4_000;
 
 /// Reads the words. Code in fences says nothing about what is wanted of it.
 pub(crate) fn read(text: &str) -> RequestSignals {
-    let text = &text[..text.floor_char_boundary(LOOKED_AT)];
+    let text = &text[..text.floor_char_boundary(MOST_SCANNED)];
     let plain = plain(text);
     let all = plain.trim();
     let bare = all.trim_end_matches(['!', '.', '?', ' ', ',']);

@@ -17,7 +17,7 @@ use super::extract::{Id, JsonBody};
 use super::failure::Failure;
 use super::openapi::{Api, RouteOperation};
 use super::proposals;
-use super::sessions::{goes_on, say, say_under};
+use super::sessions::{goes_on, send_message, send_message_under};
 
 pub(super) fn routes(api: Api) -> Api {
     let id = |operation: RouteOperation| operation.path::<SessionId>("id", "The session.", "s01kabcdefghjkmnp");
@@ -270,7 +270,7 @@ async fn controls(
         },
         ControlAction::AutoContinue => {
             let words = RequestDraft::new(words.unwrap_or_else(|| "continue".into()), Manner::attended());
-            let said = say_under(&server, &goes_on(&server.profile), &id, words, None).await?;
+            let said = send_message_under(&server, &goes_on(&server.profile), &id, words, None).await?;
             return Ok(taken(id, Some(said.request)));
         }
         ControlAction::Implement => {
@@ -288,7 +288,8 @@ async fn speak(
     text: String,
     mode: Mode,
 ) -> Result<(StatusCode, Json<ControlAccepted>), Failure> {
-    let said = say(server, &id, RequestDraft { mode, ..RequestDraft::new(text, Manner::attended()) }, None).await?;
+    let said =
+        send_message(server, &id, RequestDraft { mode, ..RequestDraft::new(text, Manner::attended()) }, None).await?;
     Ok(taken(id, Some(said.request)))
 }
 
@@ -336,6 +337,6 @@ async fn again(
         pictures.push((image.media_type, server.client.refs().text(&image.key).await?));
     }
     let words = RequestDraft { mode, images: pictures, ..RequestDraft::new(text, Manner::attended()) };
-    let said = say(server, &id, words, None).await?;
+    let said = send_message(server, &id, words, None).await?;
     Ok(taken(id, Some(said.request)))
 }

@@ -204,7 +204,7 @@ impl App {
             Msg::Files(files) => self.composer.offer(CompletionSource::Files, files),
             Msg::Failed(problem) | Msg::Lost(problem) => self.failed(problem),
             Msg::Model(name) => {
-                self.say(format!("{name} is used from the next request on."));
+                self.show_hint(format!("{name} is used from the next request on."));
                 self.status.model = name;
             }
             Msg::Ready(model) => {
@@ -214,7 +214,7 @@ impl App {
             }
             Msg::NotReady(problem) => match &mut self.view {
                 Some(Overlay::Setup(setup)) => setup.failed(problem),
-                _ => self.say(problem),
+                _ => self.show_hint(problem),
             },
             Msg::History(history) => {
                 if let Some(Overlay::Changes(view)) = &mut self.view {
@@ -228,7 +228,7 @@ impl App {
                 }
             }
         }
-        self.dialogs.look(now, true);
+        self.dialogs.refresh(now, true);
         std::mem::take(&mut self.outbox.cmds)
     }
 
@@ -288,7 +288,7 @@ impl App {
         self.pressed.hint.as_ref().map(|(text, _)| text.as_str())
     }
 
-    fn say(&mut self, text: impl Into<String>) {
+    fn show_hint(&mut self, text: impl Into<String>) {
         self.pressed.hint = Some((text.into(), Time::from_millis(self.now.millis() + HINT)));
     }
 
@@ -347,7 +347,7 @@ impl App {
         self.sticky.observe(event);
         self.status.observe(event);
         self.dialogs.observe(event);
-        self.dialogs.look(self.now, live);
+        self.dialogs.refresh(self.now, live);
         for (call, writes) in self.transcript.wanted_diffs() {
             self.emit(Cmd::LoadDiff { call, writes });
         }
@@ -376,7 +376,7 @@ impl App {
                 if self.outbox.note.as_ref().is_some_and(|(answered, _)| answered == checkpoint) =>
             {
                 if let Some((_, note)) = self.outbox.note.take() {
-                    self.say_in_session(ComposerDraft::new(note), self.status.mode, Some(WhileRunning::Steer));
+                    self.send_message(ComposerDraft::new(note), self.status.mode, Some(WhileRunning::Steer));
                 }
             }
             Fact::Request(RequestFact::Finished { .. }) if !self.pressed.is_focused => {
@@ -427,7 +427,7 @@ impl App {
                 dialog::DialogOutcome::Passed if matches!(input, TerminalInput::Paste(_)) => {
                     self.composer.input(input, &self.keys);
                     self.keep();
-                    self.say("What you pasted is in your draft; answer the question first.");
+                    self.show_hint("What you pasted is in your draft; answer the question first.");
                 }
                 dialog::DialogOutcome::Passed => self.act_on_key(input),
             }
@@ -449,7 +449,7 @@ impl App {
                 self.keep();
                 if matches!(input, TerminalInput::Paste(_)) && self.composer.draft().has_paste() {
                     let key = self.keys.key(KeyAction::Open);
-                    self.say(format!("{key} opens the paste"));
+                    self.show_hint(format!("{key} opens the paste"));
                 }
             }
             Typed::Send(draft) => {
@@ -476,7 +476,7 @@ impl App {
             self.composer.input(input, &self.keys);
             return self.keep();
         }
-        self.say("A question has just come up; that key did not answer it.");
+        self.show_hint("A question has just come up; that key did not answer it.");
     }
 
     /// The draft is another one, and has to outlive the program.
@@ -530,7 +530,7 @@ impl App {
                 self.pressed.quit_at = Some(self.now);
                 let key = self.keys.key(KeyAction::Quit);
                 let what = if self.activity.is_open() { "leaves; what runs can be resumed" } else { "leaves" };
-                self.say(format!("{key} again {what}"));
+                self.show_hint(format!("{key} again {what}"));
             }
             Some(KeyAction::Leave) => self.emit(Cmd::Quit),
             Some(KeyAction::CycleMode) => {
@@ -539,7 +539,7 @@ impl App {
                     Mode::Chat => Mode::Plan,
                     Mode::Plan => Mode::Auto,
                 };
-                self.say(match self.status.mode {
+                self.show_hint(match self.status.mode {
                     Mode::Chat => "chat: words only, nothing is done",
                     Mode::Plan => "plan: looks and plans, changes nothing",
                     _ => "auto: whatever the request needs",
@@ -585,7 +585,7 @@ impl App {
         self.pressed.esc_at = Some(self.now);
         if self.composer.is_empty() {
             let key = self.keys.key(KeyAction::Interrupt);
-            self.say(format!("{key} again shows the changes"));
+            self.show_hint(format!("{key} again shows the changes"));
         }
     }
 
@@ -607,12 +607,12 @@ impl App {
         }
         let mode = self.status.mode;
         let while_running = self.activity.is_open().then_some(while_running);
-        self.say_in_session(draft, mode, while_running);
+        self.send_message(draft, mode, while_running);
     }
 
     /// Sends a message. That it is on its way is kept first: after a kill, nobody finds words in the input that were
     /// said already, and none are lost that were not.
-    fn say_in_session(&mut self, draft: ComposerDraft, mode: Mode, while_running: Option<WhileRunning>) {
+    fn send_message(&mut self, draft: ComposerDraft, mode: Mode, while_running: Option<WhileRunning>) {
         let Some(request) = self.outbox.fresh.take() else { return self.composer.give_back(&draft) };
         let session = self.session.clone();
         self.outbox.sending.push(Sending { request: request.clone(), draft: draft.clone() });
@@ -637,37 +637,39 @@ impl App {
             }
             SlashCommand::Mode(mode) => {
                 self.status.mode = mode;
-                self.say("The mode holds for the next request.");
+                self.show_hint("The mode holds for the next request.");
             }
             SlashCommand::Implement => {
-                self.say_in_session(ComposerDraft::new("Implement what we have talked about."), Mode::Implement, None);
+                self.send_message(ComposerDraft::new("Implement what we have talked about."), Mode::Implement, None);
             }
             SlashCommand::AutoContinue => {
                 self.launch.auto_continue = !self.launch.auto_continue;
                 self.emit(Cmd::AutoContinue(self.launch.auto_continue));
-                self.say(match self.launch.auto_continue {
+                self.show_hint(match self.launch.auto_continue {
                     true => "From your next message on, it goes on by itself while steps are open.",
                     false => "From your next message on, it ends where you would say “continue”.",
                 });
             }
             SlashCommand::Control(control) => match self.session {
                 Some(_) => self.emit(Cmd::Control(control)),
-                None => self.say(words::NO_SESSION_YET),
+                None => self.show_hint(words::NO_SESSION_YET),
             },
             SlashCommand::Fork => match self.session.clone() {
                 Some(session) => {
                     self.view = Some(Overlay::Fork(Box::new(view::fork::Fork::new(session, &self.outbox.said))))
                 }
-                None => self.say(words::NO_SESSION_YET),
+                None => self.show_hint(words::NO_SESSION_YET),
             },
-            SlashCommand::Rename(title) if title.is_empty() => self.say("/rename NAME gives this session a name."),
+            SlashCommand::Rename(title) if title.is_empty() => {
+                self.show_hint("/rename NAME gives this session a name.")
+            }
             SlashCommand::Rename(title) => match self.session.clone() {
                 Some(session) => self.emit(Cmd::Rename { session, title, query: String::new() }),
-                None => self.say(words::NO_SESSION_YET),
+                None => self.show_hint(words::NO_SESSION_YET),
             },
             SlashCommand::Export => match self.session.clone() {
                 Some(session) => self.emit(Cmd::Export(session)),
-                None => self.say(words::NO_SESSION_YET),
+                None => self.show_hint(words::NO_SESSION_YET),
             },
             SlashCommand::Model(name) if name.is_empty() => {
                 self.view = Some(Overlay::Models(Box::new(view::models::ModelsView::new())));
@@ -675,7 +677,7 @@ impl App {
             }
             SlashCommand::Model(name) => self.emit(Cmd::Model(name)),
             SlashCommand::SetUp if self.launch.passing => {
-                self.say("The demo has a model. `trimtab` in a folder of yours asks for one.")
+                self.show_hint("The demo has a model. `trimtab` in a folder of yours asks for one.")
             }
             SlashCommand::SetUp => {
                 self.view = Some(Overlay::Setup(Box::new(SetupDialog::again(self.launch.keys_file.clone()))));
@@ -685,7 +687,7 @@ impl App {
                     self.view = Some(Overlay::Changes(Box::new(view::changes::ChangesView::new(self.now))));
                     self.emit(Cmd::LoadHistory);
                 }
-                None => self.say("Nothing is changed yet."),
+                None => self.show_hint("Nothing is changed yet."),
             },
             #[cfg(debug_assertions)]
             SlashCommand::Panic => panic!("a defect, made on purpose"),

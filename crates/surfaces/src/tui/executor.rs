@@ -7,7 +7,7 @@ use tokio::io::AsyncWriteExt;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use trimtab_host::config::{self, Profile};
-use trimtab_host::{Client, JobState, LocalFiles, Manner, RequestDraft, Say, SendTo, WhenBusy};
+use trimtab_host::{Client, ComposedRequest, JobState, LocalFiles, Manner, RequestDraft, SendTo, WhenBusy};
 use trimtab_vocab::{Approve, Control, Mode, Problem, ProblemKind, SessionId, WhileRunning};
 
 use super::composer::keep::{DraftKeeper, SaidFile};
@@ -283,10 +283,10 @@ impl Executor {
         tokio::spawn(async move {
             let target = session.map_or(SendTo::New { folder: folder.clone() }, SendTo::Session);
             let told = async {
-                let say = say(&client, &profile, &folder, &draft, mode, while_running).await?;
+                let composed = compose(&client, &profile, &folder, &draft, mode, while_running).await?;
                 // Words that are taken in while the draft still has them would be said twice after a kill.
                 kept.await.map_err(unkept)?;
-                client.send_as(target, say, request.clone()).await
+                client.send_as(target, composed, request.clone()).await
             };
             match told.await {
                 Ok(sent) => drop(messages.send(Msg::Sent(sent)).await),
@@ -434,14 +434,14 @@ async fn go_on(client: &Client, session: &SessionId) -> Result<(), Problem> {
 }
 
 /// What a person says, with what is in force for it.
-async fn say(
+async fn compose(
     client: &Client,
     profile: &Profile,
     folder: &str,
     draft: &ComposerDraft,
     mode: Mode,
     while_running: Option<WhileRunning>,
-) -> Result<Say, Problem> {
+) -> Result<ComposedRequest, Problem> {
     let images = draft.images().into_iter().map(|file| picture::read(&at(folder, file))).collect::<Result<_, _>>()?;
     // Where nothing runs on the screen, nothing is meant.
     let when_busy = WhenBusy::Exactly(while_running);

@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use tokio::time::Instant;
-use trimtab_host::{Client, RequestDraft, Say, Sent, World, shared_workspace};
+use trimtab_host::{Client, ComposedRequest, RequestDraft, Sent, World, shared_workspace};
 use trimtab_vocab::{Event, RequestId, SessionId, Time};
 use trimtab_world::clock::Clock;
 
@@ -267,7 +267,7 @@ impl History {
     }
 
     /// A request under settings of the dice.
-    fn composed(&mut self, draft: RequestDraft) -> Option<Say> {
+    fn composed(&mut self, draft: RequestDraft) -> Option<ComposedRequest> {
         let settings = self.settings();
         Some(self.processes.first()?.world.say(draft, None, settings))
     }

@@ -53,10 +53,10 @@ impl SimulatedWorkspace {
         Ok(())
     }
 
-    fn seen(&self, look: &ReadOp) -> ReadResult {
+    fn result_of(&self, op: &ReadOp) -> ReadResult {
         let whole = |text: String| ReadResult { status: ToolStatus::Ok, text, images: Vec::new(), files: Vec::new() };
-        let shown = format!("{look:?}");
-        match look {
+        let shown = format!("{op:?}");
+        match op {
             ReadOp::Read { path, .. } if path.ends_with(".png") => {
                 ReadResult { images: vec![("image/png".into(), "AAAA".into())], ..whole("A picture.".into()) }
             }
@@ -104,13 +104,13 @@ fn state(bytes: &[u8]) -> FileState {
 
 #[async_trait]
 impl Workspace for SimulatedWorkspace {
-    async fn look(&self, _: &str, look: &ReadOp) -> ReadResult {
-        let text = format!("{look:?}");
+    async fn perform_read(&self, _: &str, op: &ReadOp) -> ReadResult {
+        let text = format!("{op:?}");
         // Each page and each search is asked for by one call only.
         let _doing =
-            matches!(look, ReadOp::Fetch { .. } | ReadOp::Search { .. }).then(|| Doing::begin(self, text.clone()));
+            matches!(op, ReadOp::Fetch { .. } | ReadOp::Search { .. }).then(|| Doing::begin(self, text.clone()));
         self.pass(&text).await;
-        self.seen(look)
+        self.result_of(op)
     }
 
     async fn read(&self, _: &str, path: &str) -> Result<FileNow, String> {

@@ -202,7 +202,7 @@ fn make_room_for(files: usize) {
 
 fn forward(files: &mut [FileWriter<'_>], directories: &Directories<'_>) -> Result<(), Why> {
     for one in files.iter_mut() {
-        one.heal().and_then(|()| one.look()).map_err(|fault| one.why(fault))?;
+        one.heal().and_then(|()| one.refresh()).map_err(|fault| one.why(fault))?;
         directories.sweep(one.place());
     }
     if let Some(one) = files.iter().find(|one| one.status() == FileStatus::Elsewhere) {
@@ -245,7 +245,7 @@ fn finish(files: Vec<FileWriter<'_>>, directories: &Directories<'_>) -> WrittenS
 fn take_back(mut files: Vec<FileWriter<'_>>, why: Why, directories: &Directories<'_>) -> Refused {
     let mut refused = Refused::new(why);
     for one in files.iter_mut().rev() {
-        if one.heal().and_then(|()| one.look()).is_err() {
+        if one.heal().and_then(|()| one.refresh()).is_err() {
             refused.unsure.push(one.path());
             continue;
         }

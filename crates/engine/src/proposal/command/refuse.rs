@@ -55,10 +55,10 @@ pub(super) fn refusal(line: &str, parts: &[SimpleCommand], policy: &Policy) -> O
         return Some(CommandRefusal::new("wipe", "it is a fork bomb"));
     }
     let mut left = MOST;
-    look_at(parts, policy, Some(resolve(&policy.folder, "/")), 0, &mut left)
+    check_parts(parts, policy, Some(resolve(&policy.folder, "/")), 0, &mut left)
 }
 
-fn look_at(
+fn check_parts(
     parts: &[SimpleCommand],
     policy: &Policy,
     cwd: Option<String>,
@@ -133,7 +133,7 @@ fn script_of(script: &str, place: &RunPlace, layer: usize, left: &mut usize) -> 
     if bomb(script) {
         return Some(CommandRefusal::new("wipe", "it is a fork bomb"));
     }
-    look_at(&reading.parts, place.policy, place.cwd.clone(), layer + 1, left)
+    check_parts(&reading.parts, place.policy, place.cwd.clone(), layer + 1, left)
 }
 
 /// One command and everything it would run in turn.

@@ -21,7 +21,7 @@ use crate::turn::{answers, choosing, guard, instructions, outcome, outside, over
 use crate::{Prepared, ProposedChange, Ran};
 
 /// Something was seen.
-pub(crate) fn looked(step: &mut Transition<'_>, call: &CallId, seen: ReadResult) {
+pub(crate) fn read_finished(step: &mut Transition<'_>, call: &CallId, seen: ReadResult) {
     let Some((request, item)) = find(step, call) else { return };
     if item.progress != Progress::Started {
         return;

@@ -24,7 +24,7 @@ use asking::shown;
 use call::file_set;
 pub(super) use call::{DENIED, refuse, ruled, run_call};
 pub(super) use ended::operation;
-pub(crate) use ended::{applied, effects_inspected, finished, looked, prepared, ran};
+pub(crate) use ended::{applied, effects_inspected, finished, prepared, ran, read_finished};
 pub(super) use stopping::{STOPPED, leave, skip, stop, stop_tool};
 use stopping::{interrupted, wait};
 

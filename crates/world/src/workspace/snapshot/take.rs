@@ -249,7 +249,7 @@ impl Taking<'_> {
             if self.keep.is_over() {
                 return None;
             }
-            let Some(entry) = self.look(&path, &stat) else { continue };
+            let Some(entry) = self.inspect(&path, &stat) else { continue };
             if let SnapshotContent::Unkept(why) = entry.content {
                 self.uncovered(&path, entry.stamp.size, why, ignored.is_some());
             } else if let Some(linked) = Linked::from_stat(&stat).filter(|_| entry.stamp.is_file()) {
@@ -313,7 +313,7 @@ impl Taking<'_> {
             }
             match self.stat(path) {
                 Ok(stat) => {
-                    if let Some(found) = self.look(path, &stat) {
+                    if let Some(found) = self.inspect(path, &stat) {
                         self.taken.entries.insert(path.clone(), found);
                     }
                 }
@@ -348,7 +348,7 @@ impl Taking<'_> {
     }
 
     /// One file: as it is known, or read.
-    fn look(&mut self, path: &Path, stat: &rustix::fs::Stat) -> Option<SnapshotEntry> {
+    fn inspect(&mut self, path: &Path, stat: &rustix::fs::Stat) -> Option<SnapshotEntry> {
         let (stamp, kind) = (FileStamp::from_stat(stat), FileType::from_raw_mode(stat.st_mode));
         if let Some(known) = self.known(path, &stamp) {
             return Some(known.clone());

@@ -143,7 +143,7 @@ impl<'a> FileWriter<'a> {
     }
 
     /// Looks how the file stands.
-    pub(super) fn look(&mut self) -> Result<(), WriteFault> {
+    pub(super) fn refresh(&mut self) -> Result<(), WriteFault> {
         self.now = if self.spot.missing.is_empty() { self.path_state(&self.spot.name)? } else { PathState::Nothing };
         let status = self.status();
         self.stood.get_or_insert(status);
@@ -183,7 +183,7 @@ impl<'a> FileWriter<'a> {
     pub(super) fn go_forward(&mut self) -> Result<(), WriteFault> {
         self.unlinked = matches!(self.now, PathState::File { links, .. } if links > 1) && self.write.after.is_some();
         self.shift(self.before(), self.after())?;
-        self.look()
+        self.refresh()
     }
 
     /// Whether what was taken out of its place, if anything, is still what it was.
