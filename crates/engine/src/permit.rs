@@ -29,7 +29,6 @@ pub(crate) enum Ruling {
     Ask {
         /// What is asked about, which says who may answer.
         class: ApprovalClass,
-        /// Why.
         reason: String,
         /// The rule that would make the question unnecessary.
         rule: Rule,

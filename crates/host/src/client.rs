@@ -71,10 +71,7 @@ impl ModelRegistry for Providers {
 #[derive(Debug, Clone)]
 pub enum SendTo {
     /// In a new session in this folder.
-    New {
-        /// The folder.
-        folder: String,
-    },
+    New { folder: String },
     /// In a session that exists.
     Session(SessionId),
     /// To the task assistant, put like this. A request about the tasks that still runs or waits is replaced, because
@@ -85,7 +82,6 @@ pub enum SendTo {
 /// A person's answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answered {
-    /// To what.
     pub checkpoint: CheckpointId,
     /// One of the choices.
     pub choice: String,
@@ -98,9 +94,7 @@ pub struct Answered {
 /// Where to look for what comes of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sent {
-    /// The session.
     pub session: SessionId,
-    /// The request.
     pub request: RequestId,
 }
 

@@ -24,9 +24,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 pub struct Expired {
     /// Where they were made.
     pub session: SessionId,
-    /// How many.
     pub changes: usize,
-    /// Why.
     pub reason: String,
 }
 

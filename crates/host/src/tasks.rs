@@ -136,7 +136,6 @@ impl TaskList {
         Ok(self.book(false).await?.tasks)
     }
 
-    /// One task.
     pub async fn get(&self, id: TaskId) -> Result<Option<Task>, Problem> {
         self.deps.world.store.task(id).await.map_err(store_problem)
     }

@@ -51,7 +51,6 @@ impl Contents for BTreeMap<String, Vec<u8>> {
 /// A look at all files of a folder.
 #[derive(Debug, Clone)]
 pub struct SnapshotRequest {
-    /// The folder.
     pub folder: String,
     /// What is known of them already.
     pub known: Arc<Snapshot>,

@@ -82,9 +82,7 @@ pub struct TaskMemory {
 /// Operations that wait for a person.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OpenProposal {
-    /// Which.
     pub id: ProposalId,
-    /// By which request.
     pub request: RequestId,
     /// How many there are, and how many of them could be applied.
     pub operations: usize,

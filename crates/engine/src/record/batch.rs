@@ -29,7 +29,6 @@ pub struct Batch {
 /// One tool call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BatchItem {
-    /// Names it.
     pub call_id: CallId,
     /// What the model asked for.
     pub call: Arc<ToolCall>,
@@ -110,7 +109,6 @@ pub struct ToolOutcome {
 /// What a person said about a tool call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UserDecision {
-    /// The choice.
     pub choice: String,
     /// Words that came with it.
     pub text: Option<String>,

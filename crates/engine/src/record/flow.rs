@@ -32,7 +32,6 @@ pub struct Flow {
     pub plan: Option<Plan>,
     /// Its version; 0: there is none.
     pub version: u32,
-    /// Who approved it.
     pub approved: Option<String>,
     /// How its steps stand; what is not in here has not begun.
     pub statuses: BTreeMap<String, StepStatus>,

@@ -111,7 +111,6 @@ pub struct Session {
 /// Files that were changed together.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChangeSet {
-    /// Names it.
     pub id: ChangeSetId,
     /// The files, before and after.
     pub writes: Vec<FileWrite>,
@@ -289,7 +288,6 @@ pub enum Phase {
     Loading,
     /// A model is being called.
     Calling {
-        /// The call.
         call: CallId,
         /// What it is for.
         purpose: Purpose,

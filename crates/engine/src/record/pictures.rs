@@ -16,7 +16,6 @@ pub(crate) const MOST_PICTURES: u32 = 10;
 pub struct SessionPicture {
     /// The picture.
     pub image: GeneratedImage,
-    /// The request.
     pub request: RequestId,
     /// Which calls made it and which of them: pictures stand in the order in which they were wished for, not in
     /// the one in which they came.

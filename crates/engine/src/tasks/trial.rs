@@ -214,7 +214,6 @@ impl Workbench<'_> {
         self.changed.insert(task.id, Some(task));
     }
 
-    /// Changes one task.
     fn change(&mut self, id: TaskId, work: impl FnOnce(&mut Task, Moment)) {
         if let Some(mut task) = self.task(id).cloned() {
             work(&mut task, self.at);

@@ -42,7 +42,6 @@ pub(crate) enum ToolAction {
     Plan(Plan),
     /// Ask the person.
     Ask {
-        /// The question.
         question: String,
         /// Answers to choose from.
         options: Vec<String>,
@@ -51,7 +50,6 @@ pub(crate) enum ToolAction {
     Draw {
         /// What they show.
         prompt: String,
-        /// How many.
         count: u32,
     },
 }

@@ -33,7 +33,6 @@ pub(crate) enum ToolOffer {
     Nothing,
     /// Those that change nothing.
     Looking,
-    /// All.
     Everything,
 }
 

@@ -28,7 +28,6 @@ pub struct Imported {
 pub struct Skipped {
     /// The task, by its title.
     pub title: String,
-    /// Why.
     pub reason: String,
 }
 

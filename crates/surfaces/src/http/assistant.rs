@@ -156,7 +156,6 @@ struct StreamQuery {
 /// The documented error of these routes.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Flat {
-    /// Which.
     error: &'static str,
     /// More about it.
     #[serde(skip_serializing_if = "Option::is_none")]

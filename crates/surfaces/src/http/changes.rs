@@ -86,7 +86,6 @@ struct Changes {
 struct ChangeSetInfo {
     /// Its number, from 1.
     number: usize,
-    /// Names it.
     change_set: ChangeSetId,
     /// When it was applied.
     time: Time,
@@ -143,7 +142,6 @@ async fn changes(State(server): State<Shared>, Id(id): Id<SessionId>) -> Result<
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct SetWanted {
-    /// Which set.
     change_set: Option<ChangeSetId>,
     /// Or which proposal of files: what it would do.
     proposal: Option<ProposalId>,
@@ -279,7 +277,6 @@ struct HandedOff {
 
 #[derive(Debug, Serialize, JsonSchema)]
 struct Extended {
-    /// The session.
     session: SessionId,
     /// Its new document.
     extension: ExtensionId,

@@ -48,7 +48,6 @@ pub(super) fn routes(api: Api) -> Api {
 /// What was passed on.
 #[derive(Debug, Serialize, JsonSchema)]
 struct ControlAccepted {
-    /// The session.
     session: SessionId,
     /// The request that was made for it, if one was.
     request: Option<RequestId>,
@@ -72,7 +71,6 @@ async fn checkpoints(State(server): State<Shared>) -> Result<Json<OpenCheckpoint
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct NewAnswer {
-    /// To what.
     checkpoint: CheckpointId,
     /// One of its choices.
     choice: String,

@@ -152,7 +152,6 @@ async fn regenerate(
 struct SelectImages {
     /// Whose pictures they are.
     session: SessionId,
-    /// Which ones.
     #[schemars(length(max = 1_000))]
     images: Vec<ImageId>,
     /// Whether they are chosen from now on.

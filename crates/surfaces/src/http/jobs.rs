@@ -38,7 +38,6 @@ struct Jobs {
 
 #[derive(Debug, Serialize, JsonSchema)]
 struct Job {
-    /// The request.
     request: RequestId,
     /// Where it belongs.
     session: SessionId,

@@ -122,7 +122,6 @@ struct SessionsQuery {
 
 #[derive(Debug, Serialize, JsonSchema)]
 struct SessionList {
-    /// The sessions.
     sessions: Vec<SessionInfo>,
 }
 
@@ -236,9 +235,7 @@ impl Picture {
 /// Where to look for what comes of it.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Accepted {
-    /// The session.
     pub(super) session: SessionId,
-    /// The request.
     pub(super) request: RequestId,
 }
 

@@ -196,7 +196,6 @@ struct Read {
 struct LeftOut {
     /// The task, by its title.
     title: String,
-    /// Why.
     reason: String,
 }
 
@@ -253,7 +252,6 @@ fn understand(server: &Shared, fields: &mut Map<String, Value>) -> Result<(), Fa
 
 #[derive(Debug, Serialize, JsonSchema)]
 struct TodoRef {
-    /// The task.
     todo: Task,
 }
 
@@ -295,7 +293,6 @@ fn fifty() -> u32 {
 
 #[derive(Debug, Serialize, JsonSchema)]
 struct FoundTasks {
-    /// The tasks.
     todos: Vec<Task>,
 }
 
@@ -380,7 +377,6 @@ struct TodoChanges {
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct TodoChange {
-    /// Names it.
     change_set: ChangeSetId,
     /// When it was made.
     time: Time,

@@ -42,7 +42,6 @@ struct UsageWanted {
 
 #[derive(Debug, Default, Serialize, JsonSchema)]
 struct UsageTotals {
-    /// All of it.
     total: Usage,
     /// Calls of models.
     calls: u64,
@@ -54,9 +53,7 @@ struct UsageTotals {
 
 #[derive(Debug, Serialize, JsonSchema)]
 struct UsedOn {
-    /// The day.
     day: Date,
-    /// Calls on it.
     calls: u64,
     /// What they used.
     usage: Usage,
@@ -72,7 +69,6 @@ fn day(time: Time, offset: i32) -> Date {
 struct UsedBy {
     /// `provider/name`.
     model: String,
-    /// Calls of it.
     calls: u64,
     /// What it used.
     usage: Usage,

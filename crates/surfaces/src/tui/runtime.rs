@@ -28,7 +28,6 @@ const TICK: Duration = Duration::from_millis(100);
 /// Finished rows that one frame prints at most.
 const PRINTED: usize = 400;
 
-/// How it ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RuntimeEnd {
     /// The person left.

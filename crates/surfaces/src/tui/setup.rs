@@ -47,12 +47,7 @@ pub enum SetupChoice {
     /// Nothing yet.
     Moved,
     /// Store this key of this provider, and tell [`SetupDialog::failed`] if that cannot be done.
-    Key {
-        /// The provider.
-        provider: &'static str,
-        /// Its key.
-        key: Secret,
-    },
+    Key { provider: &'static str, key: Secret },
     /// Look whether a model runs on this machine, and tell [`SetupDialog::failed`] if none does.
     Local,
     /// Show the demo.

@@ -124,7 +124,6 @@ pub struct CommandOutcome {
     pub signal: Option<i32>,
     /// Its time was up.
     pub timed_out: bool,
-    /// It was stopped.
     pub stopped: bool,
     /// How long it took.
     pub took: Duration,

@@ -102,7 +102,6 @@ struct Completing {
     picker: Picker,
 }
 
-/// The composer.
 #[derive(Debug, Clone)]
 pub struct Composer {
     editor: Editor,

@@ -56,7 +56,6 @@ pub(super) enum DialogOutcome {
     Editor(String),
 }
 
-/// One question.
 #[derive(Debug)]
 pub(super) struct QuestionDialog {
     pub(super) checkpoint: CheckpointId,

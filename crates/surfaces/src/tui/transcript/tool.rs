@@ -42,7 +42,6 @@ pub(in crate::tui) struct ToolEntry {
     /// Their bytes were asked for.
     pub(super) is_asked: bool,
     pub(super) diff: Option<Arc<Vec<LoadedDiff>>>,
-    /// What it changed.
     pub(super) changed: Vec<ChangedFile>,
     /// Lines about what a command did to files.
     pub(super) effects: Vec<String>,
@@ -237,9 +236,7 @@ fn is_look(name: &str) -> bool {
 pub(in crate::tui) enum Tense {
     /// It would be, if a person lets it.
     Infinitive,
-    /// It is.
     Present,
-    /// It was.
     Past,
 }
 

@@ -29,7 +29,6 @@ const LONGEST: Duration = Duration::from_secs(15);
 
 /// Who keeps the bytes of files, by their hash, and may say that enough is enough.
 pub trait Keep {
-    /// Keeps bytes.
     fn keep(&mut self, hash: &str, bytes: Vec<u8>);
     /// Whether nobody waits for the snapshot any more.
     fn is_over(&self) -> bool;
@@ -38,7 +37,6 @@ pub trait Keep {
 /// What to look at.
 #[derive(Debug, Clone, Copy)]
 pub struct SnapshotOrder<'a> {
-    /// The folder.
     pub folder: &'a Folder,
     /// What is known already.
     pub known: &'a Snapshot,
