@@ -165,8 +165,7 @@ pub(crate) fn follow_up(
         Ask::Understanding { .. } if choice == conversation::TALK => return Some((Status::Completed, None)),
         // Whoever has said more meanwhile wants more.
         Ask::Satisfaction { .. } if choice == satisfaction::SATISFIED => {
-            let said = step.session.unfinished(request).is_some_and(|active| !active.untold.is_empty());
-            return (!said).then_some((Status::Completed, None));
+            return (!step.session.has_unanswered_words(request)).then_some((Status::Completed, None));
         }
         Ask::Begin | Ask::StepBefore(_) | Ask::StepAfter(_) | Ask::StepFailed(_) | Ask::Pause
             if choice == choices::STOP =>

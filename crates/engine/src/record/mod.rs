@@ -635,6 +635,20 @@ impl Session {
         &self.told
     }
 
+    /// Whether a person has said something to a request that no model has answered. Words that went out with the results
+    /// of tools stay untold, as they did in 0.1, so these alone do not tell.
+    pub(crate) fn has_unanswered_words(&self, request: &RequestId) -> bool {
+        let Some(active) = self.unfinished(request) else { return false };
+        let awaits_reply = || self.conversation.last().is_some_and(|last| last.role == Role::User);
+        !active.untold.is_empty() && (!active.steers.is_empty() || awaits_reply())
+    }
+
+    /// What the model last said to the running request. What it said to others in between is theirs.
+    pub(crate) fn last_reply(&self) -> Option<String> {
+        let own = self.conversation.get(self.active.as_ref()?.flow.from..)?;
+        own.iter().rev().find(|message| message.role == Role::Assistant).map(|message| message.text())
+    }
+
     /// The messages that a turn adds to the conversation, each with its place: notes before the words of a request
     /// that no model has seen yet, so that these come last, else at the end like all that was said meanwhile.
     fn additions(&self, notes: &[PromptNote]) -> Vec<(usize, Message)> {

@@ -215,7 +215,7 @@ pub(crate) fn answered(
     record(step, &request, id.clone(), &choice, text.clone(), by);
     let ends = flow::follow_up(step, &checkpoint, &choice, text.as_deref());
     // Whoever has said more wants more than what is there.
-    let goes_on = step.session.unfinished(&request).is_some_and(|active| !active.untold.is_empty());
+    let goes_on = step.session.has_unanswered_words(&request);
     let (accepts, planned) = (accepts && !goes_on, planned || (leaves && goes_on));
     match rule {
         Some(rule) if matches!(checkpoint.ask, Ask::Instructions { .. }) => {

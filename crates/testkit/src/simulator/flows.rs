@@ -27,11 +27,10 @@ impl History {
             return Copilot::default();
         }
         let dice = &mut self.dice;
-        let approval = [ApprovalMode::None, ApprovalMode::BeforeStep, ApprovalMode::AfterStep, ApprovalMode::Both]
-            [dice.below(4) as usize];
-        Copilot {
+        let modes = [ApprovalMode::None, ApprovalMode::BeforeStep, ApprovalMode::AfterStep, ApprovalMode::Both];
+        let copilot = Copilot {
             intelligent_routing: [Routing::Off, Routing::Minimal, Routing::Aggressive][dice.below(3) as usize],
-            approval_mode: approval,
+            approval_mode: modes[dice.below(4) as usize],
             enable_planning: !dice.once_in(4),
             plan_approval: !dice.once_in(4),
             auto_approve_simple: dice.once_in(2),
@@ -41,6 +40,20 @@ impl History {
             pace: if dice.once_in(6) { Pace::Incremental } else { Pace::Autonomous },
             auto_continue: dice.once_in(2),
             ..Copilot::default()
+        };
+        // People are asked whether they are content only where all of this comes together, which the dice give too
+        // rarely for a short run.
+        match dice.once_in(3) {
+            true => Copilot {
+                intelligent_routing: Routing::Off,
+                approval_mode: ApprovalMode::AfterStep,
+                enable_planning: false,
+                conversational: false,
+                pace: Pace::Autonomous,
+                auto_continue: false,
+                ..copilot
+            },
+            false => copilot,
         }
     }
 
