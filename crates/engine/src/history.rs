@@ -164,13 +164,13 @@ fn ways(session: &Session, moving: &HistoryMove) -> Vec<RewindPath> {
         let Some(set) = session.history().iter().find(|set| set.id == *of) else { return Vec::new() };
         let way = |write: &FileWrite| {
             let part = parts.iter().find(|part| part.path == write.path)?;
-            let leg = RewindStep {
+            let rewind_step = RewindStep {
                 change_set: change_set.clone(),
                 from: write.after.clone(),
                 to: write.before.clone(),
                 hunks: part.hunks.clone(),
             };
-            Some(RewindPath { path: write.path.clone(), legs: vec![leg], is_undo: true })
+            Some(RewindPath { path: write.path.clone(), steps: vec![rewind_step], is_undo: true })
         };
         return set.writes.iter().filter_map(way).collect();
     }
@@ -180,11 +180,11 @@ fn ways(session: &Session, moving: &HistoryMove) -> Vec<RewindPath> {
         for write in &set.writes {
             let (before, after) = (write.before.clone(), write.after.clone());
             let (from, to) = if back { (after, before) } else { (before, after) };
-            let leg = RewindStep { change_set: set.id.clone(), from, to, hunks: Vec::new() };
-            ways.entry(&write.path).or_default().push(leg);
+            let rewind_step = RewindStep { change_set: set.id.clone(), from, to, hunks: Vec::new() };
+            ways.entry(&write.path).or_default().push(rewind_step);
         }
     }
-    ways.into_iter().map(|(path, legs)| RewindPath { path: path.to_owned(), legs, is_undo: false }).collect()
+    ways.into_iter().map(|(path, steps)| RewindPath { path: path.to_owned(), steps, is_undo: false }).collect()
 }
 
 /// It is known what the move would make of the files: that is recorded, and then done.

@@ -21,16 +21,12 @@ pub enum Input {
         folder: String,
     },
     /// A person said something.
-    Said {
-        /// What.
-        request: Box<Request>,
-    },
+    Said { request: Box<Request> },
     /// A person wants something of a request.
     Controlled {
         /// Which one; absent: whichever is running.
         #[serde(default)]
         request: Option<RequestId>,
-        /// What.
         action: Control,
     },
     /// A person answered.
@@ -44,7 +40,6 @@ pub enum Input {
         text: Option<String>,
         /// Who answered.
         by: String,
-        /// Where.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         surface: Option<String>,
         /// Where the answer trusts the folder: its instruction files at this moment, which are accepted with it.
@@ -64,20 +59,15 @@ pub enum Input {
         surface: Option<String>,
     },
     /// There is room for the request to run.
-    Admitted {
-        /// Which one.
-        request: RequestId,
-    },
+    Admitted { request: RequestId },
     /// There is no room yet.
     Held {
-        /// Which one.
         request: RequestId,
         /// How many run or wait before it.
         ahead: u32,
     },
     /// A model call reached its end.
     Replied {
-        /// Which one.
         call: CallId,
         /// What came of it.
         reply: Reply,
@@ -90,9 +80,7 @@ pub enum Input {
     },
     /// A model call did not reach its end.
     CallFailed {
-        /// Which one.
         call: CallId,
-        /// Why.
         fault: Fault,
         /// What had come by then.
         #[serde(default)]
@@ -100,7 +88,6 @@ pub enum Input {
     },
     /// A model call was ended as asked.
     CallAborted {
-        /// Which one.
         call: CallId,
         /// What had come by then.
         #[serde(default)]
@@ -125,9 +112,7 @@ pub enum Input {
     },
     /// What a request names was read, as far as it is there.
     Loaded {
-        /// Which request.
         request: RequestId,
-        /// The files.
         #[serde(default)]
         files: Vec<LoadedFile>,
         /// What could not be read.
@@ -144,17 +129,10 @@ pub enum Input {
         instruction_files: Vec<InstructionFile>,
     },
     /// Something was seen.
-    Looked {
-        /// By which call.
-        call: CallId,
-        /// What.
-        seen: ReadResult,
-    },
+    Looked { call: CallId, seen: ReadResult },
     /// Pictures were made and stored, or were not.
     Drawn {
-        /// By which call.
         call: CallId,
-        /// When.
         time: Time,
         /// The pictures; none: `fault` says why.
         #[serde(default)]
@@ -165,23 +143,19 @@ pub enum Input {
     },
     /// It is known what a change would make of the files.
     Prepared {
-        /// By which call.
         call: CallId,
         /// What it would.
         prepared: Prepared,
     },
     /// It is known what a part of a change makes of the files.
     Narrowed {
-        /// Of which call.
         call: CallId,
-        /// Which part.
         parts: Vec<ChangePart>,
         /// What it makes.
         narrowed: Narrowed,
     },
     /// Files were written, or were not.
     Applied {
-        /// By which call.
         call: CallId,
         /// Why they were not; nothing is changed then.
         #[serde(default)]
@@ -194,7 +168,6 @@ pub enum Input {
     },
     /// What the files of these sets were is not to be kept any longer.
     Expire {
-        /// The sets.
         change_sets: Vec<ChangeSetId>,
         /// Why, for people.
         reason: String,
@@ -207,9 +180,7 @@ pub enum Input {
     },
     /// A command ended.
     Ran {
-        /// By which call.
         call: CallId,
-        /// How.
         ran: Ran,
         /// What it did to files, if it was watched.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -217,53 +188,37 @@ pub enum Input {
     },
     /// It is known what a command did to files whose end nobody saw.
     Surveyed {
-        /// By which call.
         call: CallId,
         /// What it did.
         effects: Box<FileEffects>,
     },
     /// A command's time is up, and it goes on.
-    Overdue {
-        /// By which call.
-        call: CallId,
-    },
+    Overdue { call: CallId },
     /// A person made a rule, in whichever session.
-    RuleAdded {
-        /// The rule.
-        rule: Rule,
-    },
+    RuleAdded { rule: Rule },
     /// The settings say something about commands that they may not have said when a request was made.
     Listed {
         /// What they say.
         lists: Lists,
     },
     /// A person removed one.
-    RuleRemoved {
-        /// The rule.
-        rule: Rule,
-    },
+    RuleRemoved { rule: Rule },
     /// The person's tasks were looked at.
     TasksViewed {
-        /// For which request.
         request: RequestId,
         /// What is shown of them.
         view: Box<TasksView>,
     },
     /// It is known what operations would do to the person's tasks.
     TasksJudged {
-        /// For which request.
         request: RequestId,
         /// What they would.
         judged: Box<DryRun>,
     },
     /// A wait is over.
-    TimerFired {
-        /// Which one.
-        timer: TimerId,
-    },
+    TimerFired { timer: TimerId },
     /// A session that this one was handed off to is no more.
     ChildGone {
-        /// Which one.
         child: SessionId,
         /// The change sets that it had handed on, and to whom.
         #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -292,7 +247,6 @@ pub struct Partial {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Interrupted {
-    /// Which one.
     pub call: CallId,
     /// What had been saved of it.
     #[serde(default)]
@@ -305,7 +259,6 @@ pub struct Interrupted {
 pub enum Prepared {
     /// This; both states of each file are stored.
     Ready {
-        /// The files.
         writes: Vec<FileWrite>,
         /// The change of each, for people: a unified diff.
         diffs: Vec<String>,
@@ -385,7 +338,6 @@ pub enum Compared {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RewindPreview {
-    /// The set.
     pub change_set: ChangeSetId,
     /// The file.
     pub path: String,
@@ -412,7 +364,6 @@ pub struct RewindPreview {
 pub struct Ran {
     /// Absent when a signal ended it.
     pub exit_code: Option<i32>,
-    /// The signal.
     pub signal: Option<i32>,
     /// It took too long.
     pub timed_out: bool,

@@ -18,7 +18,6 @@ use crate::proposal::compare::{self, ChangedBlock, DiffHunk};
 /// Where both sides want something else.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Clash {
-    /// In these lines.
     Lines {
         /// Where they are in the left text, from 0.
         left: Range<usize>,
@@ -42,7 +41,6 @@ pub enum Clash {
 /// A file: its bytes and its permission bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct File<'a> {
-    /// The bytes.
     pub bytes: &'a [u8],
     /// The permission bits.
     pub mode: u32,

@@ -24,15 +24,11 @@ pub enum Output {
     Keep {
         /// The name.
         key: RefKey,
-        /// The text.
         text: String,
     },
     /// Of all stored contents of files only these, by their hashes, are needed any more. The others are
     /// forgotten together with the facts that say so.
-    KeepOnly {
-        /// The hashes.
-        hashes: Vec<String>,
-    },
+    KeepOnly { hashes: Vec<String> },
     /// Something for the trail of what was decided, together with the facts.
     Audit {
         /// The request it is about.
@@ -52,15 +48,10 @@ pub enum Output {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Effect {
     /// Find room for a request among the running ones; answered by `Admitted`, perhaps after `Held`.
-    Admit {
-        /// Which one.
-        request: RequestId,
-    },
+    Admit { request: RequestId },
     /// Call a model; answered by `Replied`, `CallFailed` or `CallAborted`.
     CallModel {
-        /// For which request.
         request: RequestId,
-        /// Names the call.
         call: CallId,
         /// What to send.
         prompt: Box<Prompt>,
@@ -78,7 +69,6 @@ pub enum Effect {
     },
     /// Read what a request names, and the folder's own instructions; answered by `Loaded`.
     Load {
-        /// Which one.
         request: RequestId,
         /// Files that its words may name.
         files: Vec<String>,
@@ -90,34 +80,27 @@ pub enum Effect {
         instructions: Vec<String>,
     },
     /// See something; answered by `Looked`.
-    Look {
-        /// For which request.
+    Read {
         request: RequestId,
-        /// Names the call.
         call: CallId,
         /// What to look at.
-        look: ReadOp,
+        op: ReadOp,
     },
     /// Make pictures and store them; answered by `Drawn`. Asked again after a crash, unless the answer was there.
     Draw {
-        /// For which request.
         request: RequestId,
-        /// Names the call.
         call: CallId,
         /// `provider/name`.
         model: String,
         /// What is to be seen.
         prompt: String,
-        /// How many.
         count: u32,
         /// Milliseconds to wait before.
         after_ms: u64,
     },
     /// Read a stored text of this session; answered by `Looked`.
     Recall {
-        /// For which request.
         request: RequestId,
-        /// Names the call.
         call: CallId,
         /// The text.
         key: RefKey,
@@ -128,20 +111,15 @@ pub enum Effect {
     },
     /// Find out what a change would make of the files, and store both; answered by `Prepared`.
     Prepare {
-        /// For which request.
         request: RequestId,
-        /// Names the call.
         call: CallId,
-        /// The change.
         change: ProposedChange,
         /// Its files as the model has seen them, by their hashes.
         seen: BTreeMap<String, String>,
     },
     /// Find out what a part of a change makes of the files, and store it; answered by `Narrowed`.
     SelectHunks {
-        /// For which request.
         request: RequestId,
-        /// Names the call.
         call: CallId,
         /// The whole change.
         writes: Vec<FileWrite>,
@@ -150,9 +128,7 @@ pub enum Effect {
     },
     /// Write files; answered by `Applied`. Asked again after a crash, it finishes what was begun.
     Apply {
-        /// For which request.
         request: RequestId,
-        /// Names the call.
         call: CallId,
         /// What was approved.
         plan: FilePlan,
@@ -173,9 +149,7 @@ pub enum Effect {
     },
     /// Run a command; answered by `Ran`, perhaps after `Overdue`. Never asked again after a crash.
     Run {
-        /// For which request.
         request: RequestId,
-        /// Names the call.
         call: CallId,
         /// What was approved.
         plan: CommandPlan,
@@ -184,29 +158,18 @@ pub enum Effect {
     },
     /// Tell what a command did to files whose end nobody saw; answered by `Surveyed`.
     InspectEffects {
-        /// For which request.
         request: RequestId,
-        /// Names the call.
         call: CallId,
         /// As when it was run.
         watch: SnapshotLimits,
     },
     /// Say what becomes of a command that is overdue.
-    Overtime {
-        /// By which call.
-        call: CallId,
-        /// What.
-        overtime: Overtime,
-    },
+    Overtime { call: CallId, overtime: Overtime },
     /// End a call now; a model's answer is `CallAborted`, a command's `Ran`, unless it was quicker;
     /// a look has none.
-    Abort {
-        /// Which one.
-        call: CallId,
-    },
+    Abort { call: CallId },
     /// Look at the person's tasks; answered by `TasksViewed`.
     ViewTasks {
-        /// For which request.
         request: RequestId,
         /// What is to be shown of them.
         wanted: TaskSelection,
@@ -215,7 +178,6 @@ pub enum Effect {
     },
     /// Find out what operations would do to the person's tasks; answered by `TasksJudged`.
     JudgeTasks {
-        /// For which request.
         request: RequestId,
         /// The operations, each with what is wrong about its form.
         operations: Vec<Annotated>,
@@ -224,7 +186,6 @@ pub enum Effect {
     },
     /// Wait; answered by `TimerFired`.
     Wait {
-        /// For which request.
         request: RequestId,
         /// Names the wait.
         timer: TimerId,
@@ -246,7 +207,7 @@ impl Effect {
             | Self::Run { .. } => true,
             Self::Admit { .. }
             | Self::Load { .. }
-            | Self::Look { .. }
+            | Self::Read { .. }
             | Self::Recall { .. }
             | Self::Prepare { .. }
             | Self::SelectHunks { .. }
@@ -275,7 +236,7 @@ pub struct RewindPath {
     /// The file.
     pub path: String,
     /// From set to set.
-    pub legs: Vec<RewindStep>,
+    pub steps: Vec<RewindStep>,
     /// It takes back a part of a set, by a set that is to be made of what is found.
     pub is_undo: bool,
 }
@@ -283,7 +244,6 @@ pub struct RewindPath {
 /// What one set means for a file, in the direction of the move.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RewindStep {
-    /// The set.
     pub change_set: ChangeSetId,
     /// What the history has left.
     pub from: Option<FileState>,
@@ -296,7 +256,6 @@ pub struct RewindStep {
 /// A session to make, together with the facts of the step that asks for it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Child {
-    /// Names it.
     pub id: SessionId,
     /// Where it works.
     pub folder: String,
@@ -321,7 +280,6 @@ pub enum TaskSelection {
     },
     /// What a filter fits, and how many there are of each sort.
     Focused {
-        /// The filter.
         filter: Where,
         /// What was asked for: what it names by its title is shown as well.
         words: String,

@@ -29,7 +29,6 @@ pub(crate) enum Ruling {
     Ask {
         /// What is asked about, which says who may answer.
         class: ApprovalClass,
-        /// Why.
         reason: String,
         /// The rule that would make the question unnecessary.
         rule: Rule,
@@ -296,8 +295,8 @@ fn guard_in(path: &str, broad: bool) -> Option<Guard> {
 }
 
 /// The file with secrets that a look names, if it names one. A search through a folder passes them by.
-pub(crate) fn secret_in(look: &ReadOp) -> Option<&str> {
-    let named = match look {
+pub(crate) fn secret_in(op: &ReadOp) -> Option<&str> {
+    let named = match op {
         ReadOp::Read { path, .. } | ReadOp::Search { path, .. } => path,
         // Names of files are no secrets; what a page holds is asked about by its host.
         ReadOp::List { .. } | ReadOp::Glob { .. } | ReadOp::Fetch { .. } => return None,

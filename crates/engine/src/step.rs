@@ -40,7 +40,7 @@ pub fn step(session: &mut Session, input: Input) -> Vec<Output> {
             let loaded = turn::LoadedContext { files, missing, instructions, instruction_files };
             turn::loaded(&mut step, &request, loaded, &absent);
         }
-        Input::Looked { call, seen } => turn::batch::looked(&mut step, &call, seen),
+        Input::Looked { call, seen } => turn::batch::read_finished(&mut step, &call, seen),
         Input::Drawn { call, time, pictures, fault } => pictures::drawn(&mut step, &call, time, pictures, fault),
         Input::Prepared { call, prepared } => turn::batch::prepared(&mut step, &call, prepared),
         Input::Narrowed { call, parts, narrowed } => turn::choosing::narrowed(&mut step, &call, &parts, narrowed),
@@ -50,7 +50,7 @@ pub fn step(session: &mut Session, input: Input) -> Vec<Output> {
         Input::ChildGone { child, handed_on } => handoff::child_gone(&mut step, child, handed_on),
         Input::Restored { problem } => history::restored(&mut step, problem),
         Input::Ran { call, ran, effects } => turn::batch::ran(&mut step, &call, ran, effects.as_deref()),
-        Input::Surveyed { call, effects } => turn::batch::surveyed(&mut step, &call, &effects),
+        Input::Surveyed { call, effects } => turn::batch::effects_inspected(&mut step, &call, &effects),
         Input::Overdue { call } => turn::overtime::overdue(&mut step, &call),
         Input::RuleAdded { rule } => turn::answers::rule_added(&mut step, rule),
         Input::Listed { lists } => turn::answers::listed(&mut step, &lists),

@@ -15,7 +15,7 @@ pub struct Readable {
 }
 
 /// The bytes at the beginning that tell whether they are a text.
-const LOOKED_AT: usize = 8 * 1024;
+const SNIFFED: usize = 8 * 1024;
 /// Columns that a cursor can jump to. What is written there by itself may be longer.
 const WIDEST: usize = 1_000;
 /// Spaces that jumps may leave behind, all together.
@@ -48,7 +48,7 @@ fn binary(bytes: &[u8]) -> Option<&'static str> {
         (b"\xfd7zXZ", ", compressed with xz"),
         (b"SQLite format 3", ", an SQLite database"),
     ];
-    let head = &bytes[..bytes.len().min(LOOKED_AT)];
+    let head = &bytes[..bytes.len().min(SNIFFED)];
     let kind = KINDS.iter().find(|(magic, _)| bytes.starts_with(magic)).map_or("", |(_, kind)| kind);
     if head.contains(&0) {
         return Some(kind);

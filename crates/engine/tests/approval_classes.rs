@@ -95,7 +95,7 @@ impl Play {
     }
 
     fn acts(&self) -> bool {
-        let acts = |effect: &Effect| matches!(effect, Effect::Run { .. } | Effect::Apply { .. } | Effect::Look { .. });
+        let acts = |effect: &Effect| matches!(effect, Effect::Run { .. } | Effect::Apply { .. } | Effect::Read { .. });
         self.outputs.iter().any(|output| matches!(output, Output::Effect(effect) if acts(effect)))
     }
 

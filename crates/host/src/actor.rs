@@ -21,8 +21,8 @@ use trimtab_world::store::{AuditEntry, Claim, Commit, Lease, SeededSession, Sess
 use crate::StreamController;
 use crate::client::{ActorContext, store_problem};
 use crate::effects::{self, ActorHandle};
-use crate::hub::{LOOK_EVERY, Update};
-use crate::memory::LOOKED_AT;
+use crate::hub::{POLL_INTERVAL, Update};
+use crate::memory::MOST_LOADED;
 use crate::{history, settings_reload};
 
 use durable::note;
@@ -30,7 +30,7 @@ pub(crate) use durable::{first_words, read_rules, told, written_rule};
 
 const PAGE: u32 = 1000;
 /// Tasks tell things faster than the actor takes them up only by mistake.
-const NUDGES: usize = 64;
+const MAILBOX: usize = 64;
 /// Answers to whether a command may go on that it has not heard yet.
 const ANSWERS: usize = 4;
 
@@ -52,7 +52,7 @@ impl From<StoreError> for ActorError {
 /// Runs a session until there is nothing left to do in it. While another process runs it, stands
 /// by to take over should that process go away.
 pub(crate) async fn run(deps: Arc<ActorContext>, session: SessionId, wake: Arc<Notify>) {
-    let mut wishes = 0;
+    let mut wakes = 0;
     loop {
         if let Err(trouble) = run_once(&deps, &session, &wake).await {
             tracing::error!(%session, ?trouble, "session stopped");
@@ -63,7 +63,7 @@ pub(crate) async fn run(deps: Arc<ActorContext>, session: SessionId, wake: Arc<N
             deps.hub.publish(&session, Update::Failed(problem));
             release(&deps, &session).await;
         }
-        if deps.roster.leave(&session, &mut wishes) {
+        if deps.roster.leave(&session, &mut wakes) {
             return;
         }
     }
@@ -81,7 +81,7 @@ async fn release(deps: &ActorContext, session: &SessionId) {
         if given_back {
             return;
         }
-        tokio::time::sleep(LOOK_EVERY).await;
+        tokio::time::sleep(POLL_INTERVAL).await;
     }
 }
 
@@ -107,7 +107,7 @@ async fn run_once(deps: &Arc<ActorContext>, session: &SessionId, wake: &Arc<Noti
         if store.inbox(session).await?.is_empty() && !store.has_open_request(session).await? {
             return Ok(());
         }
-        tokio::time::sleep(LOOK_EVERY).await;
+        tokio::time::sleep(POLL_INTERVAL).await;
     }
 }
 
@@ -118,7 +118,7 @@ struct Actor {
     /// Whether the session has a name in lists.
     named: bool,
     reporter: ActorHandle,
-    nudges: mpsc::Receiver<Input>,
+    mailbox: mpsc::Receiver<Input>,
     /// Calls that were under way when the last owner went, until they are dealt with.
     interrupted: Option<Vec<Interrupted>>,
     /// How to end what runs: calls of models and of tools.
@@ -146,7 +146,7 @@ type InboxInput = (Input, Option<String>);
 
 impl Actor {
     async fn wake_up(deps: Arc<ActorContext>, lease: Lease, wake: Arc<Notify>) -> Result<Self, StoreError> {
-        let (sender, nudges) = mpsc::channel(NUDGES);
+        let (sender, mailbox) = mpsc::channel(MAILBOX);
         let reporter = ActorHandle { lease, wake, mailbox: sender };
         let mut actor = Self {
             deps,
@@ -154,7 +154,7 @@ impl Actor {
             seq: 0,
             named: false,
             reporter,
-            nudges,
+            mailbox,
             interrupted: None,
             calls: BTreeMap::new(),
             overtimes: BTreeMap::new(),
@@ -232,8 +232,8 @@ impl Actor {
                 }
                 inputs.push((input, Some(row.payload)));
             }
-            while let Ok(nudge) = self.nudges.try_recv() {
-                inputs.push((nudge, None));
+            while let Ok(input) = self.mailbox.try_recv() {
+                inputs.push((input, None));
             }
             if let Some(interrupted) = self.interrupted.take() {
                 inputs.push((Input::Woke { interrupted }, None));
@@ -257,7 +257,7 @@ impl Actor {
         }
         let folder = self.session.folder();
         // Without a folder there is nothing that holds in it; no folder is called so.
-        let entries = self.deps.world.store.memories(Some(folder.unwrap_or_default()), LOOKED_AT).await?;
+        let entries = self.deps.world.store.memories(Some(folder.unwrap_or_default()), MOST_LOADED).await?;
         Ok(trimtab_engine::memory::recall(&entries, folder, &request.text, bytes))
     }
 
@@ -268,7 +268,7 @@ impl Actor {
         let changed = async {
             // The inbox was read just now, so a short wait needs no look at the store at all.
             if since.is_none() {
-                tokio::time::sleep(LOOK_EVERY).await;
+                tokio::time::sleep(POLL_INTERVAL).await;
             }
             store.changed(since).await
         };
@@ -289,15 +289,15 @@ impl Actor {
                     }
                     Err(_) => {}
                 },
-                Some(nudge) = self.nudges.recv() => {
-                    return self.process(vec![(nudge, None)], Commit::default()).await;
+                Some(input) = self.mailbox.recv() => {
+                    return self.process(vec![(input, None)], Commit::default()).await;
                 }
                 () = self.reporter.wake.notified() => return Ok(()),
                 version = &mut changed => {
                     self.version = Some(version?);
                     return Ok(());
                 }
-                () = tokio::time::sleep(LOOK_EVERY) => {
+                () = tokio::time::sleep(POLL_INTERVAL) => {
                     if let Some(lists) = self.lists(false).await {
                         return self.process(vec![(Input::Listed { lists }, None)], Commit::default()).await;
                     }
@@ -360,7 +360,7 @@ impl Actor {
         if trusting {
             self.settings = Some(settings_reload::LastRead::default());
         }
-        settings_reload::news(file, folder, trusted, since, &mut self.settings).await
+        settings_reload::changed_lists(file, folder, trusted, since, &mut self.settings).await
     }
 
     fn note_receipt(&mut self, event: &Event) {
@@ -401,7 +401,7 @@ impl Actor {
                 Output::Effect(effect) => effects.push(effect),
             }
         }
-        let news: Vec<Arc<Event>> = commit.events.iter().cloned().map(Arc::new).collect();
+        let published: Vec<Arc<Event>> = commit.events.iter().cloned().map(Arc::new).collect();
         let mut closed = commit.closed_calls.clone();
         let ended: Vec<RequestId> =
             commit.finished.iter().map(|(request, _)| request).chain(&commit.reopened).cloned().collect();
@@ -425,7 +425,7 @@ impl Actor {
         if let Some(request) = &rests {
             self.admitted.remove(request);
         }
-        for event in news {
+        for event in published {
             if tracing::enabled!(tracing::Level::DEBUG) {
                 tracing::debug!(session = %event.session, seq = event.seq, kind = event.fact.kind(), "recorded");
             }

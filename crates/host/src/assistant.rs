@@ -56,7 +56,7 @@ pub(crate) async fn view(
     wanted: TaskSelection,
     settings: AutoMode,
 ) -> Result<(), ActorError> {
-    let (book, moment, zone) = look(&deps, &settings).await?;
+    let (book, moment, zone) = load_tasks(&deps, &settings).await?;
     let view = assistant::view(&book.tasks, moment, &zone, &wanted);
     let _ = reporter.mailbox.send(Input::TasksViewed { request, view: Box::new(view) }).await;
     Ok(())
@@ -70,13 +70,13 @@ pub(crate) async fn judge(
     operations: Vec<Annotated>,
     settings: AutoMode,
 ) -> Result<(), ActorError> {
-    let (book, moment, _) = look(&deps, &settings).await?;
+    let (book, moment, _) = load_tasks(&deps, &settings).await?;
     let judged = tasks::try_out(&book.tasks, book.next, operations, moment).dry_run(settings.limits);
     let _ = reporter.mailbox.send(Input::TasksJudged { request, judged: Box::new(judged) }).await;
     Ok(())
 }
 
-async fn look(deps: &ActorContext, settings: &AutoMode) -> Result<(TaskBook, Moment, String), ActorError> {
+async fn load_tasks(deps: &ActorContext, settings: &AutoMode) -> Result<(TaskBook, Moment, String), ActorError> {
     let zone = when::zone(&settings.timezone).map_err(ActorError::SetUp)?;
     let now = deps.world.clock.now();
     let moment = Moment { now, today: when::day(now, &zone) };

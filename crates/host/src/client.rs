@@ -13,7 +13,7 @@ use trimtab_world::models::{Model, ModelRegistry, Registry};
 use trimtab_world::store::{JobRow, JobState, NewInput, NewJob, SqliteStore, Store, StoreError, tasks_session};
 
 use crate::actor;
-use crate::compose::{NO_FOLDER, Say};
+use crate::compose::{ComposedRequest, NO_FOLDER};
 use crate::config::Profile;
 use crate::effects::written;
 use crate::hub::{Hub, SessionWatch};
@@ -71,10 +71,7 @@ impl ModelRegistry for Providers {
 #[derive(Debug, Clone)]
 pub enum SendTo {
     /// In a new session in this folder.
-    New {
-        /// The folder.
-        folder: String,
-    },
+    New { folder: String },
     /// In a session that exists.
     Session(SessionId),
     /// To the task assistant, put like this. A request about the tasks that still runs or waits is replaced, because
@@ -85,7 +82,6 @@ pub enum SendTo {
 /// A person's answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answered {
-    /// To what.
     pub checkpoint: CheckpointId,
     /// One of the choices.
     pub choice: String,
@@ -98,9 +94,7 @@ pub struct Answered {
 /// Where to look for what comes of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sent {
-    /// The session.
     pub session: SessionId,
-    /// The request.
     pub request: RequestId,
 }
 
@@ -213,14 +207,19 @@ impl Client {
     }
 
     /// Takes in what a person says. When this returns, it cannot be lost any more.
-    pub async fn send(&self, target: SendTo, say: Say) -> Result<Sent, Problem> {
-        self.send_as(target, say, clock::request_id(self.clock())).await
+    pub async fn send(&self, target: SendTo, composed: ComposedRequest) -> Result<Sent, Problem> {
+        self.send_as(target, composed, clock::request_id(self.clock())).await
     }
 
     /// The same, under a name from [`crate::new_request`] that whoever says it has noted before: after a kill, it tells
     /// them whether the words were taken in.
-    pub async fn send_as(&self, target: SendTo, say: Say, request: RequestId) -> Result<Sent, Problem> {
-        self.take_in(target, say, request, None).await.map_err(|error| match error {
+    pub async fn send_as(
+        &self,
+        target: SendTo,
+        composed: ComposedRequest,
+        request: RequestId,
+    ) -> Result<Sent, Problem> {
+        self.take_in(target, composed, request, None).await.map_err(|error| match error {
             Unsent::Problem(problem) => problem,
             Unsent::Known(_) => store_problem(StoreError::Taken),
         })
@@ -228,10 +227,10 @@ impl Client {
 
     /// The same, in a session, at most once for each `key`: whoever asks again gets what the first asking got, and
     /// whoever asks for something else with the same key is refused.
-    pub async fn send_once(&self, session: &SessionId, say: Say, key: &str) -> Result<Sent, Problem> {
+    pub async fn send_once(&self, session: &SessionId, composed: ComposedRequest, key: &str) -> Result<Sent, Problem> {
         let request = clock::request_named(session, key);
-        let print = say.fingerprint();
-        match self.take_in(SendTo::Session(session.clone()), say, request, Some(&print)).await {
+        let print = composed.fingerprint();
+        match self.take_in(SendTo::Session(session.clone()), composed, request, Some(&print)).await {
             Ok(sent) => Ok(sent),
             Err(Unsent::Known(sent)) => {
                 let known = self.store().text(&RefKey::print_of(&sent.request)).await.map_err(store_problem)?;
@@ -245,15 +244,21 @@ impl Client {
         }
     }
 
-    async fn take_in(&self, target: SendTo, say: Say, request: RequestId, print: Option<&str>) -> Result<Sent, Unsent> {
-        check_text(say.text())?;
+    async fn take_in(
+        &self,
+        target: SendTo,
+        composed: ComposedRequest,
+        request: RequestId,
+        print: Option<&str>,
+    ) -> Result<Sent, Unsent> {
+        check_text(composed.text())?;
         let world = &self.inner.deps.world;
-        world.models.find(&say.settings().models.model)?;
-        if say.has_images() && !say.settings().models.vision_model.is_empty() {
-            world.models.find(&say.settings().models.vision_model)?;
+        world.models.find(&composed.settings().models.model)?;
+        if composed.has_images() && !composed.settings().models.vision_model.is_empty() {
+            world.models.find(&composed.settings().models.vision_model)?;
         }
-        let job = NewJob { request: request.clone(), text: actor::first_words(say.text()) };
-        let (mut said, mut keeps) = say.into_request(request.clone());
+        let job = NewJob { request: request.clone(), text: actor::first_words(composed.text()) };
+        let (mut said, mut keeps) = composed.into_request(request.clone());
         keeps.extend(print.map(|print| (RefKey::print_of(&request), print.to_owned())));
         let (known, folder) = match target {
             SendTo::New { folder } => (None, folder),

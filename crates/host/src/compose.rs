@@ -1,6 +1,6 @@
 //! Composes requests: the only place where the words of a person meet the settings that are in force.
 //!
-//! A [`Say`] can be sent but not made outside of this file, because a hand-made one could leave out the stricter
+//! A [`ComposedRequest`] can be sent but not made outside of this file, because a hand-made one could leave out the stricter
 //! settings of a trusted folder.
 
 use trimtab_vocab::{
@@ -74,7 +74,7 @@ pub enum WhenBusy {
 
 /// A composed request: [`Client::compose`] makes it, [`Client::send`] takes it.
 #[derive(Debug, Clone)]
-pub struct Say {
+pub struct ComposedRequest {
     text: String,
     mode: Mode,
     settings: RunSettings,
@@ -94,7 +94,7 @@ pub enum PillMiss {
     Untrusted,
 }
 
-impl Say {
+impl ComposedRequest {
     /// The settings that were in force when it was composed.
     pub fn settings(&self) -> &RunSettings {
         &self.settings
@@ -154,7 +154,12 @@ struct FolderSettings {
 impl Client {
     /// Composes a request for a folder or for [`NO_FOLDER`]. Every way to
     /// start work goes through here, so that a trusted folder's stricter settings hold on all of them.
-    pub async fn compose(&self, profile: &Profile, folder: &str, draft: RequestDraft) -> Result<Say, Problem> {
+    pub async fn compose(
+        &self,
+        profile: &Profile,
+        folder: &str,
+        draft: RequestDraft,
+    ) -> Result<ComposedRequest, Problem> {
         let RequestDraft { text, mode, images, picture, when_busy, literal, manner } = draft;
         let FolderSettings { profile, run, trusted } = self.settings_in(profile, folder, manner).await?;
         let (mut pill, mut pill_miss) = (None, None);
@@ -170,7 +175,7 @@ impl Client {
             WhenBusy::AsConfigured => Some(profile.while_running),
             WhenBusy::Exactly(choice) => choice,
         };
-        Ok(Say { text, mode, settings: run, images, pill, while_running, picture, pill_miss })
+        Ok(ComposedRequest { text, mode, settings: run, images, pill, while_running, picture, pill_miss })
     }
 
     async fn settings_in(&self, profile: &Profile, folder: &str, manner: Manner) -> Result<FolderSettings, Problem> {
@@ -207,13 +212,13 @@ impl Client {
 impl World {
     /// A request with settings that no profile gives, for simulations. A surface cannot make a world, so it cannot
     /// make such a request.
-    pub fn say(&self, draft: RequestDraft, pill: Option<Pill>, settings: RunSettings) -> Say {
+    pub fn say(&self, draft: RequestDraft, pill: Option<Pill>, settings: RunSettings) -> ComposedRequest {
         let RequestDraft { text, mode, images, picture, when_busy, .. } = draft;
         let while_running = match when_busy {
             WhenBusy::AsConfigured => None,
             WhenBusy::Exactly(choice) => choice,
         };
-        Say { text, mode, settings, images, pill, while_running, picture, pill_miss: None }
+        ComposedRequest { text, mode, settings, images, pill, while_running, picture, pill_miss: None }
     }
 }
 

@@ -21,7 +21,7 @@ use crate::StreamController;
 use crate::actor::ActorError;
 use crate::cache;
 use crate::client::ActorContext;
-use crate::hub::{LOOK_EVERY, Update};
+use crate::hub::{POLL_INTERVAL, Update};
 
 /// What has come of a reply is saved this often,
 const SAVE_EVERY: Duration = Duration::from_millis(250);
@@ -63,7 +63,7 @@ pub(crate) async fn find_room(
             }
             Admission::Held { .. } => {}
         }
-        tokio::time::sleep(LOOK_EVERY).await;
+        tokio::time::sleep(POLL_INTERVAL).await;
     }
 }
 

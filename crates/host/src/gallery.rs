@@ -5,10 +5,10 @@ use std::time::Duration;
 use trimtab_engine::Session;
 use trimtab_vocab::{Control, GeneratedImage, ImageId, PictureWish, Problem, ProblemKind, SessionId, WhileRunning};
 
-use crate::compose::{Manner, RequestDraft, Say, WhenBusy};
+use crate::compose::{ComposedRequest, Manner, RequestDraft, WhenBusy};
 use crate::config::Profile;
 use crate::handles::ImageGallery;
-use crate::hub::LOOK_EVERY;
+use crate::hub::POLL_INTERVAL;
 
 /// Prompts above this many bytes are refused: no provider takes them.
 const LONGEST_PROMPT: usize = 32 * 1024;
@@ -45,7 +45,7 @@ impl ImageGallery<'_> {
             if folded.gallery().all(is_so) || tokio::time::Instant::now() >= deadline {
                 return Ok(());
             }
-            tokio::time::sleep(LOOK_EVERY).await;
+            tokio::time::sleep(POLL_INTERVAL).await;
         }
     }
 
@@ -58,7 +58,7 @@ impl ImageGallery<'_> {
         wish: PictureWish,
         words: &str,
         manner: Manner,
-    ) -> Result<Say, Problem> {
+    ) -> Result<ComposedRequest, Problem> {
         let text = match &wish {
             PictureWish::Make { .. } => {
                 check_prompt(words)?;

@@ -35,12 +35,10 @@ pub struct Admin<'a>(pub(crate) &'a Client);
 pub struct Refs<'a>(pub(crate) &'a Client);
 
 impl Client {
-    /// Sessions.
     pub fn sessions(&self) -> Sessions<'_> {
         Sessions(self)
     }
 
-    /// Requests.
     pub fn requests(&self) -> Requests<'_> {
         Requests(self)
     }

@@ -20,7 +20,6 @@ const PAGE: u32 = 1000;
 /// A change set.
 #[derive(Debug, Clone)]
 pub struct Set {
-    /// Names it.
     pub id: ChangeSetId,
     /// The files, before and after.
     pub writes: Vec<FileWrite>,
@@ -73,7 +72,6 @@ pub struct History {
 pub struct RewindRefusal {
     /// Where in the log that is.
     pub at: u64,
-    /// Why.
     pub reason: String,
     /// Where a person's edits stand in the way.
     pub conflicts: Vec<Conflict>,

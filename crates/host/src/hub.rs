@@ -19,7 +19,7 @@ use crate::client::store_problem;
 /// Facts that a watcher may be behind before it has to read the log.
 const QUEUE: usize = 1024;
 /// How often to look again at what nobody reports.
-pub(crate) const LOOK_EVERY: Duration = Duration::from_millis(50);
+pub(crate) const POLL_INTERVAL: Duration = Duration::from_millis(50);
 const PAGE: u32 = 500;
 
 #[derive(Debug, Clone)]
@@ -36,31 +36,31 @@ pub(crate) struct Hub {
 
 #[derive(Debug)]
 struct Channel {
-    news: broadcast::Sender<Update>,
+    updates: broadcast::Sender<Update>,
     /// The words of the reply that is coming, which no log has yet: whoever comes late gets them at once.
     so_far: Option<Event>,
 }
 
 impl Channel {
     fn is_needed(&self) -> bool {
-        self.so_far.is_some() || self.news.receiver_count() > 0
+        self.so_far.is_some() || self.updates.receiver_count() > 0
     }
 }
 
 impl Hub {
-    pub(crate) fn publish(&self, session: &SessionId, news: Update) {
+    pub(crate) fn publish(&self, session: &SessionId, update: Update) {
         let mut channels = self.channels.lock().unwrap_or_else(PoisonError::into_inner);
         let is_word =
-            matches!(&news, Update::Event(event) if matches!(event.fact, Fact::Reply(ReplyFact::Delta { .. })));
+            matches!(&update, Update::Event(event) if matches!(event.fact, Fact::Reply(ReplyFact::Delta { .. })));
         if is_word && !channels.contains_key(session) {
-            channels.insert(session.clone(), Channel { news: broadcast::channel(QUEUE).0, so_far: None });
+            channels.insert(session.clone(), Channel { updates: broadcast::channel(QUEUE).0, so_far: None });
         }
         let Some(channel) = channels.get_mut(session) else { return };
-        if let Update::Event(event) = &news {
+        if let Update::Event(event) = &update {
             said(&mut channel.so_far, event);
         }
         // Nobody may be watching just now.
-        drop(channel.news.send(news));
+        drop(channel.updates.send(update));
         if !channel.is_needed() {
             channels.remove(session);
         }
@@ -69,9 +69,9 @@ impl Hub {
     fn subscribe(&self, session: &SessionId) -> (broadcast::Receiver<Update>, Option<Event>) {
         let mut channels = self.channels.lock().unwrap_or_else(PoisonError::into_inner);
         channels.retain(|_, channel| channel.is_needed());
-        let open = || Channel { news: broadcast::channel(QUEUE).0, so_far: None };
+        let open = || Channel { updates: broadcast::channel(QUEUE).0, so_far: None };
         let channel = channels.entry(session.clone()).or_insert_with(open);
-        (channel.news.subscribe(), channel.so_far.clone())
+        (channel.updates.subscribe(), channel.so_far.clone())
     }
 }
 
@@ -124,7 +124,7 @@ impl SessionWatch {
             }
             tokio::select! {
                 biased;
-                news = self.live.recv() => match news {
+                update = self.live.recv() => match update {
                     Ok(Update::Event(event)) => match event.seq {
                         None => return Ok(Event::clone(&event)),
                         Some(seq) if seq == self.seen + 1 => {
@@ -137,7 +137,7 @@ impl SessionWatch {
                     Ok(Update::Failed(problem)) => return Err(problem),
                     Err(RecvError::Lagged(_)) => self.version = None,
                     // The hub outlives its watchers; were it gone, the log would still be there.
-                    Err(RecvError::Closed) => tokio::time::sleep(LOOK_EVERY).await,
+                    Err(RecvError::Closed) => tokio::time::sleep(POLL_INTERVAL).await,
                 },
                 changed = self.store.changed(self.version) => {
                     changed.map_err(store_problem)?;

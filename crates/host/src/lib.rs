@@ -50,7 +50,7 @@ mod workspace;
 
 pub use actor::durable::first_words;
 pub use client::{Answered, Client, LONGEST_TEXT, SendTo, Sent, World};
-pub use compose::{BROAD, Manner, NO_FOLDER, PillMiss, RequestDraft, Say, WhenBusy, broad_hint};
+pub use compose::{BROAD, ComposedRequest, Manner, NO_FOLDER, PillMiss, RequestDraft, WhenBusy, broad_hint};
 pub use gallery::refined;
 pub use handles::{Admin, ImageGallery, Memories, Permissions, Refs, Requests, SessionChanges, Sessions};
 pub use history::{History, RewindRefusal, Set};
@@ -67,7 +67,8 @@ pub use trimtab_engine::tasks::{TaskSet, clock, operations_in};
 pub use trimtab_world::store::{AuditLine, FileSpace, JobRow, JobState, LocalFiles, SessionRow, TokenKind};
 pub use trimtab_world::workspace::{branch, names};
 pub use workspace::{
-    CommandUpdate, Contents, EndedCommand, FileNow, LocalWorkspace, Survey, Workspace, Workspaces, shared_workspace,
+    CommandUpdate, Contents, EndedCommand, FileNow, LocalWorkspace, SnapshotRequest, Workspace, Workspaces,
+    shared_workspace,
 };
 
 /// The models that a provider of the settings offers.

@@ -9,7 +9,7 @@ use crate::client::store_problem;
 use crate::handles::Memories;
 
 /// Entries that are looked at when a request begins, the latest ones.
-pub(crate) const LOOKED_AT: u32 = 1_000;
+pub(crate) const MOST_LOADED: u32 = 1_000;
 /// Entries that are looked through at most.
 const LISTED: u32 = 100_000;
 

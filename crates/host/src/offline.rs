@@ -43,7 +43,6 @@ pub async fn apply_edit(folder: &str, json: &[u8], dry: bool) -> Result<Vec<Chan
 pub struct CommandCheck {
     /// Whether it runs, asks, or is refused.
     pub decision: CommandDecision,
-    /// Why.
     pub reason: String,
     /// The rule that decided, if one did.
     pub rule: Option<String>,

@@ -43,7 +43,6 @@ pub struct KnownPill {
 /// A file that is no pill, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WrongPill {
-    /// The file.
     pub file: PathBuf,
     /// What is wrong with it.
     pub problem: String,

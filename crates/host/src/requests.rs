@@ -71,9 +71,9 @@ impl Requests<'_> {
     }
 
     /// Whether such a wish waits to be taken up; one that stays was left by a process that was killed.
-    pub async fn has_wish(self, session: &SessionId, wish: &Control) -> Result<bool, Problem> {
+    pub async fn has_pending_control(self, session: &SessionId, control: &Control) -> Result<bool, Problem> {
         let rows = self.0.store().inbox(session).await.map_err(store_problem)?;
-        let is_it = |payload: &str| matches!(serde_json::from_str(payload), Ok(Input::Controlled { action, .. }) if action == *wish);
+        let is_it = |payload: &str| matches!(serde_json::from_str(payload), Ok(Input::Controlled { action, .. }) if action == *control);
         Ok(rows.iter().any(|row| is_it(&row.payload)))
     }
 

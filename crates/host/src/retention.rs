@@ -24,9 +24,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 pub struct Expired {
     /// Where they were made.
     pub session: SessionId,
-    /// How many.
     pub changes: usize,
-    /// Why.
     pub reason: String,
 }
 
@@ -64,7 +62,7 @@ impl SessionChanges<'_> {
                 self.ask_to_expire(&row.id, Vec::new(), String::new()).await?;
             }
             for (sets, reason) in reasons.into_iter().filter(|(sets, _)| !sets.is_empty()) {
-                let changes = self.let_go(&row.id, history.last, sets, reason.clone()).await?;
+                let changes = self.expire_sets(&row.id, history.last, sets, reason.clone()).await?;
                 expired.extend((changes > 0).then(|| Expired { session: row.id.clone(), changes, reason }));
             }
         }
@@ -85,7 +83,7 @@ impl SessionChanges<'_> {
     }
 
     /// Has the session record that these are gone; how many it agreed to.
-    async fn let_go(
+    async fn expire_sets(
         self,
         session: &SessionId,
         last: u64,

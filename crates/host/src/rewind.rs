@@ -30,7 +30,7 @@ pub async fn walk(
     let (mut walked, mut conflicts, mut all) = (Vec::new(), Vec::new(), 0);
     for way in &ways {
         match walker.along(way).await? {
-            Ok(legs) => walked.extend(legs),
+            Ok(steps) => walked.extend(steps),
             Err(RewindObstacle::Reason(reason)) => return Ok(Compared::Refused { reason, conflicts: Vec::new() }),
             Err(RewindObstacle::Clashes(clashes)) => {
                 all += clashes.len();
@@ -88,8 +88,9 @@ struct At {
 impl RewindWalk<'_> {
     /// The legs that are not as the history says.
     async fn along(&self, way: &RewindPath) -> Result<Result<Vec<RewindPreview>, RewindObstacle>, StoreError> {
-        let is_as_left =
-            |state: &Option<FileState>| way.legs.first().is_some_and(|leg| leg.from == *state && leg.hunks.is_empty());
+        let is_as_left = |state: &Option<FileState>| {
+            way.steps.first().is_some_and(|rewind_step| rewind_step.from == *state && rewind_step.hunks.is_empty())
+        };
         // What a command made of a file may be a link, or a folder: then it is no file that could be read.
         let itself = self.workspace.itself(self.folder, &way.path).await.filter(is_as_left);
         let read = match itself {
@@ -108,24 +109,24 @@ impl RewindWalk<'_> {
             },
         };
         let mut walked = Vec::new();
-        for leg in &way.legs {
-            if at.state == leg.from && leg.hunks.is_empty() {
+        for rewind_step in &way.steps {
+            if at.state == rewind_step.from && rewind_step.hunks.is_empty() {
                 // As the history left it: nothing has to be looked at. The sides of an undo are recorded anyway.
-                at = At { state: leg.to.clone(), fresh: None };
-                walked.push((leg, leg.from.clone(), at.state.clone(), None));
+                at = At { state: rewind_step.to.clone(), fresh: None };
+                walked.push((rewind_step, rewind_step.from.clone(), at.state.clone(), None));
                 continue;
             }
             let (from, bytes) = (at.state.clone(), self.bytes_of(&mut at).await?);
-            let (base, wanted) = match self.sides(leg, &way.path).await? {
+            let (base, wanted) = match self.sides(rewind_step, &way.path).await? {
                 Ok(sides) => sides,
                 Err(reason) => return Ok(Err(RewindObstacle::Reason(reason))),
             };
             fn file<'a>(state: &Option<FileState>, bytes: &'a Option<Vec<u8>>) -> Option<File<'a>> {
                 Some(File { bytes: bytes.as_deref()?, mode: state.as_ref()?.mode })
             }
-            let wanted_state = leg.to.as_ref().or(leg.from.as_ref()).cloned();
+            let wanted_state = rewind_step.to.as_ref().or(rewind_step.from.as_ref()).cloned();
             let merged = merge::merge_files(
-                file(&leg.from, &base),
+                file(&rewind_step.from, &base),
                 file(&from, &bytes),
                 file(&wanted_state, &wanted),
                 self.prefer,
@@ -143,17 +144,17 @@ impl RewindWalk<'_> {
                 Some((bytes, mode)) => Some(keep(self.store, self.session, bytes, mode).await?),
                 None => None,
             };
-            walked.push((leg, from, to.clone(), Some(stats)));
+            walked.push((rewind_step, from, to.clone(), Some(stats)));
             at = At { state: to, fresh: None };
         }
         let mut found = Vec::new();
-        for (leg, from, to, counts) in walked {
+        for (rewind_step, from, to, counts) in walked {
             let LineStats { added, removed, modified } = match counts {
                 Some(counts) => counts,
                 None if !way.is_undo => continue,
                 None => self.counts(&from, &to).await?,
             };
-            let (change_set, path) = (leg.change_set.clone(), way.path.clone());
+            let (change_set, path) = (rewind_step.change_set.clone(), way.path.clone());
             found.push(RewindPreview { change_set, path, from, to, added, removed, modified });
         }
         Ok(Ok(found))
@@ -174,11 +175,11 @@ impl RewindWalk<'_> {
     /// Both ends of a leg, as the history has them.
     async fn sides(
         &self,
-        leg: &RewindStep,
+        rewind_step: &RewindStep,
         path: &str,
     ) -> Result<Result<(Option<Vec<u8>>, Option<Vec<u8>>), String>, StoreError> {
         let mut sides = Vec::new();
-        for state in [&leg.from, &leg.to] {
+        for state in [&rewind_step.from, &rewind_step.to] {
             let bytes = match state {
                 Some(state) => self.stored(&state.hash).await?,
                 None => None,
@@ -191,14 +192,14 @@ impl RewindWalk<'_> {
             sides.push(bytes);
         }
         let (to, from) = (sides.pop().flatten(), sides.pop().flatten());
-        if leg.hunks.is_empty() {
+        if rewind_step.hunks.is_empty() {
             return Ok(Ok((from, to)));
         }
         let (old, new) = (to.as_deref().unwrap_or_default(), from.as_deref().unwrap_or_default());
         let all = merge::hunks(old, new).len();
-        Ok(match merge::without(old, new, &leg.hunks) {
+        Ok(match merge::without(old, new, &rewind_step.hunks) {
             // All of them: a file that the set has made goes too.
-            Ok(_) if (1..=all).all(|number| leg.hunks.contains(&(number as u32))) => Ok((from, to)),
+            Ok(_) if (1..=all).all(|number| rewind_step.hunks.contains(&(number as u32))) => Ok((from, to)),
             Ok(part) => Ok((from, Some(part))),
             Err(_) if all == 0 => {
                 Err(format!("{path} has no hunks that could be told apart. Take back the whole file."))

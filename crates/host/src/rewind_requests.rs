@@ -18,7 +18,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// How long something new waits for a move that somebody else is at.
 const NOT_FOR_EVER: Duration = Duration::from_secs(10);
 /// How long nothing may happen in a session before its log is read again.
-const LOOK_AGAIN: Duration = Duration::from_millis(100);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// What came of a wish to move the history.
 #[derive(Debug, Clone, Default)]
@@ -68,7 +68,7 @@ impl SessionChanges<'_> {
             began.get_or_insert(history.last);
             let mut watch = self.0.watch(session, history.last);
             self.0.resume(session);
-            if let Ok(fact) = tokio::time::timeout(LOOK_AGAIN, watch.next()).await {
+            if let Ok(fact) = tokio::time::timeout(POLL_INTERVAL, watch.next()).await {
                 fact?;
             }
         }
@@ -91,8 +91,8 @@ impl SessionChanges<'_> {
     }
 
     /// Moves the history, which is at rest after the fact `last`.
-    pub async fn move_history(self, session: &SessionId, last: u64, wish: Control) -> Result<Moved, Problem> {
-        self.0.requests().control(session, None, wish).await?;
+    pub async fn move_history(self, session: &SessionId, last: u64, control: Control) -> Result<Moved, Problem> {
+        self.0.requests().control(session, None, control).await?;
         let mut watch = self.0.watch(session, last);
         let (mut moved, mut target) = (Moved::default(), None);
         let ends = async {
@@ -124,11 +124,11 @@ impl SessionChanges<'_> {
 
 impl Sessions<'_> {
     /// Hands the session off, or extends it: the fact that says so, or why not.
-    pub async fn settle(self, session: &SessionId, last: u64, wish: Control) -> Result<SessionFact, Problem> {
+    pub async fn settle(self, session: &SessionId, last: u64, control: Control) -> Result<SessionFact, Problem> {
         // A wish that was left behind by a process that was killed is taken up, not doubled.
-        match self.0.requests().has_wish(session, &wish).await? {
+        match self.0.requests().has_pending_control(session, &control).await? {
             true => self.0.resume(session),
-            false => self.0.requests().control(session, None, wish).await?,
+            false => self.0.requests().control(session, None, control).await?,
         }
         let mut watch = self.0.watch(session, last);
         let told = async {

@@ -16,7 +16,7 @@ pub(crate) struct Roster {
 
 struct RosterEntry {
     wake: Arc<Notify>,
-    wishes: u64,
+    wakes: u64,
     task: JoinHandle<()>,
 }
 
@@ -33,21 +33,21 @@ impl Roster {
         // An actor that panicked never left.
         entries.retain(|_, entry| !entry.task.is_finished());
         if let Some(entry) = entries.get_mut(session) {
-            entry.wishes += 1;
+            entry.wakes += 1;
             entry.wake.notify_one();
             return;
         }
         let wake = Arc::new(Notify::new());
         let task = start(Arc::clone(&wake));
-        entries.insert(session.clone(), RosterEntry { wake, wishes: 0, task });
+        entries.insert(session.clone(), RosterEntry { wake, wakes: 0, task });
     }
 
     /// Takes an actor off the roster, unless it was asked for since `seen`.
     pub(crate) fn leave(&self, session: &SessionId, seen: &mut u64) -> bool {
         let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
         match entries.get(session) {
-            Some(entry) if entry.wishes != *seen => {
-                *seen = entry.wishes;
+            Some(entry) if entry.wakes != *seen => {
+                *seen = entry.wakes;
                 false
             }
             _ => {

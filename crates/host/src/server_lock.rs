@@ -17,8 +17,8 @@ pub struct ServerLock {
 }
 
 /// How long a look may take, and how often one may come in between.
-const LOOK: Duration = Duration::from_millis(10);
-const LOOKS: u32 = 5;
+const RETRY_DELAY: Duration = Duration::from_millis(10);
+const RETRIES: u32 = 5;
 
 fn path(data: &Path) -> PathBuf {
     data.join("server")
@@ -37,12 +37,12 @@ impl ServerLock {
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
         let file = options.open(path(data)).map_err(unusable)?;
         let mut taken = file.try_lock();
-        for _ in 0..LOOKS {
+        for _ in 0..RETRIES {
             // Whoever looks whether a server runs holds the lock for a moment.
             if !matches!(taken, Err(TryLockError::WouldBlock)) {
                 break;
             }
-            std::thread::sleep(LOOK);
+            std::thread::sleep(RETRY_DELAY);
             taken = file.try_lock();
         }
         match taken {

@@ -21,7 +21,7 @@ pub(crate) struct LastRead {
 /// What the settings list for a folder, if that may be something new since a request was made. Whoever
 /// takes a request over may have other variables set; these are no reason for other lists, an edit is. Files that
 /// cannot be understood while they are being written change nothing.
-pub(crate) async fn news(
+pub(crate) async fn changed_lists(
     file: PathBuf,
     folder: String,
     trusted: bool,

@@ -17,7 +17,7 @@ use trimtab_world::workspace::snapshot::{self, Snapshot, SnapshotDiff, Uncovered
 
 use crate::StreamController;
 use crate::client::ActorContext;
-use crate::workspace::Survey;
+use crate::workspace::SnapshotRequest;
 
 /// Bytes that become durable together.
 const TOGETHER: usize = 8 * 1024 * 1024;
@@ -81,11 +81,11 @@ pub(crate) async fn before(
     let own = deps.world.store.own_writings(session).await?;
     let doubt = own.iter().flat_map(|set| &set.writes).any(snapshot::decides);
     let (folder, snapshot) = (folder.to_owned(), Arc::clone(&known.snapshot));
-    let survey = Survey { folder, known: snapshot, watch, afterwards: false, doubt };
+    let request = SnapshotRequest { folder, known: snapshot, watch, afterwards: false, doubt };
     let taken = tokio::select! {
         biased;
         () = stop.aborted() => return Ok(FolderBefore::Stopped),
-        taken = take(deps, session, survey) => taken?,
+        taken = take(deps, session, request) => taken?,
     };
     let Some(snapshot) = taken else { return Ok(FolderBefore::Unobserved(Unobserved::Unreadable)) };
     if snapshot.is_cut() {
@@ -183,8 +183,8 @@ pub(crate) async fn after(
         FolderBefore::Stopped => return Ok(FileEffects::default()),
     };
     let (known, doubt) = (Arc::clone(&before), false);
-    let survey = Survey { folder: folder.to_owned(), known, watch, afterwards: true, doubt };
-    let Some(now) = take(deps, session, survey).await? else {
+    let request = SnapshotRequest { folder: folder.to_owned(), known, watch, afterwards: true, doubt };
+    let Some(now) = take(deps, session, request).await? else {
         return Ok(FileEffects::unobserved(Unobserved::Unreadable));
     };
     let mut compared = snapshot::compare(&before, &now);
@@ -230,7 +230,11 @@ async fn latest(deps: &ActorContext, session: &SessionId) -> Result<Noted, Store
 }
 
 /// Looks at the files and stores the bytes of those that are not stored yet.
-async fn take(deps: &ActorContext, session: &SessionId, survey: Survey) -> Result<Option<Snapshot>, StoreError> {
+async fn take(
+    deps: &ActorContext,
+    session: &SessionId,
+    request: SnapshotRequest,
+) -> Result<Option<Snapshot>, StoreError> {
     let (sender, mut kept) = mpsc::channel::<(String, Vec<u8>)>(16);
     let store = async {
         let (mut batch, mut bytes, mut seen) = (Vec::new(), 0, HashSet::new());
@@ -252,8 +256,8 @@ async fn take(deps: &ActorContext, session: &SessionId, survey: Survey) -> Resul
     };
     // When the store fails, nobody takes the bytes any more, and the look ends.
     let workspace = deps.world.workspace(session);
-    let look = async { Ok(workspace.survey(survey, sender).await) };
-    let (taken, ()) = tokio::try_join!(look, store)?;
+    let taking = async { Ok(workspace.take_snapshot(request, sender).await) };
+    let (taken, ()) = tokio::try_join!(taking, store)?;
     Ok(taken)
 }
 

@@ -136,7 +136,6 @@ impl TaskList {
         Ok(self.book(false).await?.tasks)
     }
 
-    /// One task.
     pub async fn get(&self, id: TaskId) -> Result<Option<Task>, Problem> {
         self.deps.world.store.task(id).await.map_err(store_problem)
     }
@@ -193,8 +192,8 @@ impl TaskList {
     }
 
     /// Applies operations, all of them in one transaction.
-    pub async fn apply(&self, wish: ApplyOperations) -> Result<Applied, NotApplied> {
-        let ApplyOperations { operations, by, key, confirmed } = wish;
+    pub async fn apply(&self, order: ApplyOperations) -> Result<Applied, NotApplied> {
+        let ApplyOperations { operations, by, key, confirmed } = order;
         let key = key.map(|name| self.key(name, &operations, confirmed)).transpose()?;
         let (at, limits) = (self.moment(), self.settings.limits);
         let change_set = self.change_set();
@@ -251,7 +250,7 @@ impl TaskList {
     }
 
     /// Moves the history. Gives back the sets that moved, in the order in which they did.
-    pub async fn travel(&self, way: TaskMove, on_conflict: OnConflict) -> Result<Vec<TaskSet>, NotMoved> {
+    pub async fn move_history(&self, way: TaskMove, on_conflict: OnConflict) -> Result<Vec<TaskSet>, NotMoved> {
         let at = self.moment();
         let change_set = self.change_set();
         let work = move |book: TaskBook| match moved(&book, &way, on_conflict, at, change_set.clone()) {

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::mpsc;
 use trimtab_engine::terminal::{Readable, readable};
 use trimtab_engine::{Input, ProposedChange, Ran, RewindPath};
 use trimtab_vocab::event::{AbsentFile, CommandFact, LoadedFile, ToolStatus};
@@ -40,7 +40,7 @@ const SHOWN_WHOLE: usize = 1024;
 
 /// What a tool asks for.
 pub(crate) enum ToolWork {
-    Look(ReadOp),
+    Read(ReadOp),
     Draw { model: String, prompt: String, count: u32, after_ms: u64 },
     Recall { key: RefKey, offset: usize, limit: usize },
     Prepare { change: ProposedChange, seen: BTreeMap<String, String> },
@@ -79,11 +79,11 @@ pub(crate) async fn carry_out(
     let session = reporter.lease.session().clone();
     let workspace = deps.world.workspace(&session);
     match work {
-        ToolWork::Look(look) => {
+        ToolWork::Read(op) => {
             let seen = tokio::select! {
                 biased;
                 () = controller.aborted() => return Ok(()),
-                seen = workspace.look(&folder, &look) => seen,
+                seen = workspace.perform_read(&folder, &op) => seen,
             };
             let _ = reporter.mailbox.send(Input::Looked { call, seen }).await;
         }
@@ -121,61 +121,9 @@ pub(crate) async fn carry_out(
             let problem = apply(&deps, &reporter, &plan).await?;
             report(&deps, &reporter, &Input::Applied { call, problem }).await?;
         }
-        ToolWork::Run { plan, watch: note, overtime } => {
-            let before = match note {
-                Some(note) => Some(snapshot::before(&deps, &session, &call, &folder, note, &controller).await?),
-                None => None,
-            };
-            if let Some(FolderBefore::Stopped) = before {
-                let ran = trimtab_engine::Ran { stopped: true, ..Default::default() };
-                return report(&deps, &reporter, &Input::Ran { call, ran, effects: None }).await;
-            }
-            let must_be_covered = note.is_some_and(|note| note.whole);
-            let plan = match must_be_covered.then(|| snapshot::read_only(before.as_ref(), plan.run())) {
-                None => plan,
-                Some(Ok(paths)) => plan.guarded(paths),
-                Some(Err(reason)) => {
-                    let ran = Ran { blocked: Some(reason), ..Ran::default() };
-                    return report(&deps, &reporter, &Input::Ran { call, ran, effects: None }).await;
-                }
-            };
-            let live = AtomicUsize::new(0);
-            let show = |text: &str| {
-                // Somebody who watches wants to see it live, and nobody watches this much.
-                if live.fetch_add(text.len(), Ordering::Relaxed) > LIVE {
-                    return;
-                }
-                let fact = CommandFact::Output { call: Some(call.clone()), text: text.to_owned() }.into();
-                let time = deps.world.clock.now();
-                let event = Event { seq: None, time, session: session.clone(), request: Some(request.clone()), fact };
-                deps.hub.publish(&session, Update::Event(Arc::new(event)));
-            };
-            let (due, mut dues) = watch::channel(0_u32);
-            let tell = |told: CommandUpdate<'_>| match told {
-                CommandUpdate::Output(text) => show(text),
-                CommandUpdate::Overdue => due.send_modify(|times| *times += 1),
-            };
-            let pass_on = async {
-                while dues.changed().await.is_ok() {
-                    // Not into the inbox: a command does not outlive whom it tells.
-                    let _ = reporter.mailbox.send(Input::Overdue { call: call.clone() }).await;
-                }
-                std::future::pending::<()>().await;
-            };
-            let ended = tokio::select! {
-                ended = workspace.run(&plan, &tell, &controller, overtime) => ended,
-                () = pass_on => return Ok(()),
-            };
-            let key = plan.run().archive.then(|| RefKey::output_of(&request, &call));
-            let mut ran = read(&deps, &session, ended, key).await?;
-            if must_be_covered {
-                ran.notes.extend(snapshot::notes(before.as_ref(), ran.exit_code != Some(0)));
-            }
-            let effects = match note.zip(before) {
-                Some((note, before)) => Some(Box::new(snapshot::after(&deps, &session, &folder, note, before).await?)),
-                None => None,
-            };
-            report(&deps, &reporter, &Input::Ran { call, ran, effects }).await?;
+        ToolWork::Run { plan, watch, overtime } => {
+            let run = CommandOrder { request, call, folder, plan, watch, overtime };
+            run_command(&deps, &reporter, run, &controller).await?;
         }
         ToolWork::InspectEffects(watch) => {
             let effects = Box::new(snapshot::late(&deps, &session, &call, &folder, watch).await?);
@@ -183,6 +131,81 @@ pub(crate) async fn carry_out(
         }
     }
     Ok(())
+}
+
+struct CommandOrder {
+    request: RequestId,
+    call: CallId,
+    folder: String,
+    plan: CommandPlan,
+    watch: Option<SnapshotLimits>,
+    overtime: mpsc::Receiver<Overtime>,
+}
+
+/// Runs a command between two looks at its folder, and reports what it wrote and changed.
+async fn run_command(
+    deps: &ActorContext,
+    reporter: &ActorHandle,
+    order: CommandOrder,
+    controller: &StreamController,
+) -> Result<(), ActorError> {
+    let CommandOrder { request, call, folder, plan, watch, overtime } = order;
+    let session = reporter.lease.session();
+    let workspace = deps.world.workspace(session);
+    let before = match watch {
+        Some(watch) => Some(snapshot::before(deps, session, &call, &folder, watch, controller).await?),
+        None => None,
+    };
+    if let Some(FolderBefore::Stopped) = before {
+        let ran = Ran { stopped: true, ..Ran::default() };
+        return report(deps, reporter, &Input::Ran { call, ran, effects: None }).await;
+    }
+    let must_be_covered = watch.is_some_and(|watch| watch.whole);
+    let plan = match must_be_covered.then(|| snapshot::read_only(before.as_ref(), plan.run())) {
+        None => plan,
+        Some(Ok(paths)) => plan.guarded(paths),
+        Some(Err(reason)) => {
+            let ran = Ran { blocked: Some(reason), ..Ran::default() };
+            return report(deps, reporter, &Input::Ran { call, ran, effects: None }).await;
+        }
+    };
+    let live = AtomicUsize::new(0);
+    let show = |text: &str| {
+        // Somebody who watches wants to see it live, and nobody watches this much.
+        if live.fetch_add(text.len(), Ordering::Relaxed) > LIVE {
+            return;
+        }
+        let fact = CommandFact::Output { call: Some(call.clone()), text: text.to_owned() }.into();
+        let time = deps.world.clock.now();
+        let event = Event { seq: None, time, session: session.clone(), request: Some(request.clone()), fact };
+        deps.hub.publish(session, Update::Event(Arc::new(event)));
+    };
+    let (due, mut dues) = tokio::sync::watch::channel(0_u32);
+    let tell = |told: CommandUpdate<'_>| match told {
+        CommandUpdate::Output(text) => show(text),
+        CommandUpdate::Overdue => due.send_modify(|times| *times += 1),
+    };
+    let pass_on = async {
+        while dues.changed().await.is_ok() {
+            // Not into the inbox: a command does not outlive whom it tells.
+            let _ = reporter.mailbox.send(Input::Overdue { call: call.clone() }).await;
+        }
+        std::future::pending::<()>().await;
+    };
+    let ended = tokio::select! {
+        ended = workspace.run(&plan, &tell, controller, overtime) => ended,
+        () = pass_on => return Ok(()),
+    };
+    let key = plan.run().archive.then(|| RefKey::output_of(&request, &call));
+    let mut ran = read(deps, session, ended, key).await?;
+    if must_be_covered {
+        ran.notes.extend(snapshot::notes(before.as_ref(), ran.exit_code != Some(0)));
+    }
+    let effects = match watch.zip(before) {
+        Some((watch, before)) => Some(Box::new(snapshot::after(deps, session, &folder, watch, before).await?)),
+        None => None,
+    };
+    report(deps, reporter, &Input::Ran { call, ran, effects }).await
 }
 
 /// Reads what a command has written, and stores it if not all of it will be shown.
@@ -221,7 +244,7 @@ async fn read(
 /// Stopped before it began: a command did not run, and that is known.
 async fn aborted(deps: &ActorContext, reporter: &ActorHandle, call: CallId, work: &ToolWork) -> Result<(), ActorError> {
     if let ToolWork::Run { .. } = work {
-        let ran = trimtab_engine::Ran { stopped: true, ..Default::default() };
+        let ran = Ran { stopped: true, ..Ran::default() };
         report(deps, reporter, &Input::Ran { call, ran, effects: None }).await?;
     }
     Ok(())
@@ -373,15 +396,15 @@ pub(crate) async fn load(
     let workspace = deps.world.workspace(reporter.lease.session());
     let Named { files, marked, urls, instructions: named } = named;
     let (mut loaded, mut missing, mut left) = (Vec::new(), Vec::new(), LOADED);
-    let looks = files
+    let ops = files
         .into_iter()
         .map(|path| (path.clone(), ReadOp::Read { path, offset: None, limit: None }))
         .chain(urls.into_iter().map(|url| (url.clone(), ReadOp::Fetch { url })));
-    for (name, look) in looks {
-        let mut seen = workspace.look(&folder, &look).await;
-        if let (ToolStatus::Error, ReadOp::Read { path, .. }) = (seen.status, look) {
+    for (name, op) in ops {
+        let mut seen = workspace.perform_read(&folder, &op).await;
+        if let (ToolStatus::Error, ReadOp::Read { path, .. }) = (seen.status, op) {
             // It may be a folder.
-            seen = workspace.look(&folder, &ReadOp::List { path, depth: 2 }).await;
+            seen = workspace.perform_read(&folder, &ReadOp::List { path, depth: 2 }).await;
         }
         match seen.status {
             ToolStatus::Ok | ToolStatus::Partial if left > 0 => {

@@ -50,8 +50,7 @@ impl Contents for BTreeMap<String, Vec<u8>> {
 
 /// A look at all files of a folder.
 #[derive(Debug, Clone)]
-pub struct Survey {
-    /// The folder.
+pub struct SnapshotRequest {
     pub folder: String,
     /// What is known of them already.
     pub known: Arc<Snapshot>,
@@ -67,7 +66,7 @@ pub struct Survey {
 #[async_trait]
 pub trait Workspace: Send + Sync {
     /// Sees something. Ends when it is no longer waited for.
-    async fn look(&self, folder: &str, look: &ReadOp) -> ReadResult;
+    async fn perform_read(&self, folder: &str, op: &ReadOp) -> ReadResult;
     /// If nothing in the folder is called that: paths that resemble it, the likeliest first. Nothing where something is
     /// there, or where that is not to be told.
     async fn absent(&self, folder: &str, path: &str) -> Option<Vec<String>> {
@@ -106,8 +105,8 @@ pub trait Workspace: Send + Sync {
     ) -> EndedCommand;
     /// Looks at all files of a folder and hands over the bytes of those that are not known yet, by their hash.
     /// Nothing is given back when that cannot be. Ends when nobody takes the bytes any more.
-    async fn survey(&self, survey: Survey, kept: mpsc::Sender<(String, Vec<u8>)>) -> Option<Snapshot> {
-        drop((survey, kept));
+    async fn take_snapshot(&self, request: SnapshotRequest, kept: mpsc::Sender<(String, Vec<u8>)>) -> Option<Snapshot> {
+        drop((request, kept));
         Some(Snapshot::default())
     }
 }
@@ -187,9 +186,9 @@ impl LocalWorkspace {
 
 #[async_trait]
 impl Workspace for LocalWorkspace {
-    async fn look(&self, folder: &str, look: &ReadOp) -> ReadResult {
+    async fn perform_read(&self, folder: &str, op: &ReadOp) -> ReadResult {
         match ReadScope::open(Path::new(folder)) {
-            Ok(place) => tools::look(&place, look).await,
+            Ok(place) => tools::perform_read(&place, op).await,
             Err(error) => ReadResult {
                 status: ToolStatus::Error,
                 text: format!("The folder {folder} cannot be opened: {error}."),
@@ -314,17 +313,17 @@ impl Workspace for LocalWorkspace {
         EndedCommand { ran, output, dropped }
     }
 
-    async fn survey(&self, survey: Survey, kept: mpsc::Sender<(String, Vec<u8>)>) -> Option<Snapshot> {
-        let Survey { folder, known, watch, afterwards, doubt } = survey;
+    async fn take_snapshot(&self, request: SnapshotRequest, kept: mpsc::Sender<(String, Vec<u8>)>) -> Option<Snapshot> {
+        let SnapshotRequest { folder, known, watch, afterwards, doubt } = request;
         let files = usize::try_from(watch.files).unwrap_or(usize::MAX);
-        let look = move || {
+        let op = move || {
             let folder = Folder::open(&folder).ok()?;
             let (folder, known) = (&folder, &*known);
             let order =
                 SnapshotOrder { folder, known, files, bytes: watch.bytes, afterwards, whole: watch.whole, doubt };
             snapshot::take(&order, &mut Handing(kept))
         };
-        tokio::task::spawn_blocking(look).await.ok()?
+        tokio::task::spawn_blocking(op).await.ok()?
     }
 }
 

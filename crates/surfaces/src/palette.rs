@@ -22,7 +22,6 @@ pub enum Palette {
     Sixteen,
     /// A table of 256.
     Many(Background),
-    /// Any.
     Full(Background),
 }
 

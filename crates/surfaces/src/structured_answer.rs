@@ -223,8 +223,8 @@ mod tests {
     use super::*;
 
     fn said(pieces: &[&str]) -> String {
-        let mut speech = StructuredAnswer::new(true);
-        pieces.iter().map(|piece| speech.take(piece).into_owned()).collect()
+        let mut answer = StructuredAnswer::new(true);
+        pieces.iter().map(|piece| answer.take(piece).into_owned()).collect()
     }
 
     #[test]
@@ -247,8 +247,8 @@ mod tests {
             let each: Vec<&str> = words.split_inclusive(|_| true).collect();
             assert_eq!(said(&each), words);
         }
-        let mut speech = StructuredAnswer::new(false);
-        assert_eq!(speech.take("{\"summary\":\"x\"}"), "{\"summary\":\"x\"}");
+        let mut answer = StructuredAnswer::new(false);
+        assert_eq!(answer.take("{\"summary\":\"x\"}"), "{\"summary\":\"x\"}");
     }
 
     #[test]
@@ -270,9 +270,9 @@ mod tests {
     #[test]
     fn what_is_missing_is_said_when_the_whole_is_there() {
         let whole = r#"{"summary":"one two"}"#;
-        let mut speech = StructuredAnswer::new(true);
-        let shown = speech.take(&whole[..17]).into_owned();
-        assert_eq!((shown.as_str(), speech.rest(whole, &shown).as_deref()), ("one t", Some("wo")));
+        let mut answer = StructuredAnswer::new(true);
+        let shown = answer.take(&whole[..17]).into_owned();
+        assert_eq!((shown.as_str(), answer.rest(whole, &shown).as_deref()), ("one t", Some("wo")));
         assert_eq!(StructuredAnswer::new(true).rest("plain", "").as_deref(), Some("plain"));
         let mut plain = StructuredAnswer::new(false);
         assert_eq!(plain.rest("plain", "pla").as_deref(), Some("in"));

@@ -136,7 +136,6 @@ pub struct CommandLines {
 /// A line that would run without a question and only reads.
 #[derive(Debug, Clone)]
 pub struct ReadLine {
-    /// The line.
     pub line: String,
     /// What the policy says about it.
     pub verdict: CommandVerdict,

@@ -10,9 +10,9 @@
 
 pub mod command_lines;
 pub mod dice;
-pub mod hands;
 pub mod memory_store;
 pub mod picture;
+pub mod plain_workspace;
 pub mod program;
 pub mod provider;
 pub mod questions;
@@ -20,6 +20,7 @@ pub mod replay;
 pub mod scenario;
 pub mod served;
 pub mod simulator;
+pub mod sources;
 pub mod terminal;
 pub mod validity;
 pub mod wire;

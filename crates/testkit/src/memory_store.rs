@@ -37,13 +37,11 @@ pub struct Disk {
 /// The rows, and what was noticed about them.
 #[derive(Debug, Default)]
 pub struct State {
-    /// Sessions by id.
     pub sessions: BTreeMap<SessionId, SessionRow>,
     /// Logs by session.
     pub events: BTreeMap<SessionId, Vec<Event>>,
     /// Inputs that wait, in order of arrival.
     pub inbox: Vec<(i64, SessionId, String)>,
-    /// Requests by id.
     pub jobs: BTreeMap<RequestId, Job>,
     /// Partial replies.
     pub partials: BTreeMap<(SessionId, CallId), String>,

@@ -77,7 +77,7 @@ use trimtab_world::store::SqliteStore;
 mod pictures;
 mod tasks;
 
-use crate::hands::PlainHands;
+use crate::plain_workspace::PlainWorkspace;
 use crate::validity::invalid;
 
 /// What the scripted model does at its next call.
@@ -147,7 +147,7 @@ enum Ending {
 }
 
 enum Move {
-    Say(String),
+    ComposedRequest(String),
     Answer(String, Option<String>),
     Control(Control),
     Kill,
@@ -244,7 +244,7 @@ fn parse_line(line: &str, script: &mut Script, pending: &mut Turn) {
             pending.expects = expects;
             pending.says = said_before;
         }
-        (">", words) => script.moves.push(Move::Say(words.to_owned())),
+        (">", words) => script.moves.push(Move::ComposedRequest(words.to_owned())),
         ("?", words) => expect(Expectation::EndsWith(words.to_owned())),
         ("?~", words) => expect(Expectation::LastHolds(words.replace("\\n", "\n").replace("\\t", "\t"))),
         ("?+", words) => expect(Expectation::Holds(words.to_owned())),
@@ -488,7 +488,7 @@ impl Stage {
             }
             let killed = matches!(next, Move::Kill);
             match next {
-                Move::Say(words) => self.say(words).await,
+                Move::ComposedRequest(words) => self.say(words).await,
                 Move::Control(action) => {
                     let session = self.session();
                     self.client.requests().control(&session, None, action.clone()).await.expect("is passed on");
@@ -866,7 +866,7 @@ pub fn only(log: &str, kinds: &[&str]) -> String {
 fn start(home: &Path, models: &ScriptedModels) -> (Client, World) {
     let clock: Arc<dyn Clock> = Arc::new(Frozen);
     let store = SqliteStore::open(&home.join("data"), Arc::clone(&clock)).expect("a store");
-    let workspaces = shared_workspace(PlainHands::default());
+    let workspaces = shared_workspace(PlainWorkspace::default());
     let world = World { store: Arc::new(store), models: Arc::new(models.clone()), clock, workspaces };
     (Client::with(world.clone(), 10), world)
 }

@@ -202,10 +202,8 @@ impl Ask {
     }
 }
 
-/// An answer.
 #[derive(Debug, Clone)]
 pub struct Answer {
-    /// Its status.
     pub status: u16,
     head: String,
     body: Vec<u8>,
@@ -272,7 +270,6 @@ pub enum Sent {
     Event(Option<u64>, Value),
     /// An event of another type than the usual one.
     Named(String, Value),
-    /// A comment.
     Comment(String),
 }
 

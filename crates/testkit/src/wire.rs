@@ -103,7 +103,6 @@ pub fn prompt(model: &str, messages: Vec<Message>) -> Prompt {
 
 /// An answer that says [`WORDS`], to be cut after every byte.
 pub struct Cuts {
-    /// The answer.
     pub answer: Answer,
     /// Where what carries each of the words is complete.
     pub ends: [usize; 3],

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use trimtab_engine::Session;
 use trimtab_host::{Client, World};
-use trimtab_testkit::hands::PlainHands;
 use trimtab_testkit::memory_store::{Death, Disk, folded};
+use trimtab_testkit::plain_workspace::PlainWorkspace;
 use trimtab_testkit::scenario::{only, play};
 use trimtab_vocab::event::{BannerFact, Level, SessionFact};
 use trimtab_vocab::{Event, Problem, ProblemKind, SessionId, Time};
@@ -182,7 +182,7 @@ impl ModelRegistry for NoModels {
 
 fn process(disk: &Disk, seed: u64, death: Option<Death>) -> (Client, Arc<trimtab_testkit::memory_store::MemoryStore>) {
     let store = Arc::new(disk.process(seed, death, 0));
-    let workspaces = trimtab_host::shared_workspace(PlainHands::default());
+    let workspaces = trimtab_host::shared_workspace(PlainWorkspace::default());
     let world =
         World { store: Arc::clone(&store) as _, models: Arc::new(NoModels), clock: Arc::new(SystemClock), workspaces };
     (Client::with(world, 4), store)

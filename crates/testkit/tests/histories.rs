@@ -275,7 +275,7 @@ struct Rig {
     runtime: tokio::runtime::Runtime,
     base: tempfile::TempDir,
     folder: Folder,
-    hands: LocalWorkspace,
+    plain_workspace: LocalWorkspace,
     store: MemoryStore,
     disk: Disk,
     /// In the model's order.
@@ -298,7 +298,7 @@ impl Rig {
             runtime: tokio::runtime::Builder::new_current_thread().build().expect("a runtime"),
             base,
             folder,
-            hands: LocalWorkspace::new([], &[]),
+            plain_workspace: LocalWorkspace::new([], &[]),
             store: disk.process(seed, None, 0),
             disk,
             sessions: Vec::new(),
@@ -488,8 +488,14 @@ impl Rig {
                     Effect::Apply { call, plan, .. } => Some(Input::Applied { call, problem: self.write(&plan) }),
                     Effect::Compare { ways, on_conflict } => {
                         let folder = self.folder.path().display().to_string();
-                        let compare =
-                            trimtab_host::walk(&self.store, &self.hands, &self.here().id, &folder, ways, on_conflict);
+                        let compare = trimtab_host::walk(
+                            &self.store,
+                            &self.plain_workspace,
+                            &self.here().id,
+                            &folder,
+                            ways,
+                            on_conflict,
+                        );
                         let compared = self.runtime.block_on(compare).expect("a store");
                         if self.dice.once_in(9) { self.killed() } else { Some(Input::Compared { compared }) }
                     }

@@ -4,7 +4,8 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+
+use trimtab_testkit::sources::{root, shipped, without_tests};
 
 const CRATES: &[&str] = &["vocab", "engine", "world", "host", "surfaces"];
 
@@ -14,10 +15,10 @@ const SHARED: &[(&str, &str)] = &[];
 #[test]
 fn every_type_has_a_name_of_its_own() {
     let mut places: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    for file in CRATES.iter().flat_map(|name| sources(&crates().join(name).join("src"))) {
+    for file in CRATES.iter().flat_map(|name| shipped(&format!("crates/{name}/src"), &[".rs"])) {
         let text = fs::read_to_string(&file).unwrap();
         for name in declared(&text) {
-            let place = file.strip_prefix(crates()).unwrap().display().to_string();
+            let place = file.strip_prefix(root()).unwrap().display().to_string();
             places.entry(name.to_owned()).or_default().push(place);
         }
     }
@@ -46,9 +47,7 @@ fn declarations_are_found_and_tests_are_not() {
 
 /// The types that a file declares outside of its tests. Associated types are indented, and are not declarations.
 fn declared(text: &str) -> impl Iterator<Item = &str> {
-    let end =
-        text.find("#[cfg(test)]\nmod ").filter(|at| text[*at..].lines().nth(1).is_some_and(|line| line.ends_with('{')));
-    text[..end.unwrap_or(text.len())].lines().filter_map(|line| {
+    without_tests(text).lines().filter_map(|line| {
         let words = line.trim_start();
         let words = match words.strip_prefix("pub") {
             Some(rest) => {
@@ -61,23 +60,4 @@ fn declared(text: &str) -> impl Iterator<Item = &str> {
         let name = rest.split(|character: char| !character.is_alphanumeric() && character != '_').next()?;
         (is_type && !name.is_empty()).then_some(name)
     })
-}
-
-fn crates() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
-}
-
-fn sources(folder: &Path) -> Vec<PathBuf> {
-    let mut all = Vec::new();
-    for entry in fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        let name = path.file_name().unwrap().to_str().unwrap();
-        if path.is_dir() && name != "tests" {
-            all.extend(sources(&path));
-        } else if name.ends_with(".rs") && name != "tests.rs" {
-            all.push(path);
-        }
-    }
-    all.sort();
-    all
 }

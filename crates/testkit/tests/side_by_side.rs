@@ -11,8 +11,8 @@ use trimtab_host::{
     Answered, Client, CommandUpdate, Contents, EndedCommand, FileNow, JobState, Manner, RequestDraft, SendTo, Sent,
     StreamController, Workspace, World, shared_workspace,
 };
-use trimtab_testkit::hands::PlainHands;
 use trimtab_testkit::memory_store::Disk;
+use trimtab_testkit::plain_workspace::PlainWorkspace;
 use trimtab_vocab::event::{CheckpointFact, RequestFact, Status, ToolFact, ToolStatus};
 use trimtab_vocab::{
     CheckpointId, CommandPlan, Event, Fact, FilePlan, ModelSettings, Overtime, Problem, Prompt, ReadOp, ReadResult,
@@ -56,7 +56,7 @@ impl Model for Scripted {
 }
 
 fn world(store: Arc<dyn Store>) -> World {
-    let workspaces = shared_workspace(PlainHands::default());
+    let workspaces = shared_workspace(PlainWorkspace::default());
     World { store, models: Arc::new(Scripted), clock: Arc::new(SystemClock), workspaces }
 }
 
@@ -122,7 +122,7 @@ struct Buffers(SessionId);
 
 #[async_trait]
 impl Workspace for Buffers {
-    async fn look(&self, _: &str, _: &ReadOp) -> ReadResult {
+    async fn perform_read(&self, _: &str, _: &ReadOp) -> ReadResult {
         let text = format!("as {} shows it", self.0);
         ReadResult { status: ToolStatus::Ok, text, images: Vec::new(), files: Vec::new() }
     }

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::stream::{self, StreamExt};
-use trimtab_host::{Client, Manner, RequestDraft, Say, SendTo, SessionWatch, World};
-use trimtab_testkit::hands::PlainHands;
+use trimtab_host::{Client, ComposedRequest, Manner, RequestDraft, SendTo, SessionWatch, World};
 use trimtab_testkit::memory_store::Disk;
+use trimtab_testkit::plain_workspace::PlainWorkspace;
 use trimtab_vocab::event::{BannerFact, Level, ReplyFact, RequestFact};
 use trimtab_vocab::{Event, Fact, ModelSettings, Problem, Prompt, RunSettings, SessionId, Time};
 use trimtab_world::clock::SystemClock;
@@ -35,11 +35,11 @@ impl Model for Talkative {
 }
 
 fn world(store: Arc<dyn Store>) -> World {
-    let workspaces = trimtab_host::shared_workspace(PlainHands::default());
+    let workspaces = trimtab_host::shared_workspace(PlainWorkspace::default());
     World { store, models: Arc::new(Talkative), clock: Arc::new(SystemClock), workspaces }
 }
 
-fn talk(world: &World) -> Say {
+fn talk(world: &World) -> ComposedRequest {
     let settings = RunSettings {
         models: ModelSettings { model: "any/model".into(), ..ModelSettings::default() },
         ..RunSettings::default()

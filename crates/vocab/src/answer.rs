@@ -46,7 +46,6 @@ pub struct Answer {
 pub struct Synthesis {
     /// `synthesis_<message id>`, or `agent_<n>_<message id>` for agent number n.
     pub id: String,
-    /// The text.
     pub text: String,
 }
 
@@ -55,7 +54,6 @@ pub struct Synthesis {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct Section {
-    /// Its heading.
     pub heading: String,
     /// Its text.
     pub content: String,
@@ -70,7 +68,6 @@ pub struct Section {
 pub struct CodeBlock {
     /// What it is written in.
     pub language: String,
-    /// The code.
     pub code: String,
 }
 
@@ -98,7 +95,6 @@ pub struct FileChange {
     /// A unified diff to apply.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub diff: Option<String>,
-    /// Delete it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delete: Option<bool>,
 }

@@ -35,7 +35,6 @@ pub enum ApprovalClass {
 }
 
 impl ApprovalClass {
-    /// All of them.
     pub const ALL: [Self; 12] = [
         Self::Command,
         Self::Edit,

@@ -79,13 +79,11 @@ pub struct Prior {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Selection {
-    /// These tasks.
     #[serde(default, deserialize_with = "or_default", skip_serializing_if = "Vec::is_empty")]
     pub ids: Vec<TaskId>,
     /// This day.
     #[serde(default, deserialize_with = "or_default", skip_serializing_if = "Option::is_none")]
     pub date: Option<Date>,
-    /// This priority.
     #[serde(default, deserialize_with = "or_default", skip_serializing_if = "Option::is_none")]
     pub priority: Option<Priority>,
 }
@@ -105,10 +103,8 @@ pub struct Entities {
     /// A day.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub date: Option<Date>,
-    /// A priority.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub priority: Option<Priority>,
-    /// Tasks.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub ids: Vec<TaskId>,
     /// What a task is about.
@@ -132,7 +128,6 @@ pub struct TasksView {
     pub now: Time,
     /// Which day that is where the person is.
     pub today: Date,
-    /// Where that is.
     pub timezone: String,
     /// As much of them as the model is shown.
     pub shown: TasksShown,
@@ -163,7 +158,7 @@ pub struct TasksShown {
     pub aggregates: Option<Value>,
 }
 
-/// A week.
+/// The days that a view of the tasks shows, from a Monday to a Sunday.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WeekShown {
@@ -268,7 +263,6 @@ pub enum AskFact {
     /// The tasks were looked at; this is what the model is shown of them.
     #[serde(rename = "ask.viewed")]
     Viewed {
-        /// What.
         #[serde(flatten)]
         view: Box<TasksView>,
     },

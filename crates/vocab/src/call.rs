@@ -34,7 +34,6 @@ pub struct Prompt {
 /// A tool as a model is told of it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolSpec {
-    /// Its name.
     pub name: String,
     /// What it is for, and when to use it.
     pub description: String,
@@ -51,7 +50,6 @@ pub enum Format {
     Schema {
         /// What the schema is called.
         name: String,
-        /// The schema.
         schema: Value,
     },
 }
@@ -76,7 +74,6 @@ pub struct Reply {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Fault {
-    /// Why.
     pub problem: Problem,
     /// Whether the same call may do better later.
     pub retry: Retry,

@@ -78,7 +78,6 @@ pub enum Ask {
         /// What is approved.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         class: Option<ApprovalClass>,
-        /// The command.
         #[serde(default)]
         command: String,
     },
@@ -86,7 +85,6 @@ pub enum Ask {
     Overtime {
         /// The call that runs it.
         call: CallId,
-        /// The command.
         #[serde(default)]
         command: String,
         /// Its limit in seconds.
@@ -135,12 +133,10 @@ pub enum Ask {
     },
     /// May a plan be carried out?
     Plan {
-        /// Its version.
         version: u32,
         /// What it comes to.
         #[serde(default)]
         summary: String,
-        /// Its steps.
         #[serde(default)]
         steps: Vec<PlanStep>,
         /// What it takes for granted.
@@ -181,7 +177,6 @@ pub enum Ask {
 pub struct PermissionAsk {
     /// The call that waits for the answer.
     pub call: CallId,
-    /// The tool.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub tool: String,
     /// What the tool is to be called with.
@@ -254,7 +249,6 @@ pub struct SandboxAsk {
     /// What is approved.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub class: Option<ApprovalClass>,
-    /// The command.
     #[serde(default)]
     pub command: String,
     /// The line of its output by which the sandbox may be the reason.
@@ -276,7 +270,6 @@ pub struct SandboxAsk {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct StepAsk {
-    /// The step.
     pub step: String,
     /// Its place in the order of work, from 1.
     #[serde(default)]
@@ -312,13 +305,11 @@ pub enum CommandsAsk {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OfferedCommand {
-    /// The command.
     pub command: String,
     /// The same with its invisible characters made visible.
     pub shown: String,
     /// What will become of it.
     pub decision: CommandDecision,
-    /// Why.
     pub reason: String,
 }
 
@@ -344,7 +335,6 @@ pub struct RunPreview {
     pub argv: Vec<String>,
     /// Its folder.
     pub cwd: String,
-    /// Its sandbox.
     pub sandbox: Sandbox,
     /// Seconds it may take.
     pub timeout_s: u64,

@@ -90,9 +90,7 @@ pub enum ApprovalMode {
     /// Nowhere.
     #[default]
     None,
-    /// Before each.
     BeforeStep,
-    /// After each.
     AfterStep,
     /// Before and after each.
     Both,
@@ -115,7 +113,6 @@ impl ApprovalMode {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Pace {
-    /// All of it.
     #[default]
     Autonomous,
     /// One or two steps.

@@ -101,7 +101,6 @@ macro_rules! facts {
 }
 
 facts! {
-    /// The session itself.
     Session(SessionFact) = "session",
     /// A request came or ended.
     Request(RequestFact) = "request",

@@ -9,7 +9,6 @@ use crate::{MemoryId, RequestId, SessionId, Time};
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Remembered {
-    /// Names it.
     pub id: MemoryId,
     /// What, in the person's words.
     pub text: String,
@@ -23,7 +22,6 @@ pub struct Remembered {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct MemoryEntry {
-    /// Names it.
     pub id: MemoryId,
     /// What, in the person's words.
     pub text: String,
@@ -88,14 +86,8 @@ impl MemorySettings {
 pub enum MemoryFact {
     /// What the model is told of earlier sessions from here on, when it is not what it was told before.
     #[serde(rename = "memory.recalled")]
-    Recalled {
-        /// All of it.
-        entries: Vec<Remembered>,
-    },
+    Recalled { entries: Vec<Remembered> },
     /// The person said something lasting, which later sessions are told.
     #[serde(rename = "memory.noted")]
-    Noted {
-        /// What.
-        entries: Vec<Remembered>,
-    },
+    Noted { entries: Vec<Remembered> },
 }

@@ -56,15 +56,9 @@ pub enum PictureWish {
         count: Option<u32>,
     },
     /// Regenerate an image in the place of the present one.
-    Regenerate {
-        /// Which one.
-        image: ImageId,
-        /// From this prompt.
-        prompt: String,
-    },
+    Regenerate { image: ImageId, prompt: String },
     /// Write pictures into the session's folder.
     Save {
-        /// Which ones.
         images: Vec<ImageId>,
         /// Where, relative to the session's folder; empty: there.
         folder: String,
@@ -138,9 +132,7 @@ pub fn extension(media_type: &str) -> &'static str {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct PicturePlan {
-    /// From this prompt.
     pub prompt: String,
-    /// So many.
     pub count: u32,
     /// In the place of this one; absent: in new places.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -167,7 +159,6 @@ pub enum ImageFact {
     Made {
         /// Its place in the gallery.
         image: ImageId,
-        /// By which call.
         call: CallId,
         /// What it was made from.
         original_prompt: String,
@@ -183,22 +174,18 @@ pub enum ImageFact {
         bytes: u64,
         /// When it came.
         made: Time,
-        /// What it cost.
         cost_usd: f64,
     },
     /// One could not be made, or not yet.
     #[serde(rename = "image.failed")]
     Failed {
-        /// By which call.
         call: CallId,
         /// Its place in the gallery, once it is not tried again.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         image: Option<ImageId>,
         /// What it was to be made from.
         original_prompt: String,
-        /// Why.
         error: Problem,
-        /// When that was.
         failed: Time,
         /// When it is tried again, in milliseconds from this fact; absent: it is not.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -207,7 +194,6 @@ pub enum ImageFact {
     /// A person chose pictures, or chose them no longer.
     #[serde(rename = "image.selected")]
     Selected {
-        /// Which ones.
         images: Vec<ImageId>,
         /// Whether they are chosen now.
         selected: bool,
@@ -215,7 +201,6 @@ pub enum ImageFact {
     /// Pictures are to be written into the folder.
     #[serde(rename = "image.saving")]
     Saving {
-        /// Which ones.
         images: Vec<ImageId>,
         /// Where, relative to the session's folder.
         folder: String,
@@ -227,7 +212,6 @@ pub enum ImageFact {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct MadePicture {
-    /// Where.
     #[serde(rename = "ref")]
     pub key: RefKey,
     /// What it is, by its first bytes.

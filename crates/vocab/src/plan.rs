@@ -43,7 +43,6 @@ impl<T> Approved<T> {
         &self.thing
     }
 
-    /// By what.
     pub fn by(&self) -> &Approval {
         &self.by
     }
@@ -113,7 +112,6 @@ pub struct FileSet {
     pub change_set: ChangeSetId,
     /// The folder that all paths are in.
     pub folder: String,
-    /// The files.
     pub writes: Vec<FileWrite>,
 }
 
@@ -170,7 +168,6 @@ pub struct ChangePart {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct MergedWrite {
-    /// The set.
     pub change_set: ChangeSetId,
     /// The file without the set, and with it.
     #[serde(flatten)]
@@ -332,7 +329,6 @@ impl CommandPlan {
         self.approved.by()
     }
 
-    /// What to run.
     pub fn run(&self) -> &CommandRun {
         self.approved.thing()
     }

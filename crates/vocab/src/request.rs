@@ -139,13 +139,9 @@ pub enum Control {
         text: String,
     },
     /// End one tool; the rest goes on.
-    StopTool {
-        /// Which one.
-        call: CallId,
-    },
+    StopTool { call: CallId },
     /// Take back so many change sets.
     Rewind {
-        /// How many.
         steps: u32,
         /// What is done where a person has edited the same lines since.
         #[serde(default, skip_serializing_if = "OnConflict::is_refuse")]
@@ -153,7 +149,6 @@ pub enum Control {
     },
     /// Bring so many forward again.
     Forward {
-        /// How many.
         steps: u32,
         /// What is done where a person has edited the same lines since.
         #[serde(default, skip_serializing_if = "OnConflict::is_refuse")]
@@ -161,7 +156,6 @@ pub enum Control {
     },
     /// Take back a part of a change set; what that does is a change set of its own.
     UndoPart {
-        /// The set.
         change_set: ChangeSetId,
         /// Which files of it, or which hunks.
         parts: Vec<ChangePart>,
@@ -192,13 +186,9 @@ pub enum Control {
     /// Put the conversation back in place of its last summary.
     UndoSummary,
     /// The person has applied so many of the operations that were proposed last; 0: they do not want them.
-    DecideTasks {
-        /// How many.
-        applied: u32,
-    },
+    DecideTasks { applied: u32 },
     /// Choose pictures, or choose them no longer.
     SelectImages {
-        /// Which ones.
         images: Vec<ImageId>,
         /// Whether they are chosen from now on.
         selected: bool,

@@ -64,7 +64,6 @@ pub enum SeriesState {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SeriesCommand {
-    /// Names it.
     pub call: CallId,
     /// The command line.
     pub command: String,

@@ -107,7 +107,6 @@ pub enum Category {
 }
 
 impl Category {
-    /// All of them.
     pub const ALL: [Self; 4] = [Self::Habit, Self::Goal, Self::Task, Self::Event];
 
     /// Its name on the wire.
@@ -204,7 +203,6 @@ pub enum Repeat {
 }
 
 impl Repeat {
-    /// All of them.
     pub const ALL: [Self; 6] = [Self::None, Self::Daily, Self::Weekdays, Self::Weekly, Self::Monthly, Self::Yearly];
 
     /// Its name on the wire.
@@ -245,7 +243,6 @@ pub enum View {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Item {
-    /// The task.
     #[serde(flatten)]
     pub task: Task,
     /// The day of this occurrence, or the day that the task is scheduled for.
@@ -287,11 +284,8 @@ pub struct Aggregates {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PriorityCounts {
-    /// Low.
     pub low: u64,
-    /// Medium.
     pub medium: u64,
-    /// High.
     pub high: u64,
 }
 
@@ -299,12 +293,8 @@ pub struct PriorityCounts {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CategoryCounts {
-    /// Habits.
     pub habit: u64,
-    /// Goals.
     pub goal: u64,
-    /// Tasks.
     pub task: u64,
-    /// Events.
     pub event: u64,
 }

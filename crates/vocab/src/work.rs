@@ -25,7 +25,6 @@ pub struct PlanStep {
     pub id: String,
     /// What is done, in a line.
     pub title: String,
-    /// How.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub details: String,
     /// Files it touches.
@@ -49,7 +48,6 @@ pub struct PlanStep {
 pub enum StepStatus {
     /// It is worked on.
     Running,
-    /// It is done.
     Done,
     /// A person left it out.
     Skipped,

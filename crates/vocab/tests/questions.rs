@@ -1,7 +1,7 @@
 //! A question is a type, and its record is the one that version 0.1 wrote.
 //!
-//! `old_questions/VERSION.jsonl` holds what a version recorded beside the title and the choices of its questions: at
-//! least one of every kind. Files of released versions are never changed; a new kind goes into a file of its version.
+//! `old_questions/` holds what versions recorded beside the titles and the choices of their questions, at least one of
+//! every kind. Its README says where each file comes from.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -13,7 +13,8 @@ use trimtab_vocab::event::{CheckpointFact, CheckpointKind};
 fn corpus() -> Vec<String> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/old_questions");
     let files = std::fs::read_dir(folder).expect("the corpus").map(|entry| entry.expect("an entry").path());
-    let texts = files.map(|path| std::fs::read_to_string(path).expect("a file"));
+    let records = files.filter(|path| path.extension().is_some_and(|ending| ending == "jsonl"));
+    let texts = records.map(|path| std::fs::read_to_string(path).expect("a file"));
     texts.flat_map(|text| text.lines().map(str::to_owned).collect::<Vec<_>>()).collect()
 }
 

@@ -7,7 +7,6 @@ use trimtab_vocab::{MemoryId, RequestId, SessionId, Time};
 
 /// The time and chance of the world.
 pub trait Clock: Send + Sync {
-    /// Now.
     fn now(&self) -> Time;
     /// A number that nobody can foresee.
     fn chance(&self) -> u64;

@@ -73,11 +73,11 @@ const COMMON: &[&str] = &[
     "mine",
 ];
 /// Bytes of an instruction that are looked at.
-const LOOKED_AT: usize = 4_000;
+const MOST_SCANNED: usize = 4_000;
 
 /// The likeliest first, at most so many, and how many more there would be.
 pub(super) fn candidates<'a>(instruction: &str, shown: &'a TasksShown, named: &[TaskId]) -> Vec<&'a TaskShown> {
-    let instruction = &instruction[..instruction.floor_char_boundary(LOOKED_AT)];
+    let instruction = &instruction[..instruction.floor_char_boundary(MOST_SCANNED)];
     let wanted = telling(instruction);
     let ids: BTreeSet<TaskId> = mentioned(instruction).chain(named.iter().copied()).collect();
     let mut seen = BTreeSet::new();
@@ -99,7 +99,7 @@ pub(super) fn candidates<'a>(instruction: &str, shown: &'a TasksShown, named: &[
 
 /// The tasks whose titles share words with an instruction, the likeliest first.
 pub(super) fn titled<'a>(instruction: &str, tasks: impl Iterator<Item = &'a Task>) -> Vec<&'a Task> {
-    let wanted = telling(&instruction[..instruction.floor_char_boundary(LOOKED_AT)]);
+    let wanted = telling(&instruction[..instruction.floor_char_boundary(MOST_SCANNED)]);
     let mut scored: Vec<(u32, &Task)> =
         tasks.map(|task| (shared(&task.title, &wanted), task)).filter(|(score, _)| *score > 0).collect();
     scored.sort_by_key(|(score, task)| (std::cmp::Reverse(*score), task.id));

@@ -47,9 +47,11 @@ const RAW_FULL: usize = 16 * 1024;
 pub(crate) fn go_on(step: &mut Transition<'_>) {
     let Some(active) = step.session.active() else { return };
     let Some(assist) = &active.assist else { return };
-    match assist.stand {
+    match assist.state {
         AssistState::Routing if !path::needs_a_look(active) => path::choose(step),
-        AssistState::Routing | AssistState::Chatting | AssistState::Proposing if assist.view.is_none() => look(step),
+        AssistState::Routing | AssistState::Chatting | AssistState::Proposing if assist.view.is_none() => {
+            load_view(step)
+        }
         AssistState::Routing | AssistState::Chatting | AssistState::Proposing => call(step),
         AssistState::Asking => clarify::ask(step),
         AssistState::Judging | AssistState::Rejudging => judge(step),
@@ -57,19 +59,19 @@ pub(crate) fn go_on(step: &mut Transition<'_>) {
     }
 }
 
-fn look(step: &mut Transition<'_>) {
+fn load_view(step: &mut Transition<'_>) {
     let Some(active) = step.session.active() else { return };
     let Some(assist) = &active.assist else { return };
     let (request, settings) = (active.request.id.clone(), Box::new(active.request.settings.auto_mode.clone()));
-    let (wanted, stage) = match assist.stand {
+    let (wanted, stage) = match assist.state {
         AssistState::Proposing => (path::wanted(active, assist), Some((Stage::Proposing, "Planning…"))),
-        stand => {
-            let stage = (stand == AssistState::Routing).then_some((Stage::Routing, "Routing…"));
+        state => {
+            let stage = (state == AssistState::Routing).then_some((Stage::Routing, "Routing…"));
             (TaskSelection::Overview { words: path::named_in(active, assist) }, stage)
         }
     };
     if let Some((stage, label)) = stage {
-        say_stage(step, &request, stage, label);
+        emit_stage(step, &request, stage, label);
     }
     step.request(Effect::ViewTasks { request, wanted, settings });
 }
@@ -77,8 +79,8 @@ fn look(step: &mut Transition<'_>) {
 /// The tasks were looked at.
 pub(crate) fn viewed(step: &mut Transition<'_>, request: &RequestId, view: Box<TasksView>) {
     let awaits = |assist: &Assist| {
-        let looks = matches!(assist.stand, AssistState::Routing | AssistState::Chatting | AssistState::Proposing);
-        looks && assist.view.is_none()
+        let needs_view = matches!(assist.state, AssistState::Routing | AssistState::Chatting | AssistState::Proposing);
+        needs_view && assist.view.is_none()
     };
     if !is_loading(step, request, awaits) {
         return;
@@ -115,7 +117,7 @@ fn prompt(session: &Session) -> Option<(Prompt, Option<Prices>, AskPurpose)> {
     let scene = scene(session, active, assist)?;
     let most = settings.auto_mode.max_operations;
     let strict = settings.auto_mode.strict_schema;
-    let (parts, purpose, tokens, format) = match assist.stand {
+    let (parts, purpose, tokens, format) = match assist.state {
         AssistState::Routing => {
             let recent = path::recent(session, assist);
             (prompt::route(&scene, recent.as_ref()), AskPurpose::Route, BRIEF, Some(trimtab_vocab::Format::Json))
@@ -196,7 +198,7 @@ fn turns(session: &Session, active: &RunningRequest) -> Vec<Said> {
 /// The model has spoken; `words` is what it said.
 pub(crate) fn replied(step: &mut Transition<'_>, request: &RequestId, words: &str) {
     let Some(assist) = step.session.active().and_then(|active| active.assist.as_ref()) else { return };
-    match assist.stand {
+    match assist.state {
         AssistState::Routing => path::replied(step, words),
         AssistState::Chatting => {
             let mut text = clean::cleaned(words);
@@ -207,8 +209,8 @@ pub(crate) fn replied(step: &mut Transition<'_>, request: &RequestId, words: &st
             answer(step, request, text);
         }
         AssistState::Judging | AssistState::Rejudging => {
-            if assist.stand == AssistState::Judging {
-                say_stage(step, request, Stage::Validating, "Validating…");
+            if assist.state == AssistState::Judging {
+                emit_stage(step, request, Stage::Validating, "Validating…");
             }
             judge(step);
         }
@@ -226,8 +228,8 @@ pub(crate) fn replied(step: &mut Transition<'_>, request: &RequestId, words: &st
 /// A call that the request can do without came to nothing.
 pub(crate) fn given_up(step: &mut Transition<'_>, problem: &Problem) {
     let Some(active) = step.session.active() else { return };
-    let (request, stand) = (active.request.id.clone(), active.assist.as_ref().map(|assist| assist.stand));
-    match stand {
+    let (request, state) = (active.request.id.clone(), active.assist.as_ref().map(|assist| assist.state));
+    match state {
         Some(AssistState::Routing) => path::failed(step),
         Some(AssistState::Repairing) => {
             audit(step, &request, "repair_error", json!({"error": problem.message, "repair_success": false}));
@@ -262,7 +264,7 @@ fn judge(step: &mut Transition<'_>) {
 
 /// It is known what the operations would do.
 pub(crate) fn judged(step: &mut Transition<'_>, request: &RequestId, judged: DryRun) {
-    let awaits = |assist: &Assist| matches!(assist.stand, AssistState::Judging | AssistState::Rejudging);
+    let awaits = |assist: &Assist| matches!(assist.state, AssistState::Judging | AssistState::Rejudging);
     if !is_loading(step, request, awaits) {
         return;
     }
@@ -274,7 +276,7 @@ pub(crate) fn judged(step: &mut Transition<'_>, request: &RequestId, judged: Dry
         results.into_iter().enumerate().map(|(at, one)| words::within(most, at, one)).collect();
     let invalid = results.iter().filter(|one| !one.valid).count();
     let valid = results.len() - invalid;
-    let first = assist.stand == AssistState::Judging;
+    let first = assist.state == AssistState::Judging;
     let id = assist
         .proposal
         .clone()
@@ -291,12 +293,12 @@ pub(crate) fn judged(step: &mut Transition<'_>, request: &RequestId, judged: Dry
         leave_earlier(step);
         open(step, request, id, &results, version);
         warn(step, request, &warnings);
-        let stand = step.session.active().and_then(|active| Some(active.assist.as_ref()?.stand));
-        if stand == Some(AssistState::Repairing) {
+        let state = step.session.active().and_then(|active| Some(active.assist.as_ref()?.state));
+        if state == Some(AssistState::Repairing) {
             audit(step, request, "repair_attempted", json!({"invalid_ops": invalid}));
-            say_stage(step, request, Stage::Repairing, "Repairing invalid ops…");
+            emit_stage(step, request, Stage::Repairing, "Repairing invalid ops…");
         } else {
-            say_stage(step, request, Stage::Summarizing, "Summarizing…");
+            emit_stage(step, request, Stage::Summarizing, "Summarizing…");
         }
         return go_on(step);
     }
@@ -333,7 +335,7 @@ fn repaired(step: &mut Transition<'_>, request: &RequestId, outcome: RepairOutco
     let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
     let (operations, invalid) = (assist.operations.len(), assist.operations.len() - assist.valid());
     step.emit(Some(request), AskFact::Repaired { outcome, operations: count(operations), invalid: count(invalid) });
-    say_stage(step, request, Stage::Summarizing, "Summarizing…");
+    emit_stage(step, request, Stage::Summarizing, "Summarizing…");
     go_on(step);
 }
 
@@ -378,7 +380,7 @@ pub(crate) fn decided(step: &mut Transition<'_>, applied: u32) {
 }
 
 /// Says where the request is, unless that was said last.
-fn say_stage(step: &mut Transition<'_>, request: &RequestId, stage: Stage, label: &str) {
+fn emit_stage(step: &mut Transition<'_>, request: &RequestId, stage: Stage, label: &str) {
     let assist = step.session.active().and_then(|active| active.assist.as_ref());
     if assist.is_some_and(|assist| assist.stage == Some(stage)) {
         return;

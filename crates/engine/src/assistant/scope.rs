@@ -6,7 +6,7 @@ use trimtab_vocab::{Date, Entities, Priority, ScheduledRange, Selection, Where};
 use crate::tasks;
 
 /// Bytes of a text that are looked at.
-const LOOKED_AT: usize = 4_000;
+const MOST_SCANNED: usize = 4_000;
 
 /// The day that a text names: a date, a moment on it (`2026-11-15T09:00`), or a word for it.
 pub(super) fn day(text: &str, today: Date) -> Option<Date> {
@@ -31,7 +31,7 @@ pub(super) fn priority(text: &str) -> Option<Priority> {
 /// What plain words name, and which tasks they are about. Only words that say what *is* count, not what shall be:
 /// "move today's tasks to Friday" is about today.
 pub(super) fn named(text: &str, today: Date) -> (Entities, Where) {
-    let text = text[..text.floor_char_boundary(LOOKED_AT)].to_lowercase();
+    let text = text[..text.floor_char_boundary(MOST_SCANNED)].to_lowercase();
     let source = source(&text);
     let words: Vec<&str> = source.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
     let has = |wanted: &[&str]| words.windows(wanted.len()).any(|window| window == wanted);
@@ -96,7 +96,7 @@ pub(super) fn chosen(selection: &Selection) -> Entities {
 /// The filter that follows from what is named. A day may be where tasks are, or where they shall go: it counts
 /// only in words that put nothing anywhere.
 pub(super) fn derived(text: &str, entities: &Entities) -> Where {
-    let text = text[..text.floor_char_boundary(LOOKED_AT)].to_lowercase();
+    let text = text[..text.floor_char_boundary(MOST_SCANNED)].to_lowercase();
     let stays = source(&text).len() == text.len();
     let date = entities.date.filter(|_| stays && entities.ids.is_empty());
     let priority = entities.priority.filter(|_| stays);

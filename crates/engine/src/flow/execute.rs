@@ -161,8 +161,7 @@ fn finish(step: &mut Transition<'_>) {
     let count = |status: StepStatus| flow.statuses.values().filter(|one| **one == status).count();
     let (done, of) = (count(StepStatus::Done), flow.statuses.len());
     let summed_up = flow.last.as_ref().and_then(|last| flow.statuses.get(last)) == Some(&StepStatus::Done);
-    let said = step.session.conversation().iter().rev().find(|message| message.role == trimtab_vocab::Role::Assistant);
-    let words = match said.map(|message| message.text()) {
+    let words = match step.session.last_reply() {
         Some(words) if summed_up && !words.trim().is_empty() => words,
         _ => format!("{done} of {of} steps of the plan are done."),
     };
@@ -230,7 +229,7 @@ pub(super) fn asks_to_begin(active: &RunningRequest) -> bool {
     let copilot = &active.request.settings.copilot;
     let flow = &active.flow;
     let simple = flow.analysis.as_ref().is_some_and(|analysis| !analysis.is_complex(flow.complexity));
-    flow.stand == FlowState::Turn
+    flow.state == FlowState::Turn
         && active.path() == Some(RouteDecision::Direct)
         && copilot.approval_mode.before()
         && !flow.begun

@@ -235,7 +235,7 @@ pub fn to_implement<'t>(words: &str, triggers: &'t [impl AsRef<str>]) -> Option<
             negated |= clause.iter().all(|word| matches!(*word, "please" | "don't" | "never" | "not" | "do" | "no"))
                 && clause.iter().any(|word| matches!(*word, "don't" | "never" | "not"));
             let next = clauses.get(at + 1).and_then(|next| next.first()).copied();
-            if let Some(trigger) = wish(clause, asks, next, &triggers).filter(|_| !negated) {
+            if let Some(trigger) = imperative(clause, asks, next, &triggers).filter(|_| !negated) {
                 return Some(trigger);
             }
         }
@@ -282,7 +282,7 @@ fn sentences(words: &str) -> impl Iterator<Item = &str> {
 }
 
 /// The trigger of one clause, if it is a wish.
-fn wish<'t>(clause: &[&str], asks: bool, next: Option<&str>, triggers: &[Trigger<'t>]) -> Option<&'t str> {
+fn imperative<'t>(clause: &[&str], asks: bool, next: Option<&str>, triggers: &[Trigger<'t>]) -> Option<&'t str> {
     let rest = without_fillers(clause);
     let polite = matches!(rest, ["can" | "could" | "would" | "will", "you", ..]);
     let insists = clause.iter().any(|word| matches!(*word, "please" | "now"));

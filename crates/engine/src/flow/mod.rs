@@ -91,7 +91,7 @@ pub(crate) fn comes_first(step: &mut Transition<'_>) -> bool {
         let asked = if clarify::is_due(active) {
             clarify::ask(step)
         } else {
-            match active.flow.stand {
+            match active.flow.state {
                 FlowState::Understood => conversation::confirm(step),
                 FlowState::Proposed => plan::present(step),
                 FlowState::Executing => match execute::advance(step) {
@@ -115,13 +115,13 @@ pub(crate) fn may_rest(step: &Transition<'_>) -> bool {
 
 /// What the next call of the turn is for.
 pub(crate) fn purpose(active: &RunningRequest) -> Purpose {
-    if active.flow.stand == FlowState::Compiling { Purpose::Requirements } else { Purpose::Turn }
+    if active.flow.state == FlowState::Compiling { Purpose::Requirements } else { Purpose::Turn }
 }
 
 /// The model has said all it wants to say. Whether something else follows than the answer.
 pub(crate) fn ended(step: &mut Transition<'_>, words: &str, stop: Option<&StopReason>) -> bool {
     let Some(active) = step.session.active() else { return false };
-    match active.flow.stand {
+    match active.flow.state {
         FlowState::Compiling => conversation::compiled(step, words),
         FlowState::Planning => plan::in_words(step, words),
         FlowState::Executing if active.flow.running().is_some() => execute::ended(step, words, stop),
@@ -165,8 +165,7 @@ pub(crate) fn follow_up(
         Ask::Understanding { .. } if choice == conversation::TALK => return Some((Status::Completed, None)),
         // Whoever has said more meanwhile wants more.
         Ask::Satisfaction { .. } if choice == satisfaction::SATISFIED => {
-            let said = step.session.unfinished(request).is_some_and(|active| !active.steering.untold.is_empty());
-            return (!said).then_some((Status::Completed, None));
+            return (!step.session.has_unanswered_words(request)).then_some((Status::Completed, None));
         }
         Ask::Begin | Ask::StepBefore(_) | Ask::StepAfter(_) | Ask::StepFailed(_) | Ask::Pause
             if choice == choices::STOP =>

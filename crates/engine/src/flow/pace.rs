@@ -21,7 +21,7 @@ pub(crate) const CONTINUE: &str = "continue";
 /// Whether the pace holds for this turn. A plan has a pace of its own.
 pub(crate) fn applies(active: &RunningRequest) -> bool {
     active.request.settings.copilot.pace == Pace::Incremental
-        && active.flow.stand == FlowState::Turn
+        && active.flow.state == FlowState::Turn
         && active.path() == Some(RouteDecision::Direct)
 }
 
@@ -30,7 +30,7 @@ pub(crate) fn applies(active: &RunningRequest) -> bool {
 pub(crate) fn after_round(step: &mut Transition<'_>) {
     let rests = |active: &&RunningRequest| {
         let single = active.request.settings.copilot.pace == Pace::Single;
-        single && !active.steering.pausing && active.flow.stand == FlowState::Turn && active.steering.steers.is_empty()
+        single && !active.steering.pausing && active.flow.state == FlowState::Turn && active.steering.steers.is_empty()
     };
     if let Some(request) = step.session.active().filter(rests).map(|active| active.request.id.clone()) {
         step.emit(Some(&request), RequestFact::Pausing {});
@@ -81,7 +81,7 @@ pub(crate) fn check(step: &mut Transition<'_>) {
 pub(super) fn go_on(step: &mut Transition<'_>) -> bool {
     let goes_by_itself = |active: &&RunningRequest| {
         let single = active.request.settings.copilot.pace == Pace::Single;
-        !single && active.flow.stand == FlowState::Turn && active.path() == Some(RouteDecision::Direct)
+        !single && active.flow.state == FlowState::Turn && active.path() == Some(RouteDecision::Direct)
     };
     let Some(active) = step.session.active().filter(goes_by_itself) else { return false };
     let progressed = newly_completed(step.session, active) > 0;

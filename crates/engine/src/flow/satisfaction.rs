@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use trimtab_vocab::Approve;
 use trimtab_vocab::checkpoint::Ask;
 use trimtab_vocab::event::RouteDecision;
-use trimtab_vocab::{Approve, Role};
 
 use super::{FlowQuestion, FlowWait, line};
 use crate::questions::choice;
@@ -20,12 +20,11 @@ pub(super) fn ask(step: &mut Transition<'_>) -> bool {
     let settings = &active.request.settings;
     let wanted = settings.copilot.approval_mode.after() && settings.attended && settings.approve == Approve::Ask;
     let worked =
-        active.flow.stand == FlowState::Turn && active.path() == Some(RouteDecision::Direct) && active.flow.acted;
+        active.flow.state == FlowState::Turn && active.path() == Some(RouteDecision::Direct) && active.flow.acted;
     if !(wanted && worked) {
         return false;
     }
-    let said = step.session.conversation().iter().rev().find(|message| message.role == Role::Assistant);
-    let result = line(&said.map(|message| message.text()).unwrap_or_default(), 1_000);
+    let result = line(&step.session.last_reply().unwrap_or_default(), 1_000);
     let asking = FlowQuestion {
         ask: Ask::Satisfaction { result },
         title: "Does this result meet your needs?".into(),

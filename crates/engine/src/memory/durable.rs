@@ -15,7 +15,6 @@ const LONGEST_MESSAGE: usize = 2_000;
 /// Something lasting that a person said.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Lasting {
-    /// What.
     pub text: String,
     /// It is about the person, wherever they work; else about the work in this folder.
     pub personal: bool,

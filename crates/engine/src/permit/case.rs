@@ -30,7 +30,7 @@ impl PermitSubject {
             Some(Self { tool, on, places })
         };
         match action {
-            ToolAction::Look(look) => of_files("read_file", vec![plain(secret_in(look)?, folder)]),
+            ToolAction::Read(op) => of_files("read_file", vec![plain(secret_in(op)?, folder)]),
             ToolAction::Change(change) => {
                 let tool = match change {
                     ProposedChange::Delete { .. } => deeds::DELETE,
@@ -162,7 +162,7 @@ impl<'a> PermitCase<'a> {
     /// What is special about it, so that it is asked about whatever the settings say of such actions.
     fn reason(&self) -> Option<String> {
         Some(match self.action {
-            ToolAction::Look(_) => Guard::Secret.reason().into(),
+            ToolAction::Read(_) => Guard::Secret.reason().into(),
             ToolAction::Fetch { host, .. } => {
                 let remark = remark(host).map(|place| format!(", and is in {place}")).unwrap_or_default();
                 format!("{host} has not been asked for anything yet{remark}")
@@ -247,7 +247,7 @@ fn empties(also: &[Deed]) -> bool {
 /// What an action needs an approval for, which says who may give it.
 fn class_of(action: &ToolAction, guard: Option<Guard>, unread: bool, empties: bool) -> ApprovalClass {
     match action {
-        ToolAction::Look(_) => ApprovalClass::Secret,
+        ToolAction::Read(_) => ApprovalClass::Secret,
         ToolAction::Fetch { .. } => ApprovalClass::NewHost,
         ToolAction::Run { outside: Some(_), .. } => ApprovalClass::LeaveSandbox,
         ToolAction::Change(_) if unread => ApprovalClass::DeleteUnread,

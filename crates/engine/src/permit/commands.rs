@@ -26,7 +26,6 @@ pub(super) struct CommandCase<'a> {
 pub struct CommandRuling {
     /// Whether it runs, asks, or is refused.
     pub decision: CommandDecision,
-    /// Why.
     pub reason: String,
     /// The rule that decided, if one did.
     pub rule: Option<String>,

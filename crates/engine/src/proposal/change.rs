@@ -7,16 +7,11 @@ use crate::proposal::edit::Edit;
 /// A change to files that a model would like to make.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ProposedChange {
-    /// Edit one.
     Edit(Edit),
-    /// Delete one.
     Delete {
-        /// Which.
         path: String,
     },
-    /// Move one.
     Move {
-        /// Which.
         from: String,
         /// Where to; the place must be free.
         to: String,

@@ -59,7 +59,6 @@ pub struct LineStats {
 }
 
 impl LineStats {
-    /// Of these blocks.
     pub fn count(blocks: &[ChangedBlock]) -> Self {
         let mut stats = Self::default();
         for block in blocks {

@@ -13,7 +13,7 @@ use super::{Checkpoint, Phase, RecordedAnswer, RunningRequest, Session, legacy};
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Assist {
     /// Where it stands.
-    pub stand: AssistState,
+    pub state: AssistState,
     /// The tasks as they are shown; absent: they are to be looked at.
     pub view: Option<TasksView>,
     /// What it is about: a habit, a goal, a task, an event.
@@ -82,9 +82,7 @@ pub struct TaskMemory {
 /// Operations that wait for a person.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OpenProposal {
-    /// Which.
     pub id: ProposalId,
-    /// By which request.
     pub request: RequestId,
     /// How many there are, and how many of them could be applied.
     pub operations: usize,
@@ -139,14 +137,14 @@ impl Session {
         let Some(assist) = &mut active.assist else { return };
         match fact {
             AskFact::Viewed { view } => {
-                if assist.stand == AssistState::Proposing && assist.is_confirmed() {
+                if assist.state == AssistState::Proposing && assist.is_confirmed() {
                     self.task_memory.scope = Some((assist.filter.clone(), view.now));
                 }
                 assist.view = Some(TasksView::clone(view));
             }
             AskFact::Repaired { .. } => {
                 assist.repaired = true;
-                assist.stand = AssistState::Summarizing;
+                assist.state = AssistState::Summarizing;
                 // Whoever could not repair it says nothing about the call that comes next.
                 active.calls.failures = 0;
                 active.phase = Phase::Replied;
@@ -169,7 +167,7 @@ impl Session {
         assist.filter = read(fact.filter.as_ref());
         assist.missing = fact.analysis.as_ref().map(|analysis| analysis.missing.clone()).unwrap_or_default();
         assist.confidence = fact.confidence;
-        assist.stand = match fact.decision {
+        assist.state = match fact.decision {
             RouteDecision::Chat => AssistState::Chatting,
             RouteDecision::Clarify => AssistState::Asking,
             _ => {
@@ -184,7 +182,7 @@ impl Session {
     pub(super) fn fold_task_reply(&mut self, purpose: AskPurpose, words: String, stopping: bool) {
         let Some(active) = &mut self.active else { return };
         let Some(assist) = &mut active.assist else { return };
-        assist.stand = match purpose {
+        assist.state = match purpose {
             AskPurpose::Propose => AssistState::Judging,
             AskPurpose::Repair => AssistState::Rejudging,
             AskPurpose::Route | AskPurpose::Chat | AskPurpose::Summary => return,
@@ -215,7 +213,7 @@ impl Session {
         assist.version = version;
         assist.said.clear();
         let invalid = assist.operations.len() > assist.valid();
-        assist.stand = match invalid && version == 1 && active.request.settings.recovery.repairs > 0 {
+        assist.state = match invalid && version == 1 && active.request.settings.recovery.repairs > 0 {
             true => AssistState::Repairing,
             false => AssistState::Summarizing,
         };
@@ -263,7 +261,7 @@ impl Session {
         assist.instruction.get_or_insert(request_text);
         assist.clarify = Some(Prior { question: question.text, selection });
         assist.view = None;
-        assist.stand = AssistState::Routing;
+        assist.state = AssistState::Routing;
         active.request.text.clone_from(&words);
         self.push(Message::user(words));
         true

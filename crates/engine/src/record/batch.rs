@@ -29,7 +29,6 @@ pub struct Batch {
 /// One tool call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BatchItem {
-    /// Names it.
     pub call_id: CallId,
     /// What the model asked for.
     pub call: Arc<ToolCall>,
@@ -110,7 +109,6 @@ pub struct ToolOutcome {
 /// What a person said about a tool call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UserDecision {
-    /// The choice.
     pub choice: String,
     /// Words that came with it.
     pub text: Option<String>,
@@ -123,31 +121,31 @@ pub struct UserDecision {
 }
 
 impl Batch {
-    pub(super) fn new(call: &CallId, wishes: impl Iterator<Item = ToolCall>) -> Option<Self> {
-        let read = |wish: ToolCall| {
-            let action = tools::registry().read(&wish);
-            (wish, action)
+    pub(super) fn new(call: &CallId, tool_calls: impl Iterator<Item = ToolCall>) -> Option<Self> {
+        let read = |tool_call: ToolCall| {
+            let action = tools::registry().read(&tool_call);
+            (tool_call, action)
         };
-        Self::of_actions(call, wishes.map(read))
+        Self::of_actions(call, tool_calls.map(read))
     }
 
     /// Calls whose actions are known.
     fn of_actions(call: &CallId, all: impl Iterator<Item = (ToolCall, Result<ToolAction, String>)>) -> Option<Self> {
-        let item = |(number, (wish, action))| BatchItem::new(CallId::tool(call, number + 1), wish, action);
+        let item = |(number, (tool_call, action))| BatchItem::new(CallId::tool(call, number + 1), tool_call, action);
         let items: Vec<BatchItem> = all.enumerate().map(item).collect();
         (!items.is_empty()).then_some(Self { items, ..Self::default() })
     }
 
     /// The current command of a series.
-    pub(super) fn of_series(call: &CallId, wish: ToolCall) -> Self {
-        let action = tools::registry().read(&wish);
-        let item = BatchItem::new(call.clone(), wish, action);
+    pub(super) fn of_series(call: &CallId, tool_call: ToolCall) -> Self {
+        let action = tools::registry().read(&tool_call);
+        let item = BatchItem::new(call.clone(), tool_call, action);
         Self { items: vec![item], passed_over: true, of_series: true, ..Self::default() }
     }
 
     /// Pictures to make or to save: the program's own calls.
     pub(super) fn of_pictures(call: &CallId, all: impl Iterator<Item = (ToolCall, ToolAction)>) -> Option<Self> {
-        let batch = Self::of_actions(call, all.map(|(wish, action)| (wish, Ok(action))))?;
+        let batch = Self::of_actions(call, all.map(|(tool_call, action)| (tool_call, Ok(action))))?;
         Some(Self { passed_over: true, of_pictures: true, ..batch })
     }
 

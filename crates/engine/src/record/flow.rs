@@ -17,7 +17,7 @@ const DECISIONS: usize = 24;
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Flow {
     /// Where it stands.
-    pub stand: FlowState,
+    pub state: FlowState,
     /// What the task looked like before it was begun.
     pub analysis: Option<Analysis>,
     /// How much work it looked like, 0 to 100.
@@ -32,7 +32,6 @@ pub struct Flow {
     pub plan: Option<Plan>,
     /// Its version; 0: there is none.
     pub version: u32,
-    /// Who approved it.
     pub approved: Option<String>,
     /// How its steps stand; what is not in here has not begun.
     pub statuses: BTreeMap<String, StepStatus>,
@@ -92,7 +91,7 @@ impl Flow {
 
     /// Whether a plan is being carried out, which says itself what it does.
     pub(crate) fn is_under_way(&self) -> bool {
-        self.stand == FlowState::Executing
+        self.state == FlowState::Executing
     }
 
     fn decide(&mut self, what: String) {
@@ -114,7 +113,7 @@ impl RunningRequest {
     /// agreed on in a conversation, lead on from there.
     pub fn path(&self) -> Option<RouteDecision> {
         let route = self.route?;
-        Some(match self.flow.stand {
+        Some(match self.flow.state {
             FlowState::Compiling | FlowState::Understood => RouteDecision::Chat,
             FlowState::Planning | FlowState::Proposed => RouteDecision::Plan,
             FlowState::Executing => RouteDecision::Direct,
@@ -146,8 +145,8 @@ impl Session {
             active.phase = super::Phase::Loading;
             active.flow.analysis.clone_from(&fact.analysis);
             active.flow.complexity = fact.complexity;
-            if active.flow.stand != FlowState::Compiling {
-                active.flow.stand = active.set_out();
+            if active.flow.state != FlowState::Compiling {
+                active.flow.state = active.set_out();
             }
             active.flow.done_before = done;
         }
@@ -159,7 +158,7 @@ impl Session {
         }
         self.implementing = true;
         if let Some(active) = &mut self.active {
-            active.flow.stand = FlowState::Compiling;
+            active.flow.state = FlowState::Compiling;
             let message = carried(fact.message.as_deref(), || Some(legacy::COMPILE.to_owned()));
             active.steering.steers.extend(message);
         }
@@ -168,7 +167,7 @@ impl Session {
     pub(super) fn fold_requirements(&mut self, requirements: &Requirements) {
         if let Some(active) = &mut self.active {
             active.flow.requirements = Some(requirements.clone());
-            active.flow.stand = FlowState::Understood;
+            active.flow.state = FlowState::Understood;
         }
     }
 
@@ -180,9 +179,9 @@ impl Session {
                 flow.plan = Some(plan.clone());
                 flow.version = *version;
                 flow.statuses.clear();
-                flow.stand = FlowState::Proposed;
+                flow.state = FlowState::Proposed;
             }
-            PlanFact::Started { .. } => flow.stand = FlowState::Executing,
+            PlanFact::Started { .. } => flow.state = FlowState::Executing,
             PlanFact::Step { step, status, message, .. } => {
                 flow.statuses.insert(step.clone(), *status);
                 match status {
@@ -234,7 +233,7 @@ impl Session {
             Ask::Understanding { .. } => match choice {
                 choice::TELL => {
                     active.steering.steers.extend(carried(message, || Some(legacy::corrected(words()))));
-                    active.flow.stand = FlowState::Compiling;
+                    active.flow.state = FlowState::Compiling;
                 }
                 _ => {
                     let agreed = || active.flow.requirements.as_ref().map(legacy::agreed);
@@ -242,7 +241,7 @@ impl Session {
                     for decision in active.flow.requirements.clone().unwrap_or_default().decisions {
                         active.flow.decide(decision);
                     }
-                    active.flow.stand = active.set_out();
+                    active.flow.state = active.set_out();
                     active.guide(text);
                 }
             },
@@ -253,7 +252,7 @@ impl Session {
                     let sent_back = carried(message, || legacy::sent_back(&active.flow, choice, text));
                     if let Some(sent_back) = sent_back {
                         active.steering.steers.push(sent_back);
-                        active.flow.stand = FlowState::Planning;
+                        active.flow.state = FlowState::Planning;
                         active.flow.complaints = 0;
                     }
                 }

@@ -157,7 +157,6 @@ struct ChangeHistory {
 /// Files that were changed together.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChangeSet {
-    /// Names it.
     pub id: ChangeSetId,
     /// The files, before and after.
     pub writes: Vec<FileWrite>,
@@ -414,6 +413,20 @@ impl Session {
     /// What the model was last told besides the conversation, by name.
     pub(crate) fn told(&self) -> &BTreeMap<String, String> {
         &self.context.told
+    }
+
+    /// Whether a person has said something to a request that no model has answered. Words that went out with the results
+    /// of tools stay untold, as they did in 0.1, so these alone do not tell.
+    pub(crate) fn has_unanswered_words(&self, request: &RequestId) -> bool {
+        let Some(active) = self.unfinished(request) else { return false };
+        let awaits_reply = || self.conversation.messages.last().is_some_and(|last| last.role == Role::User);
+        !active.steering.untold.is_empty() && (!active.steering.steers.is_empty() || awaits_reply())
+    }
+
+    /// What the model last said to the running request. What it said to others in between is theirs.
+    pub(crate) fn last_reply(&self) -> Option<String> {
+        let own = self.conversation.messages.get(self.active.as_ref()?.flow.from..)?;
+        own.iter().rev().find(|message| message.role == Role::Assistant).map(|message| message.text())
     }
 
     /// The messages that a turn adds to the conversation, each with its place: notes before the words of a request

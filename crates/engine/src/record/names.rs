@@ -40,7 +40,6 @@ pub mod choice {
     pub const EXTEND: &str = "extend";
     /// It may take as long as it takes.
     pub const UNLIMITED: &str = "unlimited";
-    /// It is ended.
     pub const END: &str = "end";
     /// Run the commands, and ask about those that are not known to be safe.
     pub const RUN: &str = "run";

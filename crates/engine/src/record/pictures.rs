@@ -16,7 +16,6 @@ pub(crate) const MOST_PICTURES: u32 = 10;
 pub struct SessionPicture {
     /// The picture.
     pub image: GeneratedImage,
-    /// The request.
     pub request: RequestId,
     /// Which calls made it and which of them: pictures stand in the order in which they were wished for, not in
     /// the one in which they came.
@@ -112,11 +111,11 @@ impl Session {
         self.spending.calls += 1;
         let call = CallId::nth(self.spending.calls);
         let Some(active) = &mut self.active else { return };
-        let wish = |(number, (input, action))| {
+        let tool_call = |(number, (input, action))| {
             let call = ToolCall { id: format!("{tool}-{number}"), name: tool.to_owned(), input, broken: None };
             (call, action)
         };
-        active.batch = Batch::of_pictures(&call, (1..).zip(calls).map(wish));
+        active.batch = Batch::of_pictures(&call, (1..).zip(calls).map(tool_call));
         active.phase = Phase::Replied;
     }
 

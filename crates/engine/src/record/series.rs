@@ -22,7 +22,7 @@ pub(crate) fn is_too_much(commands: &[String]) -> bool {
 }
 
 /// The tool call that runs the current command.
-pub(crate) fn wish(command: &str) -> ToolCall {
+pub(crate) fn run_command_call(command: &str) -> ToolCall {
     ToolCall { id: "command".into(), name: "run_command".into(), input: json!({"command": command}), broken: None }
 }
 
@@ -35,7 +35,7 @@ pub(crate) fn numbers(choice: &str, text: Option<&str>) -> Option<Vec<usize>> {
 }
 
 /// What an answer wants changed, as the tools that would do it. Its commands are a series.
-pub(crate) fn wishes(answer: &Answer) -> impl Iterator<Item = ToolCall> + use<> {
+pub(crate) fn change_calls(answer: &Answer) -> impl Iterator<Item = ToolCall> + use<> {
     changes(&answer.file_changes)
 }
 

@@ -264,8 +264,8 @@ mod tests {
 
     /// The tools that the work is given after the router has said this.
     fn offered(verdict: &str) -> Vec<String> {
-        let (mut session, look) = called(request("Tidy up", Routing::Minimal));
-        assert!(look.tools.is_empty() && look.system.starts_with("You look at a request"));
+        let (mut session, call) = called(request("Tidy up", Routing::Minimal));
+        assert!(call.tools.is_empty() && call.system.starts_with("You look at a request"));
         let message = trimtab_vocab::Message {
             role: Role::Assistant,
             parts: vec![trimtab_vocab::Part::Text { text: verdict.into() }],
@@ -280,9 +280,9 @@ mod tests {
 
     #[test]
     fn a_look_is_taken_at_temperature_zero_with_a_small_answer() {
-        let (_, look) = called(request("Tidy up", Routing::Aggressive));
-        assert_eq!((look.temperature, look.max_output_tokens), (Some(0.0), classify::ANSWER));
-        assert!(matches!(look.format, Some(trimtab_vocab::Format::Schema { .. })));
+        let (_, call) = called(request("Tidy up", Routing::Aggressive));
+        assert_eq!((call.temperature, call.max_output_tokens), (Some(0.0), classify::ANSWER));
+        assert!(matches!(call.format, Some(trimtab_vocab::Format::Schema { .. })));
     }
 
     #[test]

@@ -118,11 +118,11 @@ i want to discuss, i'd like to discuss, what do you think, your opinion, just ta
 i'm wondering, i am wondering, talk me through, talk through";
 
 /// Bytes that are looked at: what somebody wants stands at the beginning.
-const LOOKED_AT: usize = 4_000;
+const MOST_SCANNED: usize = 4_000;
 
 /// Reads the words. Code in fences says nothing about what is wanted of it.
 pub(crate) fn read(text: &str) -> RequestSignals {
-    let text = &text[..text.floor_char_boundary(LOOKED_AT)];
+    let text = &text[..text.floor_char_boundary(MOST_SCANNED)];
     let plain = plain(text);
     let all = plain.trim();
     let bare = all.trim_end_matches(['!', '.', '?', ' ', ',']);
@@ -131,20 +131,20 @@ pub(crate) fn read(text: &str) -> RequestSignals {
     }
     let sentences: Vec<&str> = sentences(all).collect();
     let asks = |sentence: &str| sentence.ends_with('?') || listed(ASKING).any(|word| begins(sentence, word));
-    let wish = sentences.iter().copied().filter_map(wished).next();
+    let phrase = sentences.iter().copied().filter_map(wished).next();
     let question = sentences.iter().any(|sentence| asks(sentence));
     let talk = has(all, TALKING);
     let picture = is_picture(all);
     let names_a_path = names_a_path(text);
     let here = names_a_path || has(all, HERE) || text.contains("```");
     let concept = question
-        && wish.is_none()
+        && phrase.is_none()
         && !here
         && sentences.iter().any(|sentence| listed(IDEAS).any(|idea| begins(sentence, idea)));
     RequestSignals {
         small_talk: false,
         question,
-        change: wish.is_some() && !picture,
+        change: phrase.is_some() && !picture,
         here,
         concept,
         picture,
@@ -186,16 +186,16 @@ fn after_lead(sentence: &str) -> &str {
 /// Whether words ask for a picture: they begin with a verb that makes one, and name what is made as a picture, or
 /// only draw. A file that they name makes it work on files, unless the picture is only to be about that file.
 fn is_picture(all: &str) -> bool {
-    let wish = after_lead(after_subject(after_lead(all)));
-    let Some(verb) = listed(DRAWING).find(|verb| begins(wish, verb)) else { return false };
-    if has(all, OF_FILES) || names_a_path(&without_subjects(all)) || has(wish, DRAWN_FROM) {
+    let phrase = after_lead(after_subject(after_lead(all)));
+    let Some(verb) = listed(DRAWING).find(|verb| begins(phrase, verb)) else { return false };
+    if has(all, OF_FILES) || names_a_path(&without_subjects(all)) || has(phrase, DRAWN_FROM) {
         return false;
     }
-    let first = sentences(wish).next().unwrap_or(wish);
+    let first = sentences(phrase).next().unwrap_or(phrase);
     let mut words =
         first[verb.len()..].split(|c: char| !c.is_alphanumeric() && c != '-').filter(|word| !word.is_empty());
     let only_draws =
-        verb == "draw" || ["paint a", "paint me", "sketch a", "sketch me"].iter().any(|so| begins(wish, so));
+        verb == "draw" || ["paint a", "paint me", "sketch a", "sketch me"].iter().any(|so| begins(phrase, so));
     if only_draws {
         return !words.take(5).any(|word| listed(IDIOMS).any(|idiom| idiom == word));
     }
@@ -207,12 +207,12 @@ fn is_picture(all: &str) -> bool {
 }
 
 /// A wish without a beginning that only names what to take its subject from: "Based on the README, draw …".
-fn after_subject(wish: &str) -> &str {
-    match wish.split_once(',') {
+fn after_subject(phrase: &str) -> &str {
+    match phrase.split_once(',') {
         Some((subject, rest)) if SUBJECT.iter().any(|lead| begins(subject, lead)) => {
-            if contains_word(subject, "readme") || names_a_path(subject) { rest } else { wish }
+            if contains_word(subject, "readme") || names_a_path(subject) { rest } else { phrase }
         }
-        _ => wish,
+        _ => phrase,
     }
 }
 

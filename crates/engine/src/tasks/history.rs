@@ -8,7 +8,6 @@ use super::undo;
 /// Changes of tasks that were made together.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TaskSet {
-    /// Names it.
     pub id: ChangeSetId,
     /// When it was made.
     pub time: Time,

@@ -47,7 +47,7 @@ enum TaskEffect {
 
 /// Tries operations out, each on what the ones before it left. `next` is the number of the next new task.
 pub fn try_out(tasks: &TaskMap, next: TaskId, operations: Vec<Annotated>, at: Moment) -> Trial {
-    let mut desk = Workbench { tasks, changed: BTreeMap::new(), next, at, summary: TaskCounts::default() };
+    let mut workbench = Workbench { tasks, changed: BTreeMap::new(), next, at, summary: TaskCounts::default() };
     let is_bulk = |one: &Annotated| one.op.operation().is_some_and(|op| op.name().starts_with("bulk_"));
     let too_many =
         operations.len() > MOST_OPERATIONS || operations.iter().filter(|one| is_bulk(one)).count() > MOST_BULK;
@@ -59,7 +59,7 @@ pub fn try_out(tasks: &TaskMap, next: TaskId, operations: Vec<Annotated>, at: Mo
         }
         let mut tried = Tried { op, errors, failure: None, effect: TaskEffect::None };
         if let (true, Proposed::Read(operation)) = (tried.errors.is_empty(), &tried.op) {
-            match desk.apply(operation) {
+            match workbench.apply(operation) {
                 Ok(effect) => tried.effect = effect,
                 Err(TaskRefusal::Invalid(errors)) => tried.errors = errors,
                 Err(TaskRefusal::Failed(name, text)) => tried.failure = Some((name, text)),
@@ -68,7 +68,7 @@ pub fn try_out(tasks: &TaskMap, next: TaskId, operations: Vec<Annotated>, at: Mo
         tried
     };
     let tried = operations.into_iter().map(&mut attempt).collect();
-    let Workbench { changed, summary, .. } = desk;
+    let Workbench { changed, summary, .. } = workbench;
     let writes = changed.into_iter().map(|(id, after)| TaskWrite { id, before: tasks.get(&id).cloned(), after });
     let writes = writes.filter(|write| write.before != write.after).collect();
     Trial { tried, summary, writes }
@@ -214,7 +214,6 @@ impl Workbench<'_> {
         self.changed.insert(task.id, Some(task));
     }
 
-    /// Changes one task.
     fn change(&mut self, id: TaskId, work: impl FnOnce(&mut Task, Moment)) {
         if let Some(mut task) = self.task(id).cloned() {
             work(&mut task, self.at);

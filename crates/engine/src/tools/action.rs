@@ -8,7 +8,7 @@ use crate::proposal::ProposedChange;
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum ToolAction {
     /// See something of the folder.
-    Look(ReadOp),
+    Read(ReadOp),
     /// See a page of the web.
     Fetch {
         /// Its address.
@@ -42,7 +42,6 @@ pub(crate) enum ToolAction {
     Plan(Plan),
     /// Ask the person.
     Ask {
-        /// The question.
         question: String,
         /// Answers to choose from.
         options: Vec<String>,
@@ -51,7 +50,6 @@ pub(crate) enum ToolAction {
     Draw {
         /// What they show.
         prompt: String,
-        /// How many.
         count: u32,
     },
 }
@@ -61,7 +59,7 @@ impl ToolAction {
     pub(crate) fn is_alone(&self) -> bool {
         match self {
             Self::Change(_) | Self::Run { .. } | Self::Ask { .. } => true,
-            Self::Look(_)
+            Self::Read(_)
             | Self::Fetch { .. }
             | Self::Stored { .. }
             | Self::Steps(_)
@@ -73,7 +71,7 @@ impl ToolAction {
     /// Whether it reads the folder, or works in it.
     pub(crate) fn touches_the_folder(&self) -> bool {
         match self {
-            Self::Look(_) | Self::Change(_) | Self::Run { .. } => true,
+            Self::Read(_) | Self::Change(_) | Self::Run { .. } => true,
             Self::Fetch { .. }
             | Self::Stored { .. }
             | Self::Steps(_)
@@ -87,9 +85,9 @@ impl ToolAction {
     pub(crate) fn rank(&self) -> u8 {
         match self {
             Self::Steps(_) | Self::Plan(_) | Self::Stored { .. } => 0,
-            Self::Look(ReadOp::Read { .. }) => 1,
-            Self::Look(ReadOp::Search { .. }) => 3,
-            Self::Look(_) => 2,
+            Self::Read(ReadOp::Read { .. }) => 1,
+            Self::Read(ReadOp::Search { .. }) => 3,
+            Self::Read(_) => 2,
             _ => 4,
         }
     }

@@ -33,7 +33,6 @@ pub(crate) enum ToolOffer {
     Nothing,
     /// Those that change nothing.
     Looking,
-    /// All.
     Everything,
 }
 
@@ -252,7 +251,7 @@ mod tests {
     #[test]
     fn numbers_may_come_as_texts_and_left_out_fields_as_null() {
         let read = |input| read("read_file", input, None).expect("read");
-        let wanted = ToolAction::Look(ReadOp::Read { path: "a".into(), offset: Some(7), limit: None });
+        let wanted = ToolAction::Read(ReadOp::Read { path: "a".into(), offset: Some(7), limit: None });
         assert_eq!(read(json!({"path": "a", "offset": "7", "limit": null})), wanted);
         assert_eq!(read(json!({"path": "a", "offset": 7.0})), wanted);
     }

@@ -26,7 +26,7 @@ pub(super) const READ: BuiltInTool = BuiltInTool {
             limit: Option<u64>,
         }
         let ReadFileArguments { path, offset, limit } = arguments(input)?;
-        Ok(ToolAction::Look(ReadOp::Read { path, offset, limit }))
+        Ok(ToolAction::Read(ReadOp::Read { path, offset, limit }))
     },
 };
 
@@ -46,7 +46,7 @@ pub(super) const LIST: BuiltInTool = BuiltInTool {
         }
         let ListFilesArguments { path, depth } = arguments(input)?;
         let depth = depth.map_or(DEPTH, |depth| u32::try_from(depth.clamp(1, 20)).unwrap_or(DEPTH));
-        Ok(ToolAction::Look(ReadOp::List { path: here(path), depth }))
+        Ok(ToolAction::Read(ReadOp::List { path: here(path), depth }))
     },
 };
 
@@ -64,7 +64,7 @@ pub(super) const FIND: BuiltInTool = BuiltInTool {
             path: Option<String>,
         }
         let FindFilesArguments { pattern, path } = arguments(input)?;
-        Ok(ToolAction::Look(ReadOp::Glob { pattern, path: here(path) }))
+        Ok(ToolAction::Read(ReadOp::Glob { pattern, path: here(path) }))
     },
 };
 
@@ -90,7 +90,7 @@ pub(super) const SEARCH: BuiltInTool = BuiltInTool {
         let SearchArguments { pattern, path, glob, ignore_case, context } = arguments(input)?;
         let context = u32::try_from(context.unwrap_or(0).min(MOST_CONTEXT)).unwrap_or(0);
         let glob = glob.filter(|glob| !glob.is_empty());
-        Ok(ToolAction::Look(ReadOp::Search { pattern, path: here(path), glob, ignore_case, context }))
+        Ok(ToolAction::Read(ReadOp::Search { pattern, path: here(path), glob, ignore_case, context }))
     },
 };
 

@@ -195,38 +195,9 @@ pub(crate) fn answered(
     text: Option<String>,
     by: Answerer,
 ) {
-    let Some(checkpoint) = step.session.checkpoint(id) else { return };
-    let (choice, text) = match checkpoint.ask {
-        Ask::Plan { .. } => flow::plan::canonical(choice, text),
-        Ask::Permission(_) if choice == REJECT => (batch::DENIED.to_owned(), text),
-        _ => (choice, text),
-    };
-    // To say no needs no button of its own: whoever decides a proposal by its name says just that.
-    let rejects = matches!(checkpoint.ask, Ask::Permission(_)) && choice == batch::DENIED;
-    let offered = checkpoint.choice(&choice);
-    if !rejects && offered.is_none() {
-        return;
-    }
-    let needs_text = offered.is_some_and(|offered| offered.text == ChoiceText::Required);
-    let checkpoint = checkpoint.clone();
+    let Some(checkpoint) = step.session.checkpoint(id).cloned() else { return };
+    let Some((choice, text)) = accepted(step, &checkpoint, choice, text) else { return };
     let request = checkpoint.request.clone();
-    let text = match checkpoint.ask.is_budget() {
-        true => match budget::checked(step, &request, &choice, text) {
-            Some(text) => text,
-            None => return,
-        },
-        false => text.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty()),
-    };
-    if needs_text && text.is_none() {
-        return object(step, &checkpoint, "This answer needs text. Give it with --text.".into());
-    }
-    let of_series = matches!(checkpoint.ask, Ask::Commands(_)).then(|| step.session.unfinished(&request)).flatten();
-    let objection = of_series
-        .and_then(|active| series::objection(active, &choice, text.as_deref()))
-        .or_else(|| flow::objection(step, &checkpoint, &choice, text.as_deref()));
-    if let Some(text) = objection {
-        return object(step, &checkpoint, text);
-    }
     let is_handoff = matches!(checkpoint.ask, Ask::Handoff { .. });
     let hands_off = is_handoff && choice == handoff::HANDOFF;
     if let Some(reason) = handoff::objection(step.session, Some(&request)).filter(|_| hands_off) {
@@ -244,20 +215,13 @@ pub(crate) fn answered(
     record(step, &request, id.clone(), &choice, text.clone(), by);
     let ends = flow::follow_up(step, &checkpoint, &choice, text.as_deref());
     // Whoever has said more wants more than what is there.
-    let goes_on = step.session.unfinished(&request).is_some_and(|active| !active.steering.untold.is_empty());
+    let goes_on = step.session.has_unanswered_words(&request);
     let (accepts, planned) = (accepts && !goes_on, planned || (leaves && goes_on));
     match rule {
         Some(rule) if matches!(checkpoint.ask, Ask::Instructions { .. }) => {
             instructions::replace(step, &request, Some(rule))
         }
-        Some(rule) => {
-            let settings = step.session.unfinished(&request).map(|active| &active.request.settings);
-            let unanswered = settings.and_then(|settings| crate::permit::unanswered_by(&rule, settings));
-            step.emit(Some(&request), RuleFact::Added { rule });
-            if let Some(text) = unanswered {
-                step.emit(Some(&request), BannerFact { level: Level::Warning, text });
-            }
-        }
+        Some(rule) => add_rule(step, &request, rule),
         None => {}
     }
     if let Some(rule) = checkpoint.ask.rule().filter(|_| suggests) {
@@ -297,6 +261,54 @@ pub(crate) fn answered(
         after_answer(step, &request, checkpoint.ask.call());
     }
     apply_rules(step);
+}
+
+/// The choice and the text as they are recorded, or none if the checkpoint does not take them.
+fn accepted(
+    step: &mut Transition<'_>,
+    checkpoint: &Checkpoint,
+    choice: String,
+    text: Option<String>,
+) -> Option<(String, Option<String>)> {
+    let (choice, text) = match checkpoint.ask {
+        Ask::Plan { .. } => flow::plan::canonical(choice, text),
+        Ask::Permission(_) if choice == REJECT => (batch::DENIED.to_owned(), text),
+        _ => (choice, text),
+    };
+    // To say no needs no button of its own: whoever decides a proposal by its name says just that.
+    let rejects = matches!(checkpoint.ask, Ask::Permission(_)) && choice == batch::DENIED;
+    let offered = checkpoint.choice(&choice);
+    if !rejects && offered.is_none() {
+        return None;
+    }
+    let needs_text = offered.is_some_and(|offered| offered.text == ChoiceText::Required);
+    let text = match checkpoint.ask.is_budget() {
+        true => budget::checked(step, &checkpoint.request, &choice, text)?,
+        false => text.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty()),
+    };
+    if needs_text && text.is_none() {
+        object(step, checkpoint, "This answer needs text. Give it with --text.".into());
+        return None;
+    }
+    let request = &checkpoint.request;
+    let of_series = matches!(checkpoint.ask, Ask::Commands(_)).then(|| step.session.unfinished(request)).flatten();
+    let objection = of_series
+        .and_then(|active| series::objection(active, &choice, text.as_deref()))
+        .or_else(|| flow::objection(step, checkpoint, &choice, text.as_deref()));
+    if let Some(text) = objection {
+        object(step, checkpoint, text);
+        return None;
+    }
+    Some((choice, text))
+}
+
+fn add_rule(step: &mut Transition<'_>, request: &RequestId, rule: Rule) {
+    let settings = step.session.unfinished(request).map(|active| &active.request.settings);
+    let unanswered = settings.and_then(|settings| crate::permit::unanswered_by(&rule, settings));
+    step.emit(Some(request), RuleFact::Added { rule });
+    if let Some(text) = unanswered {
+        step.emit(Some(request), BannerFact { level: Level::Warning, text });
+    }
 }
 
 /// An answer will not do, and the person is told why. A request that was asked about at a terminal which is gone

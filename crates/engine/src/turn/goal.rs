@@ -17,11 +17,11 @@ const QUOTES: [char; 5] = ['`', '"', '“', '\'', '«'];
 /// spoken of counts where no other is said; where there is none, nothing was achieved as far as anybody said.
 pub(super) fn judged(words: &str) -> (String, &'static str) {
     let (rest, said) = read(words);
-    let spoken = || {
+    let mentioned = || {
         let words = words.to_uppercase();
         (0..PHRASES.len()).rev().find(|which| words.contains(PHRASES[*which]))
     };
-    (rest, BANNERS[said.or_else(spoken).unwrap_or(PHRASES.len() - 1)])
+    (rest, BANNERS[said.or_else(mentioned).unwrap_or(PHRASES.len() - 1)])
 }
 
 /// Words without the banners in them.

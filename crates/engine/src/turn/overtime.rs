@@ -15,7 +15,6 @@ use crate::transition::Transition;
 /// How long a command may take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Limit {
-    /// Seconds.
     pub(super) seconds: u64,
     /// The model asked for them; without that, it would be less.
     pub(super) is_asked_for: bool,

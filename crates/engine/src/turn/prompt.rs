@@ -105,7 +105,7 @@ fn format(active: &RunningRequest) -> Option<Format> {
 fn fragments(session: &Session, active: &RunningRequest) -> Vec<Fragment> {
     let copilot = &active.request.settings.copilot;
     // Who only writes down what was agreed on has all of it from the conversation.
-    if active.flow.stand == FlowState::Compiling {
+    if active.flow.state == FlowState::Compiling {
         return vec![Fragment::stable("compiler", conversation::COMPILER, OWN)];
     }
     if !matches!(active.path(), Some(RouteDecision::Direct | RouteDecision::Plan)) {
@@ -121,8 +121,8 @@ fn fragments(session: &Session, active: &RunningRequest) -> Vec<Fragment> {
         ],
     };
     let pace = (copilot.pace == Pace::Incremental).then(|| Fragment::stable("pace", pace::RULE, OWN));
-    let news = [mode(active), folder(session, active), instructions(session, active), memory::fragment(session)];
-    role.into_iter().chain(pace).chain(news).collect()
+    let changing = [mode(active), folder(session, active), instructions(session, active), memory::fragment(session)];
+    role.into_iter().chain(pace).chain(changing).collect()
 }
 
 /// Whether nothing may be changed yet.

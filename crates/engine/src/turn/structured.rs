@@ -40,7 +40,7 @@ const DAMAGED: &str = "AI response had errors";
 
 /// The reply is there: read it, and propose what it wants.
 pub(super) fn replied(step: &mut Transition<'_>, request: &RequestId, words: &str, stop: Option<&StopReason>) {
-    if step.session.active().is_some_and(|active| active.flow.stand == FlowState::Planning) {
+    if step.session.active().is_some_and(|active| active.flow.state == FlowState::Planning) {
         return end_or_go_on(step, words, stop);
     }
     let read = read(step, words, stop);

@@ -49,7 +49,7 @@ impl Actor {
                 ));
                 self.waits.entry(request).or_default().push(wait);
             }
-            Effect::Look { request, call, look } => self.start_tool(request, call, tools::ToolWork::Look(look)),
+            Effect::Read { request, call, op } => self.start_tool(request, call, tools::ToolWork::Read(op)),
             Effect::Draw { request, call, model, prompt, count, after_ms } => {
                 self.start_tool(request, call, tools::ToolWork::Draw { model, prompt, count, after_ms });
             }
@@ -85,8 +85,8 @@ impl Actor {
                 }
             }
             Effect::ViewTasks { request, wanted, settings } => {
-                let look = self.tasks.spawn(assistant::view(deps, reporter, request.clone(), wanted, *settings));
-                self.waits.entry(request).or_default().push(look);
+                let op = self.tasks.spawn(assistant::view(deps, reporter, request.clone(), wanted, *settings));
+                self.waits.entry(request).or_default().push(op);
             }
             Effect::JudgeTasks { request, operations, settings } => {
                 let trial = self.tasks.spawn(assistant::judge(deps, reporter, request.clone(), operations, *settings));

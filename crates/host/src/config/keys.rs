@@ -7,7 +7,7 @@ use trimtab_engine::flow::intent;
 use trimtab_world::models::Dialect;
 use trimtab_world::tools::edits;
 
-/// A setting.
+/// One setting: its name, its values, and what it does.
 #[derive(Debug)]
 pub struct SettingKey {
     /// Its name in the file, with dots.
@@ -23,9 +23,7 @@ pub struct SettingKey {
 /// What a setting may hold.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum SettingKind {
-    /// Any text.
     Text,
-    /// One of these.
     Choice(&'static [&'static str]),
     /// A whole number within bounds.
     Int(i64, i64),

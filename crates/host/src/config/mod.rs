@@ -68,7 +68,6 @@ pub struct Flag {
     pub path: &'static str,
     /// The option, as it was written.
     pub option: &'static str,
-    /// Its value.
     pub value: String,
 }
 

@@ -238,57 +238,10 @@ impl Profile {
         let providers = resolve_providers(&raw, keys, variables);
         let model = Some(text(&raw, "model")).filter(|name| !name.is_empty()).or_else(|| first_with_key(&providers));
         let record = Some(text(&raw, "record")).filter(|name| !name.is_empty()).map(PathBuf::from);
-        let limits = RequestLimits {
-            steps: number(&raw, "limits.steps"),
-            jobs: number(&raw, "limits.jobs"),
-            max_output_tokens: number(&raw, "limits.max_output_tokens"),
-            thinking_tokens: number(&raw, "limits.thinking_tokens"),
-            budget_usd: Some(float(&raw, "limits.budget_usd")).filter(|budget| *budget > 0.0),
-            api_timeout: Duration::from_secs(number(&raw, "limits.api_timeout_s").into()),
-            retries: number(&raw, "limits.retries"),
-            cache_s: number(&raw, "limits.cache_s").into(),
-            snapshot_files: number(&raw, "history.snapshot_files"),
-            snapshot_mb: number(&raw, "history.snapshot_mb"),
-            keeping: Keeping { days: number(&raw, "history.keep_days"), megabytes: number(&raw, "history.max_mb") },
-        };
+        let limits = request_limits(&raw);
         let is_auto = yes(&raw, "apply.auto");
         let applying = |path: &str| if text(&raw, path) == "ask" || !is_auto { Applying::Ask } else { Applying::Auto };
-        let hands = PermissionSettings {
-            files: applying("apply.files"),
-            confirm_deletes: yes(&raw, "apply.confirm_deletes"),
-            commands: applying("apply.commands"),
-            allow: Some(beginnings(&raw, "commands.allow")).filter(|allow| !allow.is_empty()),
-            ask: beginnings(&raw, "commands.ask"),
-            deny: beginnings(&raw, "commands.deny"),
-            plain_prefix: text(&raw, "commands.match") == "plain_prefix",
-            dialog: match text(&raw, "permissions.dialog").as_str() {
-                "full" => Dialog::Full,
-                "compact" => Dialog::Compact,
-                _ => Dialog::Auto,
-            },
-            remember_deletes: yes(&raw, "permissions.remember_deletes"),
-            timeout_s: number(&raw, "commands.timeout_s").into(),
-            timeouts: numbers(&raw, "commands.timeouts"),
-            longest_s: number(&raw, "commands.longest_s").into(),
-            limits: trimtab_world::sandbox::CommandLimits {
-                memory: limit(&raw, "commands.memory_mb", 1 << 20),
-                file_size: limit(&raw, "commands.file_mb", 1 << 20),
-                processes: limit(&raw, "commands.processes", 1),
-                cpu_s: limit(&raw, "commands.cpu_s", 1),
-                output: usize::try_from(number(&raw, "output.archive_mb")).unwrap_or(1) << 20,
-            },
-            archive_output: yes(&raw, "output.archive"),
-            sandbox: match text(&raw, "commands.sandbox").as_str() {
-                "read-only" => Sandbox::ReadOnly,
-                "off" => Sandbox::Off,
-                _ => Sandbox::Workspace,
-            },
-            trusted: list(&raw, "folders.trusted"),
-            name: text(&raw, "copilot.name"),
-            synthesis_list: text(&raw, "copilot.synthesis") == "list",
-            recovery: recovery(&raw),
-            machine: machine(&file, &data, variables),
-        };
+        let hands = permissions(&raw, applying, machine(&file, &data, variables));
         let timezone = text(&raw, "tasks.timezone");
         let task_limits = TaskLimits {
             deletes: number(&raw, "tasks.warn_deletes").into(),
@@ -585,6 +538,61 @@ fn section<T: DeserializeOwned>(raw: &RawSettings, prefix: &str) -> Result<T, Pr
         Problem::new(ProblemKind::Settings, what).hint("Remove the setting; without it, its default counts.")
     };
     Value::Table(fields).try_into().map_err(misfit)
+}
+
+fn request_limits(raw: &RawSettings) -> RequestLimits {
+    RequestLimits {
+        steps: number(raw, "limits.steps"),
+        jobs: number(raw, "limits.jobs"),
+        max_output_tokens: number(raw, "limits.max_output_tokens"),
+        thinking_tokens: number(raw, "limits.thinking_tokens"),
+        budget_usd: Some(float(raw, "limits.budget_usd")).filter(|budget| *budget > 0.0),
+        api_timeout: Duration::from_secs(number(raw, "limits.api_timeout_s").into()),
+        retries: number(raw, "limits.retries"),
+        cache_s: number(raw, "limits.cache_s").into(),
+        snapshot_files: number(raw, "history.snapshot_files"),
+        snapshot_mb: number(raw, "history.snapshot_mb"),
+        keeping: Keeping { days: number(raw, "history.keep_days"), megabytes: number(raw, "history.max_mb") },
+    }
+}
+
+fn permissions(raw: &RawSettings, applying: impl Fn(&str) -> Applying, machine: Machine) -> PermissionSettings {
+    PermissionSettings {
+        files: applying("apply.files"),
+        confirm_deletes: yes(raw, "apply.confirm_deletes"),
+        commands: applying("apply.commands"),
+        allow: Some(beginnings(raw, "commands.allow")).filter(|allow| !allow.is_empty()),
+        ask: beginnings(raw, "commands.ask"),
+        deny: beginnings(raw, "commands.deny"),
+        plain_prefix: text(raw, "commands.match") == "plain_prefix",
+        dialog: match text(raw, "permissions.dialog").as_str() {
+            "full" => Dialog::Full,
+            "compact" => Dialog::Compact,
+            _ => Dialog::Auto,
+        },
+        remember_deletes: yes(raw, "permissions.remember_deletes"),
+        timeout_s: number(raw, "commands.timeout_s").into(),
+        timeouts: numbers(raw, "commands.timeouts"),
+        longest_s: number(raw, "commands.longest_s").into(),
+        limits: trimtab_world::sandbox::CommandLimits {
+            memory: limit(raw, "commands.memory_mb", 1 << 20),
+            file_size: limit(raw, "commands.file_mb", 1 << 20),
+            processes: limit(raw, "commands.processes", 1),
+            cpu_s: limit(raw, "commands.cpu_s", 1),
+            output: usize::try_from(number(raw, "output.archive_mb")).unwrap_or(1) << 20,
+        },
+        archive_output: yes(raw, "output.archive"),
+        sandbox: match text(raw, "commands.sandbox").as_str() {
+            "read-only" => Sandbox::ReadOnly,
+            "off" => Sandbox::Off,
+            _ => Sandbox::Workspace,
+        },
+        trusted: list(raw, "folders.trusted"),
+        name: text(raw, "copilot.name"),
+        synthesis_list: text(raw, "copilot.synthesis") == "list",
+        recovery: recovery(raw),
+        machine,
+    }
 }
 
 fn recovery(raw: &RawSettings) -> Recovery {

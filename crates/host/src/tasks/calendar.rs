@@ -28,7 +28,6 @@ pub struct Imported {
 pub struct Skipped {
     /// The task, by its title.
     pub title: String,
-    /// Why.
     pub reason: String,
 }
 
@@ -68,8 +67,8 @@ impl TaskList {
             return Ok(Imported { applied: None, skipped, known });
         }
         let operations = operations.iter().map(|one| serde_json::to_value(one).unwrap_or_default()).collect();
-        let wish = ApplyOperations { operations, by: TaskAuthor::Import, key: None, confirmed: true };
-        Ok(Imported { applied: Some(self.apply(wish).await?), skipped, known })
+        let order = ApplyOperations { operations, by: TaskAuthor::Import, key: None, confirmed: true };
+        Ok(Imported { applied: Some(self.apply(order).await?), skipped, known })
     }
 }
 

@@ -13,7 +13,7 @@ use trimtab_vocab::{FileWrite, Problem, ProblemKind, SessionId, Time};
 
 pub(super) use rewind::{ForwardArgs, Rewind, named_parts};
 
-use super::diff::{Looks, show};
+use super::diff::{DiffFormat, show};
 use super::output::{age, note, print, print_json, sanitize};
 use super::{CliOutcome, place};
 use crate::diff::LoadedDiff;
@@ -125,7 +125,7 @@ pub(super) struct ChangesArgs {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    looks: Looks,
+    format: DiffFormat,
     #[command(flatten)]
     place: HistoryArgs,
 }
@@ -137,7 +137,7 @@ impl ChangesArgs {
         let history = at_rest(&client, &session).await?;
         if let Some(wanted) = &self.change {
             let set = find_set(&history, wanted)?;
-            show(&LoadedDiff::load(&client, &session, &set.writes).await?, &self.looks)?;
+            show(&LoadedDiff::load(&client, &session, &set.writes).await?, &self.format)?;
             if let Some(line) = set.by.as_deref().and_then(effects::unkept) {
                 note(&line);
             }

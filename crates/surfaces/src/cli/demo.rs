@@ -27,7 +27,7 @@ use crate::tui::{self, StartOptions};
 use stage::DemoFolder;
 use story::{Act, STORY, TASKS};
 
-pub(super) use story::WISH;
+pub(super) use story::REQUEST;
 
 /// How long a person may look before the next thing is shown.
 const LOOK: Duration = Duration::from_millis(1_500);
@@ -71,7 +71,7 @@ impl Demo {
         }
         if let Some(folder) = self.sample {
             stage::put_sample(&folder)?;
-            let say = format!("trimtab run --model replay/demo --mode plan \"{WISH}\"");
+            let say = format!("trimtab run --model replay/demo --mode plan \"{REQUEST}\"");
             let folder = folder.display();
             print(&format!("The sample project is in {folder}. Go there, and say:\n\n  cd {folder}\n  {say}\n"))?;
             return Ok(CliOutcome::Done);
@@ -184,8 +184,12 @@ impl Theatre {
 
     /// The same in the terminal UI; what to say first is written already.
     async fn on_screen(&self) -> Result<CliOutcome, Problem> {
-        let wanted =
-            StartOptions { mode: Mode::Plan, draft: Some(WISH.to_owned()), passing: true, ..StartOptions::default() };
+        let wanted = StartOptions {
+            mode: Mode::Plan,
+            draft: Some(REQUEST.to_owned()),
+            passing: true,
+            ..StartOptions::default()
+        };
         let ended = tui::run(self.profile()?, self.stage.project().display().to_string(), wanted).await?;
         print("The sample project is gone. `trimtab` in a folder of yours begins in earnest.\n")?;
         Ok(ended.map_or(CliOutcome::Done, CliOutcome::Left))
@@ -194,7 +198,7 @@ impl Theatre {
     /// The same in a browser, until the server is told to end.
     async fn in_browser(&self) -> Result<CliOutcome, Problem> {
         print(&format!(
-            "{BEFORE}\nIn the browser, click on “{WISH}”, and send it.\nThe tasks are there as well. Ctrl-C ends it.\n\n"
+            "{BEFORE}\nIn the browser, click on “{REQUEST}”, and send it.\nThe tasks are there as well. Ctrl-C ends it.\n\n"
         ))?;
         let mut interrupt = signal(SignalKind::interrupt()).map_err(broken)?;
         let mut terminate = signal(SignalKind::terminate()).map_err(broken)?;

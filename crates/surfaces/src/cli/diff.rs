@@ -20,7 +20,7 @@ const COLUMNS: usize = 100;
 
 /// How a change is shown.
 #[derive(Debug, Clone, Default, Args)]
-pub(super) struct Looks {
+pub(super) struct DiffFormat {
     /// Draw the two states one below the other
     #[arg(long, conflicts_with = "side_by_side")]
     inline: bool,
@@ -35,7 +35,7 @@ pub(super) struct Looks {
     stat: bool,
 }
 
-impl Looks {
+impl DiffFormat {
     fn layout(&self) -> Option<Layout> {
         match (self.inline, self.side_by_side) {
             (true, _) => Some(Layout::Inline),
@@ -46,22 +46,22 @@ impl Looks {
 }
 
 /// Shows changes on standard output.
-pub(super) fn show(files: &[LoadedDiff], looks: &Looks) -> Result<(), Problem> {
+pub(super) fn show(files: &[LoadedDiff], format: &DiffFormat) -> Result<(), Problem> {
     let palette = Palette::for_stream(StdStream::Out);
-    if looks.stat {
+    if format.stat {
         let counted: Vec<(String, LineStats)> = files.iter().map(|file| (file.name(), file.patch().1)).collect();
         return print_ink(&palette.paint(&stat(&counted)));
     }
-    if !StdStream::Out.is_terminal() && looks.layout().is_none() {
-        return files.iter().try_for_each(|file| print_exact(&calm_patch(&file.patch().0)));
+    if !StdStream::Out.is_terminal() && format.layout().is_none() {
+        return files.iter().try_for_each(|file| print_exact(&sanitize_patch(&file.patch().0)));
     }
-    let most = if looks.all { usize::MAX } else { MOST_LINES };
+    let most = if format.all { usize::MAX } else { MOST_LINES };
     let rest = "`--all` shows all of it.";
-    print_ink(&palette.paint(&drawn(files, columns(StdStream::Out), looks.layout(), palette, most, rest)))
+    print_ink(&palette.paint(&drawn(files, columns(StdStream::Out), format.layout(), palette, most, rest)))
 }
 
 /// A patch without what steers a terminal; line ends stay as they are, or it would fit no file.
-fn calm_patch(patch: &str) -> String {
+fn sanitize_patch(patch: &str) -> String {
     let line = |line: &str| match line.strip_suffix("\r\n") {
         Some(text) => sanitize(text).into_owned() + "\r\n",
         None => sanitize(line).into_owned(),
@@ -123,7 +123,7 @@ pub(super) struct DiffArgs {
     /// One change, by its number or id, or what a checkpoint would change; without it, all that is in force
     what: Option<String>,
     #[command(flatten)]
-    looks: Looks,
+    format: DiffFormat,
     #[command(flatten)]
     place: HistoryArgs,
 }
@@ -134,7 +134,7 @@ impl DiffArgs {
         if let Some(what) = &self.what
             && let Some((session, writes)) = proposed(&client, what).await?
         {
-            show(&LoadedDiff::load(&client, &session, &writes).await?, &self.looks)?;
+            show(&LoadedDiff::load(&client, &session, &writes).await?, &self.format)?;
             return Ok(CliOutcome::Done);
         }
         let session = self.place.find(&client).await?;
@@ -146,7 +146,7 @@ impl DiffArgs {
         if writes.is_empty() && StdStream::Out.is_terminal() {
             print("Nothing is changed in this session.\n")?;
         }
-        show(&LoadedDiff::load(&client, &session, &writes).await?, &self.looks)?;
+        show(&LoadedDiff::load(&client, &session, &writes).await?, &self.format)?;
         Ok(CliOutcome::Done)
     }
 }

@@ -83,7 +83,7 @@ pub(super) async fn follow(
 
 /// Follows a request that is taken up again. A person is told what lies behind, and shown it from the last step on;
 /// a program is given every event.
-pub(super) async fn take_up(
+pub(super) async fn follow_resumed(
     client: &Client,
     sent: &Sent,
     behind: &Recap,
@@ -203,7 +203,7 @@ impl Follower<'_> {
                 _ = signals.interrupt.recv() => self.cancel(),
                 _ = signals.terminate.recv() => return Ok(FollowerEvent::Signal(15)),
                 _ = signals.hang_up.recv(), if !signals.is_detached => return Ok(FollowerEvent::Signal(1)),
-                told = told(&mut self.cancelling) => told.inspect_err(|_| self.screen.clear_line())?,
+                told = sent_cancel(&mut self.cancelling) => told.inspect_err(|_| self.screen.clear_line())?,
                 (answer, parts) = answered(&mut self.question) => match parts.is_empty() {
                     true => self.client.requests().answer(&self.sent.session, answer).await?,
                     false => self.question = part(self.client, &self.sent, answer, parts, self.asking).await?,
@@ -335,11 +335,11 @@ pub(super) fn describe(event: &Event) {
     }
 }
 
-/// Waits until a wish to cancel is passed on; for ever, once it is, or if there is none.
-async fn told(wish: &mut Option<JoinHandle<Result<(), Problem>>>) -> Result<(), Problem> {
-    match wish {
+/// Waits until a cancellation is sent; for ever, once it is, or if there is none.
+async fn sent_cancel(cancel: &mut Option<JoinHandle<Result<(), Problem>>>) -> Result<(), Problem> {
+    match cancel {
         Some(task) if !task.is_finished() => match task.await {
-            Ok(told) => told,
+            Ok(sent) => sent,
             Err(error) => {
                 Err(Problem::new(ProblemKind::Internal, format!("The request cannot be cancelled: {error}.")))
             }

@@ -41,7 +41,7 @@ impl Handoff {
     pub(super) async fn execute(self) -> Result<CliOutcome, Problem> {
         let (_, client) = place::open(&[])?;
         let session = self.place.find(&client).await?;
-        let SessionFact::Handoff { child, change_sets, prefill } = wish(&client, &session, Control::Handoff).await?
+        let SessionFact::Handoff { child, change_sets, prefill } = settle(&client, &session, Control::Handoff).await?
         else {
             return Ok(CliOutcome::Finished(Status::Failed));
         };
@@ -60,7 +60,7 @@ impl Extend {
     pub(super) async fn execute(self) -> Result<CliOutcome, Problem> {
         let (_, client) = place::open(&[])?;
         let session = self.place.find(&client).await?;
-        let SessionFact::Extended { extension } = wish(&client, &session, Control::Extend).await? else {
+        let SessionFact::Extended { extension } = settle(&client, &session, Control::Extend).await? else {
             return Ok(CliOutcome::Finished(Status::Failed));
         };
         if self.json {
@@ -73,9 +73,9 @@ impl Extend {
 }
 
 /// Passes the wish on, and waits for what comes of it.
-async fn wish(client: &Client, session: &SessionId, wish: Control) -> Result<SessionFact, Problem> {
+async fn settle(client: &Client, session: &SessionId, control: Control) -> Result<SessionFact, Problem> {
     let last = at_rest(client, session).await?.last;
-    let came = client.sessions().settle(session, last, wish).await?;
+    let came = client.sessions().settle(session, last, control).await?;
     if let SessionFact::Refused { reason } = &came {
         note(reason);
     }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use serde_json::json;
-use trimtab_host::{Client, Manner, Say, SendTo, refined};
+use trimtab_host::{Client, ComposedRequest, Manner, SendTo, refined};
 use trimtab_vocab::{GeneratedImage, ImageId, PictureWish, Problem, ProblemKind, SessionId};
 
 use super::changes::HistoryArgs;
@@ -181,8 +181,8 @@ impl Make {
             None => (SendTo::New { folder: folder.clone() }, folder),
         };
         let wish = PictureWish::Make { count: self.count };
-        let say = client.gallery().compose(&profile, &folder, wish, &self.prompt, self.how.manner()).await?;
-        self.how.follow(&client, target, say).await
+        let composed = client.gallery().compose(&profile, &folder, wish, &self.prompt, self.how.manner()).await?;
+        self.how.follow(&client, target, composed).await
     }
 }
 
@@ -196,8 +196,8 @@ impl Regenerate {
         let prompt = refined(prompt, self.refine.as_deref().unwrap_or_default());
         let wish = PictureWish::Regenerate { image: picture.id.clone(), prompt };
         let folder = client.sessions().get(&session).await?.folder;
-        let say = client.gallery().compose(&profile, &folder, wish, "", self.how.manner()).await?;
-        self.how.follow(&client, SendTo::Session(session), say).await
+        let composed = client.gallery().compose(&profile, &folder, wish, "", self.how.manner()).await?;
+        self.how.follow(&client, SendTo::Session(session), composed).await
     }
 }
 
@@ -232,8 +232,8 @@ impl Save {
         };
         let folder = client.sessions().get(&session).await?.folder;
         let wish = PictureWish::Save { images, folder: self.to };
-        let say = client.gallery().compose(&profile, &folder, wish, "", self.how.manner()).await?;
-        self.how.follow(&client, SendTo::Session(session), say).await
+        let composed = client.gallery().compose(&profile, &folder, wish, "", self.how.manner()).await?;
+        self.how.follow(&client, SendTo::Session(session), composed).await
     }
 }
 
@@ -256,8 +256,8 @@ impl FollowArgs {
         Manner { attended, approve: self.approve.into(), trust: self.trust, ..Manner::default() }
     }
 
-    async fn follow(&self, client: &Client, target: SendTo, say: Say) -> Result<CliOutcome, Problem> {
-        let sent = client.send(target, say).await?;
+    async fn follow(&self, client: &Client, target: SendTo, composed: ComposedRequest) -> Result<CliOutcome, Problem> {
+        let sent = client.send(target, composed).await?;
         follow(client, &sent, 0, OutputForm::from_json_flag(self.json), self.asking()).await
     }
 }

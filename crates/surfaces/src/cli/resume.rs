@@ -12,7 +12,7 @@ use trimtab_vocab::{ApprovalClass, Control, Event, Fact, Problem, ProblemKind};
 use super::ask::{self, ConfirmBy};
 use super::changes::at_rest;
 use super::checkpoints::last_seq;
-use super::follow::{ASKED_ELSEWHERE, Attendance, OutputForm, Recap, describe, follow, is_parked, take_up};
+use super::follow::{ASKED_ELSEWHERE, Attendance, OutputForm, Recap, describe, follow, follow_resumed, is_parked};
 use super::output::{note, print_json};
 use super::question::Answering;
 use super::run::{ApproveArg, dollars};
@@ -82,7 +82,7 @@ impl Resume {
             JobState::Finished(_) => {}
             _ => self.adjust(&client, &sent, asking).await?,
         }
-        let outcome = take_up(&client, &sent, &behind, OutputForm::from_json_flag(self.json), asking).await?;
+        let outcome = follow_resumed(&client, &sent, &behind, OutputForm::from_json_flag(self.json), asking).await?;
         ask::offer(&client, &profile, &sent, ConfirmBy { approve: self.approve, json: self.json, asking }).await?;
         Ok(outcome)
     }
@@ -112,7 +112,7 @@ impl Resume {
         let open = asked(client, sent).await?;
         let Some(Event { fact: Fact::Checkpoint(CheckpointFact::Opened { checkpoint, choices, ask, .. }), .. }) = &open
         else {
-            return take_up(client, sent, behind, OutputForm::from_json_flag(self.json), asking).await;
+            return follow_resumed(client, sent, behind, OutputForm::from_json_flag(self.json), asking).await;
         };
         // A question of an earlier version does not say what is approved.
         let needs_person = ask.class().is_none_or(ApprovalClass::needs_person);
@@ -147,7 +147,8 @@ impl Resume {
                 // It waits for whoever is at another screen, for as long as that takes; a script does not.
                 return still_asked(open.as_ref(), behind, self.json);
             }
-            return take_up(client, sent, behind, OutputForm::from_json_flag(self.json), Attendance::Nobody).await;
+            return follow_resumed(client, sent, behind, OutputForm::from_json_flag(self.json), Attendance::Nobody)
+                .await;
         };
         // What the option answers, no person has.
         let is_automatic = self.approve == ApproveArg::Auto

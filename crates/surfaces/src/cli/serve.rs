@@ -86,7 +86,7 @@ impl Serve {
         }
         // The recorded model knows one wish; whoever has it in front of them should not have to guess it.
         let is_recorded = profile.model.as_deref() == Some("replay/demo");
-        let idea = is_recorded.then(|| Idea { text: demo::WISH.to_owned(), mode: Mode::Plan });
+        let idea = is_recorded.then(|| Idea { text: demo::REQUEST.to_owned(), mode: Mode::Plan });
         http::serve(Start { client, profile, folder, idea, listener, names, certificate }, ending)
             .await
             .map_err(|error| Problem::new(ProblemKind::Internal, format!("The server cannot go on: {error}.")))?;

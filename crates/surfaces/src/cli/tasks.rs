@@ -4,7 +4,7 @@ mod calendar;
 mod change;
 mod draw;
 mod history;
-mod look;
+mod queries;
 
 use clap::{Args, Subcommand, ValueEnum};
 use trimtab_host::{NotApplied, TaskList};
@@ -31,11 +31,11 @@ pub(super) struct TasksArgs {
 #[derive(Debug, Subcommand)]
 enum TasksAction {
     /// What is to be done, in the order in which it is due [default]
-    List(look::TaskListArgs),
+    List(queries::TaskListArgs),
     /// One task with all that is known about it
-    Show(look::Show),
+    Show(queries::Show),
     /// The tasks that have all of these words, the best first
-    Search(look::TaskSearchArgs),
+    Search(queries::TaskSearchArgs),
     /// Make a task
     Add(change::Add),
     /// Say that tasks are done
@@ -62,7 +62,7 @@ impl TasksArgs {
     pub(super) async fn execute(self) -> Result<CliOutcome, Problem> {
         let (profile, client) = place::open(&[])?;
         let tasks = client.tasks(&profile.tasks)?;
-        match self.action.unwrap_or(TasksAction::List(look::TaskListArgs::default())) {
+        match self.action.unwrap_or(TasksAction::List(queries::TaskListArgs::default())) {
             TasksAction::List(list) => list.execute(&tasks).await?,
             TasksAction::Show(show) => show.execute(&tasks).await?,
             TasksAction::Search(search) => search.execute(&tasks).await?,

@@ -8,7 +8,6 @@ use trimtab_vocab::event::{ChangeFact, CommandFact};
 /// Files that are named; of more, only their number is told.
 const NAMED: usize = 3;
 
-/// What was done.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct WorkDone {
     /// Lines that were added and removed, by file.

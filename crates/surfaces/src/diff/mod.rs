@@ -35,7 +35,6 @@ pub struct DiffLine {
 pub struct LineSpan {
     /// What is drawn; never anything that steers a terminal.
     pub text: String,
-    /// What it is.
     pub style: DiffStyle,
 }
 
@@ -81,7 +80,6 @@ pub enum DiffRole {
 /// One state of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DiffState<'a> {
-    /// Its bytes.
     pub bytes: &'a [u8],
     /// Its mode, the kind of file with it where that is known.
     pub mode: u32,
@@ -90,7 +88,6 @@ pub struct DiffState<'a> {
 /// A file that changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DiffFile<'a> {
-    /// Where it is.
     pub path: &'a str,
     /// Where it was, if that was elsewhere.
     pub from: Option<&'a str>,

@@ -27,7 +27,6 @@ pub enum SyntaxToken {
     Keyword,
     /// The name of a function, a type or a tag where it is made.
     Name,
-    /// A type.
     Type,
     /// A text in quotes.
     String,

@@ -39,7 +39,6 @@ struct Settings {
     /// What could be said first, if the model at hand can only do something in particular.
     #[serde(skip_serializing_if = "Option::is_none")]
     idea: Option<Idea>,
-    /// All of them.
     settings: Vec<Setting>,
 }
 
@@ -77,7 +76,6 @@ struct FolderQuery {
 
 #[derive(Debug, Serialize, JsonSchema)]
 struct PillList {
-    /// The pills.
     pills: Vec<PillInfo>,
 }
 

@@ -156,7 +156,6 @@ struct StreamQuery {
 /// The documented error of these routes.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Flat {
-    /// Which.
     error: &'static str,
     /// More about it.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -244,8 +243,8 @@ async fn ask(server: &Shared, message: AssistantMessage) -> Result<(Sent, Sessio
     let AssistantMessage { text, mode, ask } = message;
     // Nobody is waited for: a question ends the request, and the answer is a message of its own.
     let draft = RequestDraft { mode, literal: true, ..RequestDraft::new(text, Manner::default()) };
-    let say = server.client.compose(&server.profile, NO_FOLDER, draft).await?;
-    let sent = server.client.send(SendTo::Assistant(Box::new(ask)), say).await?;
+    let composed = server.client.compose(&server.profile, NO_FOLDER, draft).await?;
+    let sent = server.client.send(SendTo::Assistant(Box::new(ask)), composed).await?;
     let watch = server.client.watch(&sent.session, 0);
     Ok((sent, watch))
 }

@@ -42,7 +42,6 @@ pub(super) enum AssistantReply {
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Clarify {
-    /// The question.
     question: String,
     /// Tasks to choose from.
     options: Vec<OptionShown>,
@@ -60,7 +59,6 @@ pub(super) struct Clarify {
 struct OptionShown {
     /// Its number.
     id: u64,
-    /// What it is.
     title: String,
     /// The day it is for.
     scheduled_for: Option<String>,

@@ -86,7 +86,6 @@ struct Changes {
 struct ChangeSetInfo {
     /// Its number, from 1.
     number: usize,
-    /// Names it.
     change_set: ChangeSetId,
     /// When it was applied.
     time: Time,
@@ -143,7 +142,6 @@ async fn changes(State(server): State<Shared>, Id(id): Id<SessionId>) -> Result<
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct SetWanted {
-    /// Which set.
     change_set: Option<ChangeSetId>,
     /// Or which proposal of files: what it would do.
     proposal: Option<ProposalId>,
@@ -235,12 +233,12 @@ async fn rewind_by(
     JsonBody(wanted): JsonBody<Move>,
 ) -> Result<Json<Moves>, Failure> {
     let Move { steps, change_set, parts, on_conflict } = wanted;
-    let wish = match (steps, change_set, parts.is_empty()) {
+    let control = match (steps, change_set, parts.is_empty()) {
         (None, Some(change_set), false) => Control::UndoPart { change_set, parts, on_conflict },
         (steps, None, true) => Control::Rewind { steps: steps.map_or(1, NonZero::get), on_conflict },
         _ => return Err(Failure::unprocessable("Either `steps`, or `changeSet` and `parts`.")),
     };
-    travel(&server, &id, wish).await
+    move_files(&server, &id, control).await
 }
 
 async fn forward_by(
@@ -252,13 +250,13 @@ async fn forward_by(
     if change_set.is_some() || !parts.is_empty() {
         return Err(Failure::unprocessable("Only whole sets can be brought forward: say `steps`."));
     }
-    travel(&server, &id, Control::Forward { steps: steps.map_or(1, NonZero::get), on_conflict }).await
+    move_files(&server, &id, Control::Forward { steps: steps.map_or(1, NonZero::get), on_conflict }).await
 }
 
-async fn travel(server: &Shared, id: &SessionId, wish: Control) -> Result<Json<Moves>, Failure> {
+async fn move_files(server: &Shared, id: &SessionId, control: Control) -> Result<Json<Moves>, Failure> {
     server.client.sessions().get(id).await?;
     let (history, _) = server.client.changes().settled_history(id).await?;
-    let moved = server.client.changes().move_history(id, history.last, wish).await?;
+    let moved = server.client.changes().move_history(id, history.last, control).await?;
     let (refused, conflicts) = moved.refused.unzip();
     let position = position(&server.client.changes().history(id).await?);
     Ok(Json(Moves { changes: moved.changes, position, refused, conflicts: conflicts.unwrap_or_default() }))
@@ -279,16 +277,15 @@ struct HandedOff {
 
 #[derive(Debug, Serialize, JsonSchema)]
 struct Extended {
-    /// The session.
     session: SessionId,
     /// Its new document.
     extension: ExtensionId,
 }
 
-async fn settled(server: &Shared, id: &SessionId, wish: Control) -> Result<SessionFact, Failure> {
+async fn settled(server: &Shared, id: &SessionId, control: Control) -> Result<SessionFact, Failure> {
     server.client.sessions().get(id).await?;
     let (history, _) = server.client.changes().settled_history(id).await?;
-    match server.client.sessions().settle(id, history.last, wish).await? {
+    match server.client.sessions().settle(id, history.last, control).await? {
         SessionFact::Refused { reason } => Err(Failure::new(StatusCode::CONFLICT, "refused", reason)),
         fact => Ok(fact),
     }

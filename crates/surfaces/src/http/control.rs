@@ -17,7 +17,7 @@ use super::extract::{Id, JsonBody};
 use super::failure::Failure;
 use super::openapi::{Api, RouteOperation};
 use super::proposals;
-use super::sessions::{goes_on, say, say_under};
+use super::sessions::{goes_on, send_message, send_message_under};
 
 pub(super) fn routes(api: Api) -> Api {
     let id = |operation: RouteOperation| operation.path::<SessionId>("id", "The session.", "s01kabcdefghjkmnp");
@@ -48,7 +48,6 @@ pub(super) fn routes(api: Api) -> Api {
 /// What was passed on.
 #[derive(Debug, Serialize, JsonSchema)]
 struct ControlAccepted {
-    /// The session.
     session: SessionId,
     /// The request that was made for it, if one was.
     request: Option<RequestId>,
@@ -72,7 +71,6 @@ async fn checkpoints(State(server): State<Shared>) -> Result<Json<OpenCheckpoint
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct NewAnswer {
-    /// To what.
     checkpoint: CheckpointId,
     /// One of its choices.
     choice: String,
@@ -235,9 +233,9 @@ enum ControlAction {
 async fn controls(
     State(server): State<Shared>,
     Id(id): Id<SessionId>,
-    JsonBody(wish): JsonBody<NewControl>,
+    JsonBody(body): JsonBody<NewControl>,
 ) -> Result<(StatusCode, Json<ControlAccepted>), Failure> {
-    let NewControl { action, text, call } = wish;
+    let NewControl { action, text, call } = body;
     server.client.sessions().get(&id).await?;
     let words = text.filter(|text| !text.trim().is_empty());
     let needed = |words: Option<String>| words.ok_or_else(|| Failure::unprocessable("This needs words: `text`."));
@@ -270,7 +268,7 @@ async fn controls(
         },
         ControlAction::AutoContinue => {
             let words = RequestDraft::new(words.unwrap_or_else(|| "continue".into()), Manner::attended());
-            let said = say_under(&server, &goes_on(&server.profile), &id, words, None).await?;
+            let said = send_message_under(&server, &goes_on(&server.profile), &id, words, None).await?;
             return Ok(taken(id, Some(said.request)));
         }
         ControlAction::Implement => {
@@ -288,7 +286,8 @@ async fn speak(
     text: String,
     mode: Mode,
 ) -> Result<(StatusCode, Json<ControlAccepted>), Failure> {
-    let said = say(server, &id, RequestDraft { mode, ..RequestDraft::new(text, Manner::attended()) }, None).await?;
+    let said =
+        send_message(server, &id, RequestDraft { mode, ..RequestDraft::new(text, Manner::attended()) }, None).await?;
     Ok(taken(id, Some(said.request)))
 }
 
@@ -336,6 +335,6 @@ async fn again(
         pictures.push((image.media_type, server.client.refs().text(&image.key).await?));
     }
     let words = RequestDraft { mode, images: pictures, ..RequestDraft::new(text, Manner::attended()) };
-    let said = say(server, &id, words, None).await?;
+    let said = send_message(server, &id, words, None).await?;
     Ok(taken(id, Some(said.request)))
 }

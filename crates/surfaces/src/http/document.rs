@@ -14,7 +14,6 @@ use crate::conversation::ModelCalls;
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct SessionInfo {
-    /// Names it.
     id: SessionId,
     /// `chat`.
     doc_type: &'static str,
@@ -66,7 +65,6 @@ pub(super) struct SessionDocument {
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct Turn {
-    /// The request.
     request: RequestId,
     /// When it came.
     time: Time,

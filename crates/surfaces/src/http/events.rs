@@ -184,13 +184,13 @@ impl Watcher {
 
     async fn wait(&mut self) -> Option<Bytes> {
         let Some(live) = &mut self.live else { return self.end("the server is ending") };
-        let news = tokio::select! {
+        let update = tokio::select! {
             biased;
             _ = self.going.changed() => return self.end("the server is ending"),
-            news = live.recv() => news,
+            update = live.recv() => update,
             _ = self.beat.tick() => return self.heartbeat().await,
         };
-        match news {
+        match update {
             Ok(frame) => self.take(frame),
             Err(RecvError::Lagged(_)) => {
                 self.state = WatchState::Behind;

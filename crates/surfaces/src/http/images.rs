@@ -152,7 +152,6 @@ async fn regenerate(
 struct SelectImages {
     /// Whose pictures they are.
     session: SessionId,
-    /// Which ones.
     #[schemars(length(max = 1_000))]
     images: Vec<ImageId>,
     /// Whether they are chosen from now on.
@@ -221,7 +220,7 @@ async fn want(
     words: &str,
 ) -> Result<(StatusCode, Json<Accepted>), Failure> {
     let manner = Manner::attended();
-    let say = server.client.gallery().compose(&server.profile, folder, wish, words, manner).await?;
-    let sent = server.client.send(target, say).await?;
+    let composed = server.client.gallery().compose(&server.profile, folder, wish, words, manner).await?;
+    let sent = server.client.send(target, composed).await?;
     Ok((StatusCode::ACCEPTED, Json(Accepted { session: sent.session, request: sent.request })))
 }

@@ -107,9 +107,9 @@ impl Listening {
                 let known = stranger.0.clone();
                 drop(socket.set_nodelay(true));
                 match tls {
-                    None => attend(Patient::new(socket), router, known, going).await,
+                    None => serve_connection(Patient::new(socket), router, known, going).await,
                     Some(tls) => match timeout(HEAD, tls.accept(Patient::new(socket))).await {
-                        Ok(Ok(stream)) => attend(stream, router, known, going).await,
+                        Ok(Ok(stream)) => serve_connection(stream, router, known, going).await,
                         _ => tracing::debug!("no TLS was spoken"),
                     },
                 }
@@ -176,7 +176,7 @@ impl Drop for Stranger {
     }
 }
 
-async fn attend<I>(io: I, router: Router, place: ConnectionSlot, mut going: watch::Receiver<bool>)
+async fn serve_connection<I>(io: I, router: Router, place: ConnectionSlot, mut going: watch::Receiver<bool>)
 where
     I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {

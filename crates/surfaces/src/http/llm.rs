@@ -155,8 +155,8 @@ async fn apply(
     let field = body.get("idempotencyKey").and_then(Value::as_str).map(str::to_owned);
     let key = header.transpose()?.or(field);
     let confirmed = body.get("confirm").and_then(Value::as_bool).unwrap_or(false);
-    let wish = ApplyOperations { operations, by: TaskAuthor::Assistant, key, confirmed };
-    match server.tasks()?.apply(wish).await {
+    let order = ApplyOperations { operations, by: TaskAuthor::Assistant, key, confirmed };
+    match server.tasks()?.apply(order).await {
         Ok(applied) => {
             let done = applied.results.iter().filter(|result| result.ok).count();
             if done > 0 {

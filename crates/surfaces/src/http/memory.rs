@@ -53,7 +53,6 @@ struct MemoryQuery {
 
 #[derive(Debug, Serialize, JsonSchema)]
 struct MemoryList {
-    /// The entries.
     entries: Vec<MemoryEntry>,
 }
 

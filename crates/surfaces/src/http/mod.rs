@@ -10,6 +10,7 @@ mod about;
 mod access;
 mod assistant;
 mod assistant_stream;
+mod audit;
 mod changes;
 mod control;
 mod document;
@@ -19,15 +20,18 @@ mod failure;
 mod fanout;
 mod forking;
 mod images;
+mod jobs;
 mod listen;
 mod llm;
-mod looks;
 mod memory;
 mod openapi;
 mod pages;
 mod proposals;
+mod refs;
 mod sessions;
 mod todos;
+mod trace;
+mod usage;
 
 use std::sync::Arc;
 
@@ -51,6 +55,9 @@ pub(crate) use self::listen::{Certificate, Listening};
 
 /// A body may have so many bytes where a route does not say otherwise.
 const LARGEST_BODY: usize = 1024 * 1024;
+
+/// What one answer may hold of a log.
+const LOG_PAGE: u32 = 1000;
 
 /// What routes work with.
 pub(crate) struct ServerState {
@@ -125,7 +132,11 @@ fn router() -> (Router<Shared>, Value) {
         proposals::routes,
         changes::routes,
         forking::routes,
-        looks::routes,
+        trace::routes,
+        refs::routes,
+        jobs::routes,
+        usage::routes,
+        audit::routes,
         memory::routes,
         images::routes,
         todos::routes,

@@ -51,7 +51,7 @@ pub(super) fn routes(api: Api) -> Api {
         id(RouteOperation::new("delete", "deleteSession", "sessions", "Forget a session; this cannot be undone"))
             .gives_nothing("It is gone.")
             .fails(409);
-    let say = id(RouteOperation::new("post", "sendMessage", "sessions", "Say something in a session"))
+    let send_message = id(RouteOperation::new("post", "sendMessage", "sessions", "Say something in a session"))
         .header(
             "Idempotency-Key",
             "Names this message: sent again with the same key, it is not said again, and the answer is the first one.",
@@ -67,7 +67,11 @@ pub(super) fn routes(api: Api) -> Api {
         .fails(502);
     api.add("/sessions", get(sessions).post(create), vec![list, make])
         .add("/sessions/{id}", get(session).delete(delete), vec![load, forget])
-        .add("/sessions/{id}/messages", post(messages).layer(DefaultBodyLimit::max(LARGEST_MESSAGE)), vec![say])
+        .add(
+            "/sessions/{id}/messages",
+            post(messages).layer(DefaultBodyLimit::max(LARGEST_MESSAGE)),
+            vec![send_message],
+        )
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -118,7 +122,6 @@ struct SessionsQuery {
 
 #[derive(Debug, Serialize, JsonSchema)]
 struct SessionList {
-    /// The sessions.
     sessions: Vec<SessionInfo>,
 }
 
@@ -232,9 +235,7 @@ impl Picture {
 /// Where to look for what comes of it.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Accepted {
-    /// The session.
     pub(super) session: SessionId,
-    /// The request.
     pub(super) request: RequestId,
 }
 
@@ -254,9 +255,9 @@ async fn messages(
     let manner = Manner { model, ..Manner::attended() };
     let words = RequestDraft { mode, images, when_busy, literal, ..RequestDraft::new(text, manner) };
     let said = if auto_continue {
-        say_under(&server, &goes_on(&server.profile), &id, words, key).await?
+        send_message_under(&server, &goes_on(&server.profile), &id, words, key).await?
     } else {
-        say(&server, &id, words, key).await?
+        send_message(&server, &id, words, key).await?
     };
     Ok((StatusCode::ACCEPTED, Json(said)))
 }
@@ -277,17 +278,17 @@ pub(super) fn idempotency_key(headers: &HeaderMap) -> Result<Option<&str>, Failu
 }
 
 /// Says something in a session, with the settings of its folder.
-pub(super) async fn say(
+pub(super) async fn send_message(
     server: &Shared,
     id: &SessionId,
     words: RequestDraft,
     key: Option<&str>,
 ) -> Result<Accepted, Failure> {
-    say_under(server, &server.profile, id, words, key).await
+    send_message_under(server, &server.profile, id, words, key).await
 }
 
 /// Says something in a session, under these settings.
-pub(super) async fn say_under(
+pub(super) async fn send_message_under(
     server: &Shared,
     profile: &Profile,
     id: &SessionId,
@@ -295,10 +296,10 @@ pub(super) async fn say_under(
     key: Option<&str>,
 ) -> Result<Accepted, Failure> {
     let row = server.client.sessions().get(id).await?;
-    let say = server.client.compose(profile, &row.folder, words).await?;
+    let composed = server.client.compose(profile, &row.folder, words).await?;
     let sent = match key {
-        Some(key) => server.client.send_once(id, say, key).await?,
-        None => server.client.send(SendTo::Session(id.clone()), say).await?,
+        Some(key) => server.client.send_once(id, composed, key).await?,
+        None => server.client.send(SendTo::Session(id.clone()), composed).await?,
     };
     Ok(Accepted { session: sent.session, request: sent.request })
 }

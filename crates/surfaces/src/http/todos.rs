@@ -196,7 +196,6 @@ struct Read {
 struct LeftOut {
     /// The task, by its title.
     title: String,
-    /// Why.
     reason: String,
 }
 
@@ -253,7 +252,6 @@ fn understand(server: &Shared, fields: &mut Map<String, Value>) -> Result<(), Fa
 
 #[derive(Debug, Serialize, JsonSchema)]
 struct TodoRef {
-    /// The task.
     todo: Task,
 }
 
@@ -295,7 +293,6 @@ fn fifty() -> u32 {
 
 #[derive(Debug, Serialize, JsonSchema)]
 struct FoundTasks {
-    /// The tasks.
     todos: Vec<Task>,
 }
 
@@ -308,7 +305,7 @@ async fn search(
 }
 
 /// Applies one operation by hand; its task.
-async fn by_hand(
+async fn apply_one(
     server: &Shared,
     op: &str,
     id: Option<TaskId>,
@@ -318,8 +315,8 @@ async fn by_hand(
     fields.insert("op".into(), op.into());
     fields.remove("id");
     fields.extend(id.map(|id| ("id".to_owned(), id.into())));
-    let wish = ApplyOperations { operations: vec![fields.into()], by: TaskAuthor::Person, key: None, confirmed: true };
-    let applied = server.tasks()?.apply(wish).await.map_err(|why| match why {
+    let order = ApplyOperations { operations: vec![fields.into()], by: TaskAuthor::Person, key: None, confirmed: true };
+    let applied = server.tasks()?.apply(order).await.map_err(|why| match why {
         NotApplied::Invalid(validation) => {
             let errors: Vec<&str> = validation.results.iter().flat_map(|one| &one.errors).map(String::as_str).collect();
             Failure::unprocessable(format!("The task cannot be so: {}.", errors.join("; ")))
@@ -344,7 +341,7 @@ async fn create(
     State(server): State<Shared>,
     JsonBody(fields): JsonBody<Map<String, Value>>,
 ) -> Result<(StatusCode, Json<TodoRef>), Failure> {
-    let made = one(by_hand(&server, "create", None, fields).await?)?;
+    let made = one(apply_one(&server, "create", None, fields).await?)?;
     Ok((StatusCode::CREATED, Json(made)))
 }
 
@@ -353,11 +350,11 @@ async fn update(
     Id(Numbered(id)): Id<Numbered>,
     JsonBody(fields): JsonBody<Map<String, Value>>,
 ) -> Result<Json<TodoRef>, Failure> {
-    Ok(Json(one(by_hand(&server, "update", Some(id), fields).await?)?))
+    Ok(Json(one(apply_one(&server, "update", Some(id), fields).await?)?))
 }
 
 async fn delete(State(server): State<Shared>, Id(Numbered(id)): Id<Numbered>) -> Result<StatusCode, Failure> {
-    by_hand(&server, "delete", Some(id), Map::new()).await?;
+    apply_one(&server, "delete", Some(id), Map::new()).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -380,7 +377,6 @@ struct TodoChanges {
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct TodoChange {
-    /// Names it.
     change_set: ChangeSetId,
     /// When it was made.
     time: Time,
@@ -447,23 +443,23 @@ async fn undo(State(server): State<Shared>, JsonBody(back): JsonBody<Back>) -> R
         Some(change_set) => TaskMove::Undo(change_set),
         None => TaskMove::Back(back.steps as usize),
     };
-    travel(&server, way, back.on_conflict, false).await
+    move_history(&server, way, back.on_conflict, false).await
 }
 
 async fn redo(
     State(server): State<Shared>,
     JsonBody(forward): JsonBody<Forward>,
 ) -> Result<Json<TodoChanges>, Failure> {
-    travel(&server, TaskMove::Forward(forward.steps as usize), forward.on_conflict, true).await
+    move_history(&server, TaskMove::Forward(forward.steps as usize), forward.on_conflict, true).await
 }
 
-async fn travel(
+async fn move_history(
     server: &Shared,
     way: TaskMove,
     on_conflict: OnConflict,
     forward: bool,
 ) -> Result<Json<TodoChanges>, Failure> {
-    let moved = server.tasks()?.travel(way, on_conflict).await.map_err(|why| match why {
+    let moved = server.tasks()?.move_history(way, on_conflict).await.map_err(|why| match why {
         NotMoved::Nothing => Failure::new(StatusCode::CONFLICT, "nothing", "There is no change to move."),
         NotMoved::Unknown => Failure::not_found("There is no such change in force."),
         NotMoved::Conflicts(conflicts) => {

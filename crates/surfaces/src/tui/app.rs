@@ -18,7 +18,7 @@ use super::composer::{
 };
 use super::dialog::{self, Dialogs};
 use super::keys::{Chord, Key, KeyAction, KeyMap, TerminalInput};
-use super::message::{Cmd, Msg, Saying, UpdateContext};
+use super::message::{Cmd, Msg, OutgoingMessage, UpdateContext};
 use super::pane::activity::Activity;
 use super::pane::batch::CommandBatchPane;
 use super::pane::status::StatusLine;
@@ -86,7 +86,7 @@ struct Outbox {
     /// What was said in the session, and the number of the fact that tells it.
     said: Vec<(u64, String)>,
     /// What was sent and is not known to have arrived, the oldest first.
-    on_the_way: Vec<Sending>,
+    sending: Vec<Sending>,
     /// What the person wants the model to know with an answer that is on its way.
     note: Option<(CheckpointId, String)>,
 }
@@ -159,7 +159,7 @@ impl App {
     }
 
     /// Takes news in, and says what should be done.
-    pub(super) fn update(&mut self, news: Msg, context: UpdateContext) -> Vec<Cmd> {
+    pub(super) fn update(&mut self, message: Msg, context: UpdateContext) -> Vec<Cmd> {
         let UpdateContext { now, request } = context;
         self.now = now;
         self.outbox.fresh = Some(request);
@@ -167,7 +167,7 @@ impl App {
             self.pressed.hint = None;
         }
         self.pressed.quit_at = self.pressed.quit_at.filter(|at| now.millis() - at.millis() < TWICE);
-        match news {
+        match message {
             Msg::Input(input) => self.input(&input),
             Msg::Tick => self.ticks = self.ticks.wrapping_add(1),
             Msg::Events(events) => events.iter().for_each(|event| self.observe(event)),
@@ -204,7 +204,7 @@ impl App {
             Msg::Files(files) => self.composer.offer(CompletionSource::Files, files),
             Msg::Failed(problem) | Msg::Lost(problem) => self.failed(problem),
             Msg::Model(name) => {
-                self.say(format!("{name} is used from the next request on."));
+                self.show_hint(format!("{name} is used from the next request on."));
                 self.status.model = name;
             }
             Msg::Ready(model) => {
@@ -214,12 +214,12 @@ impl App {
             }
             Msg::NotReady(problem) => match &mut self.view {
                 Some(Overlay::Setup(setup)) => setup.failed(problem),
-                _ => self.say(problem),
+                _ => self.show_hint(problem),
             },
             Msg::History(history) => {
                 if let Some(Overlay::Changes(view)) = &mut self.view {
-                    let wish = view.set(history);
-                    self.outbox.cmds.extend(wish);
+                    let cmd = view.set(history);
+                    self.outbox.cmds.extend(cmd);
                 }
             }
             Msg::SetDiff { set, files } => {
@@ -228,7 +228,7 @@ impl App {
                 }
             }
         }
-        self.dialogs.look(now, true);
+        self.dialogs.refresh(now, true);
         std::mem::take(&mut self.outbox.cmds)
     }
 
@@ -288,12 +288,12 @@ impl App {
         self.pressed.hint.as_ref().map(|(text, _)| text.as_str())
     }
 
-    fn say(&mut self, text: impl Into<String>) {
+    fn show_hint(&mut self, text: impl Into<String>) {
         self.pressed.hint = Some((text.into(), Time::from_millis(self.now.millis() + HINT)));
     }
 
-    fn wish(&mut self, wish: Cmd) {
-        self.outbox.cmds.push(wish);
+    fn emit(&mut self, cmd: Cmd) {
+        self.outbox.cmds.push(cmd);
     }
 
     /// The finished rows that are to be printed.
@@ -347,12 +347,12 @@ impl App {
         self.sticky.observe(event);
         self.status.observe(event);
         self.dialogs.observe(event);
-        self.dialogs.look(self.now, live);
+        self.dialogs.refresh(self.now, live);
         for (call, writes) in self.transcript.wanted_diffs() {
-            self.wish(Cmd::LoadDiff { call, writes });
+            self.emit(Cmd::LoadDiff { call, writes });
         }
         if matches!(event.fact, Fact::Change(_)) && matches!(self.view, Some(Overlay::Changes(_))) {
-            self.wish(Cmd::LoadHistory);
+            self.emit(Cmd::LoadHistory);
         }
         if live {
             self.follow(event);
@@ -370,17 +370,17 @@ impl App {
                 self.open(Some(child));
             }
             Fact::Checkpoint(CheckpointFact::Opened { title, .. }) if !self.pressed.is_focused => {
-                self.wish(Cmd::Notify(title.clone()));
+                self.emit(Cmd::Notify(title.clone()));
             }
             Fact::Checkpoint(CheckpointFact::Resolved { checkpoint, .. })
                 if self.outbox.note.as_ref().is_some_and(|(answered, _)| answered == checkpoint) =>
             {
                 if let Some((_, note)) = self.outbox.note.take() {
-                    self.say_in_session(ComposerDraft::new(note), self.status.mode, Some(WhileRunning::Steer));
+                    self.send_message(ComposerDraft::new(note), self.status.mode, Some(WhileRunning::Steer));
                 }
             }
             Fact::Request(RequestFact::Finished { .. }) if !self.pressed.is_focused => {
-                self.wish(Cmd::Notify("The request has ended.".into()));
+                self.emit(Cmd::Notify("The request has ended.".into()));
             }
             _ => {}
         }
@@ -414,9 +414,9 @@ impl App {
                 dialog::DialogOutcome::Answer(answer, note) => {
                     // A note that came before the answer would be taken for the answer.
                     self.outbox.note = note.map(|note| (answer.checkpoint.clone(), note));
-                    self.wish(Cmd::Answer(answer));
+                    self.emit(Cmd::Answer(answer));
                 }
-                dialog::DialogOutcome::Editor(text) => self.wish(Cmd::Edit(text)),
+                dialog::DialogOutcome::Editor(text) => self.emit(Cmd::Edit(text)),
                 dialog::DialogOutcome::EditPlan => {
                     let steps = dialog.plan().unwrap_or_default();
                     self.view = Some(Overlay::Plan(Box::new(view::plan::PlanEditor::new(steps))));
@@ -427,7 +427,7 @@ impl App {
                 dialog::DialogOutcome::Passed if matches!(input, TerminalInput::Paste(_)) => {
                     self.composer.input(input, &self.keys);
                     self.keep();
-                    self.say("What you pasted is in your draft; answer the question first.");
+                    self.show_hint("What you pasted is in your draft; answer the question first.");
                 }
                 dialog::DialogOutcome::Passed => self.act_on_key(input),
             }
@@ -449,7 +449,7 @@ impl App {
                 self.keep();
                 if matches!(input, TerminalInput::Paste(_)) && self.composer.draft().has_paste() {
                     let key = self.keys.key(KeyAction::Open);
-                    self.say(format!("{key} opens the paste"));
+                    self.show_hint(format!("{key} opens the paste"));
                 }
             }
             Typed::Send(draft) => {
@@ -460,10 +460,10 @@ impl App {
                 self.send(draft, WhileRunning::Queue);
                 self.keep();
             }
-            Typed::Editor(text) => self.wish(Cmd::Edit(text)),
+            Typed::Editor(text) => self.emit(Cmd::Edit(text)),
         }
         if let Some(source) = self.composer.take_wish() {
-            self.wish(Cmd::Offer(source));
+            self.emit(Cmd::Offer(source));
         }
     }
 
@@ -476,13 +476,13 @@ impl App {
             self.composer.input(input, &self.keys);
             return self.keep();
         }
-        self.say("A question has just come up; that key did not answer it.");
+        self.show_hint("A question has just come up; that key did not answer it.");
     }
 
     /// The draft is another one, and has to outlive the program.
     fn keep(&mut self) {
-        let (answer, sending) = (self.dialogs.half(), self.outbox.on_the_way.clone());
-        self.wish(Cmd::Keep(Box::new(SavedComposer { answer, sending, ..self.composer.kept() })));
+        let (answer, sending) = (self.dialogs.half(), self.outbox.sending.clone());
+        self.emit(Cmd::Keep(Box::new(SavedComposer { answer, sending, ..self.composer.kept() })));
     }
 
     /// Goes on with what an earlier process left. What was on its way has not arrived: it stands in the input again,
@@ -496,7 +496,7 @@ impl App {
 
     /// A message has arrived, or could not be sent. Each takes its own time, so it need not be the oldest.
     fn decided(&mut self, request: &RequestId) {
-        self.outbox.on_the_way.retain(|sending| sending.request != *request);
+        self.outbox.sending.retain(|sending| sending.request != *request);
     }
 
     /// Puts something into the input.
@@ -525,21 +525,21 @@ impl App {
         let (quit_at, esc_at) = (self.pressed.quit_at.take(), self.pressed.esc_at.take());
         match action {
             Some(KeyAction::Interrupt) => self.interrupt(twice(esc_at, self.now)),
-            Some(KeyAction::Quit) if twice(quit_at, self.now) => self.wish(Cmd::Quit),
+            Some(KeyAction::Quit) if twice(quit_at, self.now) => self.emit(Cmd::Quit),
             Some(KeyAction::Quit) => {
                 self.pressed.quit_at = Some(self.now);
                 let key = self.keys.key(KeyAction::Quit);
                 let what = if self.activity.is_open() { "leaves; what runs can be resumed" } else { "leaves" };
-                self.say(format!("{key} again {what}"));
+                self.show_hint(format!("{key} again {what}"));
             }
-            Some(KeyAction::Leave) => self.wish(Cmd::Quit),
+            Some(KeyAction::Leave) => self.emit(Cmd::Quit),
             Some(KeyAction::CycleMode) => {
                 self.status.mode = match self.status.mode {
                     Mode::Auto | Mode::Implement => Mode::Chat,
                     Mode::Chat => Mode::Plan,
                     Mode::Plan => Mode::Auto,
                 };
-                self.say(match self.status.mode {
+                self.show_hint(match self.status.mode {
                     Mode::Chat => "chat: words only, nothing is done",
                     Mode::Plan => "plan: looks and plans, changes nothing",
                     _ => "auto: whatever the request needs",
@@ -550,9 +550,9 @@ impl App {
             Some(KeyAction::Steps) => self.steps.is_shown = !self.steps.is_shown,
             Some(KeyAction::Help) => self.view = Some(Overlay::Help(view::help::Help::default())),
             Some(KeyAction::EditPending) => self.take_back(),
-            Some(KeyAction::Paste) => self.wish(Cmd::Paste),
-            Some(KeyAction::Redraw) => self.wish(Cmd::Redraw),
-            Some(KeyAction::Suspend) => self.wish(Cmd::Suspend),
+            Some(KeyAction::Paste) => self.emit(Cmd::Paste),
+            Some(KeyAction::Redraw) => self.emit(Cmd::Redraw),
+            Some(KeyAction::Suspend) => self.emit(Cmd::Suspend),
             Some(KeyAction::Questions) => self.dialogs.put_aside(),
             Some(KeyAction::Changes) => self.run(SlashCommand::Changes),
             Some(KeyAction::Sessions) => self.run(SlashCommand::Sessions),
@@ -570,7 +570,7 @@ impl App {
         if self.activity.is_open() && !(self.activity.is_stopping() && again) {
             if !self.activity.is_stopping() {
                 self.activity.stopping();
-                self.wish(Cmd::Control(Control::Cancel));
+                self.emit(Cmd::Control(Control::Cancel));
             }
             return;
         }
@@ -585,14 +585,14 @@ impl App {
         self.pressed.esc_at = Some(self.now);
         if self.composer.is_empty() {
             let key = self.keys.key(KeyAction::Interrupt);
-            self.say(format!("{key} again shows the changes"));
+            self.show_hint(format!("{key} again shows the changes"));
         }
     }
 
     /// Takes the latest message that waits back to be edited.
     fn take_back(&mut self) {
         if let Some((request, text)) = self.activity.waiting.pop() {
-            self.wish(Cmd::Withdraw(request));
+            self.emit(Cmd::Withdraw(request));
             self.write(&ComposerDraft::new(text));
         }
     }
@@ -600,24 +600,24 @@ impl App {
     fn send(&mut self, draft: ComposerDraft, while_running: WhileRunning) {
         (self.pressed.quit_at, self.pressed.esc_at) = (None, None);
         if let Some(command) = draft.command() {
-            return self.wish(Cmd::Shell(command));
+            return self.emit(Cmd::Shell(command));
         }
         if let Some(command) = command::read(&draft.text()).filter(|_| draft.kind == DraftKind::Slash) {
             return self.run(command);
         }
         let mode = self.status.mode;
         let while_running = self.activity.is_open().then_some(while_running);
-        self.say_in_session(draft, mode, while_running);
+        self.send_message(draft, mode, while_running);
     }
 
     /// Sends a message. That it is on its way is kept first: after a kill, nobody finds words in the input that were
     /// said already, and none are lost that were not.
-    fn say_in_session(&mut self, draft: ComposerDraft, mode: Mode, while_running: Option<WhileRunning>) {
+    fn send_message(&mut self, draft: ComposerDraft, mode: Mode, while_running: Option<WhileRunning>) {
         let Some(request) = self.outbox.fresh.take() else { return self.composer.give_back(&draft) };
         let session = self.session.clone();
-        self.outbox.on_the_way.push(Sending { request: request.clone(), draft: draft.clone() });
+        self.outbox.sending.push(Sending { request: request.clone(), draft: draft.clone() });
         self.keep();
-        self.wish(Cmd::Send(Box::new(Saying { request, draft, mode, while_running, session })));
+        self.emit(Cmd::Send(Box::new(OutgoingMessage { request, draft, mode, while_running, session })));
     }
 
     /// Carries a command of the program itself out.
@@ -629,7 +629,7 @@ impl App {
             SlashCommand::Steps => self.act(Some(KeyAction::Steps)),
             SlashCommand::Sessions => {
                 self.view = Some(Overlay::Sessions(Box::new(view::sessions::SessionsView::new(self.session.clone()))));
-                self.wish(Cmd::LoadSessions { query: String::new() });
+                self.emit(Cmd::LoadSessions { query: String::new() });
             }
             SlashCommand::New => {
                 self.open(None);
@@ -637,45 +637,47 @@ impl App {
             }
             SlashCommand::Mode(mode) => {
                 self.status.mode = mode;
-                self.say("The mode holds for the next request.");
+                self.show_hint("The mode holds for the next request.");
             }
             SlashCommand::Implement => {
-                self.say_in_session(ComposerDraft::new("Implement what we have talked about."), Mode::Implement, None);
+                self.send_message(ComposerDraft::new("Implement what we have talked about."), Mode::Implement, None);
             }
             SlashCommand::AutoContinue => {
                 self.launch.auto_continue = !self.launch.auto_continue;
-                self.wish(Cmd::AutoContinue(self.launch.auto_continue));
-                self.say(match self.launch.auto_continue {
+                self.emit(Cmd::AutoContinue(self.launch.auto_continue));
+                self.show_hint(match self.launch.auto_continue {
                     true => "From your next message on, it goes on by itself while steps are open.",
                     false => "From your next message on, it ends where you would say “continue”.",
                 });
             }
             SlashCommand::Control(control) => match self.session {
-                Some(_) => self.wish(Cmd::Control(control)),
-                None => self.say(words::NO_SESSION_YET),
+                Some(_) => self.emit(Cmd::Control(control)),
+                None => self.show_hint(words::NO_SESSION_YET),
             },
             SlashCommand::Fork => match self.session.clone() {
                 Some(session) => {
                     self.view = Some(Overlay::Fork(Box::new(view::fork::Fork::new(session, &self.outbox.said))))
                 }
-                None => self.say(words::NO_SESSION_YET),
+                None => self.show_hint(words::NO_SESSION_YET),
             },
-            SlashCommand::Rename(title) if title.is_empty() => self.say("/rename NAME gives this session a name."),
+            SlashCommand::Rename(title) if title.is_empty() => {
+                self.show_hint("/rename NAME gives this session a name.")
+            }
             SlashCommand::Rename(title) => match self.session.clone() {
-                Some(session) => self.wish(Cmd::Rename { session, title, query: String::new() }),
-                None => self.say(words::NO_SESSION_YET),
+                Some(session) => self.emit(Cmd::Rename { session, title, query: String::new() }),
+                None => self.show_hint(words::NO_SESSION_YET),
             },
             SlashCommand::Export => match self.session.clone() {
-                Some(session) => self.wish(Cmd::Export(session)),
-                None => self.say(words::NO_SESSION_YET),
+                Some(session) => self.emit(Cmd::Export(session)),
+                None => self.show_hint(words::NO_SESSION_YET),
             },
             SlashCommand::Model(name) if name.is_empty() => {
                 self.view = Some(Overlay::Models(Box::new(view::models::ModelsView::new())));
-                self.wish(Cmd::LoadModels);
+                self.emit(Cmd::LoadModels);
             }
-            SlashCommand::Model(name) => self.wish(Cmd::Model(name)),
+            SlashCommand::Model(name) => self.emit(Cmd::Model(name)),
             SlashCommand::SetUp if self.launch.passing => {
-                self.say("The demo has a model. `trimtab` in a folder of yours asks for one.")
+                self.show_hint("The demo has a model. `trimtab` in a folder of yours asks for one.")
             }
             SlashCommand::SetUp => {
                 self.view = Some(Overlay::Setup(Box::new(SetupDialog::again(self.launch.keys_file.clone()))));
@@ -683,13 +685,13 @@ impl App {
             SlashCommand::Changes => match self.session {
                 Some(_) => {
                     self.view = Some(Overlay::Changes(Box::new(view::changes::ChangesView::new(self.now))));
-                    self.wish(Cmd::LoadHistory);
+                    self.emit(Cmd::LoadHistory);
                 }
-                None => self.say("Nothing is changed yet."),
+                None => self.show_hint("Nothing is changed yet."),
             },
             #[cfg(debug_assertions)]
             SlashCommand::Panic => panic!("a defect, made on purpose"),
-            SlashCommand::Quit => self.wish(Cmd::Quit),
+            SlashCommand::Quit => self.emit(Cmd::Quit),
         }
     }
 
@@ -708,25 +710,25 @@ impl App {
                     dialog.finish_reading();
                 }
             }
-            view::ViewOutcome::Wish(wish) => {
-                if matches!(&wish, Cmd::Forget { session, .. } if self.session.as_ref() == Some(session)) {
+            view::ViewOutcome::Run(cmd) => {
+                if matches!(&cmd, Cmd::Forget { session, .. } if self.session.as_ref() == Some(session)) {
                     self.open(None);
                     self.transcript
                         .note(LineMark::Quiet, "The session is forgotten; a new one begins with your next words.");
                 }
-                self.wish(wish);
+                self.emit(cmd);
             }
-            view::ViewOutcome::CloseWith(wish) => {
+            view::ViewOutcome::CloseWith(cmd) => {
                 self.view = None;
-                match wish {
+                match cmd {
                     Cmd::Open(session) => self.open(Some(session)),
                     Cmd::Plan(steps) => {
                         let answer = self.dialogs.current().map(|dialog| dialog.answer_plan(&steps));
                         if let Some(dialog::DialogOutcome::Answer(answer, _)) = answer {
-                            self.wish(Cmd::Answer(answer));
+                            self.emit(Cmd::Answer(answer));
                         }
                     }
-                    wish => self.wish(wish),
+                    cmd => self.emit(cmd),
                 }
             }
         }

@@ -26,14 +26,14 @@ const DESKTOPS: [(&str, &[&str], &[&str]); 3] = [
 ];
 
 /// What is in the clipboard, as a terminal would paste it: text, or the path of a file that has the picture.
-pub(super) async fn read(drawer: &LocalFiles) -> Option<String> {
+pub(super) async fn read(local_files: &LocalFiles) -> Option<String> {
     for (desktop, picture, text) in DESKTOPS {
         if std::env::var_os(desktop).is_none_or(|value| value.is_empty()) {
             continue;
         }
         if let Some(bytes) = output(picture).await.filter(|bytes| bytes.starts_with(PNG)) {
             // The same picture has the same name, however often it is put.
-            let path = drawer.put(&picture_name(&bytes), &bytes).ok()?;
+            let path = local_files.put(&picture_name(&bytes), &bytes).ok()?;
             return path.to_str().map(str::to_owned);
         }
         if let Some(bytes) = output(text).await {

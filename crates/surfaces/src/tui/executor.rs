@@ -7,14 +7,14 @@ use tokio::io::AsyncWriteExt;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use trimtab_host::config::{self, Profile};
-use trimtab_host::{Client, JobState, LocalFiles, Manner, RequestDraft, Say, SendTo, WhenBusy};
+use trimtab_host::{Client, ComposedRequest, JobState, LocalFiles, Manner, RequestDraft, SendTo, WhenBusy};
 use trimtab_vocab::{Approve, Control, Mode, Problem, ProblemKind, SessionId, WhileRunning};
 
 use super::composer::keep::{DraftKeeper, SaidFile};
 use super::composer::{CompletionSource, ComposerDraft, DraftKind, files};
 use super::keys::TerminalInput;
 use super::last_session::LastSession;
-use super::message::{Cmd, Msg, Saying, UpdateContext};
+use super::message::{Cmd, Msg, OutgoingMessage, UpdateContext};
 use super::picker::PickerItem;
 use crate::diff::LoadedDiff;
 use crate::picture;
@@ -27,11 +27,11 @@ pub(super) struct Executor {
     client: Client,
     profile: Arc<Mutex<Profile>>,
     folder: String,
-    news: mpsc::Sender<Msg>,
+    messages: mpsc::Sender<Msg>,
     /// Where the draft is written down, and what was said before.
     keeper: DraftKeeper,
     said: SaidFile,
-    desk: LastSession,
+    last_session: LastSession,
     /// The session that is watched.
     session: Option<SessionId>,
     watching: Option<JoinHandle<()>>,
@@ -44,11 +44,11 @@ impl Executor {
         folder: String,
         keeper: DraftKeeper,
         said: SaidFile,
-        desk: LastSession,
+        last_session: LastSession,
     ) -> (Self, mpsc::Receiver<Msg>) {
-        let (news, heard) = mpsc::channel(QUEUE);
+        let (messages, heard) = mpsc::channel(QUEUE);
         let profile = Arc::new(Mutex::new(profile));
-        (Self { client, profile, folder, news, keeper, said, desk, session: None, watching: None }, heard)
+        (Self { client, profile, folder, messages, keeper, said, last_session, session: None, watching: None }, heard)
     }
 
     /// Records a command of the person's own in the audit trail.
@@ -58,9 +58,9 @@ impl Executor {
 
     /// Ends when the draft is written down. A person who left by themselves begins anew the next time.
     pub(super) async fn close(self, by_person: bool) {
-        let Self { keeper, watching, desk, .. } = self;
+        let Self { keeper, watching, last_session, .. } = self;
         if by_person {
-            desk.clear();
+            last_session.clear();
         }
         if let Some(watching) = watching {
             watching.abort();
@@ -70,11 +70,11 @@ impl Executor {
 
     /// Does something in the background, and tells what came of it.
     fn spawn(&self, work: impl Future<Output = Result<Option<Msg>, Problem>> + Send + 'static) {
-        let news = self.news.clone();
+        let messages = self.messages.clone();
         tokio::spawn(async move {
             let told = work.await.unwrap_or_else(|problem| Some(Msg::Failed(problem)));
             if let Some(told) = told {
-                let _ = news.send(told).await;
+                let _ = messages.send(told).await;
             }
         });
     }
@@ -105,7 +105,7 @@ impl Executor {
     /// Carries out what needs neither the terminal nor the end of the program.
     pub(super) fn run(&mut self, cmd: Cmd) {
         match cmd {
-            Cmd::Send(saying) => self.send(*saying),
+            Cmd::Send(outgoing) => self.send(*outgoing),
             Cmd::Keep(kept) => self.keeper.change(*kept),
             Cmd::Paste => self.paste(),
             Cmd::Answer(answer) => self.in_session(|client, session| async move {
@@ -171,7 +171,7 @@ impl Executor {
 
     /// Carries out what is about sessions of the folder, shown or not.
     fn run_on_sessions(&self, cmd: Cmd) {
-        let (client, folder, news) = (self.client.clone(), self.folder.clone(), self.news.clone());
+        let (client, folder, messages) = (self.client.clone(), self.folder.clone(), self.messages.clone());
         self.spawn(async move {
             match cmd {
                 Cmd::LoadSessions { query } => sessions(&client, &folder, query).await.map(Some),
@@ -181,7 +181,7 @@ impl Executor {
                 }
                 Cmd::Rename { session, title, query } => {
                     let title = client.sessions().rename(&session, &title).await?;
-                    let _ = news.send(Msg::Told(format!("The session is called “{title}” now."))).await;
+                    let _ = messages.send(Msg::Told(format!("The session is called “{title}” now."))).await;
                     sessions(&client, &folder, query).await.map(Some)
                 }
                 Cmd::Export(session) => {
@@ -198,9 +198,9 @@ impl Executor {
     }
 
     fn paste(&self) {
-        let drawer = LocalFiles::new(&self.profile().data);
+        let local_files = LocalFiles::new(&self.profile().data);
         self.spawn(async move {
-            let told = super::clipboard::read(&drawer).await.map(|text| Msg::Input(TerminalInput::Paste(text)));
+            let told = super::clipboard::read(&local_files).await.map(|text| Msg::Input(TerminalInput::Paste(text)));
             let nothing = "The clipboard cannot be read here: paste with the key of your terminal.";
             Ok(Some(told.unwrap_or_else(|| Msg::NotReady(nothing.into()))))
         });
@@ -209,7 +209,7 @@ impl Executor {
     /// No session is shown from here on.
     fn begin_anew(&mut self) {
         self.session = None;
-        self.desk.clear();
+        self.last_session.clear();
         if let Some(watching) = self.watching.take() {
             watching.abort();
         }
@@ -272,28 +272,28 @@ impl Executor {
         self.spawn(async move { Ok(Some(told)) });
     }
 
-    fn send(&mut self, saying: Saying) {
-        let Saying { request, draft, mode, while_running, session } = saying;
+    fn send(&mut self, outgoing: OutgoingMessage) {
+        let OutgoingMessage { request, draft, mode, while_running, session } = outgoing;
         let session = session.or_else(|| self.session.clone());
         let kept = self.keeper.written();
         // What cannot be kept for the next time is in the session all the same.
         let _ = self.said.add(&draft);
-        let (client, profile, folder, news) =
-            (self.client.clone(), self.profile(), self.folder.clone(), self.news.clone());
+        let (client, profile, folder, messages) =
+            (self.client.clone(), self.profile(), self.folder.clone(), self.messages.clone());
         tokio::spawn(async move {
             let target = session.map_or(SendTo::New { folder: folder.clone() }, SendTo::Session);
             let told = async {
-                let say = say(&client, &profile, &folder, &draft, mode, while_running).await?;
+                let composed = compose(&client, &profile, &folder, &draft, mode, while_running).await?;
                 // Words that are taken in while the draft still has them would be said twice after a kill.
                 kept.await.map_err(unkept)?;
-                client.send_as(target, say, request.clone()).await
+                client.send_as(target, composed, request.clone()).await
             };
             match told.await {
-                Ok(sent) => drop(news.send(Msg::Sent(sent)).await),
+                Ok(sent) => drop(messages.send(Msg::Sent(sent)).await),
                 Err(problem) => {
                     // What was written must not be lost with the attempt.
-                    let _ = news.send(Msg::Unsent { request, draft }).await;
-                    let _ = news.send(Msg::Failed(problem)).await;
+                    let _ = messages.send(Msg::Unsent { request, draft }).await;
+                    let _ = messages.send(Msg::Failed(problem)).await;
                 }
             }
         });
@@ -303,19 +303,19 @@ impl Executor {
     pub(super) fn made(&mut self, session: &SessionId) {
         if self.session.is_none() {
             self.session = Some(session.clone());
-            self.desk.put(session);
+            self.last_session.put(session);
             self.watch(session.clone(), 0);
         }
     }
 
     /// Shows a session: all that its log has, then what happens.
     fn open(&mut self, session: SessionId) {
-        self.desk.put(&session);
+        self.last_session.put(&session);
         self.session = Some(session.clone());
         if let Some(watching) = self.watching.take() {
             watching.abort();
         }
-        let (client, news) = (self.client.clone(), self.news.clone());
+        let (client, messages) = (self.client.clone(), self.messages.clone());
         self.watching = Some(tokio::spawn(async move {
             let mut last = 0;
             loop {
@@ -323,18 +323,18 @@ impl Executor {
                     Ok(page) if page.is_empty() => break,
                     Ok(page) => {
                         last = page.last().and_then(|event| event.seq).unwrap_or(last);
-                        if news.send(Msg::Events(page)).await.is_err() {
+                        if messages.send(Msg::Events(page)).await.is_err() {
                             return;
                         }
                     }
-                    Err(problem) => return drop(news.send(Msg::Lost(problem)).await),
+                    Err(problem) => return drop(messages.send(Msg::Lost(problem)).await),
                 }
             }
-            let _ = news.send(Msg::CaughtUp).await;
+            let _ = messages.send(Msg::CaughtUp).await;
             if let Err(problem) = go_on(&client, &session).await {
-                let _ = news.send(Msg::Failed(problem)).await;
+                let _ = messages.send(Msg::Failed(problem)).await;
             }
-            follow(client, session, last, news).await;
+            follow(client, session, last, messages).await;
         }));
     }
 
@@ -342,8 +342,8 @@ impl Executor {
         if let Some(watching) = self.watching.take() {
             watching.abort();
         }
-        let (client, news) = (self.client.clone(), self.news.clone());
-        self.watching = Some(tokio::spawn(follow(client, session, after, news)));
+        let (client, messages) = (self.client.clone(), self.messages.clone());
+        self.watching = Some(tokio::spawn(follow(client, session, after, messages)));
     }
 }
 
@@ -394,17 +394,17 @@ async fn models(profile: &Profile, provider: &str) -> Result<Msg, Problem> {
 }
 
 /// Tells every fact of a session from here on.
-async fn follow(client: Client, session: SessionId, after: u64, news: mpsc::Sender<Msg>) {
+async fn follow(client: Client, session: SessionId, after: u64, messages: mpsc::Sender<Msg>) {
     let mut watch = client.watch(&session, after);
     loop {
         match watch.next().await {
             Ok(event) => {
-                if news.send(Msg::Events(vec![event])).await.is_err() {
+                if messages.send(Msg::Events(vec![event])).await.is_err() {
                     return;
                 }
             }
             Err(problem) => {
-                let _ = news.send(Msg::Lost(problem)).await;
+                let _ = messages.send(Msg::Lost(problem)).await;
                 // What went wrong may pass, as a full disk does; the log is still there.
                 tokio::time::sleep(std::time::Duration::from_secs(2)).await;
             }
@@ -434,14 +434,14 @@ async fn go_on(client: &Client, session: &SessionId) -> Result<(), Problem> {
 }
 
 /// What a person says, with what is in force for it.
-async fn say(
+async fn compose(
     client: &Client,
     profile: &Profile,
     folder: &str,
     draft: &ComposerDraft,
     mode: Mode,
     while_running: Option<WhileRunning>,
-) -> Result<Say, Problem> {
+) -> Result<ComposedRequest, Problem> {
     let images = draft.images().into_iter().map(|file| picture::read(&at(folder, file))).collect::<Result<_, _>>()?;
     // Where nothing runs on the screen, nothing is meant.
     let when_busy = WhenBusy::Exactly(while_running);

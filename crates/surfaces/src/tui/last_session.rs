@@ -7,13 +7,13 @@ use trimtab_vocab::SessionId;
 /// The note about a folder.
 #[derive(Debug, Clone)]
 pub(super) struct LastSession {
-    drawer: LocalFiles,
+    local_files: LocalFiles,
     name: String,
 }
 
 impl LastSession {
-    pub(super) fn new(drawer: LocalFiles, folder: &str) -> Self {
-        Self { drawer, name: LocalFiles::name("desk", folder) }
+    pub(super) fn new(local_files: LocalFiles, folder: &str) -> Self {
+        Self { local_files, name: LocalFiles::name("desk", folder) }
     }
 
     /// The session that was left open by a program that is gone.
@@ -27,7 +27,7 @@ impl LastSession {
     }
 
     fn read(&self) -> Option<(SessionId, bool)> {
-        let note = self.drawer.read(&self.name)?;
+        let note = self.local_files.read(&self.name)?;
         let (session, process) = note.trim().split_once(' ').unwrap_or((note.trim(), ""));
         let process = process.parse().ok().and_then(Pid::from_raw).filter(|process| *process != getpid());
         let is_shown = process.is_some_and(|process| test_kill_process(process).is_ok());
@@ -36,11 +36,11 @@ impl LastSession {
 
     /// This one is open. Without the note only the way back to it is longer.
     pub(super) fn put(&self, session: &SessionId) {
-        let _ = self.drawer.write(&self.name, &format!("{session} {}", getpid().as_raw_nonzero()));
+        let _ = self.local_files.write(&self.name, &format!("{session} {}", getpid().as_raw_nonzero()));
     }
 
     /// None is.
     pub(super) fn clear(&self) {
-        let _ = self.drawer.remove(&self.name);
+        let _ = self.local_files.remove(&self.name);
     }
 }

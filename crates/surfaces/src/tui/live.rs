@@ -17,12 +17,12 @@ use crate::words::sanitize_cells;
 const INPUT: u16 = 12;
 
 /// Characters of a draft that show a person where their keys go.
-const LAST_WORDS: usize = 30;
+const TAIL: usize = 30;
 
 /// How a draft ends.
 fn last_words(draft: &str) -> String {
     let line = sanitize_cells(draft.lines().last().unwrap_or_default());
-    let before = line.chars().count().saturating_sub(LAST_WORDS);
+    let before = line.chars().count().saturating_sub(TAIL);
     let mark = if before > 0 { "…" } else { "" };
     format!("{mark}{}", line.chars().skip(before).collect::<String>())
 }

@@ -70,7 +70,7 @@ pub(super) enum Msg {
 
 /// What should be said.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Saying {
+pub(super) struct OutgoingMessage {
     /// What it will be called.
     pub(super) request: RequestId,
     pub(super) draft: ComposerDraft,
@@ -85,7 +85,7 @@ pub(super) struct Saying {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Cmd {
     /// Say this in the session, or in a new one, once what was wished to be kept is kept.
-    Send(Box<Saying>),
+    Send(Box<OutgoingMessage>),
     /// Take a request back that waits for its turn.
     Withdraw(RequestId),
     /// Look for what a list offers.

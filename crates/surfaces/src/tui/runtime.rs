@@ -28,7 +28,6 @@ const TICK: Duration = Duration::from_millis(100);
 /// Finished rows that one frame prints at most.
 const PRINTED: usize = 400;
 
-/// How it ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RuntimeEnd {
     /// The person left.
@@ -40,8 +39,8 @@ pub(super) enum RuntimeEnd {
 /// Everything that the loop holds.
 pub(super) struct Runtime {
     app: App,
-    errands: Executor,
-    news: mpsc::Receiver<Msg>,
+    executor: Executor,
+    messages: mpsc::Receiver<Msg>,
     screen: TerminalScreen<io::Stdout>,
     reader: TerminalReader,
     taken: Option<RawTerminal>,
@@ -53,8 +52,8 @@ pub(super) struct Runtime {
 }
 
 /// Whether somebody waits for what this shows: what they did themselves, or what they are asked.
-fn is_awaited(news: &Msg) -> bool {
-    match news {
+fn is_awaited(message: &Msg) -> bool {
+    match message {
         Msg::Input(_) => true,
         Msg::Events(events) => {
             events.iter().any(|event| matches!(event.fact, Fact::Checkpoint(CheckpointFact::Opened { .. })))
@@ -71,15 +70,15 @@ fn broken(error: io::Error) -> Problem {
 impl Runtime {
     pub(super) fn new(
         app: App,
-        errands: Executor,
-        news: mpsc::Receiver<Msg>,
+        executor: Executor,
+        messages: mpsc::Receiver<Msg>,
         row: u16,
         reflows: bool,
         taken: RawTerminal,
     ) -> Result<Self, Problem> {
         let screen = TerminalScreen::new(super::terminal::out(), app.size, row, reflows);
         let (reader, taken) = (TerminalReader::start().map_err(broken)?, Some(taken));
-        Ok(Self { app, errands, news, screen, reader, taken, is_lost: None, is_dirty: true, is_awaited: false })
+        Ok(Self { app, executor, messages, screen, reader, taken, is_lost: None, is_dirty: true, is_awaited: false })
     }
 
     /// Runs until the person leaves or a signal comes.
@@ -117,24 +116,24 @@ impl Runtime {
                     Some(ReaderReport::Input(input)) => Msg::Input(input),
                     _ => continue,
                 },
-                Some(news) = self.news.recv() => news,
+                Some(message) = self.messages.recv() => message,
                 () = tokio::time::sleep_until(next_tick), if moves => {
                     ticked = Instant::now();
                     Msg::Tick
                 }
             };
             if let Msg::Sent(sent) = &told {
-                self.errands.made(&sent.session);
+                self.executor.made(&sent.session);
             }
             self.is_awaited |= is_awaited(&told);
-            let wishes = self.app.update(told, self.errands.context());
+            let cmds = self.app.update(told, self.executor.context());
             self.is_dirty = true;
-            if let Some(ended) = self.carry_out(wishes).await? {
+            if let Some(ended) = self.carry_out(cmds).await? {
                 break ended;
             }
         };
         self.leave(ended);
-        self.errands.close(ended == RuntimeEnd::Left).await;
+        self.executor.close(ended == RuntimeEnd::Left).await;
         Ok(ended)
     }
 
@@ -186,9 +185,9 @@ impl Runtime {
         self.screen.frame(&above, live)
     }
 
-    async fn carry_out(&mut self, wishes: Vec<Cmd>) -> Result<Option<RuntimeEnd>, Problem> {
-        for wish in wishes {
-            match wish {
+    async fn carry_out(&mut self, cmds: Vec<Cmd>) -> Result<Option<RuntimeEnd>, Problem> {
+        for cmd in cmds {
+            match cmd {
                 Cmd::Quit => return Ok(Some(RuntimeEnd::Left)),
                 Cmd::Redraw => {
                     self.is_lost = Some(self.screen.size());
@@ -197,22 +196,22 @@ impl Runtime {
                 Cmd::Notify(text) => self.notify(&text).map_err(broken)?,
                 Cmd::Edit(text) => {
                     let edited = self.aside(async { super::aside::edit(text).await }).await?;
-                    let wishes = self.app.update(Msg::Edited(edited), self.errands.context());
-                    wishes.into_iter().for_each(|wish| self.errands.run(wish));
+                    let cmds = self.app.update(Msg::Edited(edited), self.executor.context());
+                    cmds.into_iter().for_each(|cmd| self.executor.run(cmd));
                 }
                 Cmd::Shell(command) => {
                     self.draw().map_err(broken)?;
                     // The trail comes first, because a command that is not in it must not run.
-                    match self.errands.note_shell(&command).await {
+                    match self.executor.note_shell(&command).await {
                         Ok(()) => self.aside(async { super::aside::shell(&command).await }).await?,
                         Err(problem) => {
-                            let wishes = self.app.update(Msg::Failed(problem), self.errands.context());
-                            wishes.into_iter().for_each(|wish| self.errands.run(wish));
+                            let cmds = self.app.update(Msg::Failed(problem), self.executor.context());
+                            cmds.into_iter().for_each(|cmd| self.executor.run(cmd));
                         }
                     }
                 }
                 Cmd::Suspend => self.aside(async { super::aside::suspend() }).await?,
-                wish => self.errands.run(wish),
+                cmd => self.executor.run(cmd),
             }
             self.is_dirty = true;
         }

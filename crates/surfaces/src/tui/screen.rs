@@ -29,7 +29,6 @@ const UNCOVER: &str = "\u{1b}[?1049l";
 pub(super) struct DrawnRows {
     /// The cells, from row 0.
     pub(super) cells: Buffer,
-    /// The cursor.
     pub(super) cursor: Option<Position>,
 }
 

@@ -47,12 +47,7 @@ pub enum SetupChoice {
     /// Nothing yet.
     Moved,
     /// Store this key of this provider, and tell [`SetupDialog::failed`] if that cannot be done.
-    Key {
-        /// The provider.
-        provider: &'static str,
-        /// Its key.
-        key: Secret,
-    },
+    Key { provider: &'static str, key: Secret },
     /// Look whether a model runs on this machine, and tell [`SetupDialog::failed`] if none does.
     Local,
     /// Show the demo.
@@ -185,8 +180,8 @@ impl SetupDialog {
             false => ("Welcome to Trimtab.", "It needs a model to work with. Which one would you like?"),
             true => ("Set-up", "With which model would you like to work?"),
         };
-        page.say(heading, theme.style(StyleName::Heading));
-        page.say(question, theme.style(StyleName::Text));
+        page.write(heading, theme.style(StyleName::Heading));
+        page.write(question, theme.style(StyleName::Text));
         page.gap();
         match &self.step {
             SetupPage::Choice => {
@@ -196,19 +191,19 @@ impl SetupDialog {
                 page.row += room;
                 page.gap();
                 page.problem(&self.problem, theme);
-                page.say("enter or a number chooses · esc: later", theme.style(StyleName::Dim));
+                page.write("enter or a number chooses · esc: later", theme.style(StyleName::Dim));
                 None
             }
             SetupPage::Key { provider, key } => {
                 let (_, name, site) = PROVIDERS[*provider];
-                page.say(&format!("Paste your key of {name}. You get one at {site}."), theme.style(StyleName::Text));
+                page.write(&format!("Paste your key of {name}. You get one at {site}."), theme.style(StyleName::Text));
                 let shown = "•".repeat(key.0.chars().count().min(usize::from(area.width.saturating_sub(3))));
-                let cursor = page.say(&format!("› {shown}"), theme.style(StyleName::Accent));
+                let cursor = page.write(&format!("› {shown}"), theme.style(StyleName::Accent));
                 page.gap();
                 page.problem(&self.problem, theme);
                 let place = format!("It is kept in {}, which only you can read.", self.place);
-                page.say(&place, theme.style(StyleName::Dim));
-                page.say("enter keeps it · esc: back", theme.style(StyleName::Dim));
+                page.write(&place, theme.style(StyleName::Dim));
+                page.write("enter keeps it · esc: back", theme.style(StyleName::Dim));
                 cursor
             }
         }
@@ -239,7 +234,7 @@ impl SetupRows<'_> {
     }
 
     /// Writes a row; returns where it ends.
-    fn say(&mut self, text: &str, style: Style) -> Option<Position> {
+    fn write(&mut self, text: &str, style: Style) -> Option<Position> {
         let rest = self.rest();
         if rest.is_empty() {
             return None;
@@ -254,7 +249,7 @@ impl SetupRows<'_> {
             let words = crate::diff::visible(problem.as_bytes());
             let width = usize::from(self.area.width);
             for row in wrapped(&words, Style::default(), width) {
-                self.say(&row.to_string(), theme.style(StyleName::Bad));
+                self.write(&row.to_string(), theme.style(StyleName::Bad));
             }
         }
     }

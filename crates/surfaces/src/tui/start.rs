@@ -55,11 +55,11 @@ pub async fn run(mut profile: Profile, folder: String, wanted: StartOptions) -> 
     if profile.model.is_none() {
         profile.model = trimtab_host::local_model(&profile).await;
     }
-    let drawer = LocalFiles::new(&profile.data);
-    let desk = LastSession::new(drawer.clone(), &folder);
+    let local_files = LocalFiles::new(&profile.data);
+    let last_session = LastSession::new(local_files.clone(), &folder);
     let (mode, draft, passing) = (wanted.mode, wanted.draft.clone(), wanted.passing);
     client.changes().finish_moves(&folder).await?;
-    let session = which(&client, &folder, wanted, &desk).await?;
+    let session = which(&client, &folder, wanted, &last_session).await?;
     // The terminal is asked for its colours before anything else reads from it.
     let palette = Palette::for_stream(crate::output::StdStream::Out);
     let theme = Theme::named(&profile.tui.theme, palette)?;
@@ -89,18 +89,18 @@ pub async fn run(mut profile: Profile, folder: String, wanted: StartOptions) -> 
     let mut app = App::new(AppOptions { theme, keys, size, now, folder: place, status, while_running, pills });
     app.launch.keys_file = profile.file.with_file_name("keys.toml").display().to_string();
     // What somebody writes in another terminal is theirs.
-    let drafts = match desk.shown() {
+    let drafts = match last_session.shown() {
         None => folder.clone(),
         Some(_) => format!("{folder} {}", std::process::id()),
     };
-    let (kept, keeper) = DraftKeeper::open(drawer.clone(), &drafts);
-    let said = SaidFile::new(drawer, &folder);
+    let (kept, keeper) = DraftKeeper::open(local_files.clone(), &drafts);
+    let said = SaidFile::new(local_files, &folder);
     app.composer.set_history(said.read());
     app.restore(without_arrived(&client, kept).await?);
     if let Some(draft) = draft {
         app.composer.set_draft(&ComposerDraft::new(draft));
     }
-    let (errands, news) = Executor::new(client, profile.clone(), folder, keeper, said, desk);
+    let (executor, messages) = Executor::new(client, profile.clone(), folder, keeper, said, last_session);
     let first = match session {
         Some(session) => app.begin(session),
         None => {
@@ -112,7 +112,7 @@ pub async fn run(mut profile: Profile, folder: String, wanted: StartOptions) -> 
         }
     };
     (app.launch.passing, app.launch.auto_continue) = (passing, profile.copilot.auto_continue);
-    let ended = Runtime::new(app, errands, news, row, reflows(), taken)?.run(first).await?;
+    let ended = Runtime::new(app, executor, messages, row, reflows(), taken)?.run(first).await?;
     Ok(match ended {
         RuntimeEnd::Left => None,
         RuntimeEnd::Signal(signal) => Some(signal),
@@ -161,7 +161,7 @@ async fn which(
     client: &Client,
     folder: &str,
     wanted: StartOptions,
-    desk: &LastSession,
+    last_session: &LastSession,
 ) -> Result<Option<SessionId>, Problem> {
     if let Some(session) = wanted.session {
         let known = client.sessions().list(None).await?.iter().any(|row| row.id == session);
@@ -171,7 +171,7 @@ async fn which(
                 .hint("`trimtab sessions list` shows those there are.")),
         };
     }
-    let shown = desk.shown();
+    let shown = last_session.shown();
     let is_left = |job: &JobRow| {
         let is_open = matches!(job.state, JobState::Interrupted | JobState::Queued);
         is_open && job.folder == folder && shown.as_ref() != Some(&job.session)
@@ -182,7 +182,7 @@ async fn which(
     }
     if !wanted.latest {
         // One that was left by a kill or a lost terminal is on the screen again.
-        let left = desk.left();
+        let left = last_session.left();
         let rows = client.sessions().list(Some(folder)).await?;
         return Ok(left.filter(|left| rows.iter().any(|row| row.id == *left)));
     }

@@ -12,7 +12,7 @@ use trimtab_vocab::{Control, Event, Mode, RequestId, Time, WhileRunning};
 use super::app::{App, AppOptions};
 use super::composer::{ComposerDraft, SavedComposer};
 use super::keys::{KeyMap, TerminalInput};
-use super::message::{Cmd, Msg, Saying, UpdateContext};
+use super::message::{Cmd, Msg, OutgoingMessage, UpdateContext};
 use super::pane::status::{PARTS, StatusLine};
 use super::theme::Theme;
 use crate::palette::Palette;
@@ -50,10 +50,10 @@ impl Stage {
         Self { app, printed: Vec::new(), now: 1_000, seq: 0, messages: 0 }
     }
 
-    fn tell(&mut self, news: Msg) -> Vec<Cmd> {
+    fn tell(&mut self, message: Msg) -> Vec<Cmd> {
         self.messages += 1;
         let request = format!("r-new{}", self.messages).parse().expect("a name");
-        self.app.update(news, UpdateContext { now: Time::from_millis(self.now), request })
+        self.app.update(message, UpdateContext { now: Time::from_millis(self.now), request })
     }
 
     /// A fact of the request r1.
@@ -72,10 +72,10 @@ impl Stage {
 
     /// A question that has been there for a while.
     fn asked(&mut self, fact: Value) -> Vec<Cmd> {
-        let wishes = self.fact(fact);
+        let cmds = self.fact(fact);
         self.now += 1_000;
         self.tell(Msg::Tick);
-        wishes
+        cmds
     }
 
     fn said(&mut self, text: &str) {
@@ -236,17 +236,17 @@ fn the_four_answers_have_numbers() {
         let mut stage = Stage::new(80, 24);
         stage.said("x");
         stage.asked(permission());
-        let mut wishes = stage.key(key);
+        let mut cmds = stage.key(key);
         if matches!(choice, "always" | "never") {
-            assert!(wishes.is_empty() && stage.key(key).is_empty(), "the same key again does not confirm it");
+            assert!(cmds.is_empty() && stage.key(key).is_empty(), "the same key again does not confirm it");
             assert!(stage.key("enter").is_empty(), "and Enter goes back");
             stage.key(key);
             let verdict = if choice == "always" { "allow" } else { "deny" };
             let screen = stage.screen();
             assert!(screen.contains(&format!("{verdict} run_command: rm -rf build (in /boat)")), "{screen}");
-            wishes = stage.key("y");
+            cmds = stage.key("y");
         }
-        let [Cmd::Answer(answer)] = wishes.as_slice() else { panic!("{wishes:?}") };
+        let [Cmd::Answer(answer)] = cmds.as_slice() else { panic!("{cmds:?}") };
         assert_eq!((answer.choice.as_str(), answer.text.as_deref()), (choice, None));
         assert!(!stage.screen().contains("Run this command?"), "it is closed at once");
     }
@@ -261,8 +261,8 @@ fn arrows_choose_and_an_answer_can_have_words() {
     stage.key("down");
     stage.key("tab");
     stage.write("use git clean");
-    let wishes = stage.key("enter");
-    let [Cmd::Answer(answer)] = wishes.as_slice() else { panic!("{wishes:?}") };
+    let cmds = stage.key("enter");
+    let [Cmd::Answer(answer)] = cmds.as_slice() else { panic!("{cmds:?}") };
     assert_eq!((answer.choice.as_str(), answer.text.as_deref()), ("wait", Some("use git clean")));
 }
 
@@ -273,8 +273,8 @@ fn a_command_can_be_edited_before_it_runs_and_a_rule_before_it_is_made() {
     stage.asked(permission());
     stage.key("e");
     stage.write("/old");
-    let wishes = stage.key("enter");
-    let [Cmd::Answer(answer)] = wishes.as_slice() else { panic!("{wishes:?}") };
+    let cmds = stage.key("enter");
+    let [Cmd::Answer(answer)] = cmds.as_slice() else { panic!("{cmds:?}") };
     assert_eq!((answer.choice.as_str(), answer.text.as_deref()), ("allow", Some("rm -rf build/old")));
 
     let mut stage = Stage::new(80, 24);
@@ -285,8 +285,8 @@ fn a_command_can_be_edited_before_it_runs_and_a_rule_before_it_is_made() {
     stage.write("*");
     stage.key("enter");
     assert!(stage.screen().contains("allow run_command: rm -rf build* (in /boat)"), "{}", stage.screen());
-    let wishes = stage.key("y");
-    let [Cmd::Answer(answer)] = wishes.as_slice() else { panic!("{wishes:?}") };
+    let cmds = stage.key("y");
+    let [Cmd::Answer(answer)] = cmds.as_slice() else { panic!("{cmds:?}") };
     assert_eq!((answer.choice.as_str(), answer.text.as_deref()), ("always", Some("rm -rf build*")));
 }
 
@@ -297,12 +297,12 @@ fn a_note_goes_to_the_model_after_the_answer_and_is_no_other_command() {
     stage.asked(permission());
     stage.key("tab");
     stage.write("use a branch");
-    let wishes = stage.key("enter");
-    let [Cmd::Answer(answer)] = wishes.as_slice() else { panic!("{wishes:?}") };
+    let cmds = stage.key("enter");
+    let [Cmd::Answer(answer)] = cmds.as_slice() else { panic!("{cmds:?}") };
     assert_eq!((answer.choice.as_str(), answer.text.as_deref()), ("allow", None));
     let resolved = json!({"type": "checkpoint.resolved", "checkpoint": "k1", "choice": "allow", "by": "user"});
-    let wishes = stage.fact(resolved);
-    let sent = wishes.iter().find_map(|wish| if let Cmd::Send(saying) = wish { Some(saying) } else { None });
+    let cmds = stage.fact(resolved);
+    let sent = cmds.iter().find_map(|cmd| if let Cmd::Send(outgoing) = cmd { Some(outgoing) } else { None });
     let sent = sent.expect("the note is sent");
     assert_eq!((sent.draft.text().as_str(), sent.while_running), ("use a branch", Some(WhileRunning::Steer)));
 }
@@ -315,8 +315,8 @@ fn a_number_does_not_move_to_another_answer() {
     asked["choices"].as_array_mut().expect("a list").remove(1);
     stage.asked(asked);
     assert!(stage.key("2").is_empty(), "the number of a missing answer does nothing");
-    let wishes = stage.key("3");
-    assert!(matches!(&wishes[..], [Cmd::Answer(answer)] if answer.choice == "wait"), "{wishes:?}");
+    let cmds = stage.key("3");
+    assert!(matches!(&cmds[..], [Cmd::Answer(answer)] if answer.choice == "wait"), "{cmds:?}");
 }
 
 /// A command whose end does not fit.
@@ -382,8 +382,8 @@ fn what_never_ran_is_not_called_stopped() {
 }
 
 /// Whether one of these is an answer.
-fn answers(wishes: &[Cmd]) -> bool {
-    wishes.iter().any(|wish| matches!(wish, Cmd::Answer(_)))
+fn answers(cmds: &[Cmd]) -> bool {
+    cmds.iter().any(|cmd| matches!(cmd, Cmd::Answer(_)))
 }
 
 #[test]
@@ -442,8 +442,8 @@ fn a_question_that_asks_for_words_takes_them_at_once() {
     stage.fact(json!({"type": "checkpoint.opened", "checkpoint": "k1", "kind": "clarification",
         "title": "What should be done differently?", "choices": [{"id": "tell", "label": "Tell"}], "about": "tell"}));
     stage.write("less");
-    let wishes = stage.key("enter");
-    assert!(matches!(&wishes[..], [Cmd::Answer(answer)] if answer.text.as_deref() == Some("less")), "{wishes:?}");
+    let cmds = stage.key("enter");
+    assert!(matches!(&cmds[..], [Cmd::Answer(answer)] if answer.text.as_deref() == Some("less")), "{cmds:?}");
 }
 
 #[test]
@@ -487,8 +487,8 @@ fn several_questions_are_asked_one_by_one() {
     assert!(stage.screen().contains("2 of 2: Who may log in?"));
     stage.key("1");
     stage.write("everybody");
-    let wishes = stage.key("enter");
-    let [Cmd::Answer(answer)] = wishes.as_slice() else { panic!("{wishes:?}") };
+    let cmds = stage.key("enter");
+    let [Cmd::Answer(answer)] = cmds.as_slice() else { panic!("{cmds:?}") };
     assert_eq!((answer.choice.as_str(), answer.text.as_deref()), ("submit", Some(r#"{"db":"pg","who":"everybody"}"#)));
 }
 
@@ -559,8 +559,8 @@ fn a_plan_is_shown_and_can_be_edited() {
     stage.key("a");
     stage.write("Ship it");
     stage.key("enter");
-    let wishes = stage.key("enter");
-    let [Cmd::Answer(answer)] = wishes.as_slice() else { panic!("{wishes:?}") };
+    let cmds = stage.key("enter");
+    let [Cmd::Answer(answer)] = cmds.as_slice() else { panic!("{cmds:?}") };
     assert_eq!(answer.choice, "modify");
     let edited: Value = serde_json::from_str(answer.text.as_deref().expect("words")).expect("JSON");
     let titles: Vec<&str> =
@@ -751,19 +751,19 @@ fn modes_go_in_a_circle_and_hold_for_what_is_said_next() {
     let mut stage = Stage::new(80, 24);
     stage.key("shift-tab");
     stage.write("hello");
-    let wishes = stage.key("enter");
-    assert!(wishes.iter().any(|wish| matches!(wish, Cmd::Send(saying) if saying.mode == Mode::Chat)), "{wishes:?}");
+    let cmds = stage.key("enter");
+    assert!(cmds.iter().any(|cmd| matches!(cmd, Cmd::Send(outgoing) if outgoing.mode == Mode::Chat)), "{cmds:?}");
     stage.key("shift-tab");
     assert!(stage.screen().lines().last().expect("a line").starts_with("plan"));
 }
 
-fn sayings(wishes: &[Cmd]) -> Vec<&Saying> {
-    wishes.iter().filter_map(|wish| if let Cmd::Send(saying) = wish { Some(&**saying) } else { None }).collect()
+fn sent_messages(cmds: &[Cmd]) -> Vec<&OutgoingMessage> {
+    cmds.iter().filter_map(|cmd| if let Cmd::Send(outgoing) = cmd { Some(&**outgoing) } else { None }).collect()
 }
 
 /// What a kill would leave, if it came after these wishes.
-fn kept(wishes: &[Cmd]) -> SavedComposer {
-    let last = wishes.iter().rev().find_map(|wish| if let Cmd::Keep(kept) = wish { Some(&**kept) } else { None });
+fn kept(cmds: &[Cmd]) -> SavedComposer {
+    let last = cmds.iter().rev().find_map(|cmd| if let Cmd::Keep(kept) = cmd { Some(&**kept) } else { None });
     last.expect("something is kept").clone()
 }
 
@@ -771,21 +771,25 @@ fn kept(wishes: &[Cmd]) -> SavedComposer {
 fn a_message_is_noted_as_sent_before_it_is_and_until_it_has_arrived() {
     let mut stage = Stage::new(80, 24);
     stage.write("one");
-    let wishes = stage.key("enter");
-    let at = wishes.iter().position(|wish| matches!(wish, Cmd::Send(_))).expect("it is sent");
-    let one = kept(&wishes[..at]);
+    let cmds = stage.key("enter");
+    let at = cmds.iter().position(|cmd| matches!(cmd, Cmd::Send(_))).expect("it is sent");
+    let one = kept(&cmds[..at]);
     assert_eq!((&one.draft, &one.sending[0].draft), (&ComposerDraft::default(), &ComposerDraft::new("one")));
-    assert_eq!(one.sending[0].request, sayings(&wishes)[0].request, "what it is called tells whether it has arrived");
+    assert_eq!(
+        one.sending[0].request,
+        sent_messages(&cmds)[0].request,
+        "what it is called tells whether it has arrived"
+    );
     stage.write("two");
-    let wishes = stage.key("enter");
-    let both = kept(&wishes);
+    let cmds = stage.key("enter");
+    let both = kept(&cmds);
     assert_eq!(both.sending.len(), 2);
     // Pictures of the first are still read when the second has arrived.
     let sent = |request: &RequestId| Sent { session: "s1".parse().expect("a name"), request: request.clone() };
-    let wishes = stage.tell(Msg::Sent(sent(&both.sending[1].request)));
-    assert_eq!(kept(&wishes), one);
-    let wishes = stage.tell(Msg::Sent(sent(&both.sending[0].request)));
-    assert_eq!(kept(&wishes), SavedComposer::default());
+    let cmds = stage.tell(Msg::Sent(sent(&both.sending[1].request)));
+    assert_eq!(kept(&cmds), one);
+    let cmds = stage.tell(Msg::Sent(sent(&both.sending[0].request)));
+    assert_eq!(kept(&cmds), SavedComposer::default());
     // After a kill, those that have not arrived are the person's again, each of them.
     let mut next = Stage::new(80, 24);
     next.app.restore(both);
@@ -798,8 +802,8 @@ fn going_on_by_itself_is_switched_on_and_off() {
     let mut stage = Stage::new(80, 24);
     for on in [true, false] {
         stage.write("/autoc");
-        let wishes = stage.key("enter");
-        assert!(wishes.contains(&Cmd::AutoContinue(on)), "{wishes:?}");
+        let cmds = stage.key("enter");
+        assert!(cmds.contains(&Cmd::AutoContinue(on)), "{cmds:?}");
         let told = if on { "goes on by itself" } else { "it ends where" };
         assert!(stage.screen().contains(told), "{}", stage.screen());
     }
@@ -810,15 +814,15 @@ fn what_is_said_while_something_runs_steers_it_or_waits() {
     let mut stage = Stage::new(80, 24);
     at_work(&mut stage);
     stage.write("and the docs");
-    let wishes = stage.key("enter");
-    assert_eq!(sayings(&wishes)[0].while_running, Some(WhileRunning::Steer));
+    let cmds = stage.key("enter");
+    assert_eq!(sent_messages(&cmds)[0].while_running, Some(WhileRunning::Steer));
     stage.write("then rest");
-    let wishes = stage.key("tab");
-    assert_eq!(sayings(&wishes)[0].while_running, Some(WhileRunning::Queue));
+    let cmds = stage.key("tab");
+    assert_eq!(sent_messages(&cmds)[0].while_running, Some(WhileRunning::Queue));
     stage.fact_of("r2", json!({"type": "request.received", "text": "then rest", "settings": {}}));
     assert!(stage.screen().contains("waits: then rest"), "{}", stage.screen());
-    let wishes = stage.key("alt-up");
-    assert!(matches!(&wishes[0], Cmd::Withdraw(request) if request.as_str() == "r2"), "{wishes:?}");
+    let cmds = stage.key("alt-up");
+    assert!(matches!(&cmds[0], Cmd::Withdraw(request) if request.as_str() == "r2"), "{cmds:?}");
     assert_eq!(stage.app.composer.draft().text(), "then rest");
 }
 

@@ -20,7 +20,6 @@ pub enum StyleName {
     Emphasis,
     /// No longer so.
     Struck,
-    /// A heading.
     Heading,
     /// A piece of a program within text, a path, a command.
     Code,
@@ -73,7 +72,6 @@ const VIOLET: Shade = Shade(0xcdacff, 0x6a2bb0, Color::Magenta);
 const BAR: Shade = Shade(0x2a3442, 0xdde7f3, Color::Reset);
 
 impl Theme {
-    /// For a palette.
     pub fn new(palette: Palette) -> Self {
         Self { palette }
     }

@@ -9,7 +9,7 @@ use trimtab_world::store::{ChangeFeed, Commit, Lease, LogStore, Result, StoreErr
 use super::{MemoryStore, State};
 
 /// How often a process looks for what others wrote.
-const LOOK_EVERY: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 #[async_trait]
 impl LogStore for MemoryStore {
@@ -126,7 +126,7 @@ impl ChangeFeed for MemoryStore {
     async fn changed(&self, since: Option<u64>) -> Result<u64> {
         loop {
             if since.is_some() {
-                tokio::time::sleep(LOOK_EVERY).await;
+                tokio::time::sleep(POLL_INTERVAL).await;
             }
             // As SQLite has it: what one wrote oneself does not count.
             let version = |state: &mut State, owner| {

@@ -61,7 +61,7 @@ impl SessionStore for MemoryStore {
         .await
     }
 
-    async fn delete_session(&self, id: &SessionId, seen: u64, news: NewInput) -> Result<()> {
+    async fn delete_session(&self, id: &SessionId, seen: u64, notice: NewInput) -> Result<()> {
         self.write(|state, _| {
             let last = state.events.get(id).and_then(|events| events.last()?.seq);
             if state.session_is_owned(id) || last > Some(seen) {
@@ -71,7 +71,7 @@ impl SessionStore for MemoryStore {
             let handed_off = row.parent.filter(|_| row.forked.is_none());
             let parent = handed_off.filter(|parent| state.sessions.contains_key(parent));
             if let Some(parent) = &parent {
-                state.tell(None, vec![(Recipient::Session(parent.clone()), news)]);
+                state.tell(None, vec![(Recipient::Session(parent.clone()), notice)]);
             }
             let is_heir = |other: &&mut SessionRow| other.parent.as_ref() == Some(id) && other.forked.is_none();
             for heir in state.sessions.values_mut().filter(is_heir) {

@@ -12,7 +12,6 @@ use super::reply::{Part, Reply};
 pub const MODEL: &str = "qwen3:8b";
 const WHEN: &str = "2025-10-26T17:15:24.097767Z";
 
-/// Any line.
 pub fn line(data: Value) -> String {
     format!("{data}\n")
 }

@@ -26,8 +26,8 @@ impl Stage {
     pub(super) async fn fill(&mut self) {
         let operations = std::mem::take(&mut self.tasks);
         if !operations.is_empty() {
-            let wish = ApplyOperations { operations, by: TaskAuthor::Person, key: None, confirmed: true };
-            self.list().apply(wish).await.expect("tasks that can be made");
+            let order = ApplyOperations { operations, by: TaskAuthor::Person, key: None, confirmed: true };
+            self.list().apply(order).await.expect("tasks that can be made");
         }
     }
 
@@ -41,8 +41,8 @@ impl Stage {
         let valid = proposed.expect("a proposal").iter().filter(|one| one["valid"] == Value::Bool(true));
         let operations: Vec<Value> = valid.map(|one| one["op"].clone()).collect();
         let count = operations.len();
-        let wish = ApplyOperations { operations, by: TaskAuthor::Assistant, key: None, confirmed: true };
-        self.list().apply(wish).await.expect("operations that can be applied");
+        let order = ApplyOperations { operations, by: TaskAuthor::Assistant, key: None, confirmed: true };
+        self.list().apply(order).await.expect("operations that can be applied");
         self.client.requests().decide_tasks(count).await;
         self.wait_for("proposal.resolved").await;
     }

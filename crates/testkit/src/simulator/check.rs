@@ -17,10 +17,10 @@ use trimtab_vocab::{
 };
 
 use super::flows::{self, Agreement};
-use super::hands::made_by;
 use super::plan::{Ask, Doing, Plan, Turn, file_of, marks, name_of};
+use super::rewinds::{self, Sets};
 use super::tasks;
-use super::travels::{self, Sets};
+use super::workspace::made_by;
 use super::{History, JOB_LIMIT, Tally};
 use crate::memory_store::{Disk, State, folded};
 use trimtab_world::store::tasks_session;
@@ -30,7 +30,7 @@ pub(super) fn unfinished(disk: &Disk) -> Vec<SessionId> {
     let state = disk.state();
     let working = state.jobs.values().filter(|job| job.status.is_none()).map(|job| &job.row.session);
     let told = state.inbox.iter().map(|(_, session, _)| session);
-    working.chain(told).chain(travels::moving(&state)).cloned().collect::<BTreeSet<_>>().into_iter().collect()
+    working.chain(told).chain(rewinds::moving(&state)).cloned().collect::<BTreeSet<_>>().into_iter().collect()
 }
 
 /// The logs, the inbox and what waits for a person, to read when something is broken.
@@ -113,7 +113,7 @@ fn all(history: &History, state: &State, tally: &mut Tally) -> Result<(), String
             return Err(format!("{command} was begun {begun} times, but {allowed} were recorded"));
         }
     }
-    for command in state.seen.commands.keys().filter(|_| !history.travels) {
+    for command in state.seen.commands.keys().filter(|_| !history.rewinds) {
         let there = state.files.get(&made_by(command)).map(|bytes| trimtab_world::store::hash(bytes));
         let recorded: &[String] = made.get(command).map_or(&[], Vec::as_slice);
         if there.as_ref() != recorded.last() {
@@ -237,6 +237,22 @@ struct Story<'a> {
     begun: BTreeMap<&'a CallId, u32>,
 }
 
+/// What may stand in the log of a request that has ended.
+fn may_follow(end: Status, fact: &Fact) -> bool {
+    match fact {
+        // What a person changes or answers may concern what has ended for want of one.
+        Fact::Request(RequestFact::Reopened {} | RequestFact::Adjusted { .. } | RequestFact::Finished { .. })
+        | Fact::Checkpoint(CheckpointFact::Resolved { .. })
+        | Fact::Plan(_)
+        | Fact::Steps(_)
+        | Fact::Rule(_)
+        | Fact::Banner(_) => true,
+        // Nor is what a person says to one that waits for them lost.
+        Fact::Request(RequestFact::Steered { .. }) => end == Status::NeedsUser,
+        _ => false,
+    }
+}
+
 impl<'a> Story<'a> {
     fn new(state: &'a State, plan: Plan, session: &'a SessionId) -> Self {
         Self {
@@ -273,11 +289,7 @@ impl<'a> Story<'a> {
             return Err(format!("a defect: {message}"));
         }
         if let Fact::Rule(fact) = &event.fact {
-            match fact {
-                RuleFact::Known { rules } => self.rules.clone_from(rules),
-                RuleFact::Added { rule } => self.rules.push(rule.clone()),
-                RuleFact::Removed { rule } => self.rules.retain(|known| known != rule),
-            }
+            self.rule(fact);
         }
         if let Fact::Context(ContextFact::Edited { .. } | ContextFact::Restored { .. }) = &event.fact {
             self.tally.mended += 1;
@@ -294,20 +306,7 @@ impl<'a> Story<'a> {
             return self.joined(request, into);
         }
         let told = self.requests.get_mut(request).ok_or("it is about a request that was never received")?;
-        // What a person changes or answers may concern what has ended for want of one.
-        let may_follow = matches!(
-            event.fact,
-            Fact::Request(RequestFact::Reopened {} | RequestFact::Adjusted { .. } | RequestFact::Finished { .. })
-                | Fact::Checkpoint(CheckpointFact::Resolved { .. })
-                | Fact::Plan(_)
-                | Fact::Steps(_)
-                | Fact::Rule(_)
-                | Fact::Banner(_)
-        );
-        // Nor is what a person says to one that waits for them lost.
-        let steered = matches!(event.fact, Fact::Request(RequestFact::Steered { .. }));
-        let may_follow = may_follow || (steered && told.finished == Some(Status::NeedsUser));
-        if told.finished.is_some() && !may_follow {
+        if told.finished.is_some_and(|status| !may_follow(status, &event.fact)) {
             return Err(format!("something happened after the end: {event:?}"));
         }
         match &event.fact {
@@ -367,6 +366,14 @@ impl<'a> Story<'a> {
                 Ok(())
             }
             _ => Ok(()),
+        }
+    }
+
+    fn rule(&mut self, fact: &RuleFact) {
+        match fact {
+            RuleFact::Known { rules } => self.rules.clone_from(rules),
+            RuleFact::Added { rule } => self.rules.push(rule.clone()),
+            RuleFact::Removed { rule } => self.rules.retain(|known| known != rule),
         }
     }
 
@@ -567,17 +574,17 @@ impl<'a> Story<'a> {
         *count += 1;
         told.last = Some((ask.clone(), words.clone()));
         let turn = plan.turn(&ask);
-        if words != turn.words || *stop_reason != turn.stop || wishes(message) != turn.wishes.len() {
+        if words != turn.words || *stop_reason != turn.stop || calls(message) != turn.calls.len() {
             return Err(format!("the reply {message:?} is not {turn:?}"));
         }
         let uses = message.parts.iter().filter_map(|part| match part {
             Part::ToolUse(call) => Some(call),
             _ => None,
         });
-        for (number, wish) in uses.enumerate() {
+        for (number, tool_call) in uses.enumerate() {
             let tool = Tool {
-                name: &wish.name,
-                input: &wish.input,
+                name: &tool_call.name,
+                input: &tool_call.input,
                 request: request.clone(),
                 allowed: false,
                 denied: false,
@@ -803,18 +810,18 @@ impl<'a> Story<'a> {
         if told.answer != Some(words) {
             return Err(format!("the last reply is {words:?}, but the answer is {:?}", told.answer));
         }
-        let Turn { wishes, stop, .. } = self.plan.turn(ask);
+        let Turn { calls, stop, .. } = self.plan.turn(ask);
         let is_final = *round >= self.plan.rounds(name);
         let is_hollow = |round| {
-            let Turn { wishes, .. } = self.plan.turn(&Ask::Round { name: name.clone(), round, doing: Doing::Work });
-            wishes.is_empty() && round < self.plan.rounds(name)
+            let Turn { calls, .. } = self.plan.turn(&Ask::Round { name: name.clone(), round, doing: Doing::Work });
+            calls.is_empty() && round < self.plan.rounds(name)
         };
         // Without tools on offer, a reply that asks for one is the last; so is the second that names none.
         let without_tools = told.route == Some(RouteDecision::Chat);
         let twice_hollow = is_hollow(*round) && (0..*round).any(is_hollow);
-        let cut_off = !wishes.is_empty() && stop == Some(StopReason::MaxTokens);
+        let cut_off = !calls.is_empty() && stop == Some(StopReason::MaxTokens);
         // Who finds that there is nothing to be planned answers.
-        let unplanned = told.agreement.is_planning() && wishes.is_empty();
+        let unplanned = told.agreement.is_planning() && calls.is_empty();
         if is_final || unplanned || without_tools || twice_hollow || cut_off {
             return Ok(());
         }
@@ -833,7 +840,7 @@ fn mark_in(words: &str, wanted: &str) -> Option<u32> {
     marks(words).find(|(_, kind, ..)| kind == wanted).map(|(_, _, number, _)| number)
 }
 
-fn wishes(message: &Message) -> usize {
+fn calls(message: &Message) -> usize {
     message.parts.iter().filter(|part| matches!(part, Part::ToolUse(_))).count()
 }
 

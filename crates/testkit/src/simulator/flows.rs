@@ -27,11 +27,10 @@ impl History {
             return Copilot::default();
         }
         let dice = &mut self.dice;
-        let approval = [ApprovalMode::None, ApprovalMode::BeforeStep, ApprovalMode::AfterStep, ApprovalMode::Both]
-            [dice.below(4) as usize];
-        Copilot {
+        let modes = [ApprovalMode::None, ApprovalMode::BeforeStep, ApprovalMode::AfterStep, ApprovalMode::Both];
+        let copilot = Copilot {
             intelligent_routing: [Routing::Off, Routing::Minimal, Routing::Aggressive][dice.below(3) as usize],
-            approval_mode: approval,
+            approval_mode: modes[dice.below(4) as usize],
             enable_planning: !dice.once_in(4),
             plan_approval: !dice.once_in(4),
             auto_approve_simple: dice.once_in(2),
@@ -41,6 +40,20 @@ impl History {
             pace: if dice.once_in(6) { Pace::Incremental } else { Pace::Autonomous },
             auto_continue: dice.once_in(2),
             ..Copilot::default()
+        };
+        // People are asked whether they are content only where all of this comes together, which the dice give too
+        // rarely for a short run.
+        match dice.once_in(3) {
+            true => Copilot {
+                intelligent_routing: Routing::Off,
+                approval_mode: ApprovalMode::AfterStep,
+                enable_planning: false,
+                conversational: false,
+                pace: Pace::Autonomous,
+                auto_continue: false,
+                ..copilot
+            },
+            false => copilot,
         }
     }
 
@@ -71,7 +84,7 @@ impl History {
 
 /// Where a request stands.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-enum Stand {
+enum ExpectedState {
     #[default]
     Turn,
     Compiling,
@@ -84,7 +97,7 @@ enum Stand {
 /// What the log has told of an agreement so far.
 #[derive(Debug, Default)]
 pub(super) struct Agreement {
-    stand: Stand,
+    state: ExpectedState,
     route: Option<RouteDecision>,
     plan: Option<(u32, Plan)>,
     approved: Option<(u32, String)>,
@@ -100,35 +113,35 @@ impl Agreement {
     /// A path was chosen.
     pub(super) fn routed(&mut self, route: RouteDecision, mode: Mode, settings: &RunSettings) {
         self.route = Some(route);
-        if self.stand != Stand::Compiling {
-            self.stand = self.set_out(mode, settings);
+        if self.state != ExpectedState::Compiling {
+            self.state = self.set_out(mode, settings);
         }
     }
 
-    fn set_out(&self, mode: Mode, settings: &RunSettings) -> Stand {
+    fn set_out(&self, mode: Mode, settings: &RunSettings) -> ExpectedState {
         let plans = settings.copilot.enable_planning || mode == Mode::Plan;
         match self.route {
-            Some(RouteDecision::Plan | RouteDecision::Clarify) if plans => Stand::Planning,
-            _ => Stand::Turn,
+            Some(RouteDecision::Plan | RouteDecision::Clarify) if plans => ExpectedState::Planning,
+            _ => ExpectedState::Turn,
         }
     }
 
     pub(super) fn implements(&mut self) {
-        self.stand = Stand::Compiling;
+        self.state = ExpectedState::Compiling;
     }
 
     pub(super) fn understood(&mut self) -> Result<(), String> {
-        match std::mem::replace(&mut self.stand, Stand::Understood) {
-            Stand::Compiling => Ok(()),
-            stand => Err(format!("a conversation was understood at {stand:?}")),
+        match std::mem::replace(&mut self.state, ExpectedState::Understood) {
+            ExpectedState::Compiling => Ok(()),
+            state => Err(format!("a conversation was understood at {state:?}")),
         }
     }
 
     /// What the model should be doing now.
     pub(super) fn doing(&self) -> Doing {
-        match (&self.running, self.stand) {
-            (_, Stand::Planning) => Doing::Planning,
-            (Some((_, number)), Stand::Executing) => Doing::Step(*number),
+        match (&self.running, self.state) {
+            (_, ExpectedState::Planning) => Doing::Planning,
+            (Some((_, number)), ExpectedState::Executing) => Doing::Step(*number),
             _ => Doing::Work,
         }
     }
@@ -136,24 +149,27 @@ impl Agreement {
     /// Whether anything may be changed, run or fetched now: in the turn itself on a path with tools, and in a step
     /// of an approved plan.
     pub(super) fn may_act(&self) -> bool {
-        match self.stand {
-            Stand::Turn => !matches!(self.route, None | Some(RouteDecision::Chat | RouteDecision::Image)),
-            Stand::Executing => self.running.is_some(),
-            Stand::Compiling | Stand::Understood | Stand::Planning | Stand::Proposed => false,
+        match self.state {
+            ExpectedState::Turn => !matches!(self.route, None | Some(RouteDecision::Chat | RouteDecision::Image)),
+            ExpectedState::Executing => self.running.is_some(),
+            ExpectedState::Compiling
+            | ExpectedState::Understood
+            | ExpectedState::Planning
+            | ExpectedState::Proposed => false,
         }
     }
 
     pub(super) fn is_compiling(&self) -> bool {
-        self.stand == Stand::Compiling
+        self.state == ExpectedState::Compiling
     }
 
     /// Whether it went on by a plan.
     pub(super) fn is_executing(&self) -> bool {
-        self.stand == Stand::Executing
+        self.state == ExpectedState::Executing
     }
 
     pub(super) fn is_planning(&self) -> bool {
-        self.stand == Stand::Planning
+        self.state == ExpectedState::Planning
     }
 
     /// Whether it may be completed without the model's last word.
@@ -177,9 +193,9 @@ impl Agreement {
     ) -> Result<(), String> {
         self.refused |= by == "approve deny";
         match (about, choice) {
-            (Ask::Understanding { .. }, "tell") => self.stand = Stand::Compiling,
+            (Ask::Understanding { .. }, "tell") => self.state = ExpectedState::Compiling,
             (Ask::Understanding { .. }, "talk") => self.talks = true,
-            (Ask::Understanding { .. }, _) => self.stand = self.set_out(mode, settings),
+            (Ask::Understanding { .. }, _) => self.state = self.set_out(mode, settings),
             (Ask::Plan { .. }, "approve") => {
                 let (version, _) = self.plan.as_ref().ok_or("no plan was approved")?;
                 if mode == Mode::Plan && by != "user" {
@@ -188,7 +204,7 @@ impl Agreement {
                 self.approved = Some((*version, by.to_owned()));
             }
             (Ask::Plan { .. }, "modify") if text.is_some_and(|text| text.starts_with('[')) => {}
-            (Ask::Plan { .. }, "modify" | "replan") => self.stand = Stand::Planning,
+            (Ask::Plan { .. }, "modify" | "replan") => self.state = ExpectedState::Planning,
             // What went wrong, or is to be done once more, is begun again.
             (Ask::StepFailed(StepAsk { step, .. }), "retry" | "tell") => {
                 self.statuses.remove(step);
@@ -207,24 +223,24 @@ impl Agreement {
         match fact {
             PlanFact::Proposed { version, plan, .. } => {
                 let before = self.plan.as_ref().map_or(0, |(version, _)| *version);
-                if *version != before + 1 || !matches!(self.stand, Stand::Planning | Stand::Proposed) {
-                    return Err(format!("version {version} of a plan came at {:?} after {before}", self.stand));
+                if *version != before + 1 || !matches!(self.state, ExpectedState::Planning | ExpectedState::Proposed) {
+                    return Err(format!("version {version} of a plan came at {:?} after {before}", self.state));
                 }
                 self.plan = Some((*version, plan.clone()));
                 self.statuses.clear();
-                self.stand = Stand::Proposed;
+                self.state = ExpectedState::Proposed;
             }
             PlanFact::Started { version, by } => {
                 let approved = self.approved.as_ref() == Some(&(*version, by.clone()));
                 let by_setting = by == "setting" && mode != Mode::Plan && !settings.copilot.plan_approval;
                 let latest = self.plan.as_ref().is_some_and(|(latest, _)| latest == version);
-                if self.stand != Stand::Proposed || !latest || !(approved || by_setting) {
+                if self.state != ExpectedState::Proposed || !latest || !(approved || by_setting) {
                     return Err(format!(
                         "version {version} of the plan was begun by {by}, but approved: {:?}",
                         self.approved
                     ));
                 }
-                self.stand = Stand::Executing;
+                self.state = ExpectedState::Executing;
             }
             PlanFact::Step { step, number, of, status, .. } => return self.steps(step, *number, *of, *status),
         }
@@ -234,8 +250,8 @@ impl Agreement {
     fn steps(&mut self, id: &str, number: u32, of: u32, status: StepStatus) -> Result<bool, String> {
         let (_, plan) = self.plan.as_ref().ok_or("a step of no plan")?;
         let step = plan.steps.iter().find(|step| step.id == id).ok_or(format!("{id} is no step of the plan"))?;
-        if self.stand != Stand::Executing || of as usize != plan.steps.len() {
-            return Err(format!("step {number} of {of} moved at {:?}", self.stand));
+        if self.state != ExpectedState::Executing || of as usize != plan.steps.len() {
+            return Err(format!("step {number} of {of} moved at {:?}", self.state));
         }
         let ended = |id: &String| self.statuses.contains_key(id);
         match status {

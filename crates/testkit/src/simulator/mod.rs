@@ -6,26 +6,26 @@
 
 mod check;
 mod flows;
-mod hands;
 mod model;
 mod moves;
 mod plan;
+mod rewinds;
 mod tasks;
-mod travels;
+mod workspace;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use tokio::time::Instant;
-use trimtab_host::{Client, RequestDraft, Say, Sent, World, shared_workspace};
+use trimtab_host::{Client, ComposedRequest, RequestDraft, Sent, World, shared_workspace};
 use trimtab_vocab::{Event, RequestId, SessionId, Time};
 use trimtab_world::clock::Clock;
 
 use crate::dice::Dice;
 use crate::memory_store::{Death, Disk, MemoryStore};
-use hands::SimulatedHands;
 use model::{Oracle, SimulatedModels};
+use workspace::SimulatedWorkspace;
 
 /// Requests that may run at once in a simulation; small, so that the limit is often met.
 pub const JOB_LIMIT: u32 = 2;
@@ -184,12 +184,12 @@ struct Process {
 struct History {
     dice: Dice,
     /// There is a person who moves the change history.
-    travels: bool,
+    rewinds: bool,
     /// There are people who agree first.
     flows: bool,
     /// There is a person with tasks, of whom something is remembered.
     tasks: bool,
-    wishes: tasks::Wishes,
+    orders: tasks::TaskOrders,
     disk: Disk,
     oracle: Oracle,
     clock: Arc<Clockwork>,
@@ -217,10 +217,10 @@ impl History {
         disk.state().files.insert("shared.txt".into(), b"begin\nshared\n".to_vec());
         Self {
             dice,
-            travels: travels::is_wanted(seed) && !flows && !tasks,
+            rewinds: rewinds::is_wanted(seed) && !flows && !tasks,
             flows,
             tasks,
-            wishes: tasks::Wishes::default(),
+            orders: tasks::TaskOrders::default(),
             disk,
             oracle,
             clock,
@@ -261,13 +261,13 @@ impl History {
             store: Arc::clone(&store) as _,
             models: Arc::new(SimulatedModels { oracle: self.oracle.clone(), store: Arc::clone(&store) }),
             clock: Arc::clone(&self.clock) as _,
-            workspaces: shared_workspace(SimulatedHands { disk: self.disk.clone(), store: Arc::clone(&store) }),
+            workspaces: shared_workspace(SimulatedWorkspace { disk: self.disk.clone(), store: Arc::clone(&store) }),
         };
         self.processes.push(Process { client: Client::with(world.clone(), JOB_LIMIT), world, store });
     }
 
     /// A request under settings of the dice.
-    fn composed(&mut self, draft: RequestDraft) -> Option<Say> {
+    fn composed(&mut self, draft: RequestDraft) -> Option<ComposedRequest> {
         let settings = self.settings();
         Some(self.processes.first()?.world.say(draft, None, settings))
     }
@@ -306,7 +306,7 @@ impl History {
         // Those that live on may still die on their own account; they must not be waited for.
         self.start_process(false);
         let began = Instant::now();
-        let mut after_all = if self.travels { 3 } else { 0 };
+        let mut after_all = if self.rewinds { 3 } else { 0 };
         loop {
             self.bury();
             self.complain()?;
@@ -319,9 +319,9 @@ impl History {
                 // When all is said and done, a person looks at what was changed.
                 after_all -= 1;
                 let last = self.processes.last().ok_or("the last process died")?.client.clone();
-                let changed = travels::changed(&self.disk.state());
+                let changed = rewinds::changed(&self.disk.state());
                 for session in changed {
-                    let action = self.travel(&session);
+                    let action = self.rewind_or_forward(&session);
                     last.requests().control(&session, None, action).await.map_err(|problem| problem.message)?;
                 }
                 continue;

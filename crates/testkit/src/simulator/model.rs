@@ -120,7 +120,7 @@ impl Oracle {
             *asked += 1;
             *asked
         };
-        let Turn { words, wishes, stop } = self.plan.turn(ask);
+        let Turn { words, calls, stop } = self.plan.turn(ask);
         let salt = words.bytes().fold(u64::from(attempt) << 32, |h, b| h.rotate_left(7) ^ u64::from(b));
         let mut dice = Dice::new(self.plan.seed ^ salt);
         let mut moments = Vec::new();
@@ -131,9 +131,9 @@ impl Oracle {
             moments.push((1 << dice.below(9), Ok(ReplyPiece::Text { block: 0, text: now.to_owned() })));
             rest = later;
         }
-        for (block, wish) in (1..).zip(wishes) {
-            let (id, name) = (Some(wish.id), Some(wish.name.to_owned()));
-            let (head, tail) = wish.arguments.split_at(wish.arguments.len() / 2);
+        for (block, call) in (1..).zip(calls) {
+            let (id, name) = (Some(call.id), Some(call.name.to_owned()));
+            let (head, tail) = call.arguments.split_at(call.arguments.len() / 2);
             moments.push((1, Ok(ReplyPiece::Tool { block, id, name, arguments: head.to_owned() })));
             moments.push((1, Ok(ReplyPiece::Tool { block, id: None, name: None, arguments: tail.to_owned() })));
         }

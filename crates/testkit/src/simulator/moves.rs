@@ -10,7 +10,7 @@ use trimtab_vocab::{
     Prices, Rule, RuleVerdict, RunSettings, SessionId, SnapshotSettings, WhileRunning,
 };
 
-use super::{History, RETRIES, Said, travels};
+use super::{History, RETRIES, Said, rewinds};
 use crate::memory_store::MemoryStore;
 
 /// How a person changes a plan.
@@ -62,12 +62,12 @@ impl History {
             11..13 => self.control().await,
             13 => self.rule().await,
             14..20 if self.tasks => self.tend_tasks().await,
-            14..20 if self.travels => {
-                let changed = travels::changed(&self.disk.state());
+            14..20 if self.rewinds => {
+                let changed = rewinds::changed(&self.disk.state());
                 let (Some((client, store)), Some(session)) = (self.any_process(), self.dice.pick(&changed)) else {
                     return;
                 };
-                let action = self.travel(session);
+                let action = self.rewind_or_forward(session);
                 unless_dead(&store, client.requests().control(session, None, action)).await;
             }
             _ => {}
@@ -155,7 +155,7 @@ impl History {
             attended,
             // Where the history is moved, what commands did is left out of it: the checker could not tell whose
             // change a file of the shared folder is.
-            snapshot: SnapshotSettings { files: if self.travels { 0 } else { 1_000 }, mb: 1 },
+            snapshot: SnapshotSettings { files: if self.rewinds { 0 } else { 1_000 }, mb: 1 },
             copilot,
             memory,
             ..RunSettings::default()

@@ -27,7 +27,7 @@ pub(super) enum Doing {
 
 /// What the assistant over the tasks wants of a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Errand {
+pub(super) enum AssistantCall {
     Route,
     Chat,
     Propose,
@@ -49,20 +49,20 @@ pub(super) enum Ask {
     /// A summary, with the marks that it must not lose.
     Summary { marks: Vec<String> },
     /// Something about the person's tasks.
-    Assistant { name: String, errand: Errand },
+    Assistant { name: String, call: AssistantCall },
 }
 
 /// What the model says to it.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Turn {
     pub(super) words: String,
-    pub(super) wishes: Vec<Wish>,
+    pub(super) calls: Vec<PlannedCall>,
     pub(super) stop: Option<StopReason>,
 }
 
 /// A tool that it asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Wish {
+pub(super) struct PlannedCall {
     pub(super) id: String,
     pub(super) name: &'static str,
     pub(super) arguments: String,
@@ -109,11 +109,11 @@ impl Plan {
         match ask {
             Ask::Summary { marks } => Turn {
                 words: format!("In short: {}.", marks.join("; ")),
-                wishes: Vec::new(),
+                calls: Vec::new(),
                 stop: Some(StopReason::EndTurn),
             },
             Ask::Assessment { name, number } => self.assessment(name, *number),
-            Ask::Assistant { name, errand } => self.assist(name, *errand),
+            Ask::Assistant { name, call } => self.assist(name, *call),
             Ask::Look { name } => self.look(name),
             Ask::Compile { name, number } => self.compile(name, *number),
             Ask::Round { name, round, doing: Doing::Planning } if self.flows => self.planning(name, *round),
@@ -121,7 +121,11 @@ impl Plan {
             Ask::Round { name, round, .. } if *round >= self.rounds(name) => self.answer(name, *round),
             Ask::Round { name, round, .. } if self.is_stubborn(name) => Turn {
                 words: format!("round-{round}-of-{name}; I look around."),
-                wishes: vec![Wish { id: format!("{name}-r{round}-t0"), name: "list_files", arguments: String::new() }],
+                calls: vec![PlannedCall {
+                    id: format!("{name}-r{round}-t0"),
+                    name: "list_files",
+                    arguments: String::new(),
+                }],
                 stop: Some(StopReason::ToolUse),
             },
             Ask::Round { name, round, .. } => self.work(name, *round),
@@ -132,7 +136,7 @@ impl Plan {
     fn answer(self, name: &str, round: u32) -> Turn {
         let words = format!("round-{round}-of-{name}; The answer to {name} is {} — naïve 🦀.", name.len());
         let stop = (!self.dice(name, 3_000 + round).once_in(8)).then_some(StopReason::EndTurn);
-        Turn { words, wishes: Vec::new(), stop }
+        Turn { words, calls: Vec::new(), stop }
     }
 
     fn assessment(self, name: &str, number: u32) -> Turn {
@@ -142,13 +146,13 @@ impl Plan {
         let words = format!("{banner}assessed-{number}-of-{name}; So far.");
         // Some models do not hear that there are no more tools.
         let disobeys = dice.once_in(5);
-        let wish = || Wish {
+        let call = || PlannedCall {
             id: format!("{name}-a{number}"),
             name: "run_command",
             arguments: json!({"command": format!("never {name} {number}")}).to_string(),
         };
         let stop = Some(if disobeys { StopReason::ToolUse } else { StopReason::EndTurn });
-        Turn { words, wishes: disobeys.then(wish).into_iter().collect(), stop }
+        Turn { words, calls: disobeys.then(call).into_iter().collect(), stop }
     }
 
     /// A look at a request: any path, sometimes with questions, sometimes nothing that could be read.
@@ -165,27 +169,27 @@ impl Plan {
         let verdict = json!({"decision": decision, "confidence": confidence, "complexity": complexity,
             "steps": dice.below(6), "toolNeed": 0.9, "missing": missing, "questions": questions});
         let words = if dice.once_in(8) { "I would rather not say.".into() } else { verdict.to_string() };
-        Turn { words, wishes: Vec::new(), stop: Some(StopReason::EndTurn) }
+        Turn { words, calls: Vec::new(), stop: Some(StopReason::EndTurn) }
     }
 
     /// What the assistant over the tasks hears: any path, operations that can and that cannot be, and words.
-    fn assist(self, name: &str, errand: Errand) -> Turn {
-        let mut dice = self.dice(name, 9_000 + errand as u32);
-        let words = match errand {
-            Errand::Route => {
+    fn assist(self, name: &str, call: AssistantCall) -> Turn {
+        let mut dice = self.dice(name, 9_000 + call as u32);
+        let words = match call {
+            AssistantCall::Route => {
                 let decision = ["plan", "plan", "chat", "clarify"][dice.below(4) as usize];
                 let confidence = dice.below(100) as f64 / 100.0;
                 json!({"decision": decision, "confidence": confidence, "question": "Which one?"}).to_string()
             }
-            Errand::Propose | Errand::Repair => {
+            AssistantCall::Propose | AssistantCall::Repair => {
                 let id = 1 + dice.below(9);
                 let operations = json!([{"op": "create", "title": "By the assistant"}, {"op": "complete", "id": id}]);
                 json!({"operations": operations}).to_string()
             }
-            Errand::Chat | Errand::Summary => format!("This is about {name}."),
+            AssistantCall::Chat | AssistantCall::Summary => format!("This is about {name}."),
         };
         let words = if dice.once_in(8) { "I would rather not say.".into() } else { words };
-        Turn { words, wishes: Vec::new(), stop: Some(StopReason::EndTurn) }
+        Turn { words, calls: Vec::new(), stop: Some(StopReason::EndTurn) }
     }
 
     /// What a conversation came to, in the wanted form or in words.
@@ -196,7 +200,7 @@ impl Plan {
             true => summary,
             false => json!({"summary": summary, "decisions": ["so"], "open": ["who"]}).to_string(),
         };
-        Turn { words, wishes: Vec::new(), stop: Some(StopReason::EndTurn) }
+        Turn { words, calls: Vec::new(), stop: Some(StopReason::EndTurn) }
     }
 
     /// A round of planning: most propose a plan; some look first, try what is not allowed, propose what cannot be,
@@ -205,30 +209,30 @@ impl Plan {
         let mut dice = self.dice(name, 5_000 + round);
         let words = format!("round-{round}-of-{name}; I plan.");
         let end = Some(StopReason::EndTurn);
-        let wish = |index: usize, name_of: &'static str, input: Value| Wish {
+        let call = |index: usize, name_of: &'static str, input: Value| PlannedCall {
             id: format!("{name}-r{round}-t{index}"),
             name: name_of,
             arguments: input.to_string(),
         };
         let place = format!("{name}-{round}");
-        let wishes = match dice.below(12) {
-            0 => return Turn { words: format!("{words}\n1. First\n2. Second"), wishes: Vec::new(), stop: end },
-            1 => return Turn { words, wishes: Vec::new(), stop: end },
+        let calls = match dice.below(12) {
+            0 => return Turn { words: format!("{words}\n1. First\n2. Second"), calls: Vec::new(), stop: end },
+            1 => return Turn { words, calls: Vec::new(), stop: end },
             2 => vec![
-                wish(0, "write_file", json!({"path": file_of(name), "content": "too early\n"})),
-                wish(1, "run_command", json!({"command": format!("frob {place}")})),
-                wish(2, "fetch_url", json!({"url": format!("https://host0.example/{place}")})),
+                call(0, "write_file", json!({"path": file_of(name), "content": "too early\n"})),
+                call(1, "run_command", json!({"command": format!("frob {place}")})),
+                call(2, "fetch_url", json!({"url": format!("https://host0.example/{place}")})),
             ],
             3 => {
-                vec![wish(0, "search", json!({"pattern": place})), wish(1, "read_file", json!({"path": "shared.txt"}))]
+                vec![call(0, "search", json!({"pattern": place})), call(1, "read_file", json!({"path": "shared.txt"}))]
             }
             4 => {
                 let steps = json!([{"title": "a", "dependsOn": [2]}, {"title": "b", "dependsOn": [1]}]);
-                vec![wish(0, "propose_plan", json!({"steps": steps}))]
+                vec![call(0, "propose_plan", json!({"steps": steps}))]
             }
-            _ => vec![wish(0, "propose_plan", json!({"steps": Self::steps(&mut dice)}))],
+            _ => vec![call(0, "propose_plan", json!({"steps": Self::steps(&mut dice)}))],
         };
-        Turn { words, wishes, stop: Some(StopReason::ToolUse) }
+        Turn { words, calls, stop: Some(StopReason::ToolUse) }
     }
 
     /// Steps, some of which wait for others wherever those stand in the list.
@@ -246,13 +250,13 @@ impl Plan {
     /// A round of a step: tools, its end, or that it cannot be done.
     fn step(self, name: &str, round: u32, step: u32) -> Turn {
         let mut dice = self.dice(name, 6_000 + round);
-        let end = |words: String| Turn { words, wishes: Vec::new(), stop: Some(StopReason::EndTurn) };
+        let end = |words: String| Turn { words, calls: Vec::new(), stop: Some(StopReason::EndTurn) };
         match dice.below(8) {
             0..4 => end(format!("round-{round}-of-{name}; Step {step} is done.")),
             4 => end(format!("STEP FAILED round-{round}-of-{name}; Step {step} cannot be done.")),
             _ => {
-                let Turn { words, wishes, stop } = self.work(name, round);
-                Turn { words: format!("{words} It is step {step}."), wishes, stop }
+                let Turn { words, calls, stop } = self.work(name, round);
+                Turn { words: format!("{words} It is step {step}."), calls, stop }
             }
         }
     }
@@ -261,20 +265,20 @@ impl Plan {
         let mut dice = self.dice(name, round);
         let words = format!("round-{round}-of-{name}; I work on it.");
         if dice.once_in(12) {
-            return Turn { words, wishes: Vec::new(), stop: Some(StopReason::ToolUse) };
+            return Turn { words, calls: Vec::new(), stop: Some(StopReason::ToolUse) };
         }
         let count = 1 + dice.below(4) as usize;
-        let wishes = (0..count).map(|index| Self::wish(&mut dice, name, round, index)).collect();
+        let calls = (0..count).map(|index| Self::call(&mut dice, name, round, index)).collect();
         let stop = match dice.below(20) {
             0 => Some(StopReason::MaxTokens),
             1 => Some(StopReason::EndTurn),
             2 => None,
             _ => Some(StopReason::ToolUse),
         };
-        Turn { words, wishes, stop }
+        Turn { words, calls, stop }
     }
 
-    fn wish(dice: &mut Dice, name: &str, round: u32, index: usize) -> Wish {
+    fn call(dice: &mut Dice, name: &str, round: u32, index: usize) -> PlannedCall {
         let (file, place) = (file_of(name), format!("{name}-{round}-{index}"));
         let begins = round == 0 && index == 0;
         let (tool, input) = match if begins { 9 } else { dice.below(26) } {
@@ -308,7 +312,7 @@ impl Plan {
         };
         // Arguments that are not JSON at all.
         let arguments = if input.is_null() { format!("{{\"path\": \"{place}") } else { input.to_string() };
-        Wish { id: format!("{name}-r{round}-t{index}"), name: tool, arguments }
+        PlannedCall { id: format!("{name}-r{round}-t{index}"), name: tool, arguments }
     }
 }
 
@@ -316,11 +320,11 @@ impl Plan {
 /// `is_passed_on` tells words that were said to a request that ran from requests of their own.
 pub(super) fn read(prompt: &Prompt, is_passed_on: impl Fn(&str) -> bool) -> Result<Ask, String> {
     let texts: Vec<&str> = prompt.messages.iter().flat_map(|message| words(message)).collect();
-    if let Some(errand) = errand(&prompt.system, texts.last().copied().unwrap_or_default()) {
+    if let Some(call) = call(&prompt.system, texts.last().copied().unwrap_or_default()) {
         let is_between = |c: char| !(c.is_ascii_alphanumeric() || c == '-');
         let mut words = texts.last().into_iter().flat_map(|text| text.split(is_between));
         let name = words.rfind(|word| word.starts_with("ask-")).ok_or("nothing is asked about the tasks")?;
-        return Ok(Ask::Assistant { name: name.to_owned(), errand });
+        return Ok(Ask::Assistant { name: name.to_owned(), call });
     }
     if prompt.system.starts_with("You look at a request") {
         let asked = texts.last().and_then(|text| text.rsplit_once("Request:\n")).map(|(_, text)| name_of(text));
@@ -376,13 +380,13 @@ fn is_planning(asked: &[&str]) -> bool {
 }
 
 /// What is wanted, if it is about the person's tasks.
-fn errand(system: &str, text: &str) -> Option<Errand> {
+fn call(system: &str, text: &str) -> Option<AssistantCall> {
     if system.contains("You are an intent router for a todo assistant") {
-        Some(Errand::Route)
+        Some(AssistantCall::Route)
     } else if system.contains("You plan changes to a person's todo list") {
-        Some(if text.contains("Fix these problems") { Errand::Repair } else { Errand::Propose })
+        Some(if text.contains("Fix these problems") { AssistantCall::Repair } else { AssistantCall::Propose })
     } else if system.contains("You are a helpful assistant for a todo app") {
-        Some(if text.contains("Proposed operations (count:") { Errand::Summary } else { Errand::Chat })
+        Some(if text.contains("Proposed operations (count:") { AssistantCall::Summary } else { AssistantCall::Chat })
     } else {
         None
     }

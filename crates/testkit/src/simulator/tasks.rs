@@ -25,7 +25,7 @@ pub(super) fn is_wanted(seed: u64) -> bool {
 
 /// Operations that a person wants, under a name.
 #[derive(Debug, Clone)]
-pub(super) struct Wish {
+pub(super) struct TaskOrder {
     key: String,
     operations: Vec<Value>,
     /// What was answered, and when.
@@ -34,8 +34,8 @@ pub(super) struct Wish {
 
 /// What was wanted so far.
 #[derive(Debug, Default)]
-pub(super) struct Wishes {
-    made: Vec<Wish>,
+pub(super) struct TaskOrders {
+    made: Vec<TaskOrder>,
     /// Things that were added to the memory by hand, as often as somebody tried.
     added: u64,
     questions: u64,
@@ -99,12 +99,12 @@ impl History {
         let most = self.disk.state().kept.tasks.keys().next_back().copied().unwrap_or(0);
         let count = 1 + self.dice.below(4);
         let operations = (0..count).map(|_| operation(&mut self.dice, most)).collect();
-        self.wishes.made.push(Wish { key: format!("w{}", self.wishes.made.len()), operations, answer: None });
-        self.send(self.wishes.made.len() - 1).await;
+        self.orders.made.push(TaskOrder { key: format!("w{}", self.orders.made.len()), operations, answer: None });
+        self.send(self.orders.made.len() - 1).await;
     }
 
     async fn apply_again(&mut self) {
-        let count = self.wishes.made.len() as u64;
+        let count = self.orders.made.len() as u64;
         if count > 0 {
             let at = self.dice.below(count) as usize;
             self.send(at).await;
@@ -114,9 +114,9 @@ impl History {
     async fn send(&mut self, at: usize) {
         let Some((client, store)) = self.any_process() else { return };
         let Some(tasks) = list(&client) else { return };
-        let Wish { key, operations, answer } = self.wishes.made[at].clone();
-        let wish = ApplyOperations { operations, by: TaskAuthor::Assistant, key: Some(key.clone()), confirmed: true };
-        let sent = unless_dead(&store, tasks.apply(wish)).await;
+        let TaskOrder { key, operations, answer } = self.orders.made[at].clone();
+        let order = ApplyOperations { operations, by: TaskAuthor::Assistant, key: Some(key.clone()), confirmed: true };
+        let sent = unless_dead(&store, tasks.apply(order)).await;
         let now = tasks.moment().now.millis();
         match (sent, answer) {
             // After ten minutes a name may be used anew.
@@ -126,7 +126,7 @@ impl History {
             }
             (Some(Ok(given)), _) => {
                 let done = given.results.iter().filter(|result| result.ok).count();
-                self.wishes.made[at].answer = Some((given, now));
+                self.orders.made[at].answer = Some((given, now));
                 if self.dice.once_in(2) {
                     unless_dead(&store, client.requests().decide_tasks(done)).await;
                 }
@@ -151,7 +151,7 @@ impl History {
             _ => TaskMove::Back(1 + self.dice.below(2) as usize),
         };
         let conflict = [OnConflict::Refuse, OnConflict::KeepMine, OnConflict::DiscardMine][self.dice.below(3) as usize];
-        match unless_dead(&store, tasks.travel(way, conflict)).await {
+        match unless_dead(&store, tasks.move_history(way, conflict)).await {
             Some(Ok(_)) => self.tally.task_moves += 1,
             Some(Err(NotMoved::Nothing | NotMoved::Unknown | NotMoved::Conflicts(_) | NotMoved::Problem(_))) | None => {
             }
@@ -164,7 +164,7 @@ impl History {
         match self.dice.pick(&known) {
             Some(id) if self.dice.once_in(2) => drop(unless_dead(&store, client.memory().forget(id)).await),
             _ => {
-                self.wishes.added += 1;
+                self.orders.added += 1;
                 let text = format!("by hand {}", self.dice.below(5));
                 unless_dead(&store, client.memory().add(&text, None)).await;
             }
@@ -173,8 +173,8 @@ impl History {
 
     async fn ask(&mut self) {
         let Some((client, store)) = self.any_process() else { return };
-        self.wishes.questions += 1;
-        let text = format!("ask-{} Tidy up my list", self.wishes.questions);
+        self.orders.questions += 1;
+        let text = format!("ask-{} Tidy up my list", self.orders.questions);
         let mode = [Mode::Auto, Mode::Auto, Mode::Plan, Mode::Chat][self.dice.below(4) as usize];
         let draft = RequestDraft { mode, ..RequestDraft::new(text, Manner::default()) };
         let Some(say) = self.composed(draft) else { return };
@@ -229,10 +229,10 @@ pub(super) fn check(history: &History, state: &State) -> Result<(u64, u64), Stri
     if tasks != state.kept.tasks {
         return Err(format!("the tasks are {:?}, but their history makes {tasks:?}", state.kept.tasks));
     }
-    for wish in &history.wishes.made {
-        let Some((answer, _)) = &wish.answer else { continue };
+    for order in &history.orders.made {
+        let Some((answer, _)) = &order.answer else { continue };
         if let Some(set) = answer.change_set.as_ref().filter(|set| !made.contains(set)) {
-            return Err(format!("the wish {} was answered with {set}, which is not in the history", wish.key));
+            return Err(format!("the wish {} was answered with {set}, which is not in the history", order.key));
         }
     }
     Ok((made.len() as u64, remembered(history, state)?))
@@ -252,8 +252,8 @@ fn remembered(history: &History, state: &State) -> Result<u64, String> {
         }
     }
     let by_hand = state.remembered.iter().filter(|entry| entry.session.is_none()).count() as u64;
-    if by_hand > history.wishes.added {
-        return Err(format!("{by_hand} things were added by hand, but only {} were wanted", history.wishes.added));
+    if by_hand > history.orders.added {
+        return Err(format!("{by_hand} things were added by hand, but only {} were wanted", history.orders.added));
     }
     for entry in state.remembered.iter().filter(|entry| entry.session.is_some()) {
         if !noted.contains(&entry.id) || !entry.text.starts_with("I prefer number") {

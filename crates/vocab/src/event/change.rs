@@ -13,7 +13,6 @@ pub enum ProposalFact {
     /// It can be looked at.
     #[serde(rename = "proposal.opened")]
     Opened {
-        /// Names it.
         proposal: ProposalId,
         /// The tool call that proposes it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -28,7 +27,6 @@ pub enum ProposalFact {
     /// A person wants a part of it and nothing else. What that makes of the files is told when it is opened again.
     #[serde(rename = "proposal.chosen")]
     Chosen {
-        /// Which one.
         proposal: ProposalId,
         /// The tool call that proposes it.
         call: CallId,
@@ -40,7 +38,6 @@ pub enum ProposalFact {
     /// It was decided.
     #[serde(rename = "proposal.resolved")]
     Resolved {
-        /// Which one.
         proposal: ProposalId,
         /// What was decided.
         verdict: String,
@@ -51,7 +48,6 @@ pub enum ProposalFact {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
-#[expect(missing_docs, reason = "the names say it")]
 pub enum ProposalKind {
     Files,
     Command,
@@ -95,16 +91,10 @@ pub enum ChangeFact {
     /// What the files of these sets were is not kept any longer: they can no longer be taken back or brought
     /// forward.
     #[serde(rename = "change.expired", rename_all = "camelCase")]
-    Expired {
-        /// The sets.
-        change_sets: Vec<ChangeSetId>,
-        /// Why.
-        reason: String,
-    },
+    Expired { change_sets: Vec<ChangeSetId>, reason: String },
     /// It did not move, and no file was touched.
     #[serde(rename = "change.refused")]
     Refused {
-        /// Why.
         reason: String,
         /// Where a person's edits stand in the way.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -128,7 +118,6 @@ pub struct Inherited {
     /// When it was applied.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub made: Option<Time>,
-    /// What it cost.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_usd: Option<f64>,
     /// It takes back a part of this one.
@@ -145,7 +134,6 @@ pub struct Undo {
     pub change_set: ChangeSetId,
     /// The set whose part it is.
     pub of: ChangeSetId,
-    /// Which part.
     pub parts: Vec<ChangePart>,
 }
 
@@ -184,7 +172,6 @@ fn is_zero(number: &u64) -> bool {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Change {
-    /// The set.
     pub change_set: ChangeSetId,
     /// What it touched.
     pub files: Vec<ChangedFile>,
@@ -205,7 +192,6 @@ pub struct Change {
 pub struct ByCommand {
     /// The command line.
     pub command: String,
-    /// Its call.
     pub call: CallId,
     /// It was cut off, and looked at later: what others changed meanwhile is among it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -216,7 +202,6 @@ pub struct ByCommand {
     /// What it changed and what cannot be undone, the first of them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unkept: Vec<Unkept>,
-    /// How many more.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub more: u64,
     /// Where the change of the files is stored, for people: a unified diff.

@@ -19,7 +19,6 @@ single! {
         /// The groups of tools it may need.
         #[serde(default)]
         pub categories: Vec<String>,
-        /// Why.
         pub reason: String,
         /// What the words name.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -88,7 +87,6 @@ pub enum PlanFact {
     Proposed {
         /// From 1; earlier versions stay in the log.
         version: u32,
-        /// The plan.
         #[serde(flatten)]
         plan: Plan,
         /// Whose it is: `model` or `user`.
@@ -97,7 +95,6 @@ pub enum PlanFact {
     /// It is carried out from here on.
     #[serde(rename = "plan.started")]
     Started {
-        /// Which version.
         version: u32,
         /// Who or what let it: `user`, `approve auto`, `setting`.
         by: String,
@@ -105,7 +102,6 @@ pub enum PlanFact {
     /// A step began or ended.
     #[serde(rename = "plan.step")]
     Step {
-        /// Which one.
         step: String,
         /// Its place in the order of work, from 1.
         number: u32,
@@ -148,7 +144,6 @@ pub enum CheckpointFact {
     /// It was answered.
     #[serde(rename = "checkpoint.resolved")]
     Resolved {
-        /// Which one.
         checkpoint: CheckpointId,
         /// The answer.
         choice: String,
@@ -178,7 +173,6 @@ impl CheckpointFact {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
-#[expect(missing_docs, reason = "the names say it")]
 pub enum CheckpointKind {
     Permission,
     Clarification,
@@ -198,22 +192,13 @@ pub enum CheckpointKind {
 pub enum RuleFact {
     /// The rules as they are, when they are not as the session knew them.
     #[serde(rename = "rule.known")]
-    Known {
-        /// All of them.
-        rules: Vec<Rule>,
-    },
+    Known { rules: Vec<Rule> },
     /// A new one.
     #[serde(rename = "rule.added")]
-    Added {
-        /// The rule.
-        rule: Rule,
-    },
+    Added { rule: Rule },
     /// One that is no more.
     #[serde(rename = "rule.removed")]
-    Removed {
-        /// The rule.
-        rule: Rule,
-    },
+    Removed { rule: Rule },
 }
 
 single! {

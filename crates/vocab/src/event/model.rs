@@ -12,7 +12,6 @@ pub enum ModelFact {
     /// The intent, recorded before the call is made.
     #[serde(rename = "model.called")]
     Called {
-        /// The call.
         call: CallId,
         /// `provider/name`.
         model: String,
@@ -32,9 +31,7 @@ pub enum ModelFact {
     /// It came to nothing.
     #[serde(rename = "model.failed")]
     Failed {
-        /// The call.
         call: CallId,
-        /// Why.
         error: Problem,
         /// When it is tried again, in milliseconds from this fact; absent: it is not.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -111,7 +108,6 @@ pub enum ContextFact {
     /// Files that the request names, and the folder's own instructions, as they are.
     #[serde(rename = "context.loaded")]
     Loaded {
-        /// The files.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         files: Vec<LoadedFile>,
         /// What was named and is not there, or could not be read.
@@ -154,7 +150,6 @@ pub enum ContextFact {
     /// So much of a limit is used up that a person should decide how to go on.
     #[serde(rename = "context.full")]
     Full {
-        /// Which limit.
         limit: ContextLimit,
         /// How much of it is used: tokens, or bytes.
         used: u64,
@@ -234,7 +229,6 @@ single! {
 single! {
     /// What the request came to.
     AnswerFact = "answer" {
-        /// The answer.
         #[serde(flatten)]
         pub answer: Answer,
     }
@@ -266,7 +260,6 @@ single! {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
-#[expect(missing_docs, reason = "the names say it")]
 pub enum Level {
     Info,
     Warning,

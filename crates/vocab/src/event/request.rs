@@ -94,10 +94,7 @@ pub enum RequestFact {
     },
     /// The lists of the settings are others than when it came; they count from here on.
     #[serde(rename = "request.relisted")]
-    Relisted {
-        /// The lists.
-        lists: Lists,
-    },
+    Relisted { lists: Lists },
     /// It goes on after it had to wait for an answer or for room.
     #[serde(rename = "request.resumed")]
     Resumed {
@@ -152,7 +149,6 @@ pub enum Status {
 single! {
     /// Where a request stands.
     StageFact = "stage" {
-        /// The stage.
         pub stage: Stage,
         /// What to show for it.
         pub label: String,
@@ -163,7 +159,6 @@ single! {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
-#[expect(missing_docs, reason = "the names say it")]
 pub enum Stage {
     Intake,
     Routing,

@@ -44,7 +44,6 @@ pub enum SessionFact {
     /// It begins with what an earlier session has handed over.
     #[serde(rename = "session.inherited")]
     Inherited {
-        /// That session.
         from: SessionId,
         /// What the model is told of it.
         text: String,
@@ -79,7 +78,6 @@ pub enum SessionFact {
     /// A session that had taken over is no more; what it had taken over and not handed on is this one's again.
     #[serde(rename = "session.reclaimed")]
     Reclaimed {
-        /// Which one.
         child: SessionId,
         /// Change sets that it had handed on, and the sessions that have them.
         #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -93,8 +91,5 @@ pub enum SessionFact {
     },
     /// It could be neither handed off nor extended.
     #[serde(rename = "session.refused")]
-    Refused {
-        /// Why.
-        reason: String,
-    },
+    Refused { reason: String },
 }

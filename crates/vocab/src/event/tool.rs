@@ -10,10 +10,8 @@ use crate::{CallId, CommandClass, FileMark, ImageRef, RefKey, Sandbox, Series, U
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all_fields = "camelCase")]
 pub enum ToolFact {
-    /// It starts.
     #[serde(rename = "tool.started")]
     Started {
-        /// The call.
         call: CallId,
         /// The tool.
         name: String,
@@ -22,16 +20,11 @@ pub enum ToolFact {
     },
     /// A person wants it ended; the rest goes on.
     #[serde(rename = "tool.stopping")]
-    Stopping {
-        /// The call.
-        call: CallId,
-    },
+    Stopping { call: CallId },
     /// It ended.
     #[serde(rename = "tool.finished")]
     Finished {
-        /// The call.
         call: CallId,
-        /// How.
         status: ToolStatus,
         /// As much of the result as the model sees.
         preview: String,
@@ -51,7 +44,6 @@ pub enum ToolFact {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
-#[expect(missing_docs, reason = "the names say it")]
 pub enum ToolStatus {
     Ok,
     Partial,
@@ -75,7 +67,6 @@ pub enum CommandFact {
         command: String,
         /// What is executed.
         argv: Vec<String>,
-        /// Where.
         cwd: String,
         /// The hash of all that decides what is executed; an approval names it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -161,7 +152,6 @@ single! {
 /// What came of one tool. Field names are the documented ones.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[expect(missing_docs, reason = "the names say it")]
 pub struct ReflectionEntry {
     pub tool: String,
     pub status: ToolStatus,

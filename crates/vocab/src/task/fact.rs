@@ -28,7 +28,6 @@ pub enum TasksFact {
     /// The last change set in force was taken back.
     #[serde(rename = "tasks.reverted")]
     Reverted {
-        /// Which.
         change_set: ChangeSetId,
         /// Each task as it was found and as it was left.
         writes: Vec<TaskWrite>,
@@ -36,7 +35,6 @@ pub enum TasksFact {
     /// A change set that had been taken back was brought forward.
     #[serde(rename = "tasks.reapplied")]
     Reapplied {
-        /// Which.
         change_set: ChangeSetId,
         /// Each task as it was found and as it was left.
         writes: Vec<TaskWrite>,

@@ -18,20 +18,15 @@ pub enum Operation {
     },
     /// Changes a task.
     Update {
-        /// Which.
         id: TaskId,
         /// What changes; the rest stays.
         #[serde(flatten)]
         fields: TaskFields,
     },
     /// Removes a task.
-    Delete {
-        /// Which.
-        id: TaskId,
-    },
+    Delete { id: TaskId },
     /// Says that a task is done, or not.
     Complete {
-        /// Which.
         id: TaskId,
         /// Whether it is; it is if nothing is said.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -39,7 +34,6 @@ pub enum Operation {
     },
     /// Says that one occurrence of a task that repeats is done, or not.
     CompleteOccurrence {
-        /// Which task.
         id: TaskId,
         /// Which of its days.
         occurrence_date: Date,
@@ -49,7 +43,6 @@ pub enum Operation {
     },
     /// Changes all tasks that fit.
     BulkUpdate {
-        /// Which.
         r#where: Where,
         /// What changes; the rest stays.
         set: TaskFields,
@@ -57,17 +50,13 @@ pub enum Operation {
     /// Says that all tasks that fit are done, or not. With a range of days, those that repeat are done on
     /// those days only.
     BulkComplete {
-        /// Which.
         r#where: Where,
         /// Whether they are; they are if nothing is said.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         completed: Option<bool>,
     },
     /// Removes all tasks that fit.
-    BulkDelete {
-        /// Which.
-        r#where: Where,
-    },
+    BulkDelete { r#where: Where },
 }
 
 impl Operation {

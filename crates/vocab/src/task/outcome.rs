@@ -105,7 +105,6 @@ pub struct OperationResult {
     /// How many tasks a bulk operation touched.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub count: Option<u64>,
-    /// Which.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expanded_ids: Option<Vec<TaskId>>,
     /// Why it was not done: `not_found`, `not_repeating`, `invalid_op`.
@@ -133,7 +132,6 @@ pub struct Applied {
 pub struct TaskWrite {
     /// Its number.
     pub id: TaskId,
-    /// As it was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<Task>,
     /// As it became.
@@ -174,7 +172,6 @@ pub struct Previewed {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Preview {
-    /// As it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<Task>,
     /// As it would be.
@@ -192,7 +189,6 @@ pub struct Preview {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TaskLimits {
-    /// Deletes.
     pub deletes: u64,
     /// Tasks that bulk updates change.
     pub updates: u64,

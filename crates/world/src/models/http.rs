@@ -189,7 +189,6 @@ impl ApiKey {
 pub(super) enum RequestBody {
     /// Nothing: the request only asks.
     Nothing,
-    /// This JSON.
     Json(Vec<u8>),
 }
 

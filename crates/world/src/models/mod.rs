@@ -124,7 +124,6 @@ pub struct Listed {
 pub struct DrawOrder {
     /// What is to be seen.
     pub prompt: String,
-    /// How many.
     pub count: u32,
     /// `1024x1024` and the like; absent: as the provider sees fit.
     pub size: Option<String>,
@@ -133,7 +132,6 @@ pub struct DrawOrder {
 /// A picture that was made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DrawnImage {
-    /// Its bytes.
     pub bytes: Vec<u8>,
     /// `image/png` and the like, by its first bytes.
     pub media_type: &'static str,

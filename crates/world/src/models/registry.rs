@@ -35,7 +35,6 @@ pub enum Dialect {
 pub struct Provider {
     /// How it speaks.
     pub dialect: Dialect,
-    /// Where it is.
     pub base_url: String,
     /// The environment variable that holds its key, if it needs one.
     pub key_env: Option<String>,

@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 
 use trimtab_vocab::Sandbox;
 
-/// Passed on.
 const PASSED: &[&str] = &[
     "ANDROID_HOME",
     "ANDROID_NDK_HOME",

@@ -208,7 +208,7 @@ pub(super) fn main() -> ExitCode {
                     // It shall end with the last process of the command, not with this one.
                     super::supervise::release_output();
                 }
-                say(&init::attend(&child));
+                say(&init::wait_for(&child));
                 return ExitCode::SUCCESS;
             }
             Err(error) => say(&FenceReport::Failed(why_not(&order, &error))),

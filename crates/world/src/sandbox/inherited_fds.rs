@@ -14,16 +14,16 @@ pub(super) fn close() {
     if std::env::args_os().nth(2).is_some_and(|argument| argument == CLEAN) {
         return;
     }
-    let strays = strays();
+    let inherited = inherited();
     // Only bash understands numbers of two digits.
     let shells: &[&str] =
-        if strays.iter().all(|number| *number < 10) { &["/bin/sh"] } else { &["/bin/bash", "/usr/bin/bash"] };
+        if inherited.iter().all(|number| *number < 10) { &["/bin/sh"] } else { &["/bin/bash", "/usr/bin/bash"] };
     let Some(shell) = shells.iter().find(|shell| std::path::Path::new(shell).exists()) else { return };
-    let (false, Ok(program)) = (strays.is_empty(), std::env::current_exe()) else { return };
+    let (false, Ok(program)) = (inherited.is_empty(), std::env::current_exe()) else { return };
     if !program.exists() {
         return;
     }
-    let closing: Vec<String> = strays.iter().map(|number| format!("{number}<&-")).collect();
+    let closing: Vec<String> = inherited.iter().map(|number| format!("{number}<&-")).collect();
     let script = format!("exec {}; exec \"$0\" \"$@\"", closing.join(" "));
     #[expect(clippy::disallowed_methods, reason = "it is this program that is started")]
     let mut command = std::process::Command::new(shell);
@@ -33,21 +33,21 @@ pub(super) fn close() {
 
 /// The numbers of open files that a started program would inherit, apart from the three it is to have.
 #[cfg(target_os = "linux")]
-fn strays() -> Vec<u32> {
-    let mut strays = Vec::new();
+fn inherited() -> Vec<u32> {
+    let mut inherited = Vec::new();
     for entry in std::fs::read_dir("/proc/self/fdinfo").into_iter().flatten().flatten() {
         let Some(number) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
         let Ok(text) = std::fs::read_to_string(entry.path()) else { continue };
         let flags = text.lines().find_map(|line| line.strip_prefix("flags:"));
         let flags = flags.and_then(|flags| u32::from_str_radix(flags.trim(), 8).ok()).unwrap_or(0);
         if number > 2 && flags & rustix::fs::OFlags::CLOEXEC.bits() == 0 {
-            strays.push(number);
+            inherited.push(number);
         }
     }
-    strays
+    inherited
 }
 
 #[cfg(not(target_os = "linux"))]
-fn strays() -> Vec<u32> {
+fn inherited() -> Vec<u32> {
     Vec::new()
 }

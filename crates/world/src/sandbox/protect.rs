@@ -130,7 +130,7 @@ impl Protected {
             protected.put_placeholders(order, &scan);
         }
         if order.writes_folder() || is_off {
-            found.look(order, &scan, &protected.placeholders);
+            found.inspect(order, &scan, &protected.placeholders);
         }
         if is_off {
             // Nothing is fenced; what changed is said.
@@ -234,7 +234,7 @@ impl Protected {
 }
 
 impl ProtectedPaths {
-    fn look(&mut self, order: &RunOrder, scan: &FolderScan, placeholders: &[(PathBuf, EntryKind, File)]) {
+    fn inspect(&mut self, order: &RunOrder, scan: &FolderScan, placeholders: &[(PathBuf, EntryKind, File)]) {
         let folder = &order.folder;
         let is_automatic = order.automatic.is_some();
         let found = Repositories::new(folder, &scan.repositories, &scan.pointers);

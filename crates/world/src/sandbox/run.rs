@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
-use tokio::process::ChildStdin;
+use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout};
 use tokio::sync::mpsc;
 use trimtab_vocab::{CommandPlan, CommandRun, Overtime, Sandbox};
 
@@ -26,7 +26,7 @@ use super::{SUPERVISE, fence};
 
 /// Once nothing of a command is left, all that it wrote is in the pipe. Nobody who holds the other
 /// end can keep us longer than this.
-const LAST_WORDS: Duration = Duration::from_millis(200);
+const DRAIN_TIMEOUT: Duration = Duration::from_millis(200);
 
 /// How commands are run here.
 #[derive(Debug, Clone)]
@@ -124,7 +124,6 @@ pub struct CommandOutcome {
     pub signal: Option<i32>,
     /// Its time was up.
     pub timed_out: bool,
-    /// It was stopped.
     pub stopped: bool,
     /// How long it took.
     pub took: Duration,
@@ -242,28 +241,11 @@ async fn attempt(
     mut stop: &mut Pin<&mut impl Future<Output = ()>>,
     overtime: &mut mpsc::Receiver<Overtime>,
 ) -> StartAttempt {
-    #[expect(clippy::disallowed_methods, reason = "this is the place where commands are started")]
-    let supervisor = tokio::process::Command::from(std::process::Command::new(&setup.launcher))
-        .arg0(NAME)
-        .arg(SUPERVISE)
-        .env_clear()
-        .envs(passed_on(setup.environment.iter().cloned(), order.sandbox, &setup.private))
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn();
-    let mut supervisor = match supervisor {
-        Ok(supervisor) => supervisor,
-        Err(error) => {
-            let launcher = setup.launcher.display();
-            return CommandOutcome::not_started(format!("The supervisor {launcher} cannot be started: {error}."))
-                .into();
-        }
-    };
-    let pipes = (supervisor.stdin.take(), supervisor.stdout.take(), supervisor.stderr.take());
-    let (Some(mut control), Some(report), Some(mut written)) = pipes else {
-        return CommandOutcome::not_started("The supervisor has no pipes.").into();
-    };
+    let SupervisorProcess { process: mut supervisor, mut control, report, mut written } =
+        match start_supervisor(order, setup) {
+            Ok(supervisor) => supervisor,
+            Err(why) => return CommandOutcome::not_started(why).into(),
+        };
     let mut reports = BufReader::new(report).lines();
     let mut outcome =
         CommandOutcome { output: Collected::keeping(setup.limits.output / 2), ..CommandOutcome::default() };
@@ -338,28 +320,65 @@ async fn attempt(
         }
     };
     outcome.took = began.elapsed();
-    let end = tokio::time::Instant::now() + LAST_WORDS;
+    let end = tokio::time::Instant::now() + DRAIN_TIMEOUT;
     while open && let Ok(Ok(count @ 1..)) = tokio::time::timeout_at(end, written.read(&mut chunk)).await {
         tell(CommandReport::Output(&chunk[..count]));
         outcome.output.push(&chunk[..count]);
     }
     // It removes the temporary folder now, and is waited for where nobody else has to wait.
     tokio::spawn(async move { supervisor.wait().await });
-    let outcome = match ending {
+    conclude(outcome, ending, control.is_none(), started, taken.flatten()).await.into()
+}
+
+/// The outcome of a command whose supervisor has reported its end, or why there is none.
+async fn conclude(
+    outcome: CommandOutcome,
+    ending: Result<CommandEnding, String>,
+    stopped: bool,
+    started: Option<i32>,
+    temp: Option<PathBuf>,
+) -> CommandOutcome {
+    match ending {
         Ok(CommandEnding { exit_code, signal, timed_out, stopped, left, stuck, touched, undone }) => {
             CommandOutcome { exit_code, signal, timed_out, stopped, left, stuck, touched, undone, ..outcome }
         }
         Err(_) if outcome.lost => {
-            let _ = tokio::task::spawn_blocking(move || clean_up(started, taken.flatten())).await;
+            let _ = tokio::task::spawn_blocking(move || clean_up(started, temp)).await;
             outcome
         }
-        Err(_) if control.is_none() => {
+        Err(_) if stopped => {
             let why = Some("It was stopped before it was started.".into());
             CommandOutcome { not_started: why, stopped: true, fences: None, ..outcome }
         }
         Err(why) => CommandOutcome { not_started: Some(why), fences: None, ..outcome },
-    };
-    outcome.into()
+    }
+}
+
+struct SupervisorProcess {
+    process: Child,
+    control: ChildStdin,
+    report: ChildStdout,
+    /// What the command writes, on both of its streams.
+    written: ChildStderr,
+}
+
+fn start_supervisor(order: &RunOrder, setup: &SandboxSetup) -> Result<SupervisorProcess, String> {
+    #[expect(clippy::disallowed_methods, reason = "this is the place where commands are started")]
+    let process = tokio::process::Command::from(std::process::Command::new(&setup.launcher))
+        .arg0(NAME)
+        .arg(SUPERVISE)
+        .env_clear()
+        .envs(passed_on(setup.environment.iter().cloned(), order.sandbox, &setup.private))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn();
+    let mut process =
+        process.map_err(|error| format!("The supervisor {} cannot be started: {error}.", setup.launcher.display()))?;
+    match (process.stdin.take(), process.stdout.take(), process.stderr.take()) {
+        (Some(control), Some(report), Some(written)) => Ok(SupervisorProcess { process, control, report, written }),
+        _ => Err("The supervisor has no pipes.".into()),
+    }
 }
 
 /// What is in a folder, as far as commands have to be kept from it. None where the supervisor has to look for itself,

@@ -131,7 +131,7 @@ pub(super) fn scan_again(folder: &Path, wanted: ScanTarget, cache: &ListingCache
             scan.control.extend(programs.map(|path| (path, ControlFile::Program)));
         }
         for entry in inside.iter() {
-            scan.look(&next, entry, wanted, &mut ahead);
+            scan.visit(&next, entry, wanted, &mut ahead);
         }
     }
     listings.keep(folder.to_owned());
@@ -163,7 +163,7 @@ fn why_unlisted(top: &Path, folder: &Path, error: &std::io::Error) -> Option<Str
 }
 
 impl FolderScan {
-    fn look(&mut self, at: &Ahead, entry: &NotedEntry, wanted: ScanTarget, ahead: &mut Vec<Ahead>) {
+    fn visit(&mut self, at: &Ahead, entry: &NotedEntry, wanted: ScanTarget, ahead: &mut Vec<Ahead>) {
         let (name, kind, is_secret) = (entry.name.to_string_lossy(), entry.kind, entry.is_secret);
         let counts = !at.in_control && !at.is_deep && (wanted != ScanTarget::Secrets || is_secret || is_git(&name));
         let control = entry.control.filter(|_| counts);

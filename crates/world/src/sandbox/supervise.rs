@@ -131,7 +131,7 @@ async fn run(
         () = control.stop() => None,
     };
     let output = std::io::stderr().as_fd().try_clone_to_owned();
-    let terminal = ours.take().zip(output.ok()).map(|(ours, output)| Terminal::attend(ours, output));
+    let terminal = ours.take().zip(output.ok()).map(|(ours, output)| Terminal::relay(ours, output));
     // The command, or who attends to its terminal, has the pipe now. It shall end with the last one who can write to it.
     release_output();
     let fences = match ready {
@@ -197,7 +197,7 @@ async fn in_time(
     let mut end = Instant::now().checked_add(Duration::from_millis(order.timeout_ms));
     loop {
         tokio::select! {
-            wish = control.wish() => match wish {
+            overtime = control.overtime() => match overtime {
                 None => return true,
                 Some(Overtime::Seconds(seconds)) => end = Instant::now().checked_add(Duration::from_secs(seconds)),
                 Some(Overtime::Unlimited) => end = None,
@@ -425,7 +425,7 @@ impl HostPipe {
 
     /// What the host says about the command's time. None when the command is to be killed: the pipe is
     /// closed, by whatever kind of end, or someone wants the supervisor itself gone.
-    async fn wish(&mut self) -> Option<Overtime> {
+    async fn overtime(&mut self) -> Option<Overtime> {
         if self.stopped {
             return None;
         }
@@ -437,11 +437,11 @@ impl HostPipe {
             _ = hup.recv() => None,
         };
         let message = line.and_then(|line| serde_json::from_slice(&line).ok());
-        let Some(HostMessage::Overtime(wish)) = message else {
+        let Some(HostMessage::Overtime(overtime)) = message else {
             self.stopped = true;
             return None;
         };
-        Some(wish)
+        Some(overtime)
     }
 
     /// What the host finds in the folder after the command. None if it is gone, or busy with something else.
@@ -465,7 +465,7 @@ impl HostPipe {
 
     /// Comes when the command is to be killed.
     async fn stop(&mut self) {
-        while self.wish().await.is_some() {}
+        while self.overtime().await.is_some() {}
     }
 }
 

@@ -221,7 +221,6 @@ pub struct Fences {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Fence {
-    /// It holds.
     Holds,
     /// It does not, or not everywhere.
     Missing {

@@ -20,9 +20,7 @@ const LONGEST_LINE: usize = 256 * 1024;
 pub struct AuditEntry {
     /// What happened, by its documented name.
     pub action: String,
-    /// Where.
     pub session: Option<SessionId>,
-    /// For which request.
     pub request: Option<RequestId>,
     /// What the action adds.
     pub fields: Map<String, Value>,
@@ -93,7 +91,6 @@ fn shorten(value: &mut Value) {
 pub struct AuditLine {
     /// Its number, from 1.
     pub n: u64,
-    /// The line.
     pub line: String,
     /// The hash that was kept beside it.
     pub hash: String,

@@ -145,46 +145,46 @@ mod tests {
     #[test]
     fn what_is_kept_is_there_whole_private_and_gone_when_removed() {
         let data = tempfile::tempdir().expect("a folder");
-        let drawer = LocalFiles::new(data.path());
+        let local_files = LocalFiles::new(data.path());
         let name = LocalFiles::name("draft", "/any/folder name");
-        assert_eq!(drawer.read(&name), None);
-        drawer.write(&name, "one").expect("written");
-        drawer.write(&name, "two").expect("written");
-        assert_eq!(drawer.read(&name).as_deref(), Some("two"));
-        drawer.append(&name, " lines").expect("written");
-        assert_eq!(drawer.read(&name).as_deref(), Some("two lines\n"));
+        assert_eq!(local_files.read(&name), None);
+        local_files.write(&name, "one").expect("written");
+        local_files.write(&name, "two").expect("written");
+        assert_eq!(local_files.read(&name).as_deref(), Some("two"));
+        local_files.append(&name, " lines").expect("written");
+        assert_eq!(local_files.read(&name).as_deref(), Some("two lines\n"));
         #[cfg(unix)]
         {
             use std::os::unix::fs::PermissionsExt;
             let mode = |path: &Path| std::fs::metadata(path).expect("there").permissions().mode() & 0o777;
-            assert_eq!((mode(&drawer.folder), mode(&drawer.folder.join(&name))), (0o700, 0o600));
+            assert_eq!((mode(&local_files.folder), mode(&local_files.folder.join(&name))), (0o700, 0o600));
         }
-        assert_eq!(std::fs::read_dir(&drawer.folder).expect("there").count(), 1, "no drafts are left behind");
-        drawer.remove(&name).expect("removed");
-        drawer.remove(&name).expect("nothing to do");
-        assert_eq!(drawer.read(&name), None);
+        assert_eq!(std::fs::read_dir(&local_files.folder).expect("there").count(), 1, "no drafts are left behind");
+        local_files.remove(&name).expect("removed");
+        local_files.remove(&name).expect("nothing to do");
+        assert_eq!(local_files.read(&name), None);
     }
 
     #[test]
     fn a_name_cannot_lead_elsewhere() {
         let data = tempfile::tempdir().expect("a folder");
-        let drawer = LocalFiles::new(data.path());
+        let local_files = LocalFiles::new(data.path());
         for name in ["", ".", "..", "../x", "a/b", "a\0", ".hidden"] {
-            assert!(drawer.write(name, "x").is_err(), "{name:?}");
-            assert_eq!(drawer.read(name), None);
+            assert!(local_files.write(name, "x").is_err(), "{name:?}");
+            assert_eq!(local_files.read(name), None);
         }
     }
 
     #[test]
     fn what_a_killed_writer_left_behind_is_swept_away_and_a_living_ones_is_not() {
         let data = tempfile::tempdir().expect("a folder");
-        let drawer = LocalFiles::new(data.path());
-        drawer.write("draft-1", "one").expect("kept");
+        let local_files = LocalFiles::new(data.path());
+        local_files.write("draft-1", "one").expect("kept");
         let folder = data.path().join("drawer");
         let alive = File::create(folder.join(".draft-2.98")).expect("a file");
         alive.lock().expect("is locked");
         std::fs::write(folder.join(".draft-1.99"), "ha").expect("a file");
-        drawer.write("draft-1", "two").expect("kept");
+        local_files.write("draft-1", "two").expect("kept");
         let mut left: Vec<_> =
             std::fs::read_dir(&folder).expect("a folder").flatten().map(|it| it.file_name()).collect();
         left.sort();

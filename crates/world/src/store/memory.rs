@@ -11,13 +11,11 @@ pub enum MemoryChange {
     Add(MemoryEntry),
     /// It is meant otherwise.
     Edit {
-        /// Which one.
         id: MemoryId,
         /// Its new words; absent: as they are.
         text: Option<String>,
         /// Where it holds from now on: a folder, or everywhere; absent: where it did.
         folder: Option<Option<String>>,
-        /// When.
         at: Time,
     },
     /// Forget it.

@@ -72,7 +72,6 @@ impl Lease {
 /// A session as lists show it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionRow {
-    /// Names it.
     pub id: SessionId,
     /// Where it works.
     pub folder: String,
@@ -115,7 +114,6 @@ pub struct NewInput {
 /// A request as the list of jobs begins with it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewJob {
-    /// Names it.
     pub request: RequestId,
     /// The first words.
     pub text: String,
@@ -197,7 +195,6 @@ pub struct RuleChange {
 /// A request as the list of jobs shows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JobRow {
-    /// Names it.
     pub request: RequestId,
     /// Where it belongs.
     pub session: SessionId,
@@ -229,11 +226,8 @@ pub enum JobState {
 /// What a session holds of files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileSpace {
-    /// The session.
     pub session: SessionId,
-    /// How many contents.
     pub contents: u64,
-    /// Their bytes.
     pub bytes: u64,
     /// The bytes that they take on the disk. What two sessions share counts for both.
     pub packed: u64,
@@ -245,10 +239,7 @@ pub enum Admission {
     /// Go.
     Granted,
     /// Wait; so many run or wait before it.
-    Held {
-        /// How many.
-        ahead: u32,
-    },
+    Held { ahead: u32 },
 }
 
 /// The answer to the wish to own a session.

@@ -79,7 +79,6 @@ pub struct TaskKey {
 pub enum TaskChanged {
     /// It was done now.
     Done {
-        /// The answer.
         answer: String,
         /// The facts that were recorded.
         events: Vec<Event>,

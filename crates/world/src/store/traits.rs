@@ -21,7 +21,6 @@ pub trait SessionStore: Send + Sync {
     async fn create_session(&self, row: SessionRow, inputs: Vec<NewInput>) -> Result<()>;
     /// Makes a session that begins with a log. [`StoreError::Taken`] when its name is in use; then nothing was done.
     async fn create_child(&self, child: SeededSession) -> Result<()>;
-    /// One session.
     async fn session(&self, id: &SessionId) -> Result<Option<SessionRow>>;
     /// All sessions, those first that were used last, and of these the youngest; of one folder if it is given.
     async fn sessions(&self, folder: Option<&str>) -> Result<Vec<SessionRow>>;
@@ -147,7 +146,6 @@ pub trait RecallStore: Send + Sync {
 pub trait TaskStore: Send + Sync {
     /// A person's tasks; with their log, if it is wanted.
     async fn tasks(&self, with_log: bool) -> Result<TaskBook>;
-    /// One of them.
     async fn task(&self, id: TaskId) -> Result<Option<Task>>;
     /// Those that have all these words, or words that begin so, in title, notes or tags; the best first.
     async fn search_tasks(&self, words: &str, limit: u32) -> Result<Vec<Task>>;

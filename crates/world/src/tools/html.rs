@@ -10,7 +10,6 @@ use writer::Writer;
 
 use super::entities;
 
-/// A page.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct HtmlPage {
     pub(super) title: Option<String>,

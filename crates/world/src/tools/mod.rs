@@ -37,9 +37,9 @@ const LONGEST: Duration = Duration::from_secs(30);
 const LONGEST_WALK: Duration = Duration::from_secs(20);
 
 /// Looks. Dropping the future ends the work, also where it runs on a thread of its own.
-pub async fn look(place: &ReadScope, look: &ReadOp) -> ReadResult {
+pub async fn perform_read(place: &ReadScope, op: &ReadOp) -> ReadResult {
     let place = place.clone();
-    match look.clone() {
+    match op.clone() {
         ReadOp::Read { path, offset, limit } => {
             aside(LONGEST, move |going| read::read(&place, &path, offset, limit, going)).await
         }

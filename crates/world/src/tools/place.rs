@@ -50,7 +50,6 @@ impl FoundPath {
 }
 
 impl ReadScope {
-    /// Opens a folder.
     pub fn open(folder: &Path) -> io::Result<Self> {
         let root = folder.canonicalize()?;
         if !root.is_dir() {

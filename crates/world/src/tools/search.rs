@@ -31,7 +31,6 @@ const MOST_COUNTED: u64 = 64 * 1024 * 1024;
 /// What a pattern may grow to: a small one can stand for a giant.
 const LARGEST_REGEX: usize = 10 * 1024 * 1024;
 
-/// What is sought.
 pub(super) struct Sought<'a> {
     pub(super) pattern: &'a str,
     pub(super) glob: Option<&'a str>,

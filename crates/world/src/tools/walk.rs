@@ -11,7 +11,6 @@ use crate::workspace::{FolderWalk, WalkEntry};
 pub(super) enum Hidden {
     /// Those at the top: there they are settings that belong to the project.
     AtTheTop,
-    /// All of them.
     Everywhere,
 }
 

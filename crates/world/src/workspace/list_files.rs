@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::FolderWalk;
 
 /// Entries that are looked at to find the names, those that git ignores left out.
-const MOST_LOOKS: usize = 400_000;
+const MOST_ENTRIES: usize = 400_000;
 /// Nobody waits longer for a list to choose from; what was found until then is offered.
 const LONGEST: Duration = Duration::from_secs(10);
 
@@ -17,7 +17,7 @@ const LONGEST: Duration = Duration::from_secs(10);
 pub fn names(folder: &Path, most: usize, stop: &AtomicBool) -> Vec<String> {
     let walk = FolderWalk::new(folder, folder, LONGEST).only(|entry| entry.file_name() != OsStr::new(".git"));
     let mut names: Vec<(usize, String)> = Vec::new();
-    for entry in walk.take(MOST_LOOKS).filter(|entry| entry.depth() > 0) {
+    for entry in walk.take(MOST_ENTRIES).filter(|entry| entry.depth() > 0) {
         if stop.load(Ordering::Relaxed) || names.len() >= most {
             break;
         }

@@ -14,7 +14,6 @@ const HERE: &str = ".trimtab/pills";
 /// A file that is called `*.md`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PillFile {
-    /// Where it is.
     pub path: PathBuf,
     /// Its name without `.md`.
     pub stem: String,

@@ -54,7 +54,7 @@ impl WalkEntry {
 /// What is passed by.
 type Filter = Box<dyn Fn(&WalkEntry) -> bool + Send>;
 
-/// A walk.
+/// Lists a folder with all that is below it, and stops when its time is up.
 pub struct FolderWalk {
     start: Option<WalkEntry>,
     stack: Vec<WalkLevel>,

@@ -202,13 +202,13 @@ fn make_room_for(files: usize) {
 
 fn forward(files: &mut [FileWriter<'_>], directories: &Directories<'_>) -> Result<(), Why> {
     for one in files.iter_mut() {
-        one.heal().and_then(|()| one.look()).map_err(|fault| one.why(fault))?;
+        one.heal().and_then(|()| one.refresh()).map_err(|fault| one.why(fault))?;
         directories.sweep(one.place());
     }
-    if let Some(one) = files.iter().find(|one| one.stands() == FileStatus::Elsewhere) {
+    if let Some(one) = files.iter().find(|one| one.status() == FileStatus::Elsewhere) {
         return Err(one.why(WriteFault::Changed));
     }
-    let todo = |one: &&mut FileWriter<'_>| one.stands() == FileStatus::Before;
+    let todo = |one: &&mut FileWriter<'_>| one.status() == FileStatus::Before;
     for one in files.iter_mut().filter(todo) {
         one.may_be_written().and_then(|()| one.stage_after()).map_err(|fault| one.why(fault))?;
     }
@@ -245,11 +245,11 @@ fn finish(files: Vec<FileWriter<'_>>, directories: &Directories<'_>) -> WrittenS
 fn take_back(mut files: Vec<FileWriter<'_>>, why: Why, directories: &Directories<'_>) -> Refused {
     let mut refused = Refused::new(why);
     for one in files.iter_mut().rev() {
-        if one.heal().and_then(|()| one.look()).is_err() {
+        if one.heal().and_then(|()| one.refresh()).is_err() {
             refused.unsure.push(one.path());
             continue;
         }
-        if one.stands() == FileStatus::After && one.go_back().is_err() {
+        if one.status() == FileStatus::After && one.go_back().is_err() {
             refused.not_put_back.push(one.path());
         }
     }

@@ -101,10 +101,10 @@ async fn pipes_and_devices_are_not_waited_for() {
     assert_eq!(scene.list("", 1).await.1, listed);
     drop(socket);
     let devices = ReadScope::open(Path::new("/dev")).expect("a folder");
-    let seen = look(&devices, &ReadOp::Read { path: "zero".into(), offset: None, limit: None }).await;
+    let seen = perform_read(&devices, &ReadOp::Read { path: "zero".into(), offset: None, limit: None }).await;
     assert_eq!((seen.status, seen.text.as_str()), (Error, "`zero` cannot be read: it is not a regular file."));
     let process = ReadScope::open(Path::new("/proc/self")).expect("a folder");
-    let seen = look(&process, &ReadOp::Read { path: "status".into(), offset: None, limit: Some(1) }).await;
+    let seen = perform_read(&process, &ReadOp::Read { path: "status".into(), offset: None, limit: Some(1) }).await;
     assert!(seen.text.starts_with("1\tName:"), "{}", seen.text);
 }
 

@@ -13,7 +13,7 @@ use std::time::Duration;
 use tempfile::TempDir;
 use trimtab_vocab::event::ToolStatus::{self, Error, Ok as Fine, Partial};
 use trimtab_vocab::{FileMark, ReadOp, ReadResult};
-use trimtab_world::tools::{ReadScope, look};
+use trimtab_world::tools::{ReadScope, perform_read};
 
 /// A folder, and the place it is.
 struct Scene {
@@ -42,20 +42,22 @@ impl Scene {
         fs::write(path, bytes).expect("a file");
     }
 
-    async fn look(&self, at: ReadOp) -> ReadResult {
-        tokio::time::timeout(Duration::from_secs(60), look(&self.place, &at)).await.expect("nothing blocks for ever")
+    async fn perform_read(&self, at: ReadOp) -> ReadResult {
+        tokio::time::timeout(Duration::from_secs(60), perform_read(&self.place, &at))
+            .await
+            .expect("nothing blocks for ever")
     }
 
     async fn read(&self, path: &str, offset: Option<u64>, limit: Option<u64>) -> ReadResult {
-        self.look(ReadOp::Read { path: path.into(), offset, limit }).await
+        self.perform_read(ReadOp::Read { path: path.into(), offset, limit }).await
     }
 
     async fn list(&self, path: &str, depth: u32) -> (ToolStatus, String) {
-        told(self.look(ReadOp::List { path: path.into(), depth }).await)
+        told(self.perform_read(ReadOp::List { path: path.into(), depth }).await)
     }
 
     async fn glob(&self, pattern: &str, path: &str) -> (ToolStatus, String) {
-        told(self.look(ReadOp::Glob { pattern: pattern.into(), path: path.into() }).await)
+        told(self.perform_read(ReadOp::Glob { pattern: pattern.into(), path: path.into() }).await)
     }
 
     async fn search(&self, pattern: &str, path: &str) -> (ToolStatus, String) {
@@ -72,7 +74,7 @@ impl Scene {
     ) -> (ToolStatus, String) {
         let glob = glob.map(str::to_owned);
         let at = ReadOp::Search { pattern: pattern.into(), path: path.into(), glob, ignore_case, context };
-        told(self.look(at).await)
+        told(self.perform_read(at).await)
     }
 
     /// A sentence, with the folder's changing name taken out.
@@ -98,7 +100,7 @@ fn numbered(lines: std::ops::RangeInclusive<u32>) -> String {
 #[tokio::test]
 async fn pages_are_looked_at_by_the_same_door() {
     let scene = Scene::new(&[]);
-    let seen = scene.look(ReadOp::Fetch { url: "http://169.254.169.254/latest/meta-data/".into() }).await;
+    let seen = scene.perform_read(ReadOp::Fetch { url: "http://169.254.169.254/latest/meta-data/".into() }).await;
     assert_eq!(seen.status, Error);
     assert!(seen.text.contains("never fetched"), "{}", seen.text);
 }

@@ -1,5 +1,6 @@
 //! Words reach the model: what a person says at any time, and where in its plan a request is.
 
+use trimtab_vocab::event::AnswerFact;
 use trimtab_vocab::{ModelFacts, WhileRunning};
 
 use super::*;
@@ -45,12 +46,17 @@ fn at_the_question() -> Talk {
     let mut talk = direct(Copilot { approval_mode: ApprovalMode::AfterStep, ..Copilot::default() });
     talk.uses("run_command", json!({"command": "make"}));
     talk.answer("allow", None);
+    make_ends(&mut talk);
+    talk
+}
+
+/// The command has ended, and the model says so.
+fn make_ends(talk: &mut Talk) {
     let call = CallId::tool(&CallId::nth(1), 1);
     let ran = crate::Ran { exit_code: Some(0), ..crate::Ran::default() };
     talk.feed(Input::Ran { call, ran, effects: None });
     talk.says("Done.");
     assert_eq!(talk.asked(), "satisfaction: Does this result meet your needs?");
-    talk
 }
 
 #[test]
@@ -59,6 +65,17 @@ fn who_is_content_but_has_said_more_is_heard() {
     steer(&mut talk, "and in blue");
     talk.answer("satisfied", None);
     assert!(talk.prompt().contains("and in blue"), "{}", talk.prompt());
+}
+
+#[test]
+fn who_is_content_and_was_heard_with_the_results_of_tools_is_not_heard_again() {
+    let mut talk = direct(Copilot { approval_mode: ApprovalMode::AfterStep, ..Copilot::default() });
+    talk.uses("run_command", json!({"command": "make"}));
+    steer(&mut talk, "and in blue");
+    talk.answer("allow", None);
+    make_ends(&mut talk);
+    talk.answer("satisfied", None);
+    assert_eq!(talk.ended(), Some((Status::Completed, None)));
 }
 
 #[test]
@@ -100,6 +117,25 @@ fn a_request_that_goes_on_after_another_is_told_its_step_again() {
     let prompt = talk.prompt();
     let (_, since) = prompt.rsplit_once("Hello.").expect("the other request stands between");
     assert!(since.contains("make it better") && since.contains("[PLAN STEP 1 of 2] One"), "{since}");
+}
+
+#[test]
+fn a_plan_is_never_answered_with_what_the_model_said_to_another_request() {
+    let copilot = Copilot { approval_mode: ApprovalMode::AfterStep, ..Copilot::default() };
+    let alone = RunSettings { attended: false, ..settings(copilot) };
+    let mut talk = Talk::begin(route(RouteDecision::Plan, 60, None), alone);
+    talk.uses("propose_plan", json!({"steps": [{"title": "One"}]}));
+    talk.answer("approve", None);
+    talk.says("One is done.");
+    assert_eq!(talk.ended().map(|(status, _)| status), Some(Status::NeedsUser));
+    say(&mut talk, "r2", "hello", None);
+    talk.says("Hello.");
+    talk.answer("continue", None);
+    let mut answers = talk.log.iter().filter_map(|(request, fact)| match fact {
+        Fact::Answer(AnswerFact { answer }) if *request == Some(id()) => Some(answer.summary.as_str()),
+        _ => None,
+    });
+    assert_eq!(answers.next_back(), Some("1 of 1 steps of the plan are done."));
 }
 
 #[test]

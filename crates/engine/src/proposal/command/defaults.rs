@@ -55,7 +55,7 @@ pub fn default_allow() -> &'static [&'static str] {
 
 /// Programs that only look, or only change the place that the next part of the line looks at. Words with blanks
 /// between them; a rule of several words has its own line below.
-const LOOKS: &str = "wc sort uniq cut tr nl tac rev fold expand unexpand fmt column paste comm join basename dirname \
+const READERS: &str = "wc sort uniq cut tr nl tac rev fold expand unexpand fmt column paste comm join basename dirname \
     realpath readlink stat file du df diff cmp md5sum sha1sum sha224sum sha256sum sha384sum sha512sum b2sum cksum od \
     hexdump xxd tree rg fd fdfind egrep fgrep jq sed awk gawk mawk date which type true false : test [ printf cd seq \
     uname nproc arch free uptime whoami id hostname groups logname tty xargs strings base64 base32 zcat bzcat xzcat tar \
@@ -195,7 +195,7 @@ pub(super) const VERSIONED: &str = "git cargo rustc rustup rustfmt go node nodej
 
 /// What runs as well unless a list is set, as beginnings.
 pub fn usual_allow() -> impl Iterator<Item = &'static str> {
-    LOOKS.split_ascii_whitespace().chain(MORE.iter().copied())
+    READERS.split_ascii_whitespace().chain(MORE.iter().copied())
 }
 
 /// The rule of ours that these words begin with.

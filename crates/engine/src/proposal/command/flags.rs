@@ -67,7 +67,6 @@ const NEVER: &str = "output output-file out outfile out-file log-file config con
     ext-diff textconv open-files-in-pager files0-from magic-file compile hostname-bin search-zip upload-pack \
     receive-pack";
 
-/// The arguments, sorted.
 #[derive(Debug, Default)]
 pub(super) struct SortedArguments<'a> {
     pub(super) flags: Vec<(&'a str, FlagValue, Option<&'a str>)>,

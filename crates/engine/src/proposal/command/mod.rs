@@ -125,7 +125,7 @@ impl Policy {
 /// Longer lines ask: nobody reads them before they agree.
 const LONGEST: usize = 16 * 1024;
 /// Longer ones are not even looked at for a refusal.
-const LONGEST_LOOK: usize = 64 * 1024;
+const LONGEST_COMMAND: usize = 64 * 1024;
 /// Builtins that are no programs, so that nothing but a shell can run them.
 const ONLY_IN_SHELL: &[&str] = &[
     "cd", "pushd", "popd", "export", "unset", "set", "shopt", "alias", "unalias", "source", ".", "eval", "exec",
@@ -148,8 +148,8 @@ pub fn judge(line: &str, policy: &Policy) -> CommandVerdict {
         globs: Vec::new(),
         git_folders: Vec::new(),
     };
-    if line.len() > LONGEST_LOOK {
-        return ask(format!("the command is longer than {LONGEST_LOOK} bytes"));
+    if line.len() > LONGEST_COMMAND {
+        return ask(format!("the command is longer than {LONGEST_COMMAND} bytes"));
     }
     let reading = read::read(line, &policy.home, &policy.folder);
     if let Some(refusal) = refuse::refusal(line, &reading.parts, policy) {
@@ -192,7 +192,7 @@ pub fn judge(line: &str, policy: &Policy) -> CommandVerdict {
             Ok(_) => {}
             Err((reason, rule)) => return CommandVerdict { reason, rule, ..known },
         }
-        if !looks(argv, place, policy) {
+        if !only_reads(argv, place, policy) {
             class = CommandClass::Check;
         }
     }
@@ -239,7 +239,7 @@ fn git_folders(argv: &[Vec<String>], places: &[String]) -> Vec<String> {
 }
 
 /// Whether a part, its words known, only looks.
-fn looks(argv: &[String], place: &str, policy: &Policy) -> bool {
+fn only_reads(argv: &[String], place: &str, policy: &Policy) -> bool {
     let whole = without_show(argv);
     programs::only_looks(if policy.usual { without_limit(&whole) } else { &whole }, place)
 }
@@ -258,7 +258,7 @@ pub fn only_looks(line: &str, policy: &Policy) -> bool {
     }
     let parts: Vec<Vec<String>> = reading.parts.iter().map(open::sample).collect();
     let places = places(&parts, &reading.parts, policy);
-    parts.iter().zip(&places).all(|(argv, place)| looks(argv, place, policy))
+    parts.iter().zip(&places).all(|(argv, place)| only_reads(argv, place, policy))
 }
 
 /// How many words of a rule the words of a command begin with; none if they do not.

@@ -55,10 +55,10 @@ pub(super) fn refusal(line: &str, parts: &[SimpleCommand], policy: &Policy) -> O
         return Some(CommandRefusal::new("wipe", "it is a fork bomb"));
     }
     let mut left = MOST;
-    look_at(parts, policy, Some(resolve(&policy.folder, "/")), 0, &mut left)
+    check_parts(parts, policy, Some(resolve(&policy.folder, "/")), 0, &mut left)
 }
 
-fn look_at(
+fn check_parts(
     parts: &[SimpleCommand],
     policy: &Policy,
     cwd: Option<String>,
@@ -83,7 +83,7 @@ fn look_at(
             }
         }
         let mut words = part.words.clone();
-        let piped = before.filter(|_| part.join == Join::Pipe).and_then(spoken);
+        let piped = before.filter(|_| part.join == Join::Pipe).and_then(printed);
         if let Some(said) = &piped
             && words.first().is_some_and(|word| matches!(base_name(&word.text).as_str(), "xargs" | "parallel"))
         {
@@ -122,7 +122,7 @@ fn look_at(
 }
 
 /// What a part prints for certain, if it only prints.
-fn spoken(part: &SimpleCommand) -> Option<String> {
+fn printed(part: &SimpleCommand) -> Option<String> {
     let (first, rest) = part.words.split_first()?;
     matches!(first.text.as_str(), "echo" | "printf")
         .then(|| rest.iter().map(|word| word.text.as_str()).collect::<Vec<_>>().join(" "))
@@ -133,7 +133,7 @@ fn script_of(script: &str, place: &RunPlace, layer: usize, left: &mut usize) -> 
     if bomb(script) {
         return Some(CommandRefusal::new("wipe", "it is a fork bomb"));
     }
-    look_at(&reading.parts, place.policy, place.cwd.clone(), layer + 1, left)
+    check_parts(&reading.parts, place.policy, place.cwd.clone(), layer + 1, left)
 }
 
 /// One command and everything it would run in turn.

@@ -56,34 +56,34 @@ impl Finder<'_> {
                 return Err(self.contradiction(name, &why));
             }
         }
-        let Some(stands) = self.stands(name, hunk)? else { return Ok(places) };
+        let Some(anchored) = self.anchored(name, hunk)? else { return Ok(places) };
         let begins_with = |place: usize| {
-            let last = stands.lines.last().map(Vec::as_slice).unwrap_or_default();
+            let last = anchored.lines.last().map(Vec::as_slice).unwrap_or_default();
             let reach = if hunk.anchor_is_heading { hunk.old_len() } else { 1 };
-            let from = last.partition_point(|line| *line < place.max(stands.first));
+            let from = last.partition_point(|line| *line < place.max(anchored.first));
             last.get(from).is_some_and(|line| *line < place + reach)
         };
         let after: Vec<usize> =
-            places.iter().copied().filter(|place| *place > stands.first || begins_with(*place)).collect();
+            places.iter().copied().filter(|place| *place > anchored.first || begins_with(*place)).collect();
         let named = hunk.named().filter(|named| places.contains(named));
         if after.is_empty() || named.is_some_and(|named| !after.contains(&named)) {
             let fits = named.unwrap_or(places[0]) + 1;
             let anchor = shown(hunk.anchors.last().copied().unwrap_or_default());
-            let why = format!("is for the lines after {anchor} (line {}), but fits at line {fits}", stands.first + 1);
+            let why = format!("is for the lines after {anchor} (line {}), but fits at line {fits}", anchored.first + 1);
             return Err(self.contradiction(name, &why));
         }
         if after.len() == 1 || named.is_some() {
             return Ok(after);
         }
-        let blocks = self.blocks(&stands);
+        let blocks = self.blocks(&anchored);
         let inside: Vec<usize> = after
             .iter()
             .copied()
             .filter(|place| begins_with(*place) || blocks.iter().any(|block| block.contains(place)))
             .collect();
         let next = |place: &usize| {
-            let last = stands.lines.last().map(Vec::as_slice).unwrap_or_default();
-            place.checked_sub(1).is_some_and(|line| line >= stands.first && last.binary_search(&line).is_ok())
+            let last = anchored.lines.last().map(Vec::as_slice).unwrap_or_default();
+            place.checked_sub(1).is_some_and(|line| line >= anchored.first && last.binary_search(&line).is_ok())
         };
         Ok(match inside.is_empty() {
             false => inside,
@@ -95,9 +95,9 @@ impl Finder<'_> {
     /// The line after which a hunk without an old side goes, if its anchor leaves no doubt: it stands at one place,
     /// and no block begins there whose first and last line would be meant alike.
     pub(super) fn after_anchor(&self, name: &str, hunk: &PatchHunk<'_>) -> Result<Option<usize>, EditRefusal> {
-        let Some(stands) = self.stands(name, hunk)? else { return Ok(None) };
-        let after = |line: &&usize| **line >= stands.first;
-        let lines: Vec<usize> = stands.lines.last().into_iter().flatten().filter(after).copied().collect();
+        let Some(anchored) = self.anchored(name, hunk)? else { return Ok(None) };
+        let after = |line: &&usize| **line >= anchored.first;
+        let lines: Vec<usize> = anchored.lines.last().into_iter().flatten().filter(after).copied().collect();
         let [line] = lines[..] else { return Ok(None) };
         let is_plain = self.block(line).is_empty() && !hunk.anchor_is_heading;
         Ok(is_plain.then_some(line + 1))
@@ -109,8 +109,8 @@ impl Finder<'_> {
     }
 
     /// Where the anchors stand; none if there is nothing to be held to.
-    fn stands(&self, name: &str, hunk: &PatchHunk<'_>) -> Result<Option<AnchorPosition>, EditRefusal> {
-        let mut stands = AnchorPosition { lines: Vec::with_capacity(hunk.anchors.len()), first: 0 };
+    fn anchored(&self, name: &str, hunk: &PatchHunk<'_>) -> Result<Option<AnchorPosition>, EditRefusal> {
+        let mut anchored = AnchorPosition { lines: Vec::with_capacity(hunk.anchors.len()), first: 0 };
         let mut from = 0;
         for anchor in &hunk.anchors {
             let lines = self.anchor_lines(anchor);
@@ -127,11 +127,11 @@ impl Finder<'_> {
                 );
                 return Err(EditRefusal::new(RefusalKind::NotFound, reason));
             };
-            stands.lines.push(lines);
-            stands.first = first;
+            anchored.lines.push(lines);
+            anchored.first = first;
             from = first + 1;
         }
-        Ok((!stands.lines.is_empty()).then_some(stands))
+        Ok((!anchored.lines.is_empty()).then_some(anchored))
     }
 
     /// The lines that an anchor means: itself, or, if there is none, lines that begin with it as a word does.
@@ -155,9 +155,9 @@ impl Finder<'_> {
     }
 
     /// The blocks that the innermost anchors open, each within a block of the anchor around it.
-    fn blocks(&self, stands: &AnchorPosition) -> Vec<Range<usize>> {
+    fn blocks(&self, anchored: &AnchorPosition) -> Vec<Range<usize>> {
         let whole = 0..self.texts().len();
-        stands.lines.iter().fold(vec![whole], |around, lines| {
+        anchored.lines.iter().fold(vec![whole], |around, lines| {
             // Blocks come in order, so that one pass over both is enough.
             let mut around = around.into_iter().peekable();
             let mut inside = Vec::new();

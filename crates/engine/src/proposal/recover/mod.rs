@@ -44,7 +44,6 @@ impl From<&StopReason> for ReplyStop {
 /// An answer, as far as it could be read.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Recovered {
-    /// The answer.
     pub answer: Answer,
     /// The answer as it was said: only the fields that were there.
     pub said: Map<String, Value>,

@@ -185,7 +185,8 @@ impl Session {
         active.series = (!is_over).then(|| series.clone());
         let Some(active) = self.active_mut(request) else { return };
         if let Some(current) = &series.current {
-            active.batch = Some(Batch::of_series(&current.call, crate::record::series::wish(&current.command)));
+            active.batch =
+                Some(Batch::of_series(&current.call, crate::record::series::run_command_call(&current.command)));
             active.phase = Phase::Replied;
             return;
         }

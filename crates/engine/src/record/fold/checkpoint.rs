@@ -6,7 +6,7 @@ use trimtab_vocab::{CallId, RequestId, Selection, SeriesState};
 
 use super::carried;
 use crate::record::names::choice;
-use crate::record::{Batch, Checkpoint, Phase, Progress, Session, UserDecision, legacy, series};
+use crate::record::{Batch, Checkpoint, Phase, Progress, RunningRequest, Session, UserDecision, legacy, series};
 
 /// An answer as it is recorded.
 #[derive(Clone, Copy)]
@@ -69,7 +69,7 @@ impl Session {
     }
 
     pub(super) fn fold_answer(&mut self, answered: &Checkpoint, given: RecordedAnswer<'_>) {
-        let RecordedAnswer { choice, text, message, by_person, .. } = given;
+        let RecordedAnswer { choice, text, message, .. } = given;
         if answered.ask.is_budget() && choice == choice::RAISE {
             self.spending.budget = text.and_then(|text| text.parse().ok()).or(self.spending.budget);
         }
@@ -97,28 +97,11 @@ impl Session {
                 active.steering.steers.extend(carried(message, again));
                 active.hear(text);
                 if choice == choice::APPLY {
-                    let wishes = series::changes(&active.calls.recovered);
-                    active.batch = Batch::new(&call, wishes.into_iter()).map(Batch::in_words).map(Batch::recovered);
+                    let tool_calls = series::changes(&active.calls.recovered);
+                    active.batch = Batch::new(&call, tool_calls.into_iter()).map(Batch::in_words).map(Batch::recovered);
                 }
             }
-            Ask::Commands(_) => {
-                let numbers = series::numbers(choice, text);
-                active.hear(text.filter(|_| numbers.is_none()));
-                if let (Some(numbers), Some(series)) = (numbers, &mut active.series) {
-                    let (kept, left) = std::mem::take(series).only(&numbers);
-                    *series = kept;
-                    active.steering.steers.extend(carried(message, || legacy::left_out(&left)));
-                }
-                if let Some(series) = &mut active.series {
-                    series.agreed |= choice == choice::RUN;
-                    series.each |= choice == choice::EACH;
-                    series.state = match choice {
-                        choice::TELL => SeriesState::Judging,
-                        choice::SKIP => series.state,
-                        _ => SeriesState::Running,
-                    };
-                }
-            }
+            Ask::Commands(_) => answer_series(active, given),
             Ask::Trust { .. } => {
                 active.trust.answer = Some(choice == choice::TRUST);
                 active.trust.is_uninstructed = choice == choice::TRUST && active.batch.is_some();
@@ -129,40 +112,8 @@ impl Session {
                 active.trust.declined = rule.as_ref().map(|rule| rule.pattern.clone());
             }
             Ask::Instructions { .. } => {}
-            Ask::Outside(ask) => {
-                let Some(item) = active.batch.as_mut().and_then(|batch| batch.item_mut(&ask.call)) else { return };
-                item.progress = Progress::Started;
-                item.outside = choice == choice::OUTSIDE;
-                item.widened = choice == choice::WIDEN;
-                if !item.outside && !item.widened {
-                    active.tools.left_inside.extend(item.command().map(str::to_owned));
-                }
-                item.given = Some(UserDecision {
-                    choice: choice.to_owned(),
-                    text: None,
-                    fingerprint: answered.ask.fingerprint().map(str::to_owned),
-                    of_outcome: false,
-                    by_person,
-                });
-            }
-            Ask::Permission(_) | Ask::Question { .. } | Ask::UnknownOutcome { .. } => {
-                let call = answered.ask.call();
-                if let Some(item) = call.and_then(|call| active.batch.as_mut()?.item_mut(call)) {
-                    item.progress = Progress::Started;
-                    let edited = text.filter(|_| choice == choice::ALLOW && answered.ask.fingerprint().is_some());
-                    // What a person wrote in its place is judged anew, as if nothing had been answered yet.
-                    if edited.is_some_and(|edited| item.edit(edited)) {
-                        return;
-                    }
-                    item.given = Some(UserDecision {
-                        choice: choice.to_owned(),
-                        text: text.map(str::to_owned),
-                        fingerprint: answered.ask.fingerprint().map(str::to_owned),
-                        of_outcome: matches!(answered.ask, Ask::UnknownOutcome { .. }),
-                        by_person,
-                    });
-                }
-            }
+            Ask::Outside(ask) => decide_outside(active, &ask.call, answered, given),
+            Ask::Permission(_) | Ask::Question { .. } | Ask::UnknownOutcome { .. } => decide(active, answered, given),
             Ask::Overtime { call, .. } => {
                 if let Some(item) = active.batch.as_mut().and_then(|batch| batch.item_mut(call)) {
                     item.stopping |= choice == choice::END;
@@ -199,5 +150,60 @@ impl Session {
             RuleFact::Added { .. } => {}
             RuleFact::Removed { rule } => self.permissions.rules.retain(|known| known != rule),
         }
+    }
+}
+
+/// Which commands of a series run.
+fn answer_series(active: &mut RunningRequest, given: RecordedAnswer<'_>) {
+    let RecordedAnswer { choice, text, message, .. } = given;
+    let numbers = series::numbers(choice, text);
+    active.hear(text.filter(|_| numbers.is_none()));
+    if let (Some(numbers), Some(series)) = (numbers, &mut active.series) {
+        let (kept, left) = std::mem::take(series).only(&numbers);
+        *series = kept;
+        active.steering.steers.extend(carried(message, || legacy::left_out(&left)));
+    }
+    if let Some(series) = &mut active.series {
+        series.agreed |= choice == choice::RUN;
+        series.each |= choice == choice::EACH;
+        series.state = match choice {
+            choice::TELL => SeriesState::Judging,
+            choice::SKIP => series.state,
+            _ => SeriesState::Running,
+        };
+    }
+}
+
+/// Whether a command that the sandbox stopped runs again with fewer fences.
+fn decide_outside(active: &mut RunningRequest, call: &CallId, answered: &Checkpoint, given: RecordedAnswer<'_>) {
+    let Some(item) = active.batch.as_mut().and_then(|batch| batch.item_mut(call)) else { return };
+    item.progress = Progress::Started;
+    item.outside = given.choice == choice::OUTSIDE;
+    item.widened = given.choice == choice::WIDEN;
+    if !item.outside && !item.widened {
+        active.tools.left_inside.extend(item.command().map(str::to_owned));
+    }
+    item.given = Some(UserDecision { text: None, ..decision(answered, given) });
+}
+
+/// Whether one tool call runs, or what a tool is answered.
+fn decide(active: &mut RunningRequest, answered: &Checkpoint, given: RecordedAnswer<'_>) {
+    let call = answered.ask.call();
+    let Some(item) = call.and_then(|call| active.batch.as_mut()?.item_mut(call)) else { return };
+    item.progress = Progress::Started;
+    let edited = given.text.filter(|_| given.choice == choice::ALLOW && answered.ask.fingerprint().is_some());
+    // What a person wrote in its place is judged anew, as if nothing had been answered yet.
+    if !edited.is_some_and(|edited| item.edit(edited)) {
+        item.given = Some(decision(answered, given));
+    }
+}
+
+fn decision(answered: &Checkpoint, given: RecordedAnswer<'_>) -> UserDecision {
+    UserDecision {
+        choice: given.choice.to_owned(),
+        text: given.text.map(str::to_owned),
+        fingerprint: answered.ask.fingerprint().map(str::to_owned),
+        of_outcome: matches!(answered.ask, Ask::UnknownOutcome { .. }),
+        by_person: given.by_person,
     }
 }

@@ -83,7 +83,7 @@ impl Session {
                     return;
                 }
                 if active.answers_in_form() {
-                    active.batch = Batch::new(&call, series::wishes(answer)).map(Batch::in_words);
+                    active.batch = Batch::new(&call, series::change_calls(answer)).map(Batch::in_words);
                 }
                 // One that is under way goes on; one that never began has had its time.
                 let is_fresh = |series: &trimtab_vocab::Series| series.state == SeriesState::Offered;

@@ -102,11 +102,11 @@ impl Session {
             if !stopping {
                 active.phase = Phase::Replied;
             }
-            let wishes = message.parts.iter().filter_map(|part| match part {
-                Part::ToolUse(wish) => Some(wish.clone()),
+            let tool_calls = message.parts.iter().filter_map(|part| match part {
+                Part::ToolUse(tool_call) => Some(tool_call.clone()),
                 _ => None,
             });
-            active.batch = Batch::new(call, wishes);
+            active.batch = Batch::new(call, tool_calls);
         }
         // A reply that will be asked for again is kept in the log for the person, not in the
         // conversation: the model would answer its own torso.

@@ -77,22 +77,7 @@ impl Session {
                     active.trust.is_uninstructed = false;
                 }
             }
-            RequestFact::Adjusted { approve, attended, max_steps, trusted, tools } => {
-                if let Some(active) = self.unfinished_mut(id) {
-                    let settings = &mut active.request.settings;
-                    settings.approve = approve.unwrap_or(settings.approve);
-                    settings.attended = attended.unwrap_or(settings.attended);
-                    settings.models.max_steps = max_steps.unwrap_or(settings.models.max_steps);
-                    settings.trusted = trusted.unwrap_or(settings.trusted);
-                    // Whoever says so now has the folder as it is now in mind.
-                    settings.instructions_bound &= *trusted != Some(true);
-                    if *tools == Some(false) {
-                        let model = model_for(&active.request).0.to_owned();
-                        without_tools(&mut active.request, &model);
-                        self.models.toolless.insert(model);
-                    }
-                }
-            }
+            RequestFact::Adjusted { .. } => self.fold_adjustment(id, fact),
             RequestFact::Relisted { lists } => {
                 if let Some(active) = self.unfinished_mut(id) {
                     active.request.settings.relist(lists.clone());
@@ -114,6 +99,23 @@ impl Session {
                 }
             }
             RequestFact::Finished { status, .. } => self.finish(id, *status),
+        }
+    }
+
+    fn fold_adjustment(&mut self, id: &RequestId, fact: &RequestFact) {
+        let RequestFact::Adjusted { approve, attended, max_steps, trusted, tools } = fact else { return };
+        let Some(active) = self.unfinished_mut(id) else { return };
+        let settings = &mut active.request.settings;
+        settings.approve = approve.unwrap_or(settings.approve);
+        settings.attended = attended.unwrap_or(settings.attended);
+        settings.models.max_steps = max_steps.unwrap_or(settings.models.max_steps);
+        settings.trusted = trusted.unwrap_or(settings.trusted);
+        // Whoever says so now has the folder as it is now in mind.
+        settings.instructions_bound &= *trusted != Some(true);
+        if *tools == Some(false) {
+            let model = model_for(&active.request).0.to_owned();
+            without_tools(&mut active.request, &model);
+            self.models.toolless.insert(model);
         }
     }
 

@@ -43,7 +43,6 @@ pub struct CalendarTask {
 /// What a calendar came to.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CalendarReading {
-    /// The tasks.
     pub found: Vec<CalendarTask>,
     /// What was left out, each with its reason.
     pub skipped: Vec<(String, String)>,
@@ -52,7 +51,6 @@ pub struct CalendarReading {
 /// Says which day and time a moment is where the person is; none: it does not know the time zone.
 pub type Here<'a> = &'a dyn Fn(&CalendarTime) -> Option<(Date, Option<TimeOfDay>)>;
 
-/// Reads a calendar.
 pub fn read(text: &str, here: Here<'_>) -> CalendarReading {
     let mut reading = CalendarReading::default();
     let (mut open, mut inner): (Option<(bool, Vec<Property>)>, usize) = (None, 0);

@@ -83,8 +83,8 @@ pub(super) fn ask_permission(
             2 => format!("Change {} and 1 more file?", change.path()),
             files => format!("Change {} and {} more files?", change.path(), files - 1),
         },
-        ToolAction::Look(look) => {
-            format!("Let the model see {}?", permit::secret_in(look).unwrap_or(item.call.name.as_str()))
+        ToolAction::Read(op) => {
+            format!("Let the model see {}?", permit::secret_in(op).unwrap_or(item.call.name.as_str()))
         }
         _ => format!("Use {}?", item.call.name),
     };

@@ -242,11 +242,11 @@ fn act(step: &mut Transition<'_>, staged: StagedCall, permitted: PermittedCall) 
     let StagedCall { request, call, item, action } = staged;
     let PermittedCall { permit, run } = permitted;
     match &*action {
-        ToolAction::Look(look) => step.request(Effect::Look { request, call, look: look.clone() }),
+        ToolAction::Read(op) => step.request(Effect::Read { request, call, op: op.clone() }),
         ToolAction::Fetch { url, host } => {
             step.emit(Some(&request), tools::interrogating(Stage::Running, host));
             step.audit(&request, "fetch", json!({"op": "fetch", "host": host, "url": url}));
-            step.request(Effect::Look { request, call, look: ReadOp::Fetch { url: url.clone() } });
+            step.request(Effect::Read { request, call, op: ReadOp::Fetch { url: url.clone() } });
         }
         ToolAction::Stored { key, offset } => {
             let Some(active) = step.session.active() else { return };
@@ -316,7 +316,7 @@ fn set_steps(step: &mut Transition<'_>, request: &RequestId, call: &CallId, todo
 }
 
 fn propose(step: &mut Transition<'_>, request: &RequestId, call: &CallId, plan: Plan) {
-    if step.session.active().is_none_or(|active| active.flow.stand != FlowState::Planning) {
+    if step.session.active().is_none_or(|active| active.flow.state != FlowState::Planning) {
         return finished(step, call, ToolStatus::Error, "No plan is wanted now. Go on with the work.".into());
     }
     flow::plan::propose(step, request, plan, "model");

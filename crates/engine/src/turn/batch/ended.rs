@@ -21,7 +21,7 @@ use crate::turn::{answers, choosing, guard, instructions, outcome, outside, over
 use crate::{Prepared, ProposedChange, Ran};
 
 /// Something was seen.
-pub(crate) fn looked(step: &mut Transition<'_>, call: &CallId, seen: ReadResult) {
+pub(crate) fn read_finished(step: &mut Transition<'_>, call: &CallId, seen: ReadResult) {
     let Some((request, item)) = find(step, call) else { return };
     if item.progress != Progress::Started {
         return;
@@ -210,7 +210,7 @@ fn blocked(
 }
 
 /// It is known what a command did to files whose end nobody saw.
-pub(crate) fn surveyed(step: &mut Transition<'_>, call: &CallId, effects: &FileEffects) {
+pub(crate) fn effects_inspected(step: &mut Transition<'_>, call: &CallId, effects: &FileEffects) {
     let Some((request, item)) = find(step, call) else { return };
     let Some((_, command)) = running(&item) else { return };
     watched::record(step, &request, call, command, effects, true);

@@ -24,7 +24,7 @@ use asking::shown;
 use call::file_set;
 pub(super) use call::{DENIED, refuse, ruled, run_call};
 pub(super) use ended::operation;
-pub(crate) use ended::{applied, finished, looked, prepared, ran, surveyed};
+pub(crate) use ended::{applied, effects_inspected, finished, prepared, ran, read_finished};
 pub(super) use stopping::{STOPPED, leave, skip, stop, stop_tool};
 use stopping::{interrupted, wait};
 
@@ -154,7 +154,7 @@ fn start(step: &mut Transition<'_>, call: &CallId) {
 }
 
 /// A new owner finds out what a command did to files before anything else happens to them. Whether it can.
-fn survey(step: &mut Transition<'_>, item: &BatchItem) -> bool {
+fn inspect_effects(step: &mut Transition<'_>, item: &BatchItem) -> bool {
     let Some((request, _)) = find(step, &item.call_id) else { return false };
     let watch = item.command().and_then(|command| watched::watch(step.session, command));
     if let Some(watch) = watch {
@@ -183,7 +183,7 @@ pub(super) fn woke(step: &mut Transition<'_>, interrupted: &[CallId]) {
             Progress::Acting if changes_files(&item) => go_acting(step, call),
             Progress::Acting => {
                 overtime::settle(step, call);
-                if !survey(step, &item) {
+                if !inspect_effects(step, &item) {
                     answers::ask_about_outcome(step, call, item.command().unwrap_or_default());
                 }
             }
@@ -218,7 +218,7 @@ pub(super) fn woke_stopping(step: &mut Transition<'_>, under_way: &[CallId]) -> 
             Progress::Acting if changes_files(&item) => go_acting(step, call),
             _ => {
                 overtime::settle(step, call);
-                let comparing = item.progress == Progress::Acting && survey(step, &item);
+                let comparing = item.progress == Progress::Acting && inspect_effects(step, &item);
                 if !comparing {
                     interrupted(step, call, ToolResult::interrupt(&item.call.id).content);
                 }

@@ -69,8 +69,8 @@ pub(in crate::turn) fn stop(step: &mut Transition<'_>) -> bool {
 /// A request ends by an answer: tools that had begun have an end, too. Nothing of them runs.
 pub(in crate::turn) fn leave(step: &mut Transition<'_>, request: &RequestId) {
     let Some(batch) = step.session.unfinished(request).and_then(|active| active.batch.clone()) else { return };
-    for BatchItem { call_id: call, call: wish, .. } in batch.items.into_iter().filter(|item| item.is_open()) {
-        let (preview, status) = (ToolResult::interrupt(&wish.id).content, ToolStatus::Interrupted);
+    for BatchItem { call_id: call, call: tool_call, .. } in batch.items.into_iter().filter(|item| item.is_open()) {
+        let (preview, status) = (ToolResult::interrupt(&tool_call.id).content, ToolStatus::Interrupted);
         let (images, files) = (Vec::new(), Vec::new());
         step.emit(Some(request), ToolFact::Finished { call, status, preview, full: None, images, files });
     }

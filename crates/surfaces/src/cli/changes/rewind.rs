@@ -67,7 +67,7 @@ impl Rewind {
         let parts = parts(&self.files, &self.hunks)?;
         if parts.is_empty() {
             let steps = self.number.unwrap_or(1);
-            let ended = travel(&client, &session, &history, Control::Rewind { steps, on_conflict }).await?;
+            let ended = move_history(&client, &session, &history, Control::Rewind { steps, on_conflict }).await?;
             if history.in_force == 0 {
                 self.place.point_elsewhere(&client, &session).await?;
             }
@@ -76,7 +76,7 @@ impl Rewind {
         let number = self.number.map_or(history.in_force, |number| number as usize);
         let set = find_set(&history, &number.to_string())?;
         let change_set = set.id.clone();
-        travel(&client, &session, &history, Control::UndoPart { change_set, parts, on_conflict }).await
+        move_history(&client, &session, &history, Control::UndoPart { change_set, parts, on_conflict }).await
     }
 }
 
@@ -131,13 +131,18 @@ impl ForwardArgs {
         let session = self.place.find(&client).await?;
         let history = at_rest(&client, &session).await?;
         let (steps, on_conflict) = (self.steps, self.mine.on_conflict());
-        travel(&client, &session, &history, Control::Forward { steps, on_conflict }).await
+        move_history(&client, &session, &history, Control::Forward { steps, on_conflict }).await
     }
 }
 
 /// Moves the history and says what that did.
-async fn travel(client: &Client, session: &SessionId, history: &History, wish: Control) -> Result<CliOutcome, Problem> {
-    let moved = client.changes().move_history(session, history.last, wish).await?;
+async fn move_history(
+    client: &Client,
+    session: &SessionId,
+    history: &History,
+    control: Control,
+) -> Result<CliOutcome, Problem> {
+    let moved = client.changes().move_history(session, history.last, control).await?;
     for fact in &moved.changes {
         let (ChangeFact::Applied(change) | ChangeFact::Reverted(change) | ChangeFact::Reapplied(change)) = fact else {
             continue;

@@ -17,9 +17,9 @@ pub(super) enum Act {
 }
 
 /// What the recorded model can do in the sample project.
-pub(in crate::cli) const WISH: &str = "Let greet.sh work without a name, too";
+pub(in crate::cli) const REQUEST: &str = "Let greet.sh work without a name, too";
 /// What the tasks are asked for.
-const NEWS: &str = "The letter is written, and the sails are urgent";
+const TASK_UPDATE: &str = "The letter is written, and the sails are urgent";
 const QUESTION: &str = "Is anything lost when the program is cut off?";
 
 /// Tasks that are there before.
@@ -28,7 +28,7 @@ pub(super) const TASKS: [&str; 2] = ["Write the letter", "Mend the sails"];
 pub(super) const STORY: &[DemoScene] = &[
     DemoScene {
         says: "A request. In plan mode, nothing is changed until you agree.\nNothing of a folder is read before you trust it, so that is asked first.",
-        acts: &[Act::Run(&["run", "--mode", "plan", WISH])],
+        acts: &[Act::Run(&["run", "--mode", "plan", REQUEST])],
     },
     DemoScene {
         says: "You trust it. The model looks around, and asks what only you can decide.",
@@ -64,7 +64,7 @@ pub(super) const STORY: &[DemoScene] = &[
     },
     DemoScene {
         says: "Your tasks, by the same rules: the assistant proposes,\nand you see what would change before anything does.",
-        acts: &[Act::Run(&["tasks", "list"]), Act::Run(&["ask", NEWS])],
+        acts: &[Act::Run(&["tasks", "list"]), Act::Run(&["ask", TASK_UPDATE])],
     },
     DemoScene {
         says: "You apply the first two of its three changes. They can be taken back as well.",

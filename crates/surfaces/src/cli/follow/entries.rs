@@ -167,10 +167,10 @@ impl RunOutput {
 
     fn stream(&mut self, words: &str) -> Result<(), Problem> {
         self.clear_line();
-        let news = self.streamed.push(words);
-        if !news.is_empty() {
-            print(&news)?;
-            self.streamed.line_is_open = !news.ends_with('\n');
+        let added = self.streamed.push(words);
+        if !added.is_empty() {
+            print(&added)?;
+            self.streamed.line_is_open = !added.ends_with('\n');
         }
         Ok(())
     }

@@ -307,8 +307,8 @@ impl TaskApplyArgs {
             return if self.json { print_json(&dry_run) } else { print(&previewed(&dry_run)) };
         }
         let (by, key, confirmed) = (TaskAuthor::Person, self.key, self.yes);
-        let wish = trimtab_host::ApplyOperations { operations, by, key, confirmed };
-        let applied = tasks.apply(wish).await.map_err(not_applied)?;
+        let order = trimtab_host::ApplyOperations { operations, by, key, confirmed };
+        let applied = tasks.apply(order).await.map_err(not_applied)?;
         if self.json {
             return print_json(&applied);
         }

@@ -98,7 +98,8 @@ impl TaskUndoArgs {
             Some(change) => TaskMove::Undo(change),
             None => TaskMove::Back(self.steps as usize),
         };
-        let moved = tasks.travel(way, self.mine.on_conflict()).await.map_err(|why| not_moved(why, "take back"))?;
+        let moved =
+            tasks.move_history(way, self.mine.on_conflict()).await.map_err(|why| not_moved(why, "take back"))?;
         told("Taken back", &moved, true, self.json)
     }
 }
@@ -118,7 +119,8 @@ pub(super) struct Redo {
 impl Redo {
     pub(super) async fn execute(self, tasks: &TaskList) -> Result<(), Problem> {
         let way = TaskMove::Forward(self.steps as usize);
-        let moved = tasks.travel(way, self.mine.on_conflict()).await.map_err(|why| not_moved(why, "bring forward"))?;
+        let moved =
+            tasks.move_history(way, self.mine.on_conflict()).await.map_err(|why| not_moved(why, "bring forward"))?;
         told("Brought forward", &moved, false, self.json)
     }
 }

@@ -23,7 +23,6 @@ pub(crate) fn is_chip(c: char) -> bool {
 pub enum DraftPart {
     /// What was written.
     Text(String),
-    /// What was pasted.
     Paste(String),
     /// A picture in a file.
     Image(PathBuf),
@@ -46,7 +45,6 @@ pub enum DraftKind {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(from = "StoredDraft", into = "StoredDraft")]
 pub struct ComposerDraft {
-    /// What it is.
     pub kind: DraftKind,
     /// Its parts, in order.
     pub parts: Vec<DraftPart>,

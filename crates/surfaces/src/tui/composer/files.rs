@@ -22,8 +22,8 @@ impl Drop for Waiting {
 pub async fn files(folder: PathBuf) -> Arc<Vec<PickerItem>> {
     let waiting = Waiting(Arc::default());
     let stop = Arc::clone(&waiting.0);
-    let look = tokio::task::spawn_blocking(move || trimtab_host::names(&folder, MOST, &stop));
-    let names = look.await.unwrap_or_default();
+    let listing = tokio::task::spawn_blocking(move || trimtab_host::names(&folder, MOST, &stop));
+    let names = listing.await.unwrap_or_default();
     drop(waiting);
     Arc::new(names.into_iter().map(PickerItem::new).collect())
 }

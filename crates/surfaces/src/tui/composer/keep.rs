@@ -32,10 +32,10 @@ pub struct DraftKeeper {
 impl DraftKeeper {
     /// What was kept for a session, or for a folder before there is a session, by whatever names it; and the
     /// keeper that goes on with it.
-    pub fn open(drawer: LocalFiles, thing: &str) -> (SavedComposer, Self) {
+    pub fn open(local_files: LocalFiles, thing: &str) -> (SavedComposer, Self) {
         let name = LocalFiles::name("draft", thing);
         let kept: SavedComposer =
-            drawer.read(&name).and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
+            local_files.read(&name).and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
         let (latest, mut changes) = watch::channel((0, kept.clone()));
         let (done, written) = watch::channel((0, None));
         let hurry = Arc::new(Notify::new());
@@ -43,9 +43,9 @@ impl DraftKeeper {
         let task = tokio::spawn(async move {
             while changes.changed().await.is_ok() {
                 let (number, kept) = changes.borrow_and_update().clone();
-                let (drawer, name) = (drawer.clone(), name.clone());
+                let (local_files, name) = (local_files.clone(), name.clone());
                 // A draft that cannot be kept is still on the screen: only who wants to be sure of it is told.
-                let ended = tokio::task::spawn_blocking(move || write(&drawer, &name, &kept)).await;
+                let ended = tokio::task::spawn_blocking(move || write(&local_files, &name, &kept)).await;
                 let failed = ended.map_err(std::io::Error::other).flatten().err();
                 done.send_replace((number, failed.map(|error| error.to_string())));
                 let _ = tokio::time::timeout(PACE, hurried.notified()).await;
@@ -80,30 +80,30 @@ impl DraftKeeper {
     }
 }
 
-fn write(drawer: &LocalFiles, name: &str, kept: &SavedComposer) -> std::io::Result<()> {
+fn write(local_files: &LocalFiles, name: &str, kept: &SavedComposer) -> std::io::Result<()> {
     let is_empty = kept.stash.is_empty() && kept.answer.is_none() && kept.sending.is_empty();
     if kept.draft.parts.is_empty() && is_empty {
-        return drawer.remove(name);
+        return local_files.remove(name);
     }
-    drawer.write(name, &serde_json::to_string(kept)?)
+    local_files.write(name, &serde_json::to_string(kept)?)
 }
 
 /// What was said in a folder, in a file that several processes may add to.
 #[derive(Debug, Clone)]
 pub struct SaidFile {
-    drawer: LocalFiles,
+    local_files: LocalFiles,
     name: String,
 }
 
 impl SaidFile {
     /// The file of a folder.
-    pub fn new(drawer: LocalFiles, folder: &str) -> Self {
-        Self { drawer, name: LocalFiles::name("said", folder) }
+    pub fn new(local_files: LocalFiles, folder: &str) -> Self {
+        Self { local_files, name: LocalFiles::name("said", folder) }
     }
 
     /// What was said, the oldest first. A file that has grown too large is made smaller with that.
     pub fn read(&self) -> Vec<ComposerDraft> {
-        let text = self.drawer.read(&self.name).unwrap_or_default();
+        let text = self.local_files.read(&self.name).unwrap_or_default();
         let lines: Vec<&str> = text.lines().collect();
         let mut from = lines.len().saturating_sub(MOST);
         let mut bytes: usize = lines[from..].iter().map(|line| line.len() + 1).sum();
@@ -113,7 +113,7 @@ impl SaidFile {
         }
         if lines.len() > 2 * MOST || text.len() > LARGEST_FILE {
             let rest: String = lines[from..].iter().flat_map(|line| [*line, "\n"]).collect();
-            let _ = self.drawer.write(&self.name, &rest);
+            let _ = self.local_files.write(&self.name, &rest);
         }
         // A line that was cut off by a full disk is no reason to forget the others.
         lines[from..].iter().filter_map(|line| serde_json::from_str(line).ok()).collect()
@@ -122,7 +122,7 @@ impl SaidFile {
     /// Adds what was said, unless it is too long to be kept twice.
     pub fn add(&self, draft: &ComposerDraft) -> std::io::Result<()> {
         match serde_json::to_string(draft)? {
-            line if line.len() <= LARGEST => self.drawer.append(&self.name, &line),
+            line if line.len() <= LARGEST => self.local_files.append(&self.name, &line),
             _ => Ok(()),
         }
     }
@@ -140,31 +140,31 @@ mod tests {
     #[tokio::test]
     async fn the_latest_draft_is_there_after_the_end_and_an_empty_one_leaves_nothing() {
         let data = tempfile::tempdir().expect("a folder");
-        let drawer = LocalFiles::new(data.path());
-        let (before, keeper) = DraftKeeper::open(drawer.clone(), "session-1");
+        let local_files = LocalFiles::new(data.path());
+        let (before, keeper) = DraftKeeper::open(local_files.clone(), "session-1");
         assert_eq!(before, SavedComposer::default());
         for text in ["h", "ha", "half a thought"] {
             keeper.change(kept(text));
         }
         keeper.close().await;
-        let (before, keeper) = DraftKeeper::open(drawer.clone(), "session-1");
+        let (before, keeper) = DraftKeeper::open(local_files.clone(), "session-1");
         assert_eq!(before, kept("half a thought"));
-        assert_eq!(DraftKeeper::open(drawer.clone(), "session-2").0, SavedComposer::default());
+        assert_eq!(DraftKeeper::open(local_files.clone(), "session-2").0, SavedComposer::default());
         keeper.change(SavedComposer::default());
         keeper.close().await;
-        assert_eq!(drawer.read(&LocalFiles::name("draft", "session-1")), None);
+        assert_eq!(local_files.read(&LocalFiles::name("draft", "session-1")), None);
     }
 
     #[tokio::test]
     async fn who_has_to_be_sure_of_a_draft_waits_until_it_is_written_or_is_told_why_it_cannot_be() {
         let data = tempfile::tempdir().expect("a folder");
-        let drawer = LocalFiles::new(data.path());
-        let (_, keeper) = DraftKeeper::open(drawer.clone(), "s");
+        let local_files = LocalFiles::new(data.path());
+        let (_, keeper) = DraftKeeper::open(local_files.clone(), "s");
         let name = LocalFiles::name("draft", "s");
         for text in ["one", "two", "three"] {
             keeper.change(kept(text));
             keeper.written().await.expect("written");
-            assert!(drawer.read(&name).expect("a draft").contains(text));
+            assert!(local_files.read(&name).expect("a draft").contains(text));
         }
         std::fs::remove_dir_all(data.path()).expect("removed");
         std::fs::write(data.path(), "no folder any more").expect("written");
@@ -176,12 +176,12 @@ mod tests {
     #[tokio::test]
     async fn a_draft_is_written_while_the_process_lives() {
         let data = tempfile::tempdir().expect("a folder");
-        let drawer = LocalFiles::new(data.path());
-        let (_, keeper) = DraftKeeper::open(drawer.clone(), "s");
+        let local_files = LocalFiles::new(data.path());
+        let (_, keeper) = DraftKeeper::open(local_files.clone(), "s");
         keeper.change(kept("x"));
         let name = LocalFiles::name("draft", "s");
         let there = async {
-            while drawer.read(&name).is_none() {
+            while local_files.read(&name).is_none() {
                 tokio::task::yield_now().await;
             }
         };
@@ -192,36 +192,36 @@ mod tests {
     #[test]
     fn what_was_said_is_kept_per_folder_and_a_broken_line_costs_only_itself() {
         let data = tempfile::tempdir().expect("a folder");
-        let drawer = LocalFiles::new(data.path());
-        let said = SaidFile::new(drawer.clone(), "/home/u/a");
+        let local_files = LocalFiles::new(data.path());
+        let said = SaidFile::new(local_files.clone(), "/home/u/a");
         let with_paste = ComposerDraft {
             parts: vec![DraftPart::Text("see ".into()), DraftPart::Paste("a\nb".into())],
             ..ComposerDraft::default()
         };
         said.add(&ComposerDraft::new("one")).expect("kept");
-        drawer.append(&LocalFiles::name("said", "/home/u/a"), "{broken").expect("written");
+        local_files.append(&LocalFiles::name("said", "/home/u/a"), "{broken").expect("written");
         said.add(&with_paste).expect("kept");
         said.add(&ComposerDraft::new("x".repeat(100_000))).expect("left out");
         assert_eq!(said.read(), [ComposerDraft::new("one"), with_paste]);
-        assert!(SaidFile::new(drawer, "/home/u/b").read().is_empty());
+        assert!(SaidFile::new(local_files, "/home/u/b").read().is_empty());
     }
 
     #[test]
     fn the_file_with_what_was_said_stays_bounded() {
         let data = tempfile::tempdir().expect("a folder");
-        let drawer = LocalFiles::new(data.path());
-        let said = SaidFile::new(drawer.clone(), "/home/u");
+        let local_files = LocalFiles::new(data.path());
+        let said = SaidFile::new(local_files.clone(), "/home/u");
         let line = |number: usize| serde_json::to_string(&ComposerDraft::new(format!("{number}"))).expect("written");
         let all: String = (0..3_000).map(|number| line(number) + "\n").collect();
-        drawer.write(&LocalFiles::name("said", "/home/u"), &all).expect("written");
+        local_files.write(&LocalFiles::name("said", "/home/u"), &all).expect("written");
         assert_eq!(said.read().len(), MOST);
-        let text = drawer.read(&LocalFiles::name("said", "/home/u")).expect("there");
+        let text = local_files.read(&LocalFiles::name("said", "/home/u")).expect("there");
         assert_eq!((text.lines().count(), said.read().last().cloned()), (MOST, Some(ComposerDraft::new("2999"))));
         let large: String = (0..200)
             .map(|_| serde_json::to_string(&ComposerDraft::new("y".repeat(50_000))).expect("written") + "\n")
             .collect();
-        drawer.write(&LocalFiles::name("said", "/home/u"), &large).expect("written");
+        local_files.write(&LocalFiles::name("said", "/home/u"), &large).expect("written");
         assert!(said.read().len() < 100);
-        assert!(drawer.read(&LocalFiles::name("said", "/home/u")).expect("there").len() <= LARGEST_FILE);
+        assert!(local_files.read(&LocalFiles::name("said", "/home/u")).expect("there").len() <= LARGEST_FILE);
     }
 }

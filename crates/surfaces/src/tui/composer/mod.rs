@@ -102,7 +102,6 @@ struct Completing {
     picker: Picker,
 }
 
-/// The composer.
 #[derive(Debug, Clone)]
 pub struct Composer {
     editor: Editor,
@@ -117,7 +116,7 @@ pub struct Composer {
     completing: Option<Completing>,
     /// Where a word begins whose list was closed.
     closed: Option<usize>,
-    wish: Option<CompletionSource>,
+    cmd: Option<CompletionSource>,
     searching: Option<Picker>,
     /// The chip that is open in an editor, if it is not the whole text.
     opened: Option<char>,
@@ -145,7 +144,7 @@ impl Composer {
             lists: BTreeMap::new(),
             completing: None,
             closed: None,
-            wish: None,
+            cmd: None,
             searching: None,
             opened: None,
             folder: folder.into(),
@@ -184,7 +183,7 @@ impl Composer {
 
     /// The list that was opened since this was last asked: now would be the time to look whether it is still right.
     pub fn take_wish(&mut self) -> Option<CompletionSource> {
-        self.wish.take()
+        self.cmd.take()
     }
 
     /// Whether nothing is written.
@@ -499,7 +498,7 @@ impl Composer {
                 picker.set_items(self.lists.get(&source).cloned().unwrap_or_default());
                 picker.set_query(&query);
                 self.completing = Some(Completing { source, word, picker });
-                self.wish = Some(source);
+                self.cmd = Some(source);
             }
         }
     }

@@ -56,7 +56,6 @@ pub(super) enum DialogOutcome {
     Editor(String),
 }
 
-/// One question.
 #[derive(Debug)]
 pub(super) struct QuestionDialog {
     pub(super) checkpoint: CheckpointId,
@@ -146,13 +145,13 @@ impl Dialogs {
 
     /// Looks which question comes first now. Keys on their way to the input, or to the question before it, must not
     /// answer one that has just come up; one that was there before, and is shown again, surprises nobody.
-    pub(super) fn look(&mut self, now: Time, is_news: bool) {
+    pub(super) fn refresh(&mut self, now: Time, is_live: bool) {
         let first = self.open.iter_mut().find(|open| !open.is_answered);
         if first.as_ref().map(|dialog| &dialog.checkpoint) == self.first.as_ref() {
             return;
         }
         self.first = first.as_ref().map(|dialog| dialog.checkpoint.clone());
-        if let Some(dialog) = first.filter(|_| is_news) {
+        if let Some(dialog) = first.filter(|_| is_live) {
             dialog.keep_quiet(now);
         }
     }

@@ -17,8 +17,8 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Somebody at a screen.
 struct Person {
-    errands: Executor,
-    news: mpsc::Receiver<Msg>,
+    executor: Executor,
+    messages: mpsc::Receiver<Msg>,
     folder: tempfile::TempDir,
 }
 
@@ -29,17 +29,17 @@ fn person(model: Option<&str>) -> Person {
     let model = model.map(|model| Flag { path: "model", option: "--model", value: model.into() });
     let profile = config::load_from(&names, model.as_slice()).expect("settings");
     let client = Client::open(&profile).expect("a store");
-    let drawer = || LocalFiles::new(&profile.data);
+    let local_files = || LocalFiles::new(&profile.data);
     let place = folder.path().display().to_string();
-    let (_, keeper) = DraftKeeper::open(drawer(), "test");
-    let (said, desk) = (SaidFile::new(drawer(), &place), LastSession::new(drawer(), &place));
-    let (errands, news) = Executor::new(client, profile, place, keeper, said, desk);
-    Person { errands, news, folder }
+    let (_, keeper) = DraftKeeper::open(local_files(), "test");
+    let (said, last_session) = (SaidFile::new(local_files(), &place), LastSession::new(local_files(), &place));
+    let (executor, messages) = Executor::new(client, profile, place, keeper, said, last_session);
+    Person { executor, messages, folder }
 }
 
 impl Person {
     async fn next(&mut self) -> Msg {
-        tokio::time::timeout(PATIENCE, self.news.recv()).await.expect("news in time").expect("news")
+        tokio::time::timeout(PATIENCE, self.messages.recv()).await.expect("a message in time").expect("a message")
     }
 
     /// What comes of a wish; facts of the session come beside it.
@@ -47,15 +47,16 @@ impl Person {
         loop {
             match self.next().await {
                 Msg::Events(_) => {}
-                news => return news,
+                message => return message,
             }
         }
     }
 
     fn send(&mut self, words: &str) -> RequestId {
         let (request, draft) = (trimtab_host::new_request(), ComposerDraft::new(words));
-        let saying = Saying { request: request.clone(), draft, mode: Mode::Chat, while_running: None, session: None };
-        self.errands.run(Cmd::Send(Box::new(saying)));
+        let outgoing =
+            OutgoingMessage { request: request.clone(), draft, mode: Mode::Chat, while_running: None, session: None };
+        self.executor.run(Cmd::Send(Box::new(outgoing)));
         request
     }
 
@@ -65,7 +66,7 @@ impl Person {
         let session = match self.hear().await {
             Msg::Sent(sent) => {
                 assert_eq!(sent.request, request, "it is told which words have arrived");
-                self.errands.made(&sent.session);
+                self.executor.made(&sent.session);
                 sent.session
             }
             other => panic!("{other:?}"),
@@ -83,9 +84,9 @@ impl Person {
 async fn what_is_said_makes_a_session_that_is_watched_and_found_again() {
     let mut person = person(Some("replay/demo"));
     let session = person.talk("What is a trim tab?").await;
-    assert_eq!(person.errands.desk.left(), Some(session.clone()), "the next start shows it");
-    assert_eq!(person.errands.said.read(), [ComposerDraft::new("What is a trim tab?")]);
-    person.errands.run(Cmd::LoadSessions { query: "rudder".into() });
+    assert_eq!(person.executor.last_session.left(), Some(session.clone()), "the next start shows it");
+    assert_eq!(person.executor.said.read(), [ComposerDraft::new("What is a trim tab?")]);
+    person.executor.run(Cmd::LoadSessions { query: "rudder".into() });
     match person.hear().await {
         Msg::Sessions { query, rows, .. } => {
             assert_eq!((query.as_str(), rows.len()), ("rudder", 1));
@@ -93,7 +94,7 @@ async fn what_is_said_makes_a_session_that_is_watched_and_found_again() {
         }
         other => panic!("{other:?}"),
     }
-    person.errands.run(Cmd::LoadSessions { query: "#nothing".into() });
+    person.executor.run(Cmd::LoadSessions { query: "#nothing".into() });
     assert!(matches!(person.hear().await, Msg::Sessions { rows, .. } if rows.is_empty()));
 }
 
@@ -111,11 +112,11 @@ async fn words_that_could_not_be_sent_are_the_persons_again_and_it_is_said_why()
 #[tokio::test]
 async fn words_that_cannot_be_noted_as_sent_are_not_sent() {
     let mut person = person(Some("replay/demo"));
-    let drawer = person.errands.profile().data.join("drawer");
-    std::fs::create_dir_all(drawer.parent().expect("a folder")).expect("made");
-    std::fs::write(&drawer, "there is no room").expect("written");
+    let local_files = person.executor.profile().data.join("drawer");
+    std::fs::create_dir_all(local_files.parent().expect("a folder")).expect("made");
+    std::fs::write(&local_files, "there is no room").expect("written");
     person
-        .errands
+        .executor
         .run(Cmd::Keep(Box::new(SavedComposer { draft: ComposerDraft::new("Hello"), ..SavedComposer::default() })));
     let request = person.send("Hello");
     assert!(matches!(person.hear().await, Msg::Unsent { draft, .. } if draft == ComposerDraft::new("Hello")));
@@ -123,15 +124,15 @@ async fn words_that_cannot_be_noted_as_sent_are_not_sent() {
         Msg::Failed(problem) => assert!(problem.message.starts_with("The message was not sent"), "{problem:?}"),
         other => panic!("{other:?}"),
     }
-    assert_eq!(person.errands.client.requests().get(&request).await.expect("read"), None);
+    assert_eq!(person.executor.client.requests().get(&request).await.expect("read"), None);
 }
 
 #[tokio::test]
 async fn going_on_by_itself_holds_from_the_next_message_on() {
     let mut person = person(Some("replay/demo"));
-    person.errands.run(Cmd::AutoContinue(true));
+    person.executor.run(Cmd::AutoContinue(true));
     let session = person.talk("What is a trim tab?").await;
-    let events = person.errands.client.sessions().events(&session, 0).await.expect("read");
+    let events = person.executor.client.sessions().events(&session, 0).await.expect("read");
     let settings = events.iter().find_map(|event| match &event.fact {
         Fact::Request(RequestFact::Received { settings, .. }) => Some(settings.clone()),
         _ => None,
@@ -145,7 +146,7 @@ async fn an_export_takes_no_other_files_place() {
     let session = person.talk("What is a trim tab?").await;
     let file = person.folder.path().join(format!("trimtab-{session}.json"));
     std::fs::write(&file, "mine").expect("writes");
-    person.errands.run(Cmd::Export(session.clone()));
+    person.executor.run(Cmd::Export(session.clone()));
     let problem = match person.hear().await {
         Msg::Failed(problem) => problem,
         other => panic!("{other:?}"),
@@ -153,7 +154,7 @@ async fn an_export_takes_no_other_files_place() {
     assert!(problem.hint.is_some_and(|hint| hint.contains("trimtab sessions export")));
     assert_eq!(std::fs::read_to_string(&file).expect("reads"), "mine");
     std::fs::remove_file(&file).expect("goes away");
-    person.errands.run(Cmd::Export(session.clone()));
+    person.executor.run(Cmd::Export(session.clone()));
     assert!(matches!(person.hear().await, Msg::Told(text) if text.contains(&format!("trimtab-{session}.json"))));
     let text = std::fs::read_to_string(&file).expect("a file");
     assert_eq!(serde_json::from_str::<serde_json::Value>(&text).expect("one object")["id"], session.as_str());
@@ -163,10 +164,10 @@ async fn an_export_takes_no_other_files_place() {
 async fn a_session_is_named_forked_and_forgotten() {
     let mut person = person(Some("replay/demo"));
     let session = person.talk("What is a trim tab?").await;
-    person.errands.run(Cmd::Rename { session: session.clone(), title: "Rudders".into(), query: String::new() });
+    person.executor.run(Cmd::Rename { session: session.clone(), title: "Rudders".into(), query: String::new() });
     assert!(matches!(person.hear().await, Msg::Told(text) if text.contains("“Rudders”")));
     assert!(matches!(person.hear().await, Msg::Sessions { rows, .. } if rows[0].title == "Rudders"));
-    person.errands.run(Cmd::Fork { session: session.clone(), at: None, words: Some("And now?".into()) });
+    person.executor.run(Cmd::Fork { session: session.clone(), at: None, words: Some("And now?".into()) });
     let fork = match person.hear().await {
         Msg::Forked { session: fork, words } => {
             assert_eq!(words.as_deref(), Some("And now?"));
@@ -175,8 +176,8 @@ async fn a_session_is_named_forked_and_forgotten() {
         other => panic!("{other:?}"),
     };
     assert_ne!(fork, session);
-    person.errands.run(Cmd::New);
-    person.errands.run(Cmd::Forget { session: fork, query: String::new() });
+    person.executor.run(Cmd::New);
+    person.executor.run(Cmd::Forget { session: fork, query: String::new() });
     assert!(matches!(person.hear().await, Msg::Sessions { rows, .. } if rows.len() == 1));
 }
 
@@ -184,9 +185,9 @@ async fn a_session_is_named_forked_and_forgotten() {
 async fn a_session_that_is_opened_is_told_from_its_beginning_and_then_followed() {
     let mut person = person(Some("replay/demo"));
     let session = person.talk("What is a trim tab?").await;
-    person.errands.run(Cmd::New);
-    assert_eq!(person.errands.desk.left(), None);
-    person.errands.run(Cmd::Open(session.clone()));
+    person.executor.run(Cmd::New);
+    assert_eq!(person.executor.last_session.left(), None);
+    person.executor.run(Cmd::Open(session.clone()));
     let mut told = Vec::new();
     loop {
         match person.next().await {
@@ -207,20 +208,20 @@ async fn a_change_whose_bytes_are_gone_is_told_by_its_counts_or_refused() {
     let after = Some(FileState { hash: "0".repeat(64), mode: 0o644 });
     let write = FileWrite { path: "a.txt".into(), before: None, after, added: 1, removed: 0, modified: 0 };
     let call = "c1".parse().expect("a name");
-    person.errands.run(Cmd::LoadDiff { call, writes: vec![write.clone()] });
+    person.executor.run(Cmd::LoadDiff { call, writes: vec![write.clone()] });
     assert!(matches!(person.hear().await, Msg::Diff { files, .. } if files.is_empty()));
-    person.errands.run(Cmd::LoadSet { set: "x1".parse().expect("a name"), writes: vec![write] });
+    person.executor.run(Cmd::LoadSet { set: "x1".parse().expect("a name"), writes: vec![write] });
     assert!(matches!(person.hear().await, Msg::Failed(_)), "of a set that is looked at, nothing is made up");
 }
 
 #[tokio::test]
 async fn wishes_for_a_session_that_is_not_there_do_nothing() {
     let mut person = person(Some("replay/demo"));
-    person.errands.run(Cmd::Control(Control::Cancel));
-    person.errands.run(Cmd::LoadHistory);
-    person.errands.run(Cmd::Withdraw("r1".parse().expect("a name")));
+    person.executor.run(Cmd::Control(Control::Cancel));
+    person.executor.run(Cmd::LoadHistory);
+    person.executor.run(Cmd::Withdraw("r1".parse().expect("a name")));
     // What comes first is the answer to the only wish that can be carried out.
-    person.errands.run(Cmd::Model("replay/demo".into()));
+    person.executor.run(Cmd::Model("replay/demo".into()));
     assert!(matches!(person.hear().await, Msg::Model(name) if name == "replay/demo"));
 }
 

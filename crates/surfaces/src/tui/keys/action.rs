@@ -6,7 +6,7 @@ pub enum KeyGroup {
     /// What a person says, and when.
     Talk,
     /// What the screen shows.
-    Look,
+    Views,
     /// How a text is written.
     Write,
 }
@@ -16,7 +16,7 @@ impl KeyGroup {
     pub fn title(self) -> &'static str {
         match self {
             Self::Talk => "Talk",
-            Self::Look => "Look",
+            Self::Views => "Look",
             Self::Write => "Write",
         }
     }
@@ -63,17 +63,17 @@ actions! {
     Leave: Talk, "leave", ["ctrl-d"], "leave, if nothing is written";
     Pause: Talk, "pause", ["alt-p"], "rest after this step, or go on";
     Implement: Talk, "implement", ["alt-i"], "carry out what was talked about";
-    Questions: Look, "questions", ["alt-q"], "put what is asked aside, or bring it back";
-    Changes: Look, "changes", ["alt-c"], "show what was changed, to take it back (also esc esc)";
-    Sessions: Look, "sessions", ["alt-s"], "show earlier sessions";
-    Transcript: Look, "transcript", ["ctrl-o"], "show everything that was said and done";
-    Trace: Look, "trace", ["alt-t"], "show what took how long";
-    Steps: Look, "steps", ["ctrl-t"], "show or hide the steps";
-    Help: Look, "help", ["?"], "show the keys, if nothing is written";
-    PageUp: Look, "page-up", ["pageup"], "go up a page";
-    PageDown: Look, "page-down", ["pagedown"], "go down a page";
-    Redraw: Look, "redraw", ["ctrl-l"], "draw the screen anew";
-    Suspend: Look, "suspend", ["ctrl-z"], "back to the shell; `fg` returns";
+    Questions: Views, "questions", ["alt-q"], "put what is asked aside, or bring it back";
+    Changes: Views, "changes", ["alt-c"], "show what was changed, to take it back (also esc esc)";
+    Sessions: Views, "sessions", ["alt-s"], "show earlier sessions";
+    Transcript: Views, "transcript", ["ctrl-o"], "show everything that was said and done";
+    Trace: Views, "trace", ["alt-t"], "show what took how long";
+    Steps: Views, "steps", ["ctrl-t"], "show or hide the steps";
+    Help: Views, "help", ["?"], "show the keys, if nothing is written";
+    PageUp: Views, "page-up", ["pageup"], "go up a page";
+    PageDown: Views, "page-down", ["pagedown"], "go down a page";
+    Redraw: Views, "redraw", ["ctrl-l"], "draw the screen anew";
+    Suspend: Views, "suspend", ["ctrl-z"], "back to the shell; `fg` returns";
     Left: Write, "left", ["left", "ctrl-b"], "go left";
     Right: Write, "right", ["right", "ctrl-f"], "go right";
     WordLeft: Write, "word-left", ["alt-left", "ctrl-left", "alt-b"], "go left by a word";

@@ -44,9 +44,7 @@ pub struct Chord {
     pub shift: bool,
 }
 
-/// A key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[expect(missing_docs, reason = "the names are those on the keyboard")]
 pub enum Key {
     Char(char),
     Enter,

@@ -93,7 +93,6 @@ impl Picker {
         self.search.query()
     }
 
-    /// The items.
     pub fn items(&self) -> &Arc<Vec<PickerItem>> {
         self.search.items()
     }

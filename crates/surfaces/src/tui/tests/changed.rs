@@ -56,14 +56,14 @@ fn two_hunks() -> LoadedDiff {
 fn opened(width: u16, height: u16, files: Vec<LoadedDiff>) -> Stage {
     let mut stage = Stage::new(width, height);
     assert!(stage.key("alt-c").contains(&Cmd::LoadHistory));
-    let wishes = stage.tell(history(vec![set("a", &["notes.txt"])], 1, 9));
-    assert!(matches!(&wishes[..], [Cmd::LoadSet { set, .. }] if *set == id("a")), "{wishes:?}");
+    let cmds = stage.tell(history(vec![set("a", &["notes.txt"])], 1, 9));
+    assert!(matches!(&cmds[..], [Cmd::LoadSet { set, .. }] if *set == id("a")), "{cmds:?}");
     stage.tell(Msg::SetDiff { set: id("a"), files: Arc::new(files) });
     stage
 }
 
-fn control(wishes: &[Cmd]) -> Option<&Control> {
-    wishes.iter().find_map(|wish| match wish {
+fn control(cmds: &[Cmd]) -> Option<&Control> {
+    cmds.iter().find_map(|cmd| match cmd {
         Cmd::Control(control) => Some(control),
         _ => None,
     })
@@ -229,10 +229,10 @@ fn marked_hunks_are_taken_back_and_nothing_else() {
     stage.key("p");
     stage.key("u");
     assert!(stage.view().contains("Take back 1 hunk of change #1?"), "{}", stage.view());
-    let wishes = stage.key("y");
+    let cmds = stage.key("y");
     let parts = vec![ChangePart { path: "notes.txt".into(), hunks: vec![2] }];
     let wanted = Control::UndoPart { change_set: id("a"), parts, on_conflict: OnConflict::Refuse };
-    assert_eq!(control(&wishes), Some(&wanted));
+    assert_eq!(control(&cmds), Some(&wanted));
 }
 
 #[test]
@@ -240,8 +240,8 @@ fn a_set_that_took_the_place_of_another_is_shown_as_it_is() {
     let mut stage = opened(80, 14, vec![LoadedDiff::made_up("notes.txt", Some(b"a\n"), Some(b"the old set\n"))]);
     assert!(stage.view().contains("the old set"));
     // It was taken back, and something else was changed.
-    let wishes = stage.tell(history(vec![set("b", &["other.txt"])], 1, 20));
-    assert!(matches!(&wishes[..], [Cmd::LoadSet { set, .. }] if *set == id("b")), "{wishes:?}");
+    let cmds = stage.tell(history(vec![set("b", &["other.txt"])], 1, 20));
+    assert!(matches!(&cmds[..], [Cmd::LoadSet { set, .. }] if *set == id("b")), "{cmds:?}");
     assert!(!stage.view().contains("the old set"), "{}", stage.view());
     // What was loaded for the old one comes too late.
     let late = LoadedDiff::made_up("notes.txt", Some(b"a\n"), Some(b"the old set\n"));
@@ -260,8 +260,8 @@ fn many_sets_scroll_and_the_chosen_one_stays_in_sight() {
     let sets = || names.iter().map(|name| set(name, &["a.txt", "b.txt"])).collect();
     stage.tell(history(sets(), 40, 99));
     for place in (1..40).rev() {
-        let wishes = stage.key("down");
-        assert!(matches!(&wishes[..], [Cmd::LoadSet { set, .. }] if *set == id(&format!("c{place}"))), "{wishes:?}");
+        let cmds = stage.key("down");
+        assert!(matches!(&cmds[..], [Cmd::LoadSet { set, .. }] if *set == id(&format!("c{place}"))), "{cmds:?}");
         assert!(stage.view().contains(&format!("#{place} 2 files")), "{}", stage.view());
     }
     assert_eq!(stage.key("down"), [], "there is none before the first");
@@ -318,8 +318,8 @@ fn hunks_of_a_question_can_be_left_out() {
     stage.key("space");
     let view = stage.view();
     assert!(view.contains("1 of 2 hunks · enter allows them") && view.contains("✗ "), "{view}");
-    let wishes = stage.key("enter");
-    let [Cmd::AllowParts { checkpoint, parts }] = &wishes[..] else { panic!("{wishes:?}") };
+    let cmds = stage.key("enter");
+    let [Cmd::AllowParts { checkpoint, parts }] = &cmds[..] else { panic!("{cmds:?}") };
     assert_eq!(checkpoint.as_str(), "k1");
     assert_eq!(parts, &[ChangePart { path: "notes.txt".into(), hunks: vec![2] }]);
     assert!(stage.app.view.is_none());

@@ -103,16 +103,16 @@ fn a_session_is_forgotten_only_after_a_second_key_and_the_one_on_the_screen_is_l
     let mut stage = Stage::new(80, 10);
     stage.key("alt-s");
     sessions(&mut stage, "", &[("s1", "Paint the hull"), ("s2", "Mend the sail")]);
-    let forgotten = |wishes: &[Cmd]| wishes.iter().any(|wish| matches!(wish, Cmd::Forget { .. }));
+    let forgotten = |cmds: &[Cmd]| cmds.iter().any(|cmd| matches!(cmd, Cmd::Forget { .. }));
     assert!(!forgotten(&stage.key("alt-x")));
     assert!(stage.view().contains("Forget “Paint the hull”?"), "{}", stage.view());
     assert!(!forgotten(&stage.key("q")));
     stage.key("esc");
     assert!(stage.view().contains("Mend the sail"), "{}", stage.view());
     stage.key("alt-x");
-    let wishes = stage.key("y");
-    assert_eq!(wishes[0], Cmd::New, "{wishes:?}");
-    assert!(forgotten(&wishes) && stage.app.session.is_none());
+    let cmds = stage.key("y");
+    assert_eq!(cmds[0], Cmd::New, "{cmds:?}");
+    assert!(forgotten(&cmds) && stage.app.session.is_none());
     stage.tell(Msg::Failed(trimtab_vocab::Problem::new(trimtab_vocab::ProblemKind::Store, "It is in use.")));
     assert!(stage.view().contains("It is in use."), "{}", stage.view());
 }
@@ -224,9 +224,9 @@ fn after_a_talk_one_key_goes_over_to_the_work() {
     assert!(!stage.screen().contains("implements it now"), "it is being answered");
     stage.fact(json!({"type": "request.finished", "status": "completed", "usage": {}}));
     assert!(stage.screen().contains("alt-i implements it now"), "{}", stage.screen());
-    let wishes = stage.key("alt-i");
-    let is_sent = |wish: &Cmd| matches!(wish, Cmd::Send(saying) if saying.mode == trimtab_vocab::Mode::Implement);
-    assert!(wishes.iter().any(is_sent), "{wishes:?}");
+    let cmds = stage.key("alt-i");
+    let is_sent = |cmd: &Cmd| matches!(cmd, Cmd::Send(outgoing) if outgoing.mode == trimtab_vocab::Mode::Implement);
+    assert!(cmds.iter().any(is_sent), "{cmds:?}");
 }
 
 #[test]
@@ -279,11 +279,11 @@ fn a_session_is_forked_before_anything_that_was_said() {
     assert_eq!(places[1..], ["Before: In red", "Before: Paint the hull"], "the latest first");
     stage.key("down");
     let session: trimtab_vocab::SessionId = "s1".parse().expect("a name");
-    let wishes = stage.key("enter");
+    let cmds = stage.key("enter");
     let before = Cmd::Fork { session, at: Some(2), words: Some("In red".into()) };
-    assert!(wishes.contains(&before), "{wishes:?}");
-    let wishes = stage.tell(Msg::Forked { session: "s5".parse().expect("a name"), words: Some("In red".into()) });
-    assert!(wishes.contains(&Cmd::Open("s5".parse().expect("a name"))), "{wishes:?}");
+    assert!(cmds.contains(&before), "{cmds:?}");
+    let cmds = stage.tell(Msg::Forked { session: "s5".parse().expect("a name"), words: Some("In red".into()) });
+    assert!(cmds.contains(&Cmd::Open("s5".parse().expect("a name"))), "{cmds:?}");
     assert_eq!(stage.app.composer.draft().text(), "In red", "to be said in another way");
 }
 
@@ -299,8 +299,8 @@ fn a_session_can_be_named_forked_and_written_into_a_file_from_the_list() {
     stage.write("s");
     assert!(stage.view().contains("Mend the sails"), "{}", stage.view());
     let named = Cmd::Rename { session, title: "Mend the sails".into(), query: String::new() };
-    let wishes = stage.key("enter");
-    assert!(wishes.contains(&named), "{wishes:?}");
+    let cmds = stage.key("enter");
+    assert!(cmds.contains(&named), "{cmds:?}");
     stage.tell(Msg::Told("The session is called “Mend the sails” now.".into()));
     assert!(stage.view().contains("is called “Mend the sails” now"), "{}", stage.view());
 }

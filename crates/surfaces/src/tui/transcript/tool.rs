@@ -42,7 +42,6 @@ pub(in crate::tui) struct ToolEntry {
     /// Their bytes were asked for.
     pub(super) is_asked: bool,
     pub(super) diff: Option<Arc<Vec<LoadedDiff>>>,
-    /// What it changed.
     pub(super) changed: Vec<ChangedFile>,
     /// Lines about what a command did to files.
     pub(super) effects: Vec<String>,
@@ -103,13 +102,13 @@ impl ToolEntry {
             || self.command.as_ref().is_some_and(|command| command.run.is_over);
         let tense = match (is_over, self.is_waiting) {
             (true, _) => Tense::Past,
-            (false, true) => Tense::Wish,
+            (false, true) => Tense::Infinitive,
             (false, false) => Tense::Present,
         };
         let (verb, what) = match self.undone() {
             Some(word) if self.name == "run_command" => (word.to_owned(), words(&self.name, &self.input, tense).1),
             Some(word) => {
-                let (verb, what) = words(&self.name, &self.input, Tense::Wish);
+                let (verb, what) = words(&self.name, &self.input, Tense::Infinitive);
                 (format!("{word} {}", verb.trim_start_matches("Wants to ")), what)
             }
             None => words(&self.name, &self.input, tense),
@@ -236,17 +235,15 @@ fn is_look(name: &str) -> bool {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::tui) enum Tense {
     /// It would be, if a person lets it.
-    Wish,
-    /// It is.
+    Infinitive,
     Present,
-    /// It was.
     Past,
 }
 
 /// What a tool does, in words: what, and with what.
 pub(in crate::tui) fn words(name: &str, input: &Value, tense: Tense) -> (String, String) {
     let field = |key: &str| input.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
-    let (wish, now, then, what) = match name {
+    let (infinitive, now, then, what) = match name {
         "read_file" => ("read", "Reading", "Read", field("path")),
         "list_files" => {
             let path = Some(field("path")).filter(|path| !path.is_empty()).unwrap_or_else(|| ".".into());
@@ -271,7 +268,7 @@ pub(in crate::tui) fn words(name: &str, input: &Value, tense: Tense) -> (String,
         }
     };
     let verb = match tense {
-        Tense::Wish => format!("Wants to {wish}"),
+        Tense::Infinitive => format!("Wants to {infinitive}"),
         Tense::Present => now.to_owned(),
         Tense::Past => then.to_owned(),
     };

@@ -154,7 +154,7 @@ impl ChangesView {
             return ViewOutcome::Moved;
         }
         self.chosen = chosen;
-        self.load().map_or(ViewOutcome::Moved, ViewOutcome::Wish)
+        self.load().map_or(ViewOutcome::Moved, ViewOutcome::Run)
     }
 
     pub(super) fn input(&mut self, input: &TerminalInput, keys: &KeyMap) -> ViewOutcome {
@@ -298,7 +298,7 @@ impl ChangesView {
         self.wished = Some(self.history.as_ref().map_or(0, |history| history.last));
         self.asked =
             Some(PendingMove { control: control.clone(), lines: vec!["Moving…".into()], stage: MoveStage::Moving });
-        ViewOutcome::Wish(Cmd::Control(control))
+        ViewOutcome::Run(Cmd::Control(control))
     }
 
     pub(super) fn draw(&mut self, area: Rect, buf: &mut Buffer, theme: &Theme, _: &KeyMap) -> Option<Position> {

@@ -15,7 +15,6 @@ use crate::words::wrap;
 /// Columns for keys.
 const KEYS: usize = 22;
 
-/// The help.
 #[derive(Debug, Default)]
 pub(in crate::tui) struct Help {
     pager: Pager,

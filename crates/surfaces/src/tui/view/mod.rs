@@ -46,7 +46,7 @@ pub(super) enum ViewOutcome {
     /// The view is not needed any more.
     Close,
     /// Something should be done; the view stays.
-    Wish(Cmd),
+    Run(Cmd),
     /// Something should be done; the view is not needed any more.
     CloseWith(Cmd),
 }
@@ -65,9 +65,9 @@ impl Overlay {
             Self::Sessions(view) => view.input(input, keys),
             Self::Setup(view) => match view.input(input, keys) {
                 setup::SetupChoice::Moved => ViewOutcome::Moved,
-                setup::SetupChoice::Key { provider, key } => ViewOutcome::Wish(Cmd::KeepKey { provider, key }),
-                setup::SetupChoice::Local => ViewOutcome::Wish(Cmd::Local),
-                setup::SetupChoice::Demo => ViewOutcome::Wish(Cmd::Demo),
+                setup::SetupChoice::Key { provider, key } => ViewOutcome::Run(Cmd::KeepKey { provider, key }),
+                setup::SetupChoice::Local => ViewOutcome::Run(Cmd::Local),
+                setup::SetupChoice::Demo => ViewOutcome::Run(Cmd::Demo),
                 setup::SetupChoice::Closed => ViewOutcome::Close,
             },
         }

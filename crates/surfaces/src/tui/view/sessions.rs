@@ -99,7 +99,7 @@ impl SessionsView {
             },
             picker::PickerOutcome::Closed => ViewOutcome::Close,
             picker::PickerOutcome::Moved | picker::PickerOutcome::Passed if self.picker.query() != query => {
-                ViewOutcome::Wish(Cmd::LoadSessions { query: self.picker.query().to_owned() })
+                ViewOutcome::Run(Cmd::LoadSessions { query: self.picker.query().to_owned() })
             }
             picker::PickerOutcome::Moved | picker::PickerOutcome::Passed => ViewOutcome::Moved,
         }
@@ -111,8 +111,8 @@ impl SessionsView {
         let row = self.chosen()?;
         let (session, title) = (row.id.clone(), title(row));
         match letter {
-            'f' => return Some(ViewOutcome::Wish(Cmd::Fork { session, at: None, words: None })),
-            'e' => return Some(ViewOutcome::Wish(Cmd::Export(session))),
+            'f' => return Some(ViewOutcome::Run(Cmd::Fork { session, at: None, words: None })),
+            'e' => return Some(ViewOutcome::Run(Cmd::Export(session))),
             'r' => {
                 let mut name = Box::new(Composer::for_words());
                 name.set_draft(&ComposerDraft::new(title));
@@ -128,7 +128,7 @@ impl SessionsView {
         let is_over = chord.typed() == Some('y') || self.leaves(chord, keys);
         match self.doing.take() {
             Some(Doing::Forget { session, .. }) if chord.typed() == Some('y') => {
-                ViewOutcome::Wish(Cmd::Forget { session, query: self.picker.query().to_owned() })
+                ViewOutcome::Run(Cmd::Forget { session, query: self.picker.query().to_owned() })
             }
             doing => {
                 self.doing = doing.filter(|_| !is_over);
@@ -142,7 +142,7 @@ impl SessionsView {
         match name.input(input, keys) {
             Typed::Send(draft) | Typed::Queue(draft) => {
                 let (title, query) = (draft.text(), self.picker.query().to_owned());
-                return ViewOutcome::Wish(Cmd::Rename { session, title, query });
+                return ViewOutcome::Run(Cmd::Rename { session, title, query });
             }
             Typed::Passed(Some(KeyAction::Interrupt | KeyAction::Quit)) => return ViewOutcome::Moved,
             _ => self.doing = Some(Doing::Rename { session, name }),

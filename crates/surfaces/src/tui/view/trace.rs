@@ -19,7 +19,6 @@ const TIME: usize = 11;
 /// From so many columns on there are bars.
 const WIDE: usize = 50;
 
-/// The waterfall.
 #[derive(Debug)]
 pub(in crate::tui) struct Waterfall {
     pager: Pager,

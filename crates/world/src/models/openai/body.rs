@@ -189,13 +189,13 @@ fn speaks(message: &Message) -> bool {
 
 /// For each message, whether the model used tools between the person's words before and after it.
 fn tool_turns(messages: &[Arc<Message>]) -> Vec<bool> {
-    let spoken = |message: &Message| {
+    let is_from_person = |message: &Message| {
         message.role == Role::User && message.parts.iter().any(|part| !matches!(part, Part::ToolResult(_)))
     };
     let mut turns = Vec::with_capacity(messages.len());
     let mut with_tools = vec![false];
     for message in messages {
-        if spoken(message) {
+        if is_from_person(message) {
             with_tools.push(false);
         }
         let turn = with_tools.len() - 1;

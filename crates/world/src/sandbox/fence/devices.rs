@@ -13,7 +13,6 @@ use rustix::mount::{MountFlags, mount, mount_bind};
 
 use super::super::wire::RunOrder;
 
-/// Where they are.
 pub(super) const FOLDER: &str = "/dev";
 
 /// Devices without a state.

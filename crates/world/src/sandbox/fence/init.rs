@@ -14,7 +14,7 @@ use super::super::wire::FenceReport;
 const PAUSE: Duration = Duration::from_millis(2);
 
 /// Waits for the end of the command, and for a moment for what it has left running.
-pub(super) fn attend(command: &Child) -> FenceReport {
+pub(super) fn wait_for(command: &Child) -> FenceReport {
     let main = i32::try_from(command.id()).ok().and_then(Pid::from_raw);
     let status = loop {
         match rustix::process::wait(WaitOptions::empty()) {

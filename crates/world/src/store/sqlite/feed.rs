@@ -12,10 +12,10 @@ use super::super::{ChangeFeed, Result};
 use super::SqliteStore;
 
 /// How often to look.
-const LOOK_EVERY: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// How often once nothing was written for a while: a screen that somebody left open must cost next to nothing, and
 /// this is still quick enough for a person.
-const LOOK_SELDOM: Duration = Duration::from_millis(250);
+const IDLE_POLL_INTERVAL: Duration = Duration::from_millis(250);
 /// Looks in vain after which it looks less often.
 const IN_VAIN: u32 = 100;
 
@@ -32,19 +32,19 @@ impl Feed {
         self.held.lock().unwrap_or_else(PoisonError::into_inner).insert(session.clone());
     }
 
-    pub(super) fn let_go(&self, session: &SessionId) {
+    pub(super) fn release(&self, session: &SessionId) {
         self.held.lock().unwrap_or_else(PoisonError::into_inner).remove(session);
     }
 
-    fn pause(&self, looks: u32) -> Duration {
+    fn pause(&self, polls: u32) -> Duration {
         let is_idle = self.held.lock().unwrap_or_else(PoisonError::into_inner).is_empty();
-        if is_idle && looks >= IN_VAIN { LOOK_SELDOM } else { LOOK_EVERY }
+        if is_idle && polls >= IN_VAIN { IDLE_POLL_INTERVAL } else { POLL_INTERVAL }
     }
 }
 
 impl SqliteStore {
     /// Looks, unless somebody else has looked since `before`.
-    async fn look(&self, before: Option<Instant>) -> Result<u64> {
+    async fn poll(&self, before: Option<Instant>) -> Result<u64> {
         let mut last = self.feed.last.lock().await;
         if let Some((at, version)) = *last
             && before.is_some_and(|before| at > before)
@@ -52,10 +52,10 @@ impl SqliteStore {
             return Ok(version);
         }
         let at = Instant::now();
-        let look = |connection: &mut rusqlite::Connection| {
+        let poll = |connection: &mut rusqlite::Connection| {
             Ok(connection.query_row("PRAGMA data_version", [], |row| row.get(0))?)
         };
-        let version = self.writer.run(look).await?;
+        let version = self.writer.run(poll).await?;
         *last = Some((at, version));
         Ok(version)
     }
@@ -65,17 +65,17 @@ impl SqliteStore {
 impl ChangeFeed for SqliteStore {
     async fn changed(&self, since: Option<u64>) -> Result<u64> {
         if since.is_none() {
-            return self.look(None).await;
+            return self.poll(None).await;
         }
-        let mut looks = 0;
+        let mut polls = 0;
         loop {
             let before = self.feed.last.lock().await.map_or_else(Instant::now, |(at, _)| at);
-            sleep_until(before + self.feed.pause(looks)).await;
-            let version = self.look(Some(before)).await?;
+            sleep_until(before + self.feed.pause(polls)).await;
+            let version = self.poll(Some(before)).await?;
             if Some(version) != since {
                 return Ok(version);
             }
-            looks += 1;
+            polls += 1;
         }
     }
 }

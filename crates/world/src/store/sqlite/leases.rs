@@ -88,7 +88,7 @@ impl LeaseStore for SqliteStore {
     }
 
     async fn release(&self, lease: &Lease) -> Result<()> {
-        self.feed.let_go(lease.session());
+        self.feed.release(lease.session());
         let (lease, owner) = (lease.clone(), Arc::clone(&self.owner));
         self.write_soon(move |tx| {
             tx.execute(

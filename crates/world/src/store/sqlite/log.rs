@@ -21,7 +21,7 @@ impl LogStore for SqliteStore {
     async fn commit(&self, lease: &Lease, commit: Commit) -> Result<()> {
         let (lease, owner, now) = (lease.clone(), Arc::clone(&self.owner), self.clock.now());
         let (audit_key, served) = (self.audit_key, self.serving.load(Ordering::Relaxed));
-        let on_the_way = commit.relaxed_durability;
+        let is_relaxed = commit.relaxed_durability;
         let work = move |tx: &Transaction<'_>| {
             demand_lease(tx, owner.as_ref(), &lease)?;
             let session = lease.session();
@@ -79,7 +79,7 @@ impl LogStore for SqliteStore {
             .execute(params![session.as_str(), used, commit.title])?;
             Ok(())
         };
-        match on_the_way {
+        match is_relaxed {
             true => self.write_soon(work).await,
             false => self.write(work).await,
         }

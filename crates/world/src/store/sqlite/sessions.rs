@@ -89,7 +89,7 @@ impl SessionStore for SqliteStore {
         .await
     }
 
-    async fn delete_session(&self, id: &SessionId, seen: u64, news: NewInput) -> Result<()> {
+    async fn delete_session(&self, id: &SessionId, seen: u64, notice: NewInput) -> Result<()> {
         let (id, owner, now) = (id.clone(), Arc::clone(&self.owner), self.clock.now());
         self.write(move |tx| {
             let holder: Option<Option<String>> = tx
@@ -117,7 +117,7 @@ impl SessionStore for SqliteStore {
                 )
                 .optional()?;
             if let Some(parent) = &parent {
-                tell(tx, None, &[(Recipient::Session(parent.clone()), news.clone())], now, false)?;
+                tell(tx, None, &[(Recipient::Session(parent.clone()), notice.clone())], now, false)?;
             }
             let heirs = "UPDATE sessions SET parent = ?2 WHERE parent = ?1 AND forked IS NULL";
             tx.execute(heirs, params![id.as_str(), parent.as_ref().map(SessionId::as_str)])?;

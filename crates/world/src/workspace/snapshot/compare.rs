@@ -19,7 +19,6 @@ pub struct SnapshotDiff {
     pub writes: Vec<FileWrite>,
     /// What cannot, the first of them.
     pub unkept: Vec<Unkept>,
-    /// How many more.
     pub more: u64,
 }
 

@@ -29,7 +29,6 @@ const LONGEST: Duration = Duration::from_secs(15);
 
 /// Who keeps the bytes of files, by their hash, and may say that enough is enough.
 pub trait Keep {
-    /// Keeps bytes.
     fn keep(&mut self, hash: &str, bytes: Vec<u8>);
     /// Whether nobody waits for the snapshot any more.
     fn is_over(&self) -> bool;
@@ -38,7 +37,6 @@ pub trait Keep {
 /// What to look at.
 #[derive(Debug, Clone, Copy)]
 pub struct SnapshotOrder<'a> {
-    /// The folder.
     pub folder: &'a Folder,
     /// What is known already.
     pub known: &'a Snapshot,
@@ -249,7 +247,7 @@ impl Taking<'_> {
             if self.keep.is_over() {
                 return None;
             }
-            let Some(entry) = self.look(&path, &stat) else { continue };
+            let Some(entry) = self.inspect(&path, &stat) else { continue };
             if let SnapshotContent::Unkept(why) = entry.content {
                 self.uncovered(&path, entry.stamp.size, why, ignored.is_some());
             } else if let Some(linked) = Linked::from_stat(&stat).filter(|_| entry.stamp.is_file()) {
@@ -313,7 +311,7 @@ impl Taking<'_> {
             }
             match self.stat(path) {
                 Ok(stat) => {
-                    if let Some(found) = self.look(path, &stat) {
+                    if let Some(found) = self.inspect(path, &stat) {
                         self.taken.entries.insert(path.clone(), found);
                     }
                 }
@@ -348,7 +346,7 @@ impl Taking<'_> {
     }
 
     /// One file: as it is known, or read.
-    fn look(&mut self, path: &Path, stat: &rustix::fs::Stat) -> Option<SnapshotEntry> {
+    fn inspect(&mut self, path: &Path, stat: &rustix::fs::Stat) -> Option<SnapshotEntry> {
         let (stamp, kind) = (FileStamp::from_stat(stat), FileType::from_raw_mode(stat.st_mode));
         if let Some(known) = self.known(path, &stamp) {
             return Some(known.clone());

@@ -143,14 +143,14 @@ impl<'a> FileWriter<'a> {
     }
 
     /// Looks how the file stands.
-    pub(super) fn look(&mut self) -> Result<(), WriteFault> {
+    pub(super) fn refresh(&mut self) -> Result<(), WriteFault> {
         self.now = if self.spot.missing.is_empty() { self.path_state(&self.spot.name)? } else { PathState::Nothing };
-        let stands = self.stands();
-        self.stood.get_or_insert(stands);
+        let status = self.status();
+        self.stood.get_or_insert(status);
         Ok(())
     }
 
-    pub(super) fn stands(&self) -> FileStatus {
+    pub(super) fn status(&self) -> FileStatus {
         // After comes first: a file that does not change is done.
         if self.is_as(&self.now, self.after()) {
             FileStatus::After
@@ -183,7 +183,7 @@ impl<'a> FileWriter<'a> {
     pub(super) fn go_forward(&mut self) -> Result<(), WriteFault> {
         self.unlinked = matches!(self.now, PathState::File { links, .. } if links > 1) && self.write.after.is_some();
         self.shift(self.before(), self.after())?;
-        self.look()
+        self.refresh()
     }
 
     /// Whether what was taken out of its place, if anything, is still what it was.

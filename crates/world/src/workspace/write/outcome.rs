@@ -94,7 +94,6 @@ pub enum Why {
     NotAFile {
         /// As in the plan.
         path: String,
-        /// What is there.
         problem: &'static str,
     },
     /// No one may write to the file.

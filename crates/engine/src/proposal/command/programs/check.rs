@@ -100,7 +100,7 @@ pub(super) const ROWS: &[KnownProgram] = &[
         check: Some(plain_settings),
     },
     row(&["chmod"], &[], "v", "verbose", Operands::Write, Some(makes_executable)),
-    row(&["venv"], &[], "", "without-pip system-site-packages", Operands::Write, Some(super::look::at_most_one)),
+    row(&["venv"], &[], "", "without-pip system-site-packages", Operands::Write, Some(super::readers::at_most_one)),
     row(&["golangci-lint"], &["run"], "v", "verbose timeout=% fast", Operands::Read, None),
     // Not `-f`, `--eval`, `-I` and settings of variables.
     row(

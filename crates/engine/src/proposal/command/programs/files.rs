@@ -1,7 +1,7 @@
 //! Programs that make, copy and move files. The documents allow them; they stay in the folder and lose nothing
 //! that the history of changes could not bring back.
 
-use super::look::row;
+use super::readers::row;
 use super::{KnownProgram, Operands};
 
 pub(super) const ROWS: &[KnownProgram] = &[

@@ -8,9 +8,9 @@ mod check;
 mod files;
 mod git;
 mod language;
-mod look;
 mod node;
 mod perilous;
+mod readers;
 mod shell;
 
 pub(super) use git::SHOW_ONLY;
@@ -69,7 +69,7 @@ pub(super) struct KnownProgram {
 
 /// All rows that go by flags and operands, with the class of what they allow.
 fn rows() -> impl Iterator<Item = (CommandClass, &'static KnownProgram)> {
-    let read = look::ROWS.iter().chain(git::ROWS).map(|row| (CommandClass::Read, row));
+    let read = readers::ROWS.iter().chain(git::ROWS).map(|row| (CommandClass::Read, row));
     let check = files::ROWS
         .iter()
         .chain(node::ROWS)
@@ -103,7 +103,7 @@ pub(super) fn judge(argv: &[String], folder: &str, ruled: usize, layer: usize) -
         return TableFinding::Safe;
     }
     if program == "xargs" {
-        return look::xargs(&argv[1..], folder).map_or_else(TableFinding::Never, |()| TableFinding::Safe);
+        return readers::xargs(&argv[1..], folder).map_or_else(TableFinding::Never, |()| TableFinding::Safe);
     }
     if matches!(program.as_str(), "tar" | "unzip") && only_looks(argv, folder) {
         return TableFinding::Safe;
@@ -124,7 +124,7 @@ pub(super) fn judge(argv: &[String], folder: &str, ruled: usize, layer: usize) -
         return unknown(argv, folder, ruled).map_or_else(TableFinding::Unsafe, |()| TableFinding::Safe);
     }
     if name == "find" {
-        return look::find(&argv[1..], folder);
+        return readers::find(&argv[1..], folder);
     }
     let mut known = false;
     for (class, row) in rows().filter(|(_, row)| row.names.contains(&name.as_str())) {
@@ -166,18 +166,18 @@ pub(super) fn only_looks(argv: &[String], folder: &str) -> bool {
     let [program, args @ ..] = argv else { return false };
     let words: Vec<&str> = argv.iter().map(String::as_str).collect();
     match program.as_str() {
-        "find" => return look::find(args, folder) == TableFinding::Safe,
-        "xargs" => return look::xargs(args, folder).is_ok(),
+        "find" => return readers::find(args, folder) == TableFinding::Safe,
+        "xargs" => return readers::xargs(args, folder).is_ok(),
         _ => {}
     }
     shell::only_looks(&words, folder)
         || language::only_prints(program, args, folder)
-        || look::ROWS.iter().chain(git::ROWS).any(|row| is_row(CommandClass::Read, row, argv, folder))
+        || readers::ROWS.iter().chain(git::ROWS).any(|row| is_row(CommandClass::Read, row, argv, folder))
 }
 
 /// Whether a program only looks, whatever words it is given.
 pub(super) fn looks_at_anything(program: &str) -> bool {
-    look::looks_at_anything(program)
+    readers::looks_at_anything(program)
 }
 
 /// Copies and moves. Into the folder itself only single files go: with a tree, what it holds would be spread over

@@ -6,6 +6,27 @@ use super::ShellReader;
 /// Flags whose patterns the program reads, with quotes around them or not.
 const FOR_THE_PROGRAM: &[&str] = &["--include=", "--exclude=", "--exclude-dir="];
 
+/// An unquoted brace, then a comma or two dots, then a closing brace multiply the word. Which brace closes which is a
+/// matter on which even shells differ, so it is not asked.
+#[derive(Default)]
+struct Braces {
+    opened: bool,
+    divided: bool,
+    multiply: bool,
+}
+
+impl Braces {
+    fn read(&mut self, c: char, next: Option<char>) {
+        match c {
+            '{' => self.opened = true,
+            '}' => self.multiply |= self.divided,
+            ',' => self.divided |= self.opened,
+            '.' if next == Some('.') => self.divided |= self.opened,
+            _ => {}
+        }
+    }
+}
+
 impl ShellReader {
     /// Reads one word up to a blank or an operator. Usually gives one; `$IFS` splits it, braces multiply it.
     pub(super) fn word(&mut self) -> Vec<Word> {
@@ -13,9 +34,7 @@ impl ShellReader {
         let mut word = Word { known: true, bare: true, ..Word::default() };
         let mut any = false;
         let from = self.at;
-        // An unquoted brace, then a comma or two dots, then a closing brace multiply the word. Which brace closes which
-        // is a matter on which even shells differ, so it is not asked.
-        let (mut opened, mut divided, mut multiplied) = (false, false, false);
+        let mut braces = Braces::default();
         while let Some(c) = self.peek(0) {
             match c {
                 ' ' | '\t' | '\n' | ';' | '&' | '|' | ')' => break,
@@ -39,14 +58,7 @@ impl ShellReader {
                 }
                 '\\' => {
                     word.bare = false;
-                    match self.peek(1) {
-                        Some(next) => word.text.push(next),
-                        None => {
-                            self.trouble("the line ends with a backslash");
-                            word.known = false;
-                        }
-                    }
-                    self.at = (self.at + 2).min(self.chars.len());
+                    self.backslash(&mut word);
                 }
                 '\'' => {
                     word.bare = false;
@@ -76,21 +88,7 @@ impl ShellReader {
                     }
                 }
                 '~' if word.text.is_empty() && word.bare || word.text.ends_with(['=', ':']) => {
-                    self.trouble("`~` is expanded by the shell");
-                    self.at += 1;
-                    let home = self.vars.get("HOME").cloned().unwrap_or_default();
-                    // `~name` is the same place for the person whose home has that name.
-                    let own = home.rsplit('/').next().unwrap_or_default();
-                    let length = own.chars().count();
-                    let ends =
-                        self.peek(length).is_none_or(|c| matches!(c, '/' | ' ' | '\t' | '\n' | ';' | '&' | '|' | ')'));
-                    if length > 0 && self.looking_at(own) && ends {
-                        self.at += length;
-                    }
-                    let named = self.peek(0).is_some_and(|c| c.is_alphanumeric() || matches!(c, '_' | '+' | '-'));
-                    let home = if named { UNKNOWN.to_string() } else { home };
-                    word.text.push_str(&home);
-                    word.known = false;
+                    self.tilde(&mut word);
                 }
                 // No file is named like this, and if one were, its name would mean no more than the pattern does.
                 '*' | '?' | '[' if FOR_THE_PROGRAM.iter().any(|flag| word.text.starts_with(flag)) => {
@@ -108,13 +106,7 @@ impl ShellReader {
                     self.at += 1;
                 }
                 _ => {
-                    match c {
-                        '{' => opened = true,
-                        '}' => multiplied |= divided,
-                        ',' => divided |= opened,
-                        '.' if self.peek(1) == Some('.') => divided |= opened,
-                        _ => {}
-                    }
+                    braces.read(c, self.peek(1));
                     word.text.push(c);
                     self.at += 1;
                 }
@@ -122,9 +114,9 @@ impl ShellReader {
             any = true;
         }
         if word.pattern {
-            self.glob(&mut word, from, done.is_empty() && !multiplied);
+            self.glob(&mut word, from, done.is_empty() && !braces.multiply);
         }
-        if multiplied {
+        if braces.multiply {
             self.trouble("`{…}` is expanded by the shell");
             word.known = false;
             done.extend(multiply(&word));
@@ -132,6 +124,36 @@ impl ShellReader {
             done.push(word);
         }
         done
+    }
+
+    /// A backslash and the character that it takes the meaning from.
+    fn backslash(&mut self, word: &mut Word) {
+        match self.peek(1) {
+            Some(next) => word.text.push(next),
+            None => {
+                self.trouble("the line ends with a backslash");
+                word.known = false;
+            }
+        }
+        self.at = (self.at + 2).min(self.chars.len());
+    }
+
+    /// `~` where the shell puts a home in its place.
+    fn tilde(&mut self, word: &mut Word) {
+        self.trouble("`~` is expanded by the shell");
+        self.at += 1;
+        let home = self.vars.get("HOME").cloned().unwrap_or_default();
+        // `~name` is the same place for the person whose home has that name.
+        let own = home.rsplit('/').next().unwrap_or_default();
+        let length = own.chars().count();
+        let ends = self.peek(length).is_none_or(|c| matches!(c, '/' | ' ' | '\t' | '\n' | ';' | '&' | '|' | ')'));
+        if length > 0 && self.looking_at(own) && ends {
+            self.at += length;
+        }
+        let named = self.peek(0).is_some_and(|c| c.is_alphanumeric() || matches!(c, '_' | '+' | '-'));
+        let home = if named { UNKNOWN.to_string() } else { home };
+        word.text.push_str(&home);
+        word.known = false;
     }
 
     /// A word with an unquoted `*`, `?` or `[`. If it is plain enough to be read alike by all shells, it becomes paths in

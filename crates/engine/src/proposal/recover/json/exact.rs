@@ -5,6 +5,8 @@
 //! quotation mark. At anything else it stops and leaves the field to the guided reader, so nothing
 //! that it returns was guessed.
 
+use std::ops::ControlFlow;
+
 use super::follow::{may_end, prose_begins};
 use super::repair::{Notes, Repair};
 use super::schema::{Object, Schema};
@@ -42,145 +44,192 @@ enum ExactExpected {
 }
 
 /// Reads from an opening bracket, or from a first name if `implied`.
-pub(super) fn read(
-    source: &JsonSource<'_>,
-    root: &Schema,
-    base: &Object,
+pub(super) fn read<'a>(
+    source: &'a JsonSource<'_>,
+    root: &'a Schema,
+    base: &'a Object,
     start: usize,
     implied: bool,
 ) -> Result<Parsed, Inexact> {
-    let mut stack = Stack::new(root, base);
-    let mut notes = Notes::default();
-    let mut want = ExactExpected::Value;
-    let mut alien = false;
-    let mut pos = start;
+    let mut reader = ExactReader {
+        source,
+        stack: Stack::new(root, base),
+        notes: Notes::default(),
+        want: ExactExpected::Value,
+        alien: false,
+        start,
+        pos: start,
+    };
     if implied {
-        stack.open_object();
-        notes.add(Repair::MissingBracket);
-        want = ExactExpected::Name;
+        reader.stack.open_object();
+        reader.notes.add(Repair::MissingBracket);
+        reader.want = ExactExpected::Name;
     }
-    loop {
-        let (at, comment) = source.gap(pos);
-        if comment {
-            notes.add(Repair::Comment);
-        }
-        pos = at;
-        let Some(byte) = source.at(pos) else { break };
-        let inexact = Err(Inexact { at: pos });
-        if !matches!(want, ExactExpected::Value) && prose_begins(source, &stack.frames, pos) {
-            break;
-        }
-        if source.frame_ends(pos) {
-            // A fence in place of a value is its quotation mark.
-            if matches!(want, ExactExpected::Value) && byte == b'`' {
-                return inexact;
-            }
-            break;
-        }
-        if matches!(byte, b'}' | b']')
-            && matches!(stack.frames.as_slice(), [root] if !may_end(source, root, start, pos + 1))
-        {
-            return inexact;
-        }
-        match want {
-            ExactExpected::Name => match byte {
-                b'}' => {
-                    notes_comma(source, pos, &mut notes);
-                    stack.close();
-                    pos += 1;
-                    want = ExactExpected::After;
-                }
-                _ => {
-                    let Some((name, next)) = member_name(source, pos, &mut notes) else {
-                        if name_is_cut(source, pos) {
-                            pos = source.bytes.len();
-                            break;
-                        }
-                        return inexact;
-                    };
-                    alien |= is_alien(&stack, &name);
-                    stack.name(&name);
-                    pos = next;
-                    want = ExactExpected::Value;
-                }
-            },
-            ExactExpected::Value => match byte {
-                b'{' | b'[' if stack.frames.len() >= DEEPEST => {
-                    let Some(end) = source.skip_deep(pos) else {
-                        pos = source.bytes.len();
-                        break;
-                    };
-                    stack.add(Node::Hole);
-                    pos = end;
-                    want = ExactExpected::After;
-                }
-                b'{' => {
-                    stack.open_object();
-                    pos += 1;
-                    want = ExactExpected::Name;
-                }
-                b'[' => {
-                    stack.open_list();
-                    pos += 1;
-                }
-                b']' if stack.top().is_some_and(|frame| !frame.is_object()) => {
-                    notes_comma(source, pos, &mut notes);
-                    stack.close();
-                    pos += 1;
-                    want = ExactExpected::After;
-                }
-                b'"' | b'\'' => {
-                    let quote = if byte == b'"' { Quote::Double } else { Quote::Single };
-                    let Some(end) = text_end(source, pos + 1, byte) else {
-                        stack.cut_in_text();
-                        pos = source.bytes.len();
-                        break;
-                    };
-                    if quote == Quote::Single {
-                        notes.add(Repair::OtherQuotes);
-                    }
-                    let inside = &source.bytes[pos + 1..end];
-                    stack.add(decode(inside, quote, &mut notes).map_or(Node::Hole, Node::Text));
-                    pos = end + 1;
-                    want = ExactExpected::After;
-                }
-                _ => {
-                    let end = source.word_end(pos);
-                    if end == source.bytes.len() {
-                        pos = end;
-                        break;
-                    }
-                    let Some((word, proper)) = literal(&source.bytes[pos..end]) else { return inexact };
-                    if !proper {
-                        notes.add(Repair::ForeignLiteral);
-                    }
-                    stack.add(node(word));
-                    pos = end;
-                    want = ExactExpected::After;
-                }
-            },
-            ExactExpected::After => {
-                let Some(frame) = stack.top() else { return inexact };
-                let object = frame.is_object();
-                match byte {
-                    b',' => want = if object { ExactExpected::Name } else { ExactExpected::Value },
-                    b'}' if object => stack.close(),
-                    b']' if !object => stack.close(),
-                    _ => return inexact,
-                }
-                pos += 1;
-            }
-        }
-        if let Some(node) = stack.done() {
-            return Ok(Parsed { node, end: pos, closed: true, elided: false, exact: true, doubt: None, notes });
+    while reader.advance()?.is_continue() {
+        if let Some(node) = reader.stack.done() {
+            return Ok(parsed(node, reader.pos, true, reader.notes));
         }
     }
     // Names of the root in an element of it mean that brackets are missing before the end, and then
     // this is not where the text was cut.
-    if alien {
-        return Err(Inexact { at: pos });
+    if reader.alien {
+        return Err(reader.inexact());
     }
-    Ok(Parsed { node: stack.cut(), end: pos, closed: false, elided: false, exact: true, doubt: None, notes })
+    Ok(parsed(reader.stack.cut(), reader.pos, false, reader.notes))
+}
+
+fn parsed(node: Node, end: usize, closed: bool, notes: Notes) -> Parsed {
+    Parsed { node, end, closed, elided: false, exact: true, doubt: None, notes }
+}
+
+/// `Break` where the text ends before its opening bracket is closed.
+type Advance = Result<ControlFlow<()>, Inexact>;
+
+const MORE: Advance = Ok(ControlFlow::Continue(()));
+const CUT: Advance = Ok(ControlFlow::Break(()));
+
+struct ExactReader<'a, 't> {
+    source: &'a JsonSource<'t>,
+    stack: Stack<'a>,
+    notes: Notes,
+    want: ExactExpected,
+    /// An element of a list has had a name that only an object around it knows.
+    alien: bool,
+    start: usize,
+    pos: usize,
+}
+
+impl ExactReader<'_, '_> {
+    fn inexact(&self) -> Inexact {
+        Inexact { at: self.pos }
+    }
+
+    /// Reads one token.
+    fn advance(&mut self) -> Advance {
+        let source = self.source;
+        let (at, comment) = source.gap(self.pos);
+        if comment {
+            self.notes.add(Repair::Comment);
+        }
+        self.pos = at;
+        let Some(byte) = source.at(at) else { return CUT };
+        let is_value = matches!(self.want, ExactExpected::Value);
+        if !is_value && prose_begins(source, &self.stack.frames, at) {
+            return CUT;
+        }
+        if source.frame_ends(at) {
+            // A fence in place of a value is its quotation mark.
+            return if is_value && byte == b'`' { Err(self.inexact()) } else { CUT };
+        }
+        if matches!(byte, b'}' | b']')
+            && matches!(self.stack.frames.as_slice(), [root] if !may_end(source, root, self.start, at + 1))
+        {
+            return Err(self.inexact());
+        }
+        match self.want {
+            ExactExpected::Name => self.name(byte),
+            ExactExpected::Value => self.value(byte),
+            ExactExpected::After => self.after_value(byte),
+        }
+    }
+
+    fn name(&mut self, byte: u8) -> Advance {
+        if byte == b'}' {
+            return self.close();
+        }
+        let Some((name, next)) = member_name(self.source, self.pos, &mut self.notes) else {
+            return if name_is_cut(self.source, self.pos) { self.cut() } else { Err(self.inexact()) };
+        };
+        self.alien |= is_alien(&self.stack, &name);
+        self.stack.name(&name);
+        self.pos = next;
+        self.want = ExactExpected::Value;
+        MORE
+    }
+
+    fn value(&mut self, byte: u8) -> Advance {
+        match byte {
+            b'{' | b'[' if self.stack.frames.len() >= DEEPEST => match self.source.skip_deep(self.pos) {
+                Some(end) => self.add(Node::Hole, end),
+                None => self.cut(),
+            },
+            b'{' => {
+                self.stack.open_object();
+                self.pos += 1;
+                self.want = ExactExpected::Name;
+                MORE
+            }
+            b'[' => {
+                self.stack.open_list();
+                self.pos += 1;
+                MORE
+            }
+            b']' if self.stack.top().is_some_and(|frame| !frame.is_object()) => self.close(),
+            b'"' => self.text(byte, Quote::Double),
+            b'\'' => self.text(byte, Quote::Single),
+            _ => self.word(),
+        }
+    }
+
+    fn text(&mut self, mark: u8, quote: Quote) -> Advance {
+        let Some(end) = text_end(self.source, self.pos + 1, mark) else {
+            self.stack.cut_in_text();
+            return self.cut();
+        };
+        if quote == Quote::Single {
+            self.notes.add(Repair::OtherQuotes);
+        }
+        let inside = &self.source.bytes[self.pos + 1..end];
+        let text = decode(inside, quote, &mut self.notes).map_or(Node::Hole, Node::Text);
+        self.add(text, end + 1)
+    }
+
+    fn word(&mut self) -> Advance {
+        let end = self.source.word_end(self.pos);
+        if end == self.source.bytes.len() {
+            return self.cut();
+        }
+        let Some((word, proper)) = literal(&self.source.bytes[self.pos..end]) else { return Err(self.inexact()) };
+        if !proper {
+            self.notes.add(Repair::ForeignLiteral);
+        }
+        self.add(node(word), end)
+    }
+
+    fn after_value(&mut self, byte: u8) -> Advance {
+        let Some(frame) = self.stack.top() else { return Err(self.inexact()) };
+        let object = frame.is_object();
+        match byte {
+            b',' => self.want = if object { ExactExpected::Name } else { ExactExpected::Value },
+            b'}' if object => self.stack.close(),
+            b']' if !object => self.stack.close(),
+            _ => return Err(self.inexact()),
+        }
+        self.pos += 1;
+        MORE
+    }
+
+    fn add(&mut self, node: Node, end: usize) -> Advance {
+        self.stack.add(node);
+        self.pos = end;
+        self.want = ExactExpected::After;
+        MORE
+    }
+
+    /// A closing bracket where a name or a value may stand.
+    fn close(&mut self) -> Advance {
+        notes_comma(self.source, self.pos, &mut self.notes);
+        self.stack.close();
+        self.pos += 1;
+        self.want = ExactExpected::After;
+        MORE
+    }
+
+    /// The text ends inside the token.
+    fn cut(&mut self) -> Advance {
+        self.pos = self.source.bytes.len();
+        CUT
+    }
 }
 
 pub(super) fn node(literal: Literal) -> Node {

@@ -56,25 +56,13 @@ pub enum Repair {
         to: String,
     },
     /// A value of a kind that had to be converted.
-    Converted {
-        /// The field.
-        field: String,
-    },
+    Converted { field: String },
     /// One thing where a list of such was due.
-    Single {
-        /// The field.
-        field: String,
-    },
+    Single { field: String },
     /// A plain text where an object was due.
-    Plain {
-        /// The field.
-        field: String,
-    },
+    Plain { field: String },
     /// Something was there that could not be read for certain.
-    LeftOut {
-        /// The field.
-        field: String,
-    },
+    LeftOut { field: String },
 }
 
 impl fmt::Display for Repair {

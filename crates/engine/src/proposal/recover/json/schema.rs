@@ -9,11 +9,9 @@
 pub enum Schema {
     /// Anything. An object in this place may be a wrapper around what is looked for.
     Any,
-    /// A text.
     Text(Care),
     /// True or false.
     Truth,
-    /// A number.
     Number,
     /// A list of one kind.
     List(Box<Schema>),
@@ -84,7 +82,6 @@ impl Object {
         Self::default()
     }
 
-    /// With a field.
     pub fn field(self, name: &str, schema: Schema) -> Self {
         self.field_or(name, &[], schema)
     }

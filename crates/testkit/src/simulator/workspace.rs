@@ -8,7 +8,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use tokio::sync::mpsc;
 use trimtab_engine::Ran;
-use trimtab_host::{CommandUpdate, Contents, EndedCommand, FileNow, StreamController, Survey, Workspace};
+use trimtab_host::{CommandUpdate, Contents, EndedCommand, FileNow, SnapshotRequest, StreamController, Workspace};
 use trimtab_vocab::event::ToolStatus;
 use trimtab_vocab::{CommandPlan, FileMark, FilePlan, FileState, FileWrite, Overtime, ReadOp, ReadResult};
 use trimtab_world::workspace::snapshot::Snapshot;
@@ -16,12 +16,12 @@ use trimtab_world::workspace::snapshot::Snapshot;
 use crate::memory_store::{Disk, MemoryStore};
 
 /// Hands of one simulated process.
-pub(super) struct SimulatedHands {
+pub(super) struct SimulatedWorkspace {
     pub(super) disk: Disk,
     pub(super) store: Arc<MemoryStore>,
 }
 
-impl SimulatedHands {
+impl SimulatedWorkspace {
     /// Some time passes; a dead process never sees its end.
     async fn pass(&self, text: &str) {
         let sum = text.bytes().fold(7_u64, |sum, byte| sum.wrapping_mul(31) ^ u64::from(byte));
@@ -53,10 +53,10 @@ impl SimulatedHands {
         Ok(())
     }
 
-    fn seen(&self, look: &ReadOp) -> ReadResult {
+    fn result_of(&self, op: &ReadOp) -> ReadResult {
         let whole = |text: String| ReadResult { status: ToolStatus::Ok, text, images: Vec::new(), files: Vec::new() };
-        let shown = format!("{look:?}");
-        match look {
+        let shown = format!("{op:?}");
+        match op {
             ReadOp::Read { path, .. } if path.ends_with(".png") => {
                 ReadResult { images: vec![("image/png".into(), "AAAA".into())], ..whole("A picture.".into()) }
             }
@@ -81,14 +81,14 @@ struct Doing {
 }
 
 impl Doing {
-    fn begin(hands: &SimulatedHands, what: String) -> Self {
-        let what = (hands.store.owner(), what);
-        let mut state = hands.disk.state();
+    fn begin(workspace: &SimulatedWorkspace, what: String) -> Self {
+        let what = (workspace.store.owner(), what);
+        let mut state = workspace.disk.state();
         if !state.seen.doing.insert(what.clone()) {
             state.seen.broken.push(format!("done twice at once: {}", what.1));
         }
         drop(state);
-        Self { disk: hands.disk.clone(), what }
+        Self { disk: workspace.disk.clone(), what }
     }
 }
 
@@ -103,14 +103,14 @@ fn state(bytes: &[u8]) -> FileState {
 }
 
 #[async_trait]
-impl Workspace for SimulatedHands {
-    async fn look(&self, _: &str, look: &ReadOp) -> ReadResult {
-        let text = format!("{look:?}");
+impl Workspace for SimulatedWorkspace {
+    async fn perform_read(&self, _: &str, op: &ReadOp) -> ReadResult {
+        let text = format!("{op:?}");
         // Each page and each search is asked for by one call only.
         let _doing =
-            matches!(look, ReadOp::Fetch { .. } | ReadOp::Search { .. }).then(|| Doing::begin(self, text.clone()));
+            matches!(op, ReadOp::Fetch { .. } | ReadOp::Search { .. }).then(|| Doing::begin(self, text.clone()));
         self.pass(&text).await;
-        self.seen(look)
+        self.result_of(op)
     }
 
     async fn read(&self, _: &str, path: &str) -> Result<FileNow, String> {
@@ -191,10 +191,10 @@ impl Workspace for SimulatedHands {
         }
     }
 
-    async fn survey(&self, survey: Survey, kept: mpsc::Sender<(String, Vec<u8>)>) -> Option<Snapshot> {
+    async fn take_snapshot(&self, request: SnapshotRequest, kept: mpsc::Sender<(String, Vec<u8>)>) -> Option<Snapshot> {
         self.pass("survey").await;
         // Histories that move do not record what commands do, because their oracle knows only the tools' changes.
-        let files = if survey.watch.files == 0 { BTreeMap::new() } else { self.disk.state().files.clone() };
+        let files = if request.watch.files == 0 { BTreeMap::new() } else { self.disk.state().files.clone() };
         let mut states = Vec::new();
         for (path, bytes) in files {
             let state = state(&bytes);

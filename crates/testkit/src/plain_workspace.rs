@@ -11,24 +11,24 @@ use tokio::io::AsyncReadExt;
 use tokio::sync::mpsc;
 use trimtab_engine::Ran;
 use trimtab_host::{
-    CommandUpdate, Contents, EndedCommand, FileNow, LocalWorkspace, StreamController, Survey, Workspace,
+    CommandUpdate, Contents, EndedCommand, FileNow, LocalWorkspace, SnapshotRequest, StreamController, Workspace,
 };
 use trimtab_vocab::{CommandPlan, FilePlan, Overtime, ReadOp, ReadResult};
 use trimtab_world::workspace::snapshot::Snapshot;
 
 /// Real files, plain commands.
-pub struct PlainHands(LocalWorkspace);
+pub struct PlainWorkspace(LocalWorkspace);
 
-impl Default for PlainHands {
+impl Default for PlainWorkspace {
     fn default() -> Self {
         Self(LocalWorkspace::new([], &[]))
     }
 }
 
 #[async_trait]
-impl Workspace for PlainHands {
-    async fn look(&self, folder: &str, look: &ReadOp) -> ReadResult {
-        self.0.look(folder, look).await
+impl Workspace for PlainWorkspace {
+    async fn perform_read(&self, folder: &str, op: &ReadOp) -> ReadResult {
+        self.0.perform_read(folder, op).await
     }
 
     async fn absent(&self, folder: &str, path: &str) -> Option<Vec<String>> {
@@ -43,12 +43,12 @@ impl Workspace for PlainHands {
         self.0.write(plan, contents).await
     }
 
-    async fn survey(&self, survey: Survey, kept: mpsc::Sender<(String, Vec<u8>)>) -> Option<Snapshot> {
+    async fn take_snapshot(&self, request: SnapshotRequest, kept: mpsc::Sender<(String, Vec<u8>)>) -> Option<Snapshot> {
         // A script that does not say `watch` wants none; without a list, no command would run unasked.
-        if survey.watch.files == 0 {
+        if request.watch.files == 0 {
             return Some(Snapshot::default());
         }
-        self.0.survey(survey, kept).await
+        self.0.take_snapshot(request, kept).await
     }
 
     async fn run(

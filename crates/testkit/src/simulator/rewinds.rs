@@ -39,7 +39,7 @@ pub(super) fn changed(state: &State) -> Vec<SessionId> {
 
 impl History {
     /// What a person may want of a session's change history.
-    pub(super) fn travel(&mut self, session: &SessionId) -> Control {
+    pub(super) fn rewind_or_forward(&mut self, session: &SessionId) -> Control {
         let applied: Vec<Change> = {
             let state = self.disk.state();
             let log = state.events.get(session).into_iter().flatten();
