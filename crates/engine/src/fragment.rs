@@ -11,9 +11,6 @@ use std::sync::Arc;
 use trimtab_vocab::event::PromptNote;
 use trimtab_vocab::{Message, Part, Prompt, Role};
 
-/// Opens a note, before its name.
-const NOTE: &str = "[CONTEXT: ";
-
 /// Whether a fragment may change while a session lives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Cache {
@@ -100,12 +97,12 @@ pub(crate) fn prompt(fragments: &[Fragment]) -> Prompt {
 
 /// A note as it stands in the conversation.
 pub(crate) fn part(note: &PromptNote) -> Part {
-    Part::Text { text: format!("{NOTE}{}] {}", note.name, note.text) }
+    Part::Text { text: format!("{}{}] {}", PromptNote::MARK, note.name, note.text) }
 }
 
 /// Whether words are a note: they are told again where they are needed, so nobody has to sum them up.
 pub(crate) fn is_note(words: &str) -> bool {
-    words.starts_with(NOTE)
+    words.starts_with(PromptNote::MARK)
 }
 
 #[cfg(test)]

@@ -60,6 +60,11 @@ pub struct PromptNote {
     pub text: String,
 }
 
+impl PromptNote {
+    /// How a note begins where it stands in the conversation.
+    pub const MARK: &str = "[CONTEXT: ";
+}
+
 /// What a model said.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

@@ -8,8 +8,8 @@
 //!
 //! The model keeps no place in the file, for a place would be lost with the process. The prompt
 //! says how far the conversation is: after `n` replies comes line `n`, unless that line's `when`
-//! is not in the last message; then it is the first line whose `when` is. A line with a `system`
-//! is for prompts whose system text has these words. A recording may also
+//! is not in what was said since the last reply; then it is the first line whose `when` is. A line with a
+//! `system` is for prompts whose system text, or a note in the conversation, has these words. A recording may also
 //! fail: `{"fault":{…}}` ends the reply with that problem, `{"cut":true}` breaks it off.
 
 use std::path::{Path, PathBuf};
@@ -22,6 +22,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::io::AsyncWriteExt;
 use tokio::time::Instant;
+use trimtab_vocab::event::PromptNote;
 use trimtab_vocab::{Fault, Message, Part, Problem, ProblemKind, Prompt, Retry, Role, StopReason, ToolResult, Usage};
 
 use super::{DrawOrder, DrawnImage, Listed, Model, PieceStream, ReplyPiece};
@@ -95,15 +96,24 @@ impl Replay {
     }
 
     fn choose(&self, prompt: &Prompt) -> Option<&Exchange> {
-        let last = prompt.messages.last().map(|message| all_words(message)).unwrap_or_default();
+        let last = since_reply(prompt).iter().map(|message| all_words(message)).collect::<Vec<_>>().join("\n");
+        let told = |words: &str| {
+            prompt.system.contains(words) || prompt.messages.iter().any(|message| all_words(message).contains(words))
+        };
         let fits = |exchange: &&Exchange| {
             exchange.when.as_ref().is_none_or(|when| last.contains(when.as_str()))
-                && exchange.system.as_ref().is_none_or(|system| prompt.system.contains(system.as_str()))
+                && exchange.system.as_ref().is_none_or(|system| told(system))
         };
         let is_conditional = |exchange: &&Exchange| exchange.when.is_some() || exchange.system.is_some();
         let replies = prompt.messages.iter().filter(|message| message.role == Role::Assistant).count();
         self.exchanges.get(replies).filter(fits).or_else(|| self.exchanges.iter().filter(is_conditional).find(fits))
     }
+}
+
+/// What was said since the last reply: the user's words or a tool's result, then notes.
+fn since_reply(prompt: &Prompt) -> &[Arc<Message>] {
+    let replied = prompt.messages.iter().rposition(|message| message.role == Role::Assistant);
+    &prompt.messages[replied.map_or(0, |reply| reply + 1)..]
 }
 
 fn all_words(message: &Message) -> String {
@@ -227,7 +237,8 @@ impl Model for Recorder {
     }
 
     fn stream(&self, prompt: &Prompt) -> PieceStream {
-        let when = prompt.messages.last().map(|message| all_words(message)).filter(|words| words.len() <= 200);
+        let said = since_reply(prompt).iter().map(|message| all_words(message));
+        let when = said.filter(|words| !words.starts_with(PromptNote::MARK)).last().filter(|words| words.len() <= 200);
         let tape = Tape { moments: Vec::new(), tools: Vec::new(), last: None };
         let file = self.file.clone();
         stream::unfold((self.inner.stream(prompt), tape, when, file), |(mut pieces, mut tape, when, file)| async move {

@@ -88,15 +88,19 @@ async fn supervise() -> Option<()> {
             keep_hidden(&mut order);
             let protected = Protected::prepare(&mut order);
             let outcome = run(&mut control, &order, &mut started).await;
-            let scanned = if order.is_scanned_afterwards() { control.rescanned().await } else { None };
-            let Aftermath { touched, undone } = protected.finish(scanned);
-            if protected.has_placeholders() {
-                // As long as the fence has them mounted, the kernel takes its time to remove them.
-                if let Ok(mut child) = signal(SignalKind::child()) {
-                    let _ = timeout(LINGER, main_is_reaped(&mut started.tree, &mut child)).await;
+            // Two waits at once: for the look at the folder, and for the fence. As long as the fence has placeholders
+            // mounted, the kernel takes its time to remove them.
+            let scan = async { if order.is_scanned_afterwards() { control.rescanned().await } else { None } };
+            let fence = async {
+                if protected.has_placeholders() {
+                    if let Ok(mut child) = signal(SignalKind::child()) {
+                        let _ = timeout(LINGER, main_is_reaped(&mut started.tree, &mut child)).await;
+                    }
+                    started.tree.kill();
                 }
-                started.tree.kill();
-            }
+            };
+            let (scanned, ()) = tokio::join!(scan, fence);
+            let Aftermath { touched, undone } = protected.finish(scanned);
             protected.remove_placeholders();
             // First the report: to take down mounts, or to remove a large temporary folder, takes its time.
             tell(&match outcome {
