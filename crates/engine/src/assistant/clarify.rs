@@ -1,6 +1,7 @@
 //! One question with tasks to choose from, and its answer.
 
 use trimtab_vocab::checkpoint::Ask;
+use trimtab_vocab::wording::QuestionTitle;
 use trimtab_vocab::{Choosable, Question, TaskId, TaskShown};
 
 use super::{candidates, go_on};
@@ -59,7 +60,7 @@ pub(super) fn ask(step: &mut Transition<'_>) {
         more.into_iter().filter(|one| !asked.options.iter().any(|shown| shown.id == one.id)).collect();
     let sections = sections(assist, asked).into_iter().map(str::to_owned).collect();
     let asking = FlowQuestion {
-        title: asked.text.clone(),
+        title: QuestionTitle::Words(asked.text.clone()),
         ask: Ask::Clarification { questions, sections: Some(sections), more_options: more },
         choices: choices(),
         // A question is not approved, it is answered.

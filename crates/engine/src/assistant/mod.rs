@@ -18,7 +18,8 @@ mod verdict;
 mod words;
 
 use serde_json::{Value, json};
-use trimtab_vocab::event::{AnswerFact, BannerFact, Level, ProposalFact, ProposalKind, Stage, StageFact, Status};
+use trimtab_vocab::event::{AnswerFact, Level, ProposalFact, ProposalKind, Stage, Status};
+use trimtab_vocab::wording::{Notice, StageLabel};
 use trimtab_vocab::{
     Annotated, Answer, AskFact, AskPurpose, CallId, DryRun, Message, Previewed, Prices, Problem, Prompt, ProposalId,
     Purpose, Raw, RepairOutcome, RequestId, Role, Said, TasksView,
@@ -62,9 +63,9 @@ fn look(step: &mut Transition<'_>) {
     let Some(assist) = &active.assist else { return };
     let (request, settings) = (active.request.id.clone(), Box::new(active.request.settings.auto_mode.clone()));
     let (wanted, stage) = match assist.stand {
-        AssistState::Proposing => (path::wanted(active, assist), Some((Stage::Proposing, "Planning…"))),
+        AssistState::Proposing => (path::wanted(active, assist), Some((Stage::Proposing, StageLabel::PlanningTasks))),
         stand => {
-            let stage = (stand == AssistState::Routing).then_some((Stage::Routing, "Routing…"));
+            let stage = (stand == AssistState::Routing).then_some((Stage::Routing, StageLabel::RoutingTasks));
             (TaskSelection::Overview { words: path::named_in(active, assist) }, stage)
         }
     };
@@ -208,7 +209,7 @@ pub(crate) fn replied(step: &mut Transition<'_>, request: &RequestId, words: &st
         }
         AssistState::Judging | AssistState::Rejudging => {
             if assist.stand == AssistState::Judging {
-                say_stage(step, request, Stage::Validating, "Validating…");
+                say_stage(step, request, Stage::Validating, StageLabel::Validating);
             }
             judge(step);
         }
@@ -294,9 +295,9 @@ pub(crate) fn judged(step: &mut Transition<'_>, request: &RequestId, judged: Dry
         let stand = step.session.active().and_then(|active| Some(active.assist.as_ref()?.stand));
         if stand == Some(AssistState::Repairing) {
             audit(step, request, "repair_attempted", json!({"invalid_ops": invalid}));
-            say_stage(step, request, Stage::Repairing, "Repairing invalid ops…");
+            say_stage(step, request, Stage::Repairing, StageLabel::RepairingOperations);
         } else {
-            say_stage(step, request, Stage::Summarizing, "Summarizing…");
+            say_stage(step, request, Stage::Summarizing, StageLabel::Summarizing);
         }
         return go_on(step);
     }
@@ -324,7 +325,7 @@ fn open(step: &mut Transition<'_>, request: &RequestId, proposal: ProposalId, re
 
 fn warn(step: &mut Transition<'_>, request: &RequestId, warnings: &[String]) {
     for text in warnings {
-        step.emit(Some(request), BannerFact { level: Level::Warning, text: text.clone() });
+        step.notify(request, Level::Warning, Notice::Words(text.clone()));
     }
 }
 
@@ -333,7 +334,7 @@ fn repaired(step: &mut Transition<'_>, request: &RequestId, outcome: RepairOutco
     let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
     let (operations, invalid) = (assist.operations.len(), assist.operations.len() - assist.valid());
     step.emit(Some(request), AskFact::Repaired { outcome, operations: count(operations), invalid: count(invalid) });
-    say_stage(step, request, Stage::Summarizing, "Summarizing…");
+    say_stage(step, request, Stage::Summarizing, StageLabel::Summarizing);
     go_on(step);
 }
 
@@ -378,12 +379,12 @@ pub(crate) fn decided(step: &mut Transition<'_>, applied: u32) {
 }
 
 /// Says where the request is, unless that was said last.
-fn say_stage(step: &mut Transition<'_>, request: &RequestId, stage: Stage, label: &str) {
+fn say_stage(step: &mut Transition<'_>, request: &RequestId, stage: Stage, label: StageLabel) {
     let assist = step.session.active().and_then(|active| active.assist.as_ref());
     if assist.is_some_and(|assist| assist.stage == Some(stage)) {
         return;
     }
-    step.emit(Some(request), StageFact { stage, label: label.into() });
+    step.enter(request, stage, label);
 }
 
 /// Tells the audit. The door by which the request came is part of most entries.

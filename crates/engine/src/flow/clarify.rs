@@ -3,10 +3,12 @@
 
 use serde_json::Value;
 use trimtab_vocab::checkpoint::{Ask, Choice, ChoiceRole};
-use trimtab_vocab::event::{RouteDecision, Stage, StageFact};
+use trimtab_vocab::event::{RouteDecision, Stage};
+use trimtab_vocab::wording::{AnswerLabel, QuestionTitle, StageLabel};
 use trimtab_vocab::{Choosable, Question};
 
 use super::{FlowQuestion, FlowWait, line};
+use crate::questions::choice;
 use crate::record::RunningRequest;
 use crate::transition::Transition;
 
@@ -62,7 +64,7 @@ fn questions(active: &RunningRequest) -> Vec<Question> {
 
 /// Answer, or leave it.
 pub(crate) fn choices() -> Vec<Choice> {
-    vec![Choice::new(SUBMIT, "Submit"), Choice::new(SKIP, "Skip").with_role(ChoiceRole::Dismiss)]
+    vec![choice(SUBMIT, AnswerLabel::Submit), choice(SKIP, AnswerLabel::Skip).with_role(ChoiceRole::Dismiss)]
 }
 
 pub(super) fn ask(step: &mut Transition<'_>) -> FlowWait {
@@ -70,10 +72,10 @@ pub(super) fn ask(step: &mut Transition<'_>) -> FlowWait {
     let request = active.request.id.clone();
     let questions = questions(active);
     let title = match questions.as_slice() {
-        [one] => one.text.clone(),
-        several => format!("{} questions before this is begun.", several.len()),
+        [one] => QuestionTitle::Words(one.text.clone()),
+        several => QuestionTitle::Clarify(several.len()),
     };
-    step.emit(Some(&request), StageFact { stage: Stage::Clarifying, label: "Asking what is not clear...".into() });
+    step.enter(&request, Stage::Clarifying, StageLabel::AskingUnclear);
     let asking = FlowQuestion {
         ask: Ask::Clarification { questions, sections: None, more_options: Vec::new() },
         title,

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use trimtab_vocab::checkpoint::Ask;
 use trimtab_vocab::event::RouteDecision;
+use trimtab_vocab::wording::{AnswerLabel, QuestionTitle};
 use trimtab_vocab::{Approve, Role};
 
 use super::{FlowQuestion, FlowWait, line};
@@ -28,11 +29,11 @@ pub(super) fn ask(step: &mut Transition<'_>) -> bool {
     let result = line(&said.map(|message| message.text()).unwrap_or_default(), 1_000);
     let asking = FlowQuestion {
         ask: Ask::Satisfaction { result },
-        title: "Does this result meet your needs?".into(),
+        title: QuestionTitle::Satisfaction,
         choices: vec![
-            choice(SATISFIED, "Yes, done"),
-            choice(NEEDS_CHANGES, "Needs changes"),
-            choice(START_OVER, "Start over"),
+            choice(SATISFIED, AnswerLabel::Satisfied),
+            choice(NEEDS_CHANGES, AnswerLabel::NeedsChanges),
+            choice(START_OVER, AnswerLabel::StartOver),
         ],
         approving: Some(SATISFIED),
     };

@@ -7,9 +7,8 @@
 pub(crate) mod count;
 mod prompts;
 
-use trimtab_vocab::event::{
-    AnswerFact, BannerFact, Level, RouteDecision, RouteFact, Stage, StageFact, Status, ToolStatus, UsageFact,
-};
+use trimtab_vocab::event::{AnswerFact, Level, RouteDecision, RouteFact, Stage, Status, ToolStatus, UsageFact};
+use trimtab_vocab::wording::{Notice, StageLabel};
 use trimtab_vocab::{
     Answer, CallId, Fault, GeneratedImage, ImageBatch, ImageFact, ImageId, MadePicture, PicturePlan, PictureWish,
     Problem, ProblemKind, Purpose, RequestId, Retry, Time, Usage,
@@ -99,8 +98,7 @@ fn make(step: &mut Transition<'_>, request: &RequestId, wish: Option<PictureWish
         return plan(step, vec![PicturePlan { prompt, count: 1, image }]);
     }
     if asked > count {
-        let text = format!("You asked for {asked} pictures; {MOST} are made at a time.");
-        step.emit(Some(request), BannerFact { level: Level::Warning, text });
+        step.notify(request, Level::Warning, Notice::TooManyPictures(asked, MOST));
     }
     call(step);
 }
@@ -124,7 +122,7 @@ pub(crate) fn call(step: &mut Transition<'_>) {
     if let budget::BudgetVerdict::TooDear(_) = budget::allow(step.session, &prompt) {
         return given_up(step);
     }
-    step.emit(Some(&request), StageFact { stage: Stage::Planning, label: "Writing the prompts...".into() });
+    step.enter(&request, Stage::Planning, StageLabel::WritingPrompts);
     calls::send(step, prompt, prices, Purpose::ImagePrompts);
 }
 
@@ -160,10 +158,10 @@ fn plan(step: &mut Transition<'_>, pictures: Vec<PicturePlan>) {
     let request = active.request.id.clone();
     let settings = active.request.settings.image.clone();
     let count: u32 = pictures.iter().map(|plan| plan.count).sum();
-    let label = if count == 1 { "Making a picture...".into() } else { format!("Making {count} pictures...") };
+    let label = if count == 1 { StageLabel::MakingPicture } else { StageLabel::MakingPictures(count) };
     let planned = ImageFact::Planned { model: settings.model, pictures, price_usd: settings.price_usd };
     step.emit(Some(&request), planned);
-    step.emit(Some(&request), StageFact { stage: Stage::Running, label });
+    step.enter(&request, Stage::Running, label);
     step.then(Next::Batch);
 }
 
@@ -289,7 +287,7 @@ fn is_missing(picture: Option<&GeneratedImage>) -> bool {
 pub(crate) fn closed(step: &mut Transition<'_>, outcomes: &[(ToolStatus, String)]) {
     let Some(active) = step.session.active() else { return };
     let request = active.request.id.clone();
-    step.emit(Some(&request), StageFact { stage: Stage::Finishing, label: "Finishing...".into() });
+    step.enter(&request, Stage::Finishing, StageLabel::Finishing);
     if let Some(PictureWish::Save { .. }) = step.session.active().and_then(|active| active.request.picture.as_deref()) {
         return saved(step, &request, outcomes);
     }

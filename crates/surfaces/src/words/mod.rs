@@ -5,7 +5,6 @@ mod asked;
 pub(crate) mod conversation;
 pub(crate) mod effects;
 pub(crate) mod elapsed;
-pub(crate) mod permission;
 mod wrap;
 
 use std::borrow::Cow;
