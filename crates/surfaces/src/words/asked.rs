@@ -86,9 +86,7 @@ pub(crate) fn title(title: &str, ask: &Ask) -> String {
 /// What is said above the text that goes with an answer.
 pub(crate) fn text_label(ask: &Ask, choice: &Choice) -> &'static str {
     match (ask, choice.role) {
-        (Ask::Permission(_), ChoiceRole::AllowOnce) => {
-            permission::RUN_INSTEAD
-        }
+        (Ask::Permission(_), ChoiceRole::AllowOnce) => permission::RUN_INSTEAD,
         (Ask::Permission(_), ChoiceRole::AllowAlways) => permission::RULE_ALLOWS,
         (Ask::Plan { .. }, ChoiceRole::Secondary) => "What to change, in words",
         (Ask::Budget { .. }, _) => "New budget in dollars",

@@ -107,21 +107,25 @@ sentences! {
     }
 }
 
-/// The lines around the question. The browser has them as `web/src/lib/permission.json`, which a test writes.
+/// The lines around the question. The browser has them as `web/permission.json`, which a test writes.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[allow(missing_docs, reason = "each has its sentence below")]
 pub struct PermissionLines {
-    because: &'static str,
+    pub because: &'static str,
     /// Where a command would run, by its sandbox.
-    workspace: &'static str,
-    read_only: &'static str,
-    off: &'static str,
-    terminal: &'static str,
-    edited_from: &'static str,
-    longer_limit: &'static str,
-    checked_again: &'static str,
-    edit: &'static str,
-    rule_of_always: &'static str,
+    pub workspace: &'static str,
+    pub read_only: &'static str,
+    pub off: &'static str,
+    pub terminal: &'static str,
+    pub edited_from: &'static str,
+    pub longer_limit: &'static str,
+    pub checked_again: &'static str,
+    pub edit: &'static str,
+    pub rule_of_always: &'static str,
+    pub adds_rule: &'static str,
+    pub add_rule: &'static str,
+    pub back: &'static str,
 }
 
 /// Each has at most one value in it, which stands between braces.
@@ -136,6 +140,9 @@ pub const LINES: PermissionLines = PermissionLines {
     checked_again: "Edited commands are checked again before they run.",
     edit: "Edit before running",
     rule_of_always: "`always` would make this rule: {rule}",
+    adds_rule: "This adds a rule: {rule}",
+    add_rule: "Add this rule",
+    back: "Go back",
 };
 
 fn filled(line: &str, value: &impl Display) -> String {
@@ -175,6 +182,11 @@ pub fn rule_of_always(rule: &str) -> String {
     filled(LINES.rule_of_always, &rule)
 }
 
+/// What is shown before an answer makes a rule.
+pub fn adds_rule(rule: &str) -> String {
+    filled(LINES.adds_rule, &rule)
+}
+
 /// What a command said that suggests it needs more than its sandbox allows.
 pub fn sign_of_sandbox(sign: &str) -> String {
     format!("It said: {sign}")
@@ -188,6 +200,8 @@ pub fn parts_by_shell(checkpoint: &impl Display, hunks: u32) -> [String; 2] {
     ]
 }
 
+/// Above the question, where a surface has a place for it.
+pub const HEADING: &str = "Permission";
 /// How another command is given from a shell.
 pub const OTHER_COMMAND: &str = "Edit it: `allow --text \"COMMAND\"`, or `e COMMAND` at a prompt. It is checked again.";
 /// Above the box of a command that is edited.
