@@ -19,7 +19,7 @@ mod words;
 
 use serde_json::{Value, json};
 use trimtab_vocab::event::{AnswerFact, Level, ProposalFact, ProposalKind, Stage, Status};
-use trimtab_vocab::wording::{Notice, StageLabel};
+use trimtab_vocab::wording::{Notice, ProblemText, StageLabel};
 use trimtab_vocab::{
     Annotated, Answer, AskFact, AskPurpose, CallId, DryRun, Message, Previewed, Prices, Problem, Prompt, ProposalId,
     Purpose, Raw, RepairOutcome, RequestId, Role, Said, TasksView,
@@ -101,7 +101,7 @@ fn call(step: &mut Transition<'_>) {
         budget::BudgetVerdict::Free => {}
         budget::BudgetVerdict::UpTo(tokens) => prompt.max_output_tokens = prompt.max_output_tokens.min(tokens),
         budget::BudgetVerdict::TooDear(_) if is_dispensable(&Purpose::Ask(purpose)) => {
-            let problem = Problem::new(trimtab_vocab::ProblemKind::Settings, "The budget has no room for this call.");
+            let problem = Problem::new(trimtab_vocab::ProblemKind::Settings, ProblemText::NoRoomInBudget);
             return given_up(step, &problem);
         }
         budget::BudgetVerdict::TooDear(bill) => return budget::ask(step, &bill),
@@ -204,7 +204,7 @@ pub(crate) fn replied(step: &mut Transition<'_>, request: &RequestId, words: &st
             if text.is_empty() {
                 text = clean::OKAY.to_owned();
             }
-            text.push_str(path::suggestion(step.session));
+            text.extend(path::suggestion(step.session).map(String::from));
             answer(step, request, text);
         }
         AssistState::Judging | AssistState::Rejudging => {

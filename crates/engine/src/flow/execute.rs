@@ -2,7 +2,7 @@
 
 use trimtab_vocab::checkpoint::{Ask, Choice, StepAsk};
 use trimtab_vocab::event::{PlanFact, RouteDecision, Stage, StepsFact};
-use trimtab_vocab::wording::{AnswerLabel, QuestionTitle, StageLabel};
+use trimtab_vocab::wording::{AnswerLabel, OwnWords, QuestionTitle, StageLabel};
 use trimtab_vocab::{PlanStep, RequestId, StepStatus, StopReason, Todo};
 
 use super::{FlowQuestion, FlowWait, line};
@@ -164,7 +164,7 @@ fn finish(step: &mut Transition<'_>) {
     let said = step.session.conversation().iter().rev().find(|message| message.role == trimtab_vocab::Role::Assistant);
     let words = match said.map(|message| message.text()) {
         Some(words) if summed_up && !words.trim().is_empty() => words,
-        _ => format!("{done} of {of} steps of the plan are done."),
+        _ => OwnWords::StepsDone(done, of).into(),
     };
     // An answer in the fixed form was said when it came.
     let answer = (active.has_tools() || !summed_up).then_some(words);

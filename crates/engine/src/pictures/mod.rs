@@ -8,7 +8,7 @@ pub(crate) mod count;
 mod prompts;
 
 use trimtab_vocab::event::{AnswerFact, Level, RouteDecision, RouteFact, Stage, Status, ToolStatus, UsageFact};
-use trimtab_vocab::wording::{Notice, StageLabel};
+use trimtab_vocab::wording::{Notice, ProblemText, StageLabel};
 use trimtab_vocab::{
     Answer, CallId, Fault, GeneratedImage, ImageBatch, ImageFact, ImageId, MadePicture, PicturePlan, PictureWish,
     Problem, ProblemKind, Purpose, RequestId, Retry, Time, Usage,
@@ -213,8 +213,8 @@ pub(crate) fn drawn(
         }
         (0, Some(Fault { problem, .. })) => problem,
         (made, _) => {
-            let message = format!("The provider made only {made} of {count} pictures.");
-            Problem::new(ProblemKind::Protocol, message).hint("Ask for the others again.")
+            let message = ProblemText::FewerPictures(made, count);
+            Problem::new(ProblemKind::Protocol, message).hint(ProblemText::FewerPicturesHint)
         }
     };
     for (image, picture) in places.iter().zip(&pictures) {
@@ -262,8 +262,8 @@ fn save(step: &mut Transition<'_>, request: &RequestId, images: Vec<ImageId>, fo
         return finish(step, request, Status::Failed, Some(unknown(image)));
     }
     if images.is_empty() {
-        let problem = Problem::new(ProblemKind::Usage, "No picture is selected.")
-            .hint("Select some, or name them: `trimtab images list` shows their ids.");
+        let problem =
+            Problem::new(ProblemKind::Usage, ProblemText::NoPictureSelected).hint(ProblemText::NoPictureSelectedHint);
         return finish(step, request, Status::Failed, Some(problem));
     }
     step.emit(Some(request), ImageFact::Saving { images, folder });
@@ -299,8 +299,8 @@ pub(crate) fn closed(step: &mut Transition<'_>, outcomes: &[(ToolStatus, String)
     if made.is_empty() {
         let problem = all.iter().find_map(|image| image.problem.clone());
         let problem = problem.unwrap_or_else(|| {
-            let text = failed.first().map_or("No picture was made.", |text| text.as_str());
-            Problem::new(ProblemKind::Refused, text).hint("Say it differently, or try again.")
+            let text = failed.first().map_or_else(|| ProblemText::NoPictureMade.into(), |text| (*text).clone());
+            Problem::new(ProblemKind::Refused, text).hint(ProblemText::NoPictureMadeHint)
         });
         return finish(step, &request, Status::Failed, Some(problem));
     }
@@ -319,8 +319,8 @@ fn saved(step: &mut Transition<'_>, request: &RequestId, outcomes: &[(ToolStatus
             finish(step, request, Status::Completed, None);
         }
         other => {
-            let text = other.map_or("Nothing was saved.", |(_, text)| text.as_str());
-            let problem = Problem::new(ProblemKind::Refused, text).hint("Nothing was written. Choose another folder.");
+            let text = other.map_or_else(|| ProblemText::NothingSaved.into(), |(_, text)| text.clone());
+            let problem = Problem::new(ProblemKind::Refused, text).hint(ProblemText::NothingSavedHint);
             finish(step, request, Status::Failed, Some(problem));
         }
     }
@@ -353,13 +353,10 @@ fn one_line(prompt: &str) -> String {
 }
 
 fn nobody() -> Problem {
-    Problem::new(ProblemKind::Settings, "No model that makes pictures is set.").hint(
-        "Set models.image, for example \"xai/grok-2-image\" with XAI_API_KEY or \"openai/gpt-image-1\" with \
-         OPENAI_API_KEY.",
-    )
+    Problem::new(ProblemKind::Settings, ProblemText::NoImageModel).hint(ProblemText::NoImageModelHint)
 }
 
 fn unknown(image: &ImageId) -> Problem {
-    Problem::new(ProblemKind::NotFound, format!("There is no picture {image} in this session."))
-        .hint("`trimtab images list` shows those that there are.")
+    Problem::new(ProblemKind::NotFound, ProblemText::NoSuchPicture(image.to_string()))
+        .hint(ProblemText::NoSuchPictureHint)
 }

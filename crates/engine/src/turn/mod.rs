@@ -27,7 +27,7 @@ use trimtab_vocab::event::{
     AbsentFile, BugFact, ContextFact, Level, LoadedFile, ModelFact, ReplyFact, RequestFact, RouteDecision, RouteFact,
     Stage, Status, UsageFact,
 };
-use trimtab_vocab::wording::{Notice, StageLabel};
+use trimtab_vocab::wording::{Notice, ProblemText, StageLabel};
 use trimtab_vocab::{
     AskPurpose, CallId, ContextStrategy, Fault, InstructionFile, Message, ModelFacts, Part, Problem, ProblemKind,
     Purpose, RefKey, Reply, RequestId, Retry, StopReason, TimerId, Usage, sensitive_paths,
@@ -338,8 +338,8 @@ fn decide(step: &mut Transition<'_>, request: &RequestId, words: &str, stop: Opt
             nudge(step, request, "[Your reply announced a tool call but held none. Call the tool, or answer.]");
         }
         Some(StopReason::ToolUse) if !wants_tools && words.trim().is_empty() => {
-            let problem = Problem::new(ProblemKind::Protocol, "The model announced a tool twice and named none.")
-                .hint("Ask again, or use another model: this one may not be able to use tools.");
+            let problem =
+                Problem::new(ProblemKind::Protocol, ProblemText::AnnouncedTool).hint(ProblemText::AnnouncedToolHint);
             finish(step, request, Status::Failed, Some(problem));
         }
         Some(StopReason::MaxTokens) if structured::goes_on(step, request, ending::GO_ON) => {}
@@ -454,7 +454,7 @@ pub(crate) fn woke(step: &mut Transition<'_>, interrupted: Vec<Interrupted>) {
         if matches!(phase, Phase::Stopping { .. }) {
             return finish(step, &request, Status::Cancelled, None);
         }
-        let error = Problem::new(ProblemKind::Interrupted, "The program ended while the model was answering.");
+        let error = Problem::new(ProblemKind::Interrupted, ProblemText::EndedWhileAnswering);
         step.emit(Some(&request), ModelFact::Failed { call, error, retry_in_ms: Some(0) });
         return call_again(step);
     }

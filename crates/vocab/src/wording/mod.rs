@@ -7,11 +7,13 @@
 mod command;
 mod notice;
 pub mod permission;
+mod problem;
 mod question;
 
 pub use command::CommandReason;
 pub use notice::{Notice, Objection, StageLabel};
 pub use permission::{PermissionLabel, PermissionReason, PermissionTitle, Refusal};
+pub use problem::{OwnWords, ProblemText};
 pub use question::{AnswerLabel, ContextFillWords, InstructionsState, QuestionTitle};
 
 /// An enum and its sentences, one row each. A field is named in the sentence.

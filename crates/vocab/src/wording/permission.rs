@@ -99,12 +99,21 @@ sentences! {
         NeverRun(reason: PermissionReason) => "This command is never run: {reason}.",
         PlanMode => "This is plan mode: nothing is changed or run. Say what you would do.",
         OwnFiles => "Files in .trimtab are the user's own settings; they cannot be changed from here.",
+        Denied => "The user does not allow this. Do not try it again; choose another way or ask.",
         Unread(path: String) =>
             "{path} was not replaced: it exists, and you have not read it. Read it first, or edit it.",
         NeedsPerson => "It would run outside the sandbox, which only a person can allow.",
         ThroughLink(path: String, real: String) =>
             "{path} leads to {real} through a link. Name that file by its own path.",
     }
+}
+
+/// The rule that a result names, if a rule of the person has refused the call.
+pub fn forbidding_rule(result: &str) -> Option<&str> {
+    let sentence = Refusal::Forbidden("\0".into()).to_string();
+    let (before, after) = sentence.split_once('\0')?;
+    let rest = result.strip_prefix(before)?;
+    Some(rest.rsplit_once(after).map_or(rest, |(rule, _)| rule))
 }
 
 /// The lines around the question. The browser has them as `web/permission.json`, which a test writes.

@@ -51,7 +51,6 @@ sentences! {
         StepAfter(number: u32, of: u32, title: String) => "Step {number} of {of} is done: {title}",
         StepFailed(number: u32, of: u32, title: String) => "Step {number} of {of} could not be done: {title}",
         Satisfaction => "Does this result meet your needs?",
-        WhichItem => "Which item do you mean?",
     }
 }
 

@@ -396,7 +396,7 @@ pub(super) fn is_alone(active: &RunningRequest) -> bool {
 pub(in crate::turn) const DENIED: &str = "denied";
 
 fn deny(step: &mut Transition<'_>, call: &CallId, reason: Option<&str>) {
-    let mut text = "The user does not allow this. Do not try it again; choose another way or ask.".to_owned();
+    let mut text = Refusal::Denied.to_string();
     if let Some(reason) = reason {
         text.push_str(&format!(" They say: {reason}"));
     }
