@@ -1,5 +1,5 @@
 // The words around a permission: those of `crates/vocab/src/wording/permission.rs`, which a test writes as JSON.
-import lines from '../../permission.json';
+import lines from './permission.json';
 
 export { lines };
 

@@ -116,7 +116,7 @@ pub fn forbidding_rule(result: &str) -> Option<&str> {
     Some(rest.rsplit_once(after).map_or(rest, |(rule, _)| rule))
 }
 
-/// The lines around the question. The browser has them as `web/permission.json`, which a test writes.
+/// The lines around the question. The browser has them as `web/src/lib/permission.json`, which a test writes.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[allow(missing_docs, reason = "each has its sentence below")]
