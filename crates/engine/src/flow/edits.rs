@@ -159,7 +159,7 @@ fn one(mut plan: Plan, operation: Value) -> Result<Plan, Objection> {
 fn place(plan: &Plan, name: &StepName) -> Result<usize, Objection> {
     let text = name.text();
     let by_id = plan.steps.iter().position(|step| step.id == text);
-    by_id.or_else(|| plan::by_place(&text, &plan.steps)).ok_or_else(|| Objection::NoSuchStep(text))
+    by_id.or_else(|| plan::by_place(&text, &plan.steps)).ok_or(Objection::NoSuchStep(text))
 }
 
 fn depends_on(plan: &Plan, fields: &StepFields) -> Result<Option<Vec<String>>, Objection> {

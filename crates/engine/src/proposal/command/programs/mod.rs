@@ -143,10 +143,10 @@ pub(super) fn judge(argv: &[String], folder: &str, ruled: usize, layer: usize) -
     }
     if known {
         let sub = argv.get(1).map_or("without a subcommand", String::as_str);
-        return TableFinding::Unsafe(CommandReason::UnsafeSubcommand(name.into(), shown(sub)));
+        return TableFinding::Unsafe(CommandReason::UnsafeSubcommand(name, shown(sub)));
     }
     if super::wrap::code_flags(&name).is_some() {
-        return TableFinding::Unsafe(CommandReason::ArbitraryCode(name.into()));
+        return TableFinding::Unsafe(CommandReason::ArbitraryCode(name));
     }
     unknown(argv, folder, ruled).map_or_else(TableFinding::Unsafe, |()| TableFinding::Safe)
 }
