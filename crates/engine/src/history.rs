@@ -11,6 +11,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use trimtab_vocab::event::{Change as Moved, ChangeFact, ChangedFile, Conflict, Undo};
+use trimtab_vocab::wording::Objection;
 use trimtab_vocab::{ChangePart, ChangeSetId, FileSet, FileWrite, MergedWrite, OnConflict};
 
 use crate::record::{ChangeSet, HistoryMove, Session};
@@ -25,8 +26,7 @@ pub(crate) fn wanted(step: &mut Transition<'_>, by: i64, on_conflict: OnConflict
     let (all, now) = (step.session.history().len() as i64, step.session.in_force() as i64);
     let to = (now + by).clamp(0, all);
     if to == now {
-        let what = if by < 0 { "There is no change left to rewind." } else { "There is no change to bring forward." };
-        return refuse(step, what.into(), Vec::new());
+        return refuse(step, if by < 0 { Objection::NothingToUndo } else { Objection::NothingToRedo }, Vec::new());
     }
     let passed = passed(step.session, to as usize);
     if let Some(set) = passed.iter().find(|set| set.expired) {
@@ -40,9 +40,9 @@ pub(crate) fn wanted(step: &mut Transition<'_>, by: i64, on_conflict: OnConflict
     start_restore(step);
 }
 
-fn expired(session: &Session, set: &ChangeSet) -> String {
+fn expired(session: &Session, set: &ChangeSet) -> Objection {
     let number = session.history().iter().position(|other| other.id == set.id).map_or(0, |at| at + 1);
-    format!("Change #{number} has expired: what its files were is not kept any more. Nothing was changed.")
+    Objection::Expired(number)
 }
 
 /// What the files of some sets were is no longer to be kept. What an unfinished move or a question that waits
@@ -75,22 +75,21 @@ pub(crate) fn part_unwanted(
     }
     let (history, in_force) = (step.session.history(), step.session.in_force());
     let reason = match history.iter().position(|set| set.id == *of) {
-        None => Some("There is no such change in this session.".to_owned()),
+        None => Some(Objection::NoSuchChange),
         Some(_) if step.session.lineage().lent.contains_key(of) => handoff::lent(step.session, of),
-        Some(at) if at >= in_force => Some("This change is taken back already.".to_owned()),
+        Some(at) if at >= in_force => Some(Objection::AlreadyUndone),
         Some(at) if history[at].expired => Some(expired(step.session, &history[at])),
         Some(_) if in_force < history.len() => {
             // The new set would be built over them.
-            let taken_back = history.len() - in_force;
-            Some(format!("{taken_back} later changes are taken back and would be lost. Bring them forward first."))
+            Some(Objection::LaterUndone(history.len() - in_force))
         }
         Some(at) => {
             let is_there = |part: &&ChangePart| history[at].writes.iter().any(|write| write.path == part.path);
             let wrong = parts.iter().find(|part| !is_there(part));
-            wrong.map(|part| format!("This change has not touched {}.", part.path))
+            wrong.map(|part| Objection::NotTouched(part.path.clone()))
         }
     };
-    if let Some(reason) = reason.or_else(|| parts.is_empty().then(|| "No part of the change was named.".to_owned())) {
+    if let Some(reason) = reason.or_else(|| parts.is_empty().then_some(Objection::NoPartNamed)) {
         return refuse(step, reason, Vec::new());
     }
     let change_set = ChangeSetId::undo_of(of, step.session.undos() + 1);
@@ -107,8 +106,7 @@ fn may_begin(step: &mut Transition<'_>) -> bool {
     }
     let is_free = step.session.active().is_none();
     if !is_free {
-        let reason = "A request is running or waits for an answer. Stop it first, then try again.";
-        refuse(step, reason.into(), Vec::new());
+        refuse(step, Objection::Busy, Vec::new());
     }
     is_free
 }
@@ -118,9 +116,9 @@ fn position(in_force: i64) -> i32 {
     i32::try_from(in_force - 1).unwrap_or(i32::MAX)
 }
 
-fn refuse(step: &mut Transition<'_>, reason: String, conflicts: Vec<Conflict>) {
+fn refuse(step: &mut Transition<'_>, reason: impl Into<String>, conflicts: Vec<Conflict>) {
     let was_moving = step.session.moving().is_some();
-    step.emit(None, ChangeFact::Refused { reason, conflicts });
+    step.emit(None, ChangeFact::Refused { reason: reason.into(), conflicts });
     if was_moving {
         admit(step);
     }
@@ -209,7 +207,7 @@ pub(crate) fn compared(step: &mut Transition<'_>, compared: Compared) {
     if undo.is_some() {
         merged.retain(|merged| merged.write.before != merged.write.after);
         if merged.is_empty() {
-            return refuse(step, "Nothing of this is left to take back.".into(), Vec::new());
+            return refuse(step, Objection::NothingLeft, Vec::new());
         }
     }
     let (position, merged) = (position(to as i64), Some(merged));

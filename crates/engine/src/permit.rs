@@ -10,6 +10,7 @@ pub use commands::{CommandRuling, check_command, unanswered_by};
 
 use trimtab_vocab::event::RouteDecision;
 use trimtab_vocab::sensitive_paths;
+use trimtab_vocab::wording::{PermissionReason, Refusal};
 use trimtab_vocab::{
     Approval, ApprovalClass, Approved, CallId, CommandPlan, CommandRun, ControlFile, FilePlan, FileSet, FileWrite,
     Machine, PersonDecision, ReadOp, Rule, RuleVerdict, Sandbox, control_file,
@@ -29,15 +30,12 @@ pub(crate) enum Ruling {
     Ask {
         /// What is asked about, which says who may answer.
         class: ApprovalClass,
-        reason: String,
+        reason: PermissionReason,
         /// The rule that would make the question unnecessary.
         rule: Rule,
     },
     /// No.
-    Refuse {
-        /// Why, in words that the model reads.
-        reason: String,
-    },
+    Refuse(Refusal),
 }
 
 /// A yes. It cannot be made anywhere else.
@@ -114,19 +112,18 @@ pub(crate) fn fingerprint(run: &CommandRun) -> String {
 
 /// A person changes files with a command of their own: there is nobody else to ask. What no one may
 /// change from here is refused all the same.
-pub fn user_initiated(set: FileSet) -> Result<FilePlan, String> {
+pub fn user_initiated(set: FileSet) -> Result<FilePlan, Refusal> {
     match set.writes.iter().any(|write| guard(&write.path) == Some(Guard::Control(ControlFile::Own))) {
-        true => Err(OWN.into()),
+        true => Err(Refusal::OwnFiles),
         false => Ok(Permit::standing(Approval::Answer).files(set)),
     }
 }
 
 /// Why a file must be named by its own path: links on the way to it hide that it is one of those that are
 /// treated with more care. `real` is where `path` leads in the folder when they are followed.
-pub fn hidden_by_links(path: &str, folder: &str, real: &str) -> Option<String> {
+pub fn hidden_by_links(path: &str, folder: &str, real: &str) -> Option<Refusal> {
     let (named, meant) = (guard(&plain(path, Some(folder))), guard(real));
-    (meant.is_some() && meant != named)
-        .then(|| format!("{path} leads to {real} through a link. Name that file by its own path."))
+    (meant.is_some() && meant != named).then(|| Refusal::ThroughLink(path.to_owned(), real.to_owned()))
 }
 
 /// Proof that a tool call was allowed by an answer: read off what was recorded of it.
@@ -204,7 +201,7 @@ impl<'a> Prospect<'a> {
 pub(crate) fn judge(session: &Session, active: &RunningRequest, action: &ToolAction, prospect: Prospect<'_>) -> Ruling {
     let acts = matches!(action, ToolAction::Change(_) | ToolAction::Run { .. });
     if acts && active.path() == Some(RouteDecision::Plan) {
-        return Ruling::Refuse { reason: PLAN_MODE.into() };
+        return Ruling::Refuse(Refusal::PlanMode);
     }
     if let ToolAction::Run { command, outside: None, .. } = action {
         return command_case(session, active).judge(command).into_ruling(command, session.folder());
@@ -213,7 +210,7 @@ pub(crate) fn judge(session: &Session, active: &RunningRequest, action: &ToolAct
         return Ruling::Go(Permit::standing(Approval::Setting));
     };
     match case.refusal() {
-        Some(reason) => Ruling::Refuse { reason },
+        Some(refusal) => Ruling::Refuse(refusal),
         None => case.permit().map_or_else(|| case.question(), Ruling::Go),
     }
 }
@@ -226,11 +223,6 @@ fn by_rule(rule: &Rule, class: ApprovalClass) -> Permit {
     Permit { by: Approval::Rule { rule: rule.to_string() }, person }
 }
 
-/// What the person's own rule refuses, in words that the model reads.
-fn forbidden(rule: &str) -> String {
-    format!("The user has forbidden this once and for all ({rule}). Do not try it again.")
-}
-
 fn command_case<'a>(session: &'a Session, active: &'a RunningRequest) -> commands::CommandCase<'a> {
     commands::CommandCase {
         settings: &active.request.settings,
@@ -241,12 +233,8 @@ fn command_case<'a>(session: &'a Session, active: &'a RunningRequest) -> command
     }
 }
 
-/// Why nothing is changed or run while a plan is made.
-pub(crate) const PLAN_MODE: &str = "This is plan mode: nothing is changed or run. Say what you would do.";
 /// The tool's name in rules about commands that run outside of the sandbox.
 const OUTSIDE: &str = "run_outside";
-/// Why a person is asked before a file is replaced whose content nobody has taken notice of.
-pub(crate) const UNREAD: &str = "a file would be replaced that the model has not read";
 
 /// What the command policy needs to know.
 pub(crate) fn policy(session: &Session, active: &RunningRequest) -> Policy {
@@ -269,15 +257,13 @@ enum Guard {
     Secret,
 }
 
-const OWN: &str = "Files in .trimtab are the user's own settings; they cannot be changed from here.";
-
 impl Guard {
-    fn reason(self) -> &'static str {
+    fn reason(self) -> PermissionReason {
         match self {
-            Guard::Control(ControlFile::Own) => OWN,
-            Guard::Control(control) => control.reason(),
-            Guard::Hidden => "programs read hidden files of this folder when they start",
-            Guard::Secret => "it usually holds keys or passwords",
+            Guard::Control(ControlFile::Own) => PermissionReason::OwnFiles,
+            Guard::Control(control) => control.into(),
+            Guard::Hidden => PermissionReason::Hidden,
+            Guard::Secret => PermissionReason::Secret,
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use trimtab_vocab::checkpoint::{Ask, Choice, ChoiceRole, ChoiceText};
 use trimtab_vocab::event::{CheckpointFact, Status};
+use trimtab_vocab::wording::{AnswerLabel, PermissionLabel, QuestionTitle};
 use trimtab_vocab::{CheckpointId, RequestId, Selection};
 
 use crate::finish::finish;
@@ -9,8 +10,8 @@ use crate::record::names::choice::{CONTINUE, SKIP, STOP, TELL};
 use crate::transition::Transition;
 
 /// An answer with a number and a letter that do not move when another answer is missing.
-pub(crate) fn keyed(id: &str, label: &str, number: u8, key: Option<char>) -> Choice {
-    Choice { number: Some(number), key, ..Choice::new(id, label) }
+pub(crate) fn keyed(id: &str, label: PermissionLabel, number: u8, key: Option<char>) -> Choice {
+    Choice { number: Some(number), key, ..choice(id, label.into()) }
 }
 
 /// Gives each answer without a number its position.
@@ -21,12 +22,12 @@ fn numbered(mut choices: Vec<Choice>) -> Vec<Choice> {
     choices
 }
 
-pub(crate) fn choice(id: &str, label: &str) -> Choice {
+pub(crate) fn choice(id: &str, label: AnswerLabel) -> Choice {
     Choice::new(id, label)
 }
 
 /// Leaves out what is asked about and continues. It refuses nothing.
-pub(crate) fn leave(label: &str) -> Choice {
+pub(crate) fn leave(label: AnswerLabel) -> Choice {
     choice(SKIP, label).with_role(ChoiceRole::Dismiss).with_text(ChoiceText::Optional)
 }
 
@@ -59,7 +60,7 @@ pub(crate) fn record(
 /// A question.
 pub(crate) struct CheckpointDraft {
     pub(crate) ask: Ask,
-    pub(crate) title: String,
+    pub(crate) title: QuestionTitle,
     pub(crate) choices: Vec<Choice>,
 }
 
@@ -69,7 +70,7 @@ pub(crate) fn open(step: &mut Transition<'_>, question: CheckpointDraft) -> Opti
     let request = active.request.id.clone();
     let checkpoint = CheckpointId::nth(&request, active.checkpoints + 1);
     let CheckpointDraft { ask, title, choices } = question;
-    let (kind, choices) = (ask.kind(), numbered(choices));
+    let (kind, title, choices) = (ask.kind(), title.to_string(), numbered(choices));
     let opened = CheckpointFact::Opened { checkpoint: checkpoint.clone(), kind, title, choices, ask };
     step.emit(Some(&request), opened);
     Some(checkpoint)
@@ -89,8 +90,12 @@ pub(crate) fn ask(step: &mut Transition<'_>, question: CheckpointDraft, without_
 pub(crate) fn rest(step: &mut Transition<'_>) {
     let question = CheckpointDraft {
         ask: Ask::Pause,
-        title: "Paused after this step.".into(),
-        choices: vec![choice(CONTINUE, "Go on"), choice(TELL, "Go on, but differently"), choice(STOP, "Stop here")],
+        title: QuestionTitle::Paused,
+        choices: vec![
+            choice(CONTINUE, AnswerLabel::GoOn),
+            choice(TELL, AnswerLabel::GoOnDifferently),
+            choice(STOP, AnswerLabel::StopHere),
+        ],
     };
     ask(step, question, Status::NeedsUser);
 }

@@ -4,7 +4,8 @@
 use std::collections::VecDeque;
 
 use serde_json::Value;
-use trimtab_vocab::event::{RouteFact, ToolStatus};
+use trimtab_vocab::event::{BannerFact, Level, RouteFact, Stage, StageFact, ToolStatus};
+use trimtab_vocab::wording::{Notice, StageLabel};
 use trimtab_vocab::{CallId, Fact, RefKey, RequestId};
 
 use crate::record::Session;
@@ -65,6 +66,16 @@ impl<'a> Transition<'a> {
         let fact = fact.into();
         self.session.fold(request, &fact);
         self.outputs.push(Output::Event { request: request.cloned(), fact });
+    }
+
+    /// Tells the person something that asks nothing.
+    pub(crate) fn notify(&mut self, request: &RequestId, level: Level, notice: Notice) {
+        self.emit(Some(request), BannerFact { level, text: notice.to_string() });
+    }
+
+    /// Says what the request is doing.
+    pub(crate) fn enter(&mut self, request: &RequestId, stage: Stage, label: StageLabel) {
+        self.emit(Some(request), StageFact { stage, label: label.to_string() });
     }
 
     /// Stores a text together with the facts of this step.

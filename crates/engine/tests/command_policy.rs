@@ -484,7 +484,7 @@ fn the_reason_names_the_part() {
         ("touch *.rs", "*"),
         ("cat .env", ".env"),
     ] {
-        let reason = judge(line, &policy()).reason;
+        let reason = judge(line, &policy()).reason.to_string();
         assert!(reason.contains(part), "{line}: {reason}");
     }
 }
@@ -844,7 +844,7 @@ fn what_is_checked_is_what_a_session_does() {
     let allow = |pattern: &str| rule(RuleVerdict::Allow, pattern);
     let check = |settings: &RunSettings, rules: &[Rule], line: &str| {
         let ruling = check_command(settings, rules, "/home/ada/work", line);
-        (ruling.decision, ruling.reason)
+        (ruling.decision, ruling.reason.to_string())
     };
     let ask = RunSettings::default();
     let auto = auto();
@@ -872,6 +872,7 @@ fn a_rule_that_leaves_commands_asking_says_so() {
     let note = |pattern: &str| {
         let (tool, pattern) = ("run_command".into(), pattern.into());
         unanswered_by(&Rule { verdict: RuleVerdict::Allow, tool, pattern, folder: None }, &RunSettings::default())
+            .map(String::from)
     };
     for pattern in ["cargo test *", "git commit *", "git add *", "make *", "*", "git push", "npm run *"] {
         assert_eq!(note(pattern), None, "{pattern}");

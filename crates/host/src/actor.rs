@@ -470,7 +470,7 @@ impl Actor {
         let shares = files.iter().map(share).collect();
         let title = store.session(parent).await?.map(|row| row.title).unwrap_or_default();
         let parent = Some(parent.clone());
-        let row = SessionRow { id: id.clone(), folder, title, created: now, updated: now, parent, forked: None };
+        let row = SessionRow { parent, ..SessionRow::new(id.clone(), folder, title, now) };
         Ok(SeededSession { row, events, shares })
     }
 }

@@ -81,7 +81,8 @@ pub fn check_command(
     let ruling = trimtab_engine::check_command(&settings, &rules, folder, line);
     let is_fenced = ruling.is_fenced();
     let led_out = is_fenced.then(|| crate::links::leads_out(line, folder)).flatten();
-    let trimtab_engine::CommandRuling { mut decision, mut reason, mut rule, verdict, .. } = ruling;
+    let trimtab_engine::CommandRuling { mut decision, reason, mut rule, verdict, .. } = ruling;
+    let mut reason = reason.to_string();
     if let Some(why) = led_out {
         (decision, reason, rule) = (CommandDecision::Ask, why, None);
     }
@@ -96,7 +97,7 @@ pub fn check_command(
 
 /// What a new rule leaves asking although it seems to allow it; none if it does what it says.
 pub fn unanswered_by(profile: &Profile, rule: &Rule) -> Option<String> {
-    trimtab_engine::unanswered_by(rule, &profile.command_settings())
+    trimtab_engine::unanswered_by(rule, &profile.command_settings()).map(String::from)
 }
 
 /// What is certain of a saved model answer, and whether that is anything.

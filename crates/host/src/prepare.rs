@@ -314,7 +314,7 @@ fn no_effect(edit: &Edit, kind: RefusalKind) -> Option<NoEffect> {
 async fn read(workspace: &dyn Workspace, folder: &str, path: &str) -> Result<FileNow, String> {
     let now = workspace.read(folder, path).await?;
     match trimtab_engine::hidden_by_links(path, folder, &now.real) {
-        Some(reason) => Err(reason),
+        Some(refusal) => Err(refusal.into()),
         None => Ok(now),
     }
 }

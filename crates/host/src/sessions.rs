@@ -26,7 +26,7 @@ impl Sessions<'_> {
         let now = world.clock.now();
         let opened = NewInput { payload: written(&Input::Opened { folder: folder.clone() }), ..NewInput::default() };
         let title = String::new();
-        let row = SessionRow { id: id.clone(), folder, title, created: now, updated: now, parent: None, forked: None };
+        let row = SessionRow::new(id.clone(), folder, title, now);
         world
             .store
             .create_session(row, [Some(opened), said].into_iter().flatten().collect())

@@ -194,7 +194,7 @@ async fn session(disk: &Disk) -> SessionId {
     let now = Time::from_millis(0);
     let store = disk.process(1, None, 0);
     let (folder, title) = ("/a".to_owned(), "A name".to_owned());
-    let row = SessionRow { id: id.clone(), folder, title, created: now, updated: now, parent: None, forked: None };
+    let row = SessionRow::new(id.clone(), folder, title, now);
     store.create_session(row, vec![]).await.expect("made");
     let mut facts = vec![SessionFact::Opened { folder: "/a".into(), parent_session_id: None }.into()];
     facts.extend((0..3).map(|n| BannerFact { level: Level::Info, text: format!("{n}") }.into()));

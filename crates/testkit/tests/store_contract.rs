@@ -54,16 +54,7 @@ fn request(name: &str) -> RequestId {
 }
 
 fn row(id: &str, folder: &str) -> SessionRow {
-    let now = Time::from_millis(1_800_000_000_000);
-    SessionRow {
-        id: session(id),
-        folder: folder.into(),
-        title: String::new(),
-        created: now,
-        updated: now,
-        parent: None,
-        forked: None,
-    }
+    SessionRow::new(session(id), folder.into(), String::new(), Time::from_millis(1_800_000_000_000))
 }
 
 fn input(payload: &str) -> NewInput {

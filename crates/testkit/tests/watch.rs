@@ -53,15 +53,7 @@ async fn a_long_log_is_read_page_by_page() {
     let store: Arc<dyn Store> = Arc::new(SqliteStore::open(folder.path(), Arc::new(SystemClock)).expect("opens"));
     let session: SessionId = "s1".parse().expect("an id");
     let now = Time::from_millis(0);
-    let row = SessionRow {
-        id: session.clone(),
-        folder: "/a".into(),
-        title: String::new(),
-        created: now,
-        updated: now,
-        parent: None,
-        forked: None,
-    };
+    let row = SessionRow::new(session.clone(), "/a".into(), String::new(), now);
     store.create_session(row, vec![]).await.expect("is made");
     let Ok(Claim::Granted(lease)) = store.claim(&session).await else { panic!("is granted") };
     let event = |seq: u64| Event {

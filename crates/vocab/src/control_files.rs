@@ -35,24 +35,6 @@ pub enum ControlFile {
     Program,
 }
 
-impl ControlFile {
-    /// Why it is guarded, as the end of a sentence about the file.
-    pub fn reason(self) -> &'static str {
-        match self {
-            ControlFile::Own => "it holds Trimtab's own settings",
-            ControlFile::Versions => "it belongs to version control, which runs programs from there",
-            ControlFile::Instructions => "models follow the instructions in it",
-            ControlFile::Agent => "other agents obey it",
-            ControlFile::Editor => "editors run what it says",
-            ControlFile::Pipeline => "continuous integration runs what it says",
-            ControlFile::Hooks => "git hooks run what it says",
-            ControlFile::Packages => "package managers and build tools run what it says",
-            ControlFile::Shell => "shells run what it says when they start",
-            ControlFile::Program => "other programs start it",
-        }
-    }
-}
-
 const TABLE: &[(ControlFile, &[&str])] = &[
     (ControlFile::Own, &[".trimtab"]),
     (

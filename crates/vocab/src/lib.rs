@@ -41,6 +41,7 @@ mod task;
 mod time;
 mod usage;
 pub mod visible;
+pub mod wording;
 mod work;
 
 pub use answer::{Answer, CodeBlock, CommandProposal, FileChange, NextStep, Section, Synthesis, Todo};

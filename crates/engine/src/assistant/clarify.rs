@@ -1,6 +1,7 @@
 //! One question with tasks to choose from, and its answer.
 
 use trimtab_vocab::checkpoint::Ask;
+use trimtab_vocab::wording::{OwnWords, QuestionTitle};
 use trimtab_vocab::{Choosable, Question, TaskId, TaskShown};
 
 use super::{candidates, go_on};
@@ -10,7 +11,7 @@ use crate::record::{Assist, RunningRequest};
 use crate::transition::Transition;
 
 /// What is asked where the router found no better words.
-pub(super) const DEFAULT_QUESTION: &str = "Which item do you mean?";
+pub(super) const DEFAULT_QUESTION: OwnWords = OwnWords::AsksWhich;
 /// Options that stand in a question's text.
 const INLINE: usize = 5;
 /// Options beyond those that are shown at first.
@@ -28,10 +29,10 @@ pub(super) fn question(
     let mut options: Vec<Choosable> =
         found.iter().take(settings.max_options as usize + MORE).map(|task| option(task)).collect();
     let more = options.split_off(options.len().min(settings.max_options as usize));
-    let mut text = if text.trim().is_empty() { DEFAULT_QUESTION.to_owned() } else { text.trim().to_owned() };
+    let mut text = if text.trim().is_empty() { DEFAULT_QUESTION.into() } else { text.trim().to_owned() };
     if settings.inline_options && !options.is_empty() {
         let listed: Vec<String> = found.iter().take(INLINE).map(|task| inline(task)).collect();
-        text = format!("{text} Options: {}.", listed.join("; "));
+        text = OwnWords::WithOptions(text, listed.join("; ")).into();
     }
     (Question { id: "q1".into(), text, options, several: true }, more)
 }
@@ -59,7 +60,7 @@ pub(super) fn ask(step: &mut Transition<'_>) {
         more.into_iter().filter(|one| !asked.options.iter().any(|shown| shown.id == one.id)).collect();
     let sections = sections(assist, asked).into_iter().map(str::to_owned).collect();
     let asking = FlowQuestion {
-        title: asked.text.clone(),
+        title: QuestionTitle::Words(asked.text.clone()),
         ask: Ask::Clarification { questions, sections: Some(sections), more_options: more },
         choices: choices(),
         // A question is not approved, it is answered.

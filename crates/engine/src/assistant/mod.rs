@@ -18,7 +18,8 @@ mod verdict;
 mod words;
 
 use serde_json::{Value, json};
-use trimtab_vocab::event::{AnswerFact, BannerFact, Level, ProposalFact, ProposalKind, Stage, StageFact, Status};
+use trimtab_vocab::event::{AnswerFact, Level, ProposalFact, ProposalKind, Stage, Status};
+use trimtab_vocab::wording::{Notice, ProblemText, StageLabel};
 use trimtab_vocab::{
     Annotated, Answer, AskFact, AskPurpose, CallId, DryRun, Message, Previewed, Prices, Problem, Prompt, ProposalId,
     Purpose, Raw, RepairOutcome, RequestId, Role, Said, TasksView,
@@ -64,9 +65,9 @@ fn load_view(step: &mut Transition<'_>) {
     let Some(assist) = &active.assist else { return };
     let (request, settings) = (active.request.id.clone(), Box::new(active.request.settings.auto_mode.clone()));
     let (wanted, stage) = match assist.state {
-        AssistState::Proposing => (path::wanted(active, assist), Some((Stage::Proposing, "Planning…"))),
+        AssistState::Proposing => (path::wanted(active, assist), Some((Stage::Proposing, StageLabel::PlanningTasks))),
         state => {
-            let stage = (state == AssistState::Routing).then_some((Stage::Routing, "Routing…"));
+            let stage = (state == AssistState::Routing).then_some((Stage::Routing, StageLabel::RoutingTasks));
             (TaskSelection::Overview { words: path::named_in(active, assist) }, stage)
         }
     };
@@ -102,7 +103,7 @@ fn call(step: &mut Transition<'_>) {
         budget::BudgetVerdict::Free => {}
         budget::BudgetVerdict::UpTo(tokens) => prompt.max_output_tokens = prompt.max_output_tokens.min(tokens),
         budget::BudgetVerdict::TooDear(_) if is_dispensable(&Purpose::Ask(purpose)) => {
-            let problem = Problem::new(trimtab_vocab::ProblemKind::Settings, "The budget has no room for this call.");
+            let problem = Problem::new(trimtab_vocab::ProblemKind::Settings, ProblemText::NoRoomInBudget);
             return given_up(step, &problem);
         }
         budget::BudgetVerdict::TooDear(bill) => return budget::ask(step, &bill),
@@ -205,12 +206,12 @@ pub(crate) fn replied(step: &mut Transition<'_>, request: &RequestId, words: &st
             if text.is_empty() {
                 text = clean::OKAY.to_owned();
             }
-            text.push_str(path::suggestion(step.session));
+            text.extend(path::suggestion(step.session).map(String::from));
             answer(step, request, text);
         }
         AssistState::Judging | AssistState::Rejudging => {
             if assist.state == AssistState::Judging {
-                emit_stage(step, request, Stage::Validating, "Validating…");
+                emit_stage(step, request, Stage::Validating, StageLabel::Validating);
             }
             judge(step);
         }
@@ -296,9 +297,9 @@ pub(crate) fn judged(step: &mut Transition<'_>, request: &RequestId, judged: Dry
         let state = step.session.active().and_then(|active| Some(active.assist.as_ref()?.state));
         if state == Some(AssistState::Repairing) {
             audit(step, request, "repair_attempted", json!({"invalid_ops": invalid}));
-            emit_stage(step, request, Stage::Repairing, "Repairing invalid ops…");
+            emit_stage(step, request, Stage::Repairing, StageLabel::RepairingOperations);
         } else {
-            emit_stage(step, request, Stage::Summarizing, "Summarizing…");
+            emit_stage(step, request, Stage::Summarizing, StageLabel::Summarizing);
         }
         return go_on(step);
     }
@@ -326,7 +327,7 @@ fn open(step: &mut Transition<'_>, request: &RequestId, proposal: ProposalId, re
 
 fn warn(step: &mut Transition<'_>, request: &RequestId, warnings: &[String]) {
     for text in warnings {
-        step.emit(Some(request), BannerFact { level: Level::Warning, text: text.clone() });
+        step.notify(request, Level::Warning, Notice::Words(text.clone()));
     }
 }
 
@@ -335,7 +336,7 @@ fn repaired(step: &mut Transition<'_>, request: &RequestId, outcome: RepairOutco
     let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
     let (operations, invalid) = (assist.operations.len(), assist.operations.len() - assist.valid());
     step.emit(Some(request), AskFact::Repaired { outcome, operations: count(operations), invalid: count(invalid) });
-    emit_stage(step, request, Stage::Summarizing, "Summarizing…");
+    emit_stage(step, request, Stage::Summarizing, StageLabel::Summarizing);
     go_on(step);
 }
 
@@ -380,12 +381,12 @@ pub(crate) fn decided(step: &mut Transition<'_>, applied: u32) {
 }
 
 /// Says where the request is, unless that was said last.
-fn emit_stage(step: &mut Transition<'_>, request: &RequestId, stage: Stage, label: &str) {
+fn emit_stage(step: &mut Transition<'_>, request: &RequestId, stage: Stage, label: StageLabel) {
     let assist = step.session.active().and_then(|active| active.assist.as_ref());
     if assist.is_some_and(|assist| assist.stage == Some(stage)) {
         return;
     }
-    step.emit(Some(request), StageFact { stage, label: label.into() });
+    step.enter(request, stage, label);
 }
 
 /// Tells the audit. The door by which the request came is part of most entries.

@@ -2,6 +2,7 @@
 
 use serde_json::json;
 use trimtab_vocab::event::{RouteDecision, RouteFact};
+use trimtab_vocab::wording::OwnWords;
 use trimtab_vocab::{Analysis, Entities, Mode, Question, Where};
 
 use super::gate::{self, Case};
@@ -184,16 +185,13 @@ pub(super) fn instruction<'a>(active: &'a RunningRequest, assist: &'a Assist) ->
 }
 
 /// What an answer in words ends with where changes seem to be wanted.
-pub(super) fn suggestion(session: &Session) -> &'static str {
+pub(super) fn suggestion(session: &Session) -> Option<OwnWords> {
     let wants = |active: &RunningRequest| {
         let words = route::words(&active.request.text);
         let named = active.assist.as_ref().is_some_and(|assist| !assist.entities.is_empty());
         named && words.change && active.is_routed_by_model() && active.request.settings.auto_mode.suggest_changes
     };
-    match session.active().is_some_and(wants) {
-        true => " Would you like me to make these changes?",
-        false => "",
-    }
+    session.active().is_some_and(wants).then_some(OwnWords::OffersChanges)
 }
 
 fn plain(decision: RouteDecision, confidence: f64, reason: &str) -> RouteFact {

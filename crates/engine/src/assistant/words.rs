@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::sync::LazyLock;
 
 use serde_json::{Map, Value};
+use trimtab_vocab::wording::OwnWords;
 use trimtab_vocab::{Annotated, Previewed};
 
 use super::clean;
@@ -124,9 +125,9 @@ pub(super) fn within(most: usize, at: usize, mut one: Previewed) -> Previewed {
 pub(super) fn summary(operations: &[Annotated]) -> String {
     let valid: Vec<String> = operations.iter().filter(|one| one.valid().is_some()).map(operation_line).collect();
     match valid.len() {
-        0 => "I found no change that could be made. Say which tasks you mean, and what should change.".into(),
-        1 => format!("I propose 1 change: {}.", valid.join("; ")),
-        count => format!("I propose {count} changes: {}.", valid.join("; ")),
+        0 => OwnWords::NoOperations.into(),
+        1 => OwnWords::OneOperation(valid.join("; ")).into(),
+        count => OwnWords::Operations(count, valid.join("; ")).into(),
     }
 }
 

@@ -1,7 +1,8 @@
 //! Money: a call that could pass the budget is not made; a person is asked first.
 
 use trimtab_vocab::checkpoint::Ask;
-use trimtab_vocab::event::{BannerFact, Level, Status};
+use trimtab_vocab::event::{Level, Status};
+use trimtab_vocab::wording::{AnswerLabel, Notice, Objection, QuestionTitle};
 use trimtab_vocab::{Part, Prompt, RequestId};
 
 use crate::questions::{self, CheckpointDraft};
@@ -82,11 +83,11 @@ fn tokens_at_most(prompt: &Prompt) -> u64 {
 pub(crate) fn ask(step: &mut Transition<'_>, bill: &Bill) {
     let question = CheckpointDraft {
         ask: Ask::Budget { budget_usd: bill.budget, spent_usd: bill.spent, next_call_usd: bill.next },
-        title: format!(
-            "The next call could pass the budget of ${:.4}: ${:.4} is spent, and it takes at least ${:.4}.",
-            bill.budget, bill.spent, bill.next
-        ),
-        choices: vec![questions::choice(RAISE, "Raise budget"), questions::choice(STOP, "Stop here")],
+        title: QuestionTitle::Budget(bill.budget, bill.spent, bill.next),
+        choices: vec![
+            questions::choice(RAISE, AnswerLabel::RaiseBudget),
+            questions::choice(STOP, AnswerLabel::StopHere),
+        ],
     };
     questions::ask(step, question, Status::Limit);
 }
@@ -104,8 +105,7 @@ pub(crate) fn checked(
     }
     let budget = new_budget(step.session, text.as_deref());
     if budget.is_none() {
-        let text = "The budget must be a number of dollars, and more than is spent.".into();
-        step.emit(Some(request), BannerFact { level: Level::Warning, text });
+        step.notify(request, Level::Warning, Notice::Objection(Objection::NotABudget));
     }
     budget.map(|budget| Some(budget.to_string()))
 }

@@ -3,10 +3,12 @@
 
 use serde_json::Value;
 use trimtab_vocab::checkpoint::{Ask, Choice, ChoiceRole};
-use trimtab_vocab::event::{RouteDecision, Stage, StageFact};
+use trimtab_vocab::event::{RouteDecision, Stage};
+use trimtab_vocab::wording::{AnswerLabel, OwnWords, QuestionTitle, StageLabel};
 use trimtab_vocab::{Choosable, Question};
 
 use super::{FlowQuestion, FlowWait, line};
+use crate::questions::choice;
 use crate::record::RunningRequest;
 use crate::transition::Transition;
 
@@ -20,11 +22,11 @@ const MOST: usize = 4;
 const LONGEST: usize = 4_000;
 
 /// What to ask when it is known what is missing and nobody has put it into words.
-const MISSING: [(&str, &str); 4] = [
-    ("purpose", "What is it for, and who will use it?"),
-    ("inputs", "What does it start from: which files, data or settings?"),
-    ("outputs", "What should be there when it is done?"),
-    ("constraints", "What must it keep to: versions, limits, things that must not change?"),
+const MISSING: [(&str, OwnWords); 4] = [
+    ("purpose", OwnWords::AsksPurpose),
+    ("inputs", OwnWords::AsksInputs),
+    ("outputs", OwnWords::AsksOutputs),
+    ("constraints", OwnWords::AsksConstraints),
 ];
 
 /// Whether something must be asked before anything else: once, before the first call of the model.
@@ -41,10 +43,10 @@ fn questions(active: &RunningRequest) -> Vec<Question> {
     let mut questions = analysis.questions;
     if questions.is_empty() {
         let known = MISSING.iter().filter(|(what, _)| analysis.missing.iter().any(|one| one == what));
-        questions = known.map(|(_, text)| Question { text: (*text).into(), ..Question::default() }).collect();
+        questions = known.map(|(_, text)| Question { text: text.to_string(), ..Question::default() }).collect();
     }
     if questions.is_empty() {
-        questions.push(Question { text: "What exactly should be done?".into(), ..Question::default() });
+        questions.push(Question { text: OwnWords::AsksWhat.into(), ..Question::default() });
     }
     questions.truncate(MOST);
     for (number, question) in questions.iter_mut().enumerate() {
@@ -62,7 +64,7 @@ fn questions(active: &RunningRequest) -> Vec<Question> {
 
 /// Answer, or leave it.
 pub(crate) fn choices() -> Vec<Choice> {
-    vec![Choice::new(SUBMIT, "Submit"), Choice::new(SKIP, "Skip").with_role(ChoiceRole::Dismiss)]
+    vec![choice(SUBMIT, AnswerLabel::Submit), choice(SKIP, AnswerLabel::Skip).with_role(ChoiceRole::Dismiss)]
 }
 
 pub(super) fn ask(step: &mut Transition<'_>) -> FlowWait {
@@ -70,10 +72,10 @@ pub(super) fn ask(step: &mut Transition<'_>) -> FlowWait {
     let request = active.request.id.clone();
     let questions = questions(active);
     let title = match questions.as_slice() {
-        [one] => one.text.clone(),
-        several => format!("{} questions before this is begun.", several.len()),
+        [one] => QuestionTitle::Words(one.text.clone()),
+        several => QuestionTitle::Clarify(several.len()),
     };
-    step.emit(Some(&request), StageFact { stage: Stage::Clarifying, label: "Asking what is not clear...".into() });
+    step.enter(&request, Stage::Clarifying, StageLabel::AskingUnclear);
     let asking = FlowQuestion {
         ask: Ask::Clarification { questions, sections: None, more_options: Vec::new() },
         title,

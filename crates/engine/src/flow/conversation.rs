@@ -4,7 +4,8 @@
 use serde::Deserialize;
 use serde_json::Value;
 use trimtab_vocab::checkpoint::Ask;
-use trimtab_vocab::event::{BugFact, IntentFact, RequirementsFact, RouteDecision, RouteFact, Stage, StageFact, Status};
+use trimtab_vocab::event::{BugFact, IntentFact, RequirementsFact, RouteDecision, RouteFact, Stage, Status};
+use trimtab_vocab::wording::{AnswerLabel, ProblemText, QuestionTitle, StageLabel};
 use trimtab_vocab::{Mode, Problem, ProblemKind, Requirements, Role};
 
 use super::{FlowQuestion, FlowWait, intent, line, object_in};
@@ -51,13 +52,13 @@ pub(crate) fn decide(session: &Session, active: &RunningRequest) -> Option<TalkO
     let talked = session.conversation().iter().any(|message| message.role == Role::Assistant);
     let wanted = request.mode == Mode::Implement;
     if wanted && !copilot.allow_execution_transition {
-        let problem = Problem::new(ProblemKind::Settings, "Going over from talk to work is switched off.")
-            .hint("Set copilot.allow_execution_transition = true, or ask for the work in a request of its own.");
+        let problem =
+            Problem::new(ProblemKind::Settings, ProblemText::TransitionOff).hint(ProblemText::TransitionOffHint);
         return Some(TalkOrWork::Refused(problem));
     }
     if wanted && !talked {
-        let problem = Problem::new(ProblemKind::Usage, "Nothing was talked about yet that could be carried out.")
-            .hint("Talk first, for example with `trimtab run --mode chat`, or ask for the work itself.");
+        let problem =
+            Problem::new(ProblemKind::Usage, ProblemText::NothingTalkedAbout).hint(ProblemText::NothingTalkedAboutHint);
         return Some(TalkOrWork::Refused(problem));
     }
     let by_setting = request.mode == Mode::Auto && copilot.conversational && !session.is_implementing();
@@ -169,14 +170,14 @@ pub(super) fn confirm(step: &mut Transition<'_>) -> FlowWait {
     let Some(active) = step.session.active() else { return FlowWait::Waits };
     let request = active.request.id.clone();
     let Some(requirements) = active.flow.requirements.clone() else { return FlowWait::Waits };
-    step.emit(Some(&request), StageFact { stage: Stage::Clarifying, label: "Showing what was understood...".into() });
+    step.enter(&request, Stage::Clarifying, StageLabel::ShowingUnderstood);
     let asking = FlowQuestion {
-        title: format!("Here's what I understand: {}", requirements.summary),
+        title: QuestionTitle::Understood(requirements.summary.clone()),
         ask: Ask::Understanding { requirements },
         choices: vec![
-            questions::choice(choices::CONTINUE, "Yes, go ahead"),
-            questions::choice(choices::TELL, "Not quite: say what is different"),
-            questions::choice(TALK, "Keep talking"),
+            questions::choice(choices::CONTINUE, AnswerLabel::GoAhead),
+            questions::choice(choices::TELL, AnswerLabel::NotQuite),
+            questions::choice(TALK, AnswerLabel::KeepTalking),
         ],
         approving: Some(choices::CONTINUE),
     };

@@ -9,6 +9,7 @@
 
 use serde::Deserialize;
 use serde_json::{Value, json};
+use trimtab_vocab::wording::Objection;
 use trimtab_vocab::{Plan, PlanStep};
 
 use crate::proposal::plan::{self, MOST_STEPS, StepFields, StepIds, StepName};
@@ -36,8 +37,8 @@ enum PlanEdit {
 }
 
 /// The plan as edited, or why it cannot be edited so.
-pub(super) fn apply(plan: &Plan, text: &str) -> Result<Plan, String> {
-    let value: Value = serde_json::from_str(text).map_err(|error| format!("The edits are not JSON: {error}."))?;
+pub(super) fn apply(plan: &Plan, text: &str) -> Result<Plan, Objection> {
+    let value: Value = serde_json::from_str(text).map_err(|error| Objection::EditsNotJson(error.to_string()))?;
     let is_operation = |item: &Value| item.get("op").is_some();
     let operations = match &value {
         Value::Object(fields) if fields.contains_key("op") => Some(vec![value.clone()]),
@@ -49,14 +50,14 @@ pub(super) fn apply(plan: &Plan, text: &str) -> Result<Plan, String> {
         _ => None,
     };
     match operations {
-        Some(operations) if operations.len() > 4 * MOST_STEPS => Err("These are too many edits.".into()),
+        Some(operations) if operations.len() > 4 * MOST_STEPS => Err(Objection::TooManyEdits),
         Some(operations) => operations.into_iter().try_fold(plan.clone(), one),
         None => whole(plan, value),
     }
 }
 
 /// The whole list. A step that is only named stays as it is; what is written of it replaces what was there.
-fn whole(plan: &Plan, value: Value) -> Result<Plan, String> {
+fn whole(plan: &Plan, value: Value) -> Result<Plan, Objection> {
     let mut given = match value {
         Value::Array(steps) => json!({ "steps": steps }),
         other => other,
@@ -91,7 +92,7 @@ fn whole(plan: &Plan, value: Value) -> Result<Plan, String> {
             names.retain(|name| !gone(name));
         }
     }
-    let mut edited = plan::read(&given, &plan.steps).map_err(|wrong| format!("The plan cannot be so: {wrong}"))?;
+    let mut edited = plan::read(&given, &plan.steps).map_err(Objection::BadPlan)?;
     if given.get("summary").is_none() {
         edited.summary.clone_from(&plan.summary);
     }
@@ -102,10 +103,10 @@ fn whole(plan: &Plan, value: Value) -> Result<Plan, String> {
     Ok(edited)
 }
 
-fn one(mut plan: Plan, operation: Value) -> Result<Plan, String> {
+fn one(mut plan: Plan, operation: Value) -> Result<Plan, Objection> {
     let told = operation.to_string();
     let operation: PlanEdit =
-        serde_json::from_value(operation).map_err(|error| format!("This edit cannot be read: {told}: {error}."))?;
+        serde_json::from_value(operation).map_err(|error| Objection::BadEdit(told, error.to_string()))?;
     match operation {
         PlanEdit::Reorder { order } => {
             let mut places = Vec::with_capacity(order.len());
@@ -115,7 +116,7 @@ fn one(mut plan: Plan, operation: Value) -> Result<Plan, String> {
             let mut sorted = places.clone();
             sorted.sort_unstable();
             if sorted != (0..plan.steps.len()).collect::<Vec<_>>() {
-                return Err("The new order must name every step once.".into());
+                return Err(Objection::BadOrder);
             }
             plan.steps = places.into_iter().map(|place| plan.steps[place].clone()).collect();
             in_order(&plan)?;
@@ -126,19 +127,19 @@ fn one(mut plan: Plan, operation: Value) -> Result<Plan, String> {
                 step.depends_on.retain(|id| *id != removed.id);
             }
             if plan.steps.is_empty() {
-                return Err("A plan without steps is none; cancel it instead.".into());
+                return Err(Objection::NoStepsLeft);
             }
         }
         PlanEdit::Add { after, fields } => {
             if plan.steps.len() >= MOST_STEPS {
-                return Err(format!("A plan has {MOST_STEPS} steps at most."));
+                return Err(Objection::TooManySteps(MOST_STEPS));
             }
             let at = match after {
                 Some(name) => place(&plan, &name)? + 1,
                 None => plan.steps.len(),
             };
             let mut step = PlanStep { id: StepIds::beyond(&plan.steps).next(), ..PlanStep::default() };
-            plan::fill(&mut step, &fields).map_err(|wrong| format!("This step cannot be added: {wrong}"))?;
+            plan::fill(&mut step, &fields).map_err(Objection::BadNewStep)?;
             step.depends_on = depends_on(&plan, &fields)?.unwrap_or_default();
             plan.steps.insert(at, step);
         }
@@ -146,38 +147,33 @@ fn one(mut plan: Plan, operation: Value) -> Result<Plan, String> {
             let at = place(&plan, &step)?;
             let waits_for = depends_on(&plan, &fields)?;
             let step = &mut plan.steps[at];
-            plan::fill(step, &fields).map_err(|wrong| format!("This step cannot be so: {wrong}"))?;
+            plan::fill(step, &fields).map_err(Objection::BadStep)?;
             step.depends_on = waits_for.unwrap_or_else(|| step.depends_on.clone());
         }
     }
-    plan::order(&plan)?;
+    plan::order(&plan).map_err(Objection::Words)?;
     Ok(plan)
 }
 
 /// The place of the step that is meant: by its id, its number in the list, or its title.
-fn place(plan: &Plan, name: &StepName) -> Result<usize, String> {
+fn place(plan: &Plan, name: &StepName) -> Result<usize, Objection> {
     let text = name.text();
     let by_id = plan.steps.iter().position(|step| step.id == text);
-    by_id
-        .or_else(|| plan::by_place(&text, &plan.steps))
-        .ok_or_else(|| format!("There is no step {text:?} in this plan."))
+    by_id.or_else(|| plan::by_place(&text, &plan.steps)).ok_or(Objection::NoSuchStep(text))
 }
 
-fn depends_on(plan: &Plan, fields: &StepFields) -> Result<Option<Vec<String>>, String> {
+fn depends_on(plan: &Plan, fields: &StepFields) -> Result<Option<Vec<String>>, Objection> {
     let Some(names) = &fields.depends_on else { return Ok(None) };
     let id = |name: &StepName| place(plan, name).map(|at| plan.steps[at].id.clone());
     names.iter().map(id).collect::<Result<Vec<_>, _>>().map(Some)
 }
 
 /// A person who puts one step before another means it: an order that cannot be kept is refused, not improved.
-fn in_order(plan: &Plan) -> Result<(), String> {
+fn in_order(plan: &Plan) -> Result<(), Objection> {
     for (at, step) in plan.steps.iter().enumerate() {
         let later = plan.steps[at..].iter().find(|other| step.depends_on.contains(&other.id));
         if let Some(later) = later {
-            return Err(format!(
-                "“{}” depends on “{}” and cannot come before it. Keep that order, or edit its dependsOn.",
-                step.title, later.title
-            ));
+            return Err(Objection::OutOfOrder(step.title.clone(), later.title.clone()));
         }
     }
     Ok(())
@@ -200,6 +196,7 @@ mod tests {
         let shown = |step: &PlanStep| format!("{} {} {}", step.id, step.title, step.depends_on.join(","));
         apply(&plan(), &edits.to_string())
             .map(|plan| plan.steps.iter().map(|step| shown(step).trim_end().to_owned()).collect())
+            .map_err(String::from)
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! Carrying out a plan: one step at a time, in the order of work, with a person where they want to be.
 
 use trimtab_vocab::checkpoint::{Ask, Choice, StepAsk};
-use trimtab_vocab::event::{PlanFact, RouteDecision, Stage, StageFact, StepsFact};
+use trimtab_vocab::event::{PlanFact, RouteDecision, Stage, StepsFact};
+use trimtab_vocab::wording::{AnswerLabel, OwnWords, QuestionTitle, StageLabel};
 use trimtab_vocab::{PlanStep, RequestId, StepStatus, StopReason, Todo};
 
 use super::{FlowQuestion, FlowWait, line};
@@ -102,8 +103,7 @@ pub(super) fn advance(step: &mut Transition<'_>) -> Option<bool> {
     let title = of_plan.title.clone();
     let message = told(flow, &id);
     let request = active.request.id.clone();
-    let label = format!("Step {number} of {of}: {title}");
-    step.emit(Some(&request), StageFact { stage: Stage::Running, label });
+    step.enter(&request, Stage::Running, StageLabel::PlanStep(number, of, title.clone()));
     let status = StepStatus::Running;
     step.emit(Some(&request), PlanFact::Step { step: id, number, of, title, status, note: String::new(), message });
     None
@@ -163,7 +163,7 @@ fn finish(step: &mut Transition<'_>) {
     let summed_up = flow.last.as_ref().and_then(|last| flow.statuses.get(last)) == Some(&StepStatus::Done);
     let words = match step.session.last_reply() {
         Some(words) if summed_up && !words.trim().is_empty() => words,
-        _ => format!("{done} of {of} steps of the plan are done."),
+        _ => OwnWords::StepsDone(done, of).into(),
     };
     // An answer in the fixed form was said when it came.
     let answer = (active.has_tools() || !summed_up).then_some(words);
@@ -172,39 +172,36 @@ fn finish(step: &mut Transition<'_>) {
 
 fn ask_before(step: &mut Transition<'_>, id: &str) -> FlowWait {
     let choices = vec![
-        questions::choice(choices::CONTINUE, "Do it"),
-        questions::choice(choices::TELL, "Do it, but differently"),
-        questions::leave("Leave this step out"),
-        questions::choice(choices::STOP, "Stop here"),
+        questions::choice(choices::CONTINUE, AnswerLabel::DoIt),
+        questions::choice(choices::TELL, AnswerLabel::DoDifferently),
+        questions::leave(AnswerLabel::LeaveStep),
+        questions::choice(choices::STOP, AnswerLabel::StopHere),
     ];
-    ask_about(step, id, Ask::StepBefore, choices, |title, number, of| {
-        format!("Step {number} of {of} comes next: {title}")
-    })
+    ask_about(step, id, Ask::StepBefore, choices, QuestionTitle::StepBefore)
 }
 
 fn ask_after(step: &mut Transition<'_>, id: &str) -> FlowWait {
     let more = step.session.active().is_some_and(|active| active.flow.next_step().is_some());
-    let mut choices = vec![questions::choice(choices::CONTINUE, if more { "Go on" } else { "Good" })];
+    let mut choices =
+        vec![questions::choice(choices::CONTINUE, if more { AnswerLabel::GoOn } else { AnswerLabel::Good })];
     if more {
-        choices.push(questions::choice(choices::TELL, "Go on, but differently"));
-        choices.push(questions::leave("Leave the next step out"));
+        choices.push(questions::choice(choices::TELL, AnswerLabel::GoOnDifferently));
+        choices.push(questions::leave(AnswerLabel::LeaveNextStep));
     } else {
-        choices.push(questions::choice(choices::TELL, "Change something"));
+        choices.push(questions::choice(choices::TELL, AnswerLabel::ChangeSomething));
     }
-    choices.push(questions::choice(choices::STOP, "Stop here"));
-    ask_about(step, id, Ask::StepAfter, choices, |title, number, of| format!("Step {number} of {of} is done: {title}"))
+    choices.push(questions::choice(choices::STOP, AnswerLabel::StopHere));
+    ask_about(step, id, Ask::StepAfter, choices, QuestionTitle::StepAfter)
 }
 
 fn ask_about_failure(step: &mut Transition<'_>, id: &str) -> FlowWait {
     let choices = vec![
-        questions::choice(choices::RETRY, "Try it again"),
-        questions::choice(choices::TELL, "Try it again, but differently"),
-        questions::leave("Go on without it"),
-        questions::choice(choices::STOP, "Stop here"),
+        questions::choice(choices::RETRY, AnswerLabel::TryAgain),
+        questions::choice(choices::TELL, AnswerLabel::TryDifferently),
+        questions::leave(AnswerLabel::WithoutStep),
+        questions::choice(choices::STOP, AnswerLabel::StopHere),
     ];
-    ask_about(step, id, Ask::StepFailed, choices, |title, number, of| {
-        format!("Step {number} of {of} could not be done: {title}")
-    })
+    ask_about(step, id, Ask::StepFailed, choices, QuestionTitle::StepFailed)
 }
 
 fn ask_about(
@@ -212,12 +209,12 @@ fn ask_about(
     id: &str,
     about: fn(StepAsk) -> Ask,
     choices: Vec<Choice>,
-    title: impl Fn(&str, u32, u32) -> String,
+    title: fn(u32, u32, String) -> QuestionTitle,
 ) -> FlowWait {
     let Some(active) = step.session.active() else { return FlowWait::Waits };
     let Some((of_plan, number, of)) = place(&active.flow, id) else { return FlowWait::Waits };
     let ask = about(StepAsk { step: id.to_owned(), number, of, details: of_plan.details.clone() });
-    let title = title(&of_plan.title, number, of);
+    let title = title(number, of, of_plan.title.clone());
     // What went wrong is for a person to judge.
     let approving = (!matches!(ask, Ask::StepFailed(_))).then_some(choices::CONTINUE);
     super::ask(step, FlowQuestion { ask, title, choices, approving })
@@ -239,14 +236,14 @@ pub(super) fn asks_to_begin(active: &RunningRequest) -> bool {
 
 pub(super) fn ask_to_begin(step: &mut Transition<'_>) -> FlowWait {
     let Some(active) = step.session.active() else { return FlowWait::Waits };
-    let title = format!("Begin with this? {}", line(&active.request.text, 200));
+    let title = QuestionTitle::Begin(line(&active.request.text, 200));
     let asking = FlowQuestion {
         ask: Ask::Begin,
         title,
         choices: vec![
-            questions::choice(choices::CONTINUE, "Begin"),
-            questions::choice(choices::TELL, "Begin, but differently"),
-            questions::choice(choices::STOP, "Stop here"),
+            questions::choice(choices::CONTINUE, AnswerLabel::Begin),
+            questions::choice(choices::TELL, AnswerLabel::BeginDifferently),
+            questions::choice(choices::STOP, AnswerLabel::StopHere),
         ],
         approving: Some(choices::CONTINUE),
     };

@@ -18,6 +18,7 @@ mod tests;
 use serde_json::Value;
 use trimtab_vocab::checkpoint::{Ask, Choice, StepAsk};
 use trimtab_vocab::event::{RequestFact, Status};
+use trimtab_vocab::wording::{Objection, QuestionTitle};
 use trimtab_vocab::{Approve, Purpose, RequestId, StopReason};
 
 use crate::finish::finish_for;
@@ -39,7 +40,7 @@ pub(crate) enum FlowWait {
 /// A question of the flow.
 pub(crate) struct FlowQuestion {
     pub(crate) ask: Ask,
-    pub(crate) title: String,
+    pub(crate) title: QuestionTitle,
     pub(crate) choices: Vec<Choice>,
     /// The choice that `--approve auto` makes; none: a person has to.
     pub(crate) approving: Option<&'static str>,
@@ -140,7 +141,7 @@ pub(crate) fn objection(
     checkpoint: &Checkpoint,
     choice: &str,
     text: Option<&str>,
-) -> Option<String> {
+) -> Option<Objection> {
     match (&checkpoint.ask, text) {
         (Ask::Plan { .. }, Some(text)) if choice == plan::MODIFY => {
             let flow = &step.session.unfinished(&checkpoint.request)?.flow;

@@ -3,7 +3,8 @@
 use serde::Deserialize;
 use serde_json::Value;
 use trimtab_vocab::checkpoint::Ask;
-use trimtab_vocab::event::{BugFact, PlanFact, Stage, StageFact};
+use trimtab_vocab::event::{BugFact, PlanFact, Stage};
+use trimtab_vocab::wording::{AnswerLabel, QuestionTitle, StageLabel};
 use trimtab_vocab::{Mode, Plan, PlanStep, RequestId};
 
 use super::{FlowQuestion, FlowWait, edits, execute, object_in};
@@ -48,23 +49,21 @@ pub(super) fn present(step: &mut Transition<'_>) -> FlowWait {
         return FlowWait::Settled;
     }
     let Plan { summary, steps: planned, assumptions } = plan;
-    let count = planned.len();
-    let steps = if count == 1 { "1 step".to_owned() } else { format!("{count} steps") };
-    step.emit(
-        Some(&request),
-        StageFact { stage: Stage::Planning, label: "Waiting for the plan to be approved...".into() },
-    );
+    let title = match (planned.len(), version) {
+        (1, 1) => QuestionTitle::PlanOfOne,
+        (1, version) => QuestionTitle::PlanOfOneAgain(version),
+        (steps, 1) => QuestionTitle::Plan(steps),
+        (steps, version) => QuestionTitle::PlanAgain(steps, version),
+    };
+    step.enter(&request, Stage::Planning, StageLabel::WaitingForPlan);
     let asking = FlowQuestion {
         ask: Ask::Plan { version, summary, steps: planned, assumptions },
-        title: match version {
-            1 => format!("Carry out this plan of {steps}?"),
-            _ => format!("Carry out this plan of {steps}? (version {version})"),
-        },
+        title,
         choices: vec![
-            choice(APPROVE, "Approve"),
-            choice(MODIFY, "Modify"),
-            choice(REPLAN, "Re-plan"),
-            choice(CANCEL, "Cancel"),
+            choice(APPROVE, AnswerLabel::Approve),
+            choice(MODIFY, AnswerLabel::Modify),
+            choice(REPLAN, AnswerLabel::Replan),
+            choice(CANCEL, AnswerLabel::Cancel),
         ],
         approving: (!by_mode).then_some(APPROVE),
     };

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use trimtab_vocab::Approve;
 use trimtab_vocab::checkpoint::Ask;
 use trimtab_vocab::event::RouteDecision;
+use trimtab_vocab::wording::{AnswerLabel, QuestionTitle};
 
 use super::{FlowQuestion, FlowWait, line};
 use crate::questions::choice;
@@ -27,11 +28,11 @@ pub(super) fn ask(step: &mut Transition<'_>) -> bool {
     let result = line(&step.session.last_reply().unwrap_or_default(), 1_000);
     let asking = FlowQuestion {
         ask: Ask::Satisfaction { result },
-        title: "Does this result meet your needs?".into(),
+        title: QuestionTitle::Satisfaction,
         choices: vec![
-            choice(SATISFIED, "Yes, done"),
-            choice(NEEDS_CHANGES, "Needs changes"),
-            choice(START_OVER, "Start over"),
+            choice(SATISFIED, AnswerLabel::Satisfied),
+            choice(NEEDS_CHANGES, AnswerLabel::NeedsChanges),
+            choice(START_OVER, AnswerLabel::StartOver),
         ],
         approving: Some(SATISFIED),
     };

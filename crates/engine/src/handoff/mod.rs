@@ -11,9 +11,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use trimtab_vocab::checkpoint::{Ask, ChoiceText};
 use trimtab_vocab::event::{
-    BannerFact, Change as Moved, ChangeFact, ChangedFile, ContextFact, ContextLimit, Inherited, Level, SessionFact,
-    Stage, StageFact, Status, StepsFact,
+    Change as Moved, ChangeFact, ChangedFile, ContextFact, ContextLimit, Inherited, Level, SessionFact, Stage,
+    StageFact, Status, StepsFact,
 };
+use trimtab_vocab::wording::{AnswerLabel, ContextFillWords, Notice, Objection, QuestionTitle, StageLabel};
 use trimtab_vocab::{
     Approve, ChangeSetId, CheckpointId, ContextStrategy, ExtensionId, Fact, ModelFacts, RequestId, SessionId,
 };
@@ -93,32 +94,21 @@ pub(crate) fn ask(step: &mut Transition<'_>, fill: &ContextFill) -> bool {
     step.emit(Some(&request), ContextFact::Full { limit, used, of });
     let percent = used.saturating_mul(100) / of.max(1);
     let what = match limit {
-        ContextLimit::Storage => format!("The session's document is {percent} % full."),
-        _ if summed_up => format!("The conversation fills {percent} % of the model's window, even summed up."),
-        _ => format!("The conversation fills {percent} % of the model's window."),
+        ContextLimit::Storage => ContextFillWords::Storage(percent),
+        _ if summed_up => ContextFillWords::Summarized(percent),
+        _ => ContextFillWords::Window(percent),
     };
     if !is_asked {
-        let text = format!(
-            "{what} Nobody is asked in this run: it goes on here, summed up where it must be. \
-             `trimtab handoff` goes on in a new session, `trimtab extend` with the complete conversation."
-        );
-        step.emit(Some(&request), BannerFact { level: Level::Warning, text });
+        step.notify(&request, Level::Warning, Notice::ContextFull(what));
         return false;
     }
     let question = CheckpointDraft {
         ask: Ask::Handoff { limit, used, of },
-        title: format!("{what} How shall it go on?"),
+        title: QuestionTitle::Handoff(what),
         choices: vec![
-            choice(
-                HANDOFF,
-                "Go on in a new session with a summary, the open tasks and the change history: for long-running \
-                 tasks and a fresh start, with faster answers",
-            ),
-            choice(
-                EXTEND,
-                "Go on here with the complete conversation: when all of it is needed; answers may become slower",
-            ),
-            choice(CANCEL, "Carry on here as it is").with_text(ChoiceText::Optional),
+            choice(HANDOFF, AnswerLabel::Handoff),
+            choice(EXTEND, AnswerLabel::Extend),
+            choice(CANCEL, AnswerLabel::CarryOn).with_text(ChoiceText::Optional),
         ],
     };
     questions::ask(step, question, Status::NeedsUser);
@@ -134,33 +124,38 @@ pub(crate) fn open_question(session: &Session) -> Option<CheckpointId> {
 }
 
 /// Why the session cannot be handed off now, on behalf of this request or of none.
-pub(crate) fn objection(session: &Session, request: Option<&RequestId>) -> Option<String> {
+pub(crate) fn objection(session: &Session, request: Option<&RequestId>) -> Option<Objection> {
     let is_busy = session.active().is_some_and(|active| Some(&active.request.id) != request);
     if is_busy {
-        return Some("A request is running or waits for an answer. Stop it first, then try again.".into());
+        return Some(Objection::Busy);
     }
     if session.is_moving() {
-        return Some("The change history is being moved. Try again when it is at rest.".into());
+        return Some(Objection::HistoryMoves);
     }
     if !session.has_requests() {
-        return Some("Nothing was said in this session yet: there is nothing to hand over.".into());
+        return Some(Objection::NothingSaid);
     }
-    session.id().is_none().then(|| "The session has no name to refer to.".into())
+    session.id().is_none().then_some(Objection::Nameless)
 }
 
 /// The documented order: the text, the change history, the new session, its input.
 pub(crate) fn hand_off(step: &mut Transition<'_>, request: Option<&RequestId>) {
     let Some(parent) = step.session.id().cloned() else { return };
-    let stage = |step: &mut Transition<'_>, stage, label: String| step.emit(request, StageFact { stage, label });
-    stage(step, Stage::Summarizing, "Generating the handoff context...".into());
+    let stage = |step: &mut Transition<'_>, stage, label: StageLabel| {
+        step.emit(request, StageFact { stage, label: label.to_string() });
+    };
+    stage(step, Stage::Summarizing, StageLabel::HandoffContext);
     let text = context(step.session);
     let prefill = prefill(step.session);
     let history = inherited(step.session);
-    let plural = if history.len() == 1 { "" } else { "s" };
-    stage(step, Stage::Running, format!("Transferring the change history: {} change{plural}...", history.len()));
+    let transferring = match history.len() {
+        1 => StageLabel::TransferringOne,
+        changes => StageLabel::Transferring(changes),
+    };
+    stage(step, Stage::Running, transferring);
     let child = SessionId::child_of(&parent, step.session.lineage().handoffs + 1);
-    stage(step, Stage::Running, format!("Creating the session {child}..."));
-    stage(step, Stage::Finishing, "Prefilling its input with the open tasks...".into());
+    stage(step, Stage::Running, StageLabel::CreatingSession(child.to_string()));
+    stage(step, Stage::Finishing, StageLabel::Prefilling);
     let states = history.iter().filter(|set| !set.expired).flat_map(|set| &set.writes);
     let states = states.flat_map(|write| [&write.before, &write.after]).flatten();
     let files: BTreeSet<String> = states.map(|state| state.hash.clone()).collect();
@@ -243,19 +238,13 @@ pub(crate) fn child_gone(step: &mut Transition<'_>, child: SessionId, handed_on:
 }
 
 /// Why a set cannot be moved here: another session has it.
-pub(crate) fn lent(session: &Session, set: &ChangeSetId) -> Option<String> {
+pub(crate) fn lent(session: &Session, set: &ChangeSetId) -> Option<Objection> {
     let child = session.lineage().lent.get(set)?;
     let number = session.history().iter().position(|other| other.id == *set).map_or(0, |at| at + 1);
     if session.lineage().is_fork && session.lineage().parent.as_ref() == Some(child) {
-        return Some(format!(
-            "Change #{number} was made before this session was forked and can only be moved in session {child}, with \
-             --session {child}. Nothing was changed."
-        ));
+        return Some(Objection::MadeBeforeFork(number, child.to_string()));
     }
-    Some(format!(
-        "Change #{number} was handed off to session {child} and can only be moved there, with --session {child}. \
-         Nothing was changed."
-    ))
+    Some(Objection::HandedOff(number, child.to_string()))
 }
 
 #[cfg(test)]

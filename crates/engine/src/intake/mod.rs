@@ -3,7 +3,8 @@
 mod gate;
 mod joining;
 
-use trimtab_vocab::event::{BannerFact, Level, RuleFact, Stage, StageFact};
+use trimtab_vocab::event::{Level, RuleFact, Stage};
+use trimtab_vocab::wording::{Notice, StageLabel};
 use trimtab_vocab::{Mode, Request, WhileRunning};
 
 use crate::transition::Transition;
@@ -51,17 +52,13 @@ pub(crate) fn take_in(step: &mut Transition<'_>, mut request: Request) {
     let recalled = std::mem::take(&mut request.settings.recalled);
     step.emit(Some(&id), crate::record::received(request));
     memory::recalled(step, &id, recalled);
-    step.emit(
-        Some(&id),
-        StageFact { stage: Stage::Intake, label: "Analyzing request & architecting strategy...".into() },
-    );
+    step.enter(&id, Stage::Intake, StageLabel::AnalyzingRequest);
     if was_idle {
         step.request(Effect::Admit { request: id });
     } else if replaces {
         joining::replace_running(step, &id);
     } else if let Some(why) = waits {
-        let why = if why.is_empty() { String::new() } else { format!(": {why}") };
-        let text = format!("This waits until the request before it has ended{why}.");
-        step.emit(Some(&id), BannerFact { level: Level::Info, text });
+        let notice = if why.is_empty() { Notice::Queued } else { Notice::QueuedBecause(why.to_owned()) };
+        step.notify(&id, Level::Info, notice);
     }
 }

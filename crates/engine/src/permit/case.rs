@@ -1,13 +1,11 @@
 //! One case before the permit: what the action is about, what guards that, and what rules and settings say of it.
 //! Commands that stay in the sandbox are judged in `commands`.
 
+use trimtab_vocab::wording::{PermissionReason, Refusal};
 use trimtab_vocab::{Applying, Approval, ApprovalClass, ControlFile, Rule, RuleVerdict};
 
 use super::deeds::{self, Deed};
-use super::{
-    Guard, OUTSIDE, OWN, Permit, Prospect, Ruling, UNREAD, by_rule, forbidden, guard, guard_in, is_broad, plain,
-    policy, secret_in,
-};
+use super::{Guard, OUTSIDE, Permit, Prospect, Ruling, by_rule, guard, guard_in, is_broad, plain, policy, secret_in};
 use crate::proposal::ProposedChange;
 use crate::proposal::command::{self, CommandDecision};
 use crate::record::{RunningRequest, Session};
@@ -93,20 +91,20 @@ impl<'a> PermitCase<'a> {
         Some(Self { session, active, action, subject, guard, unread, also, class, is_once })
     }
 
-    /// Why it may not be done at all, in words that the model reads.
-    pub(super) fn refusal(&self) -> Option<String> {
+    /// Why it may not be done at all.
+    pub(super) fn refusal(&self) -> Option<Refusal> {
         if let Some(rule) = self.objection(RuleVerdict::Deny) {
-            return Some(forbidden(&rule.to_string()));
+            return Some(Refusal::Forbidden(rule.to_string()));
         }
         if let ToolAction::Run { command, .. } = self.action {
             let verdict = command::judge(command, &policy(self.session, self.active));
             if verdict.decision == CommandDecision::Deny {
-                return Some(format!("This command is never run: {}.", verdict.reason));
+                return Some(Refusal::NeverRun(PermissionReason::Command(verdict.reason)));
             }
         }
         let is_own = |place: &String| guard(place) == Some(Guard::Control(ControlFile::Own));
         let changes_own = matches!(self.action, ToolAction::Change(_)) && self.subject.places.iter().any(is_own);
-        changes_own.then(|| OWN.into())
+        changes_own.then_some(Refusal::OwnFiles)
     }
 
     /// The yes that was given before: by the wish itself, by a rule, or by a setting.
@@ -148,7 +146,7 @@ impl<'a> PermitCase<'a> {
         let (tool, on) = missing.unwrap_or((self.subject.tool, &self.subject.on));
         let (reason, pattern) = match self.reason() {
             Some(reason) => (reason, on),
-            None => (EDITS.to_owned(), "*"),
+            None => (PermissionReason::EditsNeedApproval, "*"),
         };
         let rule = Rule {
             verdict: RuleVerdict::Allow,
@@ -160,25 +158,21 @@ impl<'a> PermitCase<'a> {
     }
 
     /// What is special about it, so that it is asked about whatever the settings say of such actions.
-    fn reason(&self) -> Option<String> {
+    fn reason(&self) -> Option<PermissionReason> {
         Some(match self.action {
-            ToolAction::Read(_) => Guard::Secret.reason().into(),
-            ToolAction::Fetch { host, .. } => {
-                let remark = remark(host).map(|place| format!(", and is in {place}")).unwrap_or_default();
-                format!("{host} has not been asked for anything yet{remark}")
-            }
-            ToolAction::Run { outside, .. } => {
-                format!("it would run outside the sandbox; the model says why: {}", outside.as_ref()?)
-            }
-            ToolAction::Change(ProposedChange::Delete { .. }) if self.unread => {
-                "a file would be deleted that the model has not read".into()
-            }
-            ToolAction::Change(ProposedChange::Delete { .. }) => "a file would be deleted".into(),
+            ToolAction::Read(_) => Guard::Secret.reason(),
+            ToolAction::Fetch { host, .. } => match remark(host) {
+                Some(place) => PermissionReason::NewHostNear(host.clone(), place.to_owned()),
+                None => PermissionReason::NewHost(host.clone()),
+            },
+            ToolAction::Run { outside, .. } => PermissionReason::LeavesSandbox(outside.clone()?),
+            ToolAction::Change(ProposedChange::Delete { .. }) if self.unread => PermissionReason::DeletesUnread,
+            ToolAction::Change(ProposedChange::Delete { .. }) => PermissionReason::Deletes,
             ToolAction::Change(_) => match self.guard {
-                Some(guard) => guard.reason().into(),
-                None if empties(&self.also) => "a file would be deleted or emptied".into(),
-                None if self.is_recovered() => "it comes from a reply that was cut off".into(),
-                None if self.unread => UNREAD.into(),
+                Some(guard) => guard.reason(),
+                None if empties(&self.also) => PermissionReason::DeletesOrEmpties,
+                None if self.is_recovered() => PermissionReason::CutOff,
+                None if self.unread => PermissionReason::ReplacesUnread,
                 None => return None,
             },
             ToolAction::Stored { .. }
@@ -235,9 +229,6 @@ impl<'a> PermitCase<'a> {
         !self.is_once && (!self.class.needs_person() || is_exact)
     }
 }
-
-/// Why an edit asks that nothing is special about.
-const EDITS: &str = "edits need approval. Set `apply.files = \"auto\"` to apply them automatically";
 
 /// Whether nothing is left of a file.
 fn empties(also: &[Deed]) -> bool {

@@ -1,6 +1,7 @@
 //! Commands: what happens with a line, by the person's rules, the tables and the settings. A session and
 //! `check-command` both ask here.
 
+use trimtab_vocab::wording::{Notice, PermissionReason, Refusal};
 use trimtab_vocab::{Applying, Approval, ApprovalClass, CommandClass, Rule, RuleVerdict, RunSettings, Sandbox};
 
 use super::{Permit, Ruling, by_rule};
@@ -26,7 +27,7 @@ pub(super) struct CommandCase<'a> {
 pub struct CommandRuling {
     /// Whether it runs, asks, or is refused.
     pub decision: CommandDecision,
-    pub reason: String,
+    pub reason: PermissionReason,
     /// The rule that decided, if one did.
     pub rule: Option<String>,
     /// What the tables say about it.
@@ -52,45 +53,41 @@ impl CommandRuling {
         match (self.decision, self.permit) {
             (CommandDecision::Auto, Some(permit)) => Ruling::Go(permit),
             (CommandDecision::Deny, _) if self.is_forbidden => {
-                Ruling::Refuse { reason: super::forbidden(&self.rule.unwrap_or_default()) }
+                Ruling::Refuse(Refusal::Forbidden(self.rule.unwrap_or_default()))
             }
-            (CommandDecision::Deny, _) => {
-                Ruling::Refuse { reason: format!("This command is never run: {}.", self.reason) }
-            }
+            (CommandDecision::Deny, _) => Ruling::Refuse(Refusal::NeverRun(self.reason)),
             _ => Ruling::Ask { class: ApprovalClass::Command, reason: self.reason, rule },
         }
     }
 }
 
 /// Why a command that builds or tests asks. Short, since it stays on the screen beside the command.
-const NEEDS_APPROVAL: &str = "builds and tests need approval (`apply.commands`)";
-
 impl CommandCase<'_> {
     pub(super) fn judge(&self, line: &str) -> CommandRuling {
         let verdict = command::judge(line, &self.policy());
         let deletes = !self.settings.commands.remember_deletes && command::deletes(line);
         let of_verdict = CommandRuling {
             decision: verdict.decision,
-            reason: verdict.reason.clone(),
+            reason: PermissionReason::Command(verdict.reason.clone()),
             rule: verdict.rule.clone(),
             verdict,
             is_forbidden: false,
             permit: None,
         };
         if let Some(rule) = self.ruled(RuleVerdict::Deny, line) {
-            let (reason, rule) = (format!("your rule denies it: {rule}"), Some(rule.to_string()));
+            let (reason, rule) = (PermissionReason::RuleDenies(rule.to_string()), Some(rule.to_string()));
             return CommandRuling { decision: CommandDecision::Deny, reason, rule, is_forbidden: true, ..of_verdict };
         }
         if of_verdict.decision == CommandDecision::Deny {
             return of_verdict;
         }
         if let Some(rule) = self.ruled(RuleVerdict::Ask, line) {
-            let (reason, rule) = (format!("your rule asks: {rule}"), Some(rule.to_string()));
+            let (reason, rule) = (PermissionReason::RuleAsks(rule.to_string()), Some(rule.to_string()));
             return CommandRuling { decision: CommandDecision::Ask, reason, rule, ..of_verdict };
         }
-        let allowed = |reason: String, rule: String, permit: Permit| CommandRuling {
+        let allowed = |rule: String, permit: Permit| CommandRuling {
             decision: CommandDecision::Auto,
-            reason,
+            reason: PermissionReason::RuleAllows(rule.clone()),
             rule: Some(rule),
             permit: Some(permit),
             ..of_verdict.clone()
@@ -98,11 +95,11 @@ impl CommandCase<'_> {
         // A yes to a command that deletes was a yes to that one time, unless a setting says otherwise.
         if let Some(rule) = self.exact(line).filter(|_| !deletes) {
             let permit = by_rule(rule, ApprovalClass::Command);
-            return allowed(format!("your rule allows it: {rule}"), rule.to_string(), permit);
+            return allowed(rule.to_string(), permit);
         }
         if let Some(rule) = self.prefix(line).filter(|_| !deletes) {
             let permit = Permit::standing(Approval::Rule { rule: rule.clone() });
-            return allowed(format!("your rule allows it: {rule}"), rule, permit);
+            return allowed(rule, permit);
         }
         if of_verdict.decision == CommandDecision::Ask {
             return of_verdict;
@@ -111,8 +108,8 @@ impl CommandCase<'_> {
             return CommandRuling { permit: Some(Permit::standing(Approval::Setting)), ..of_verdict };
         }
         let reason = match self.proposed && of_verdict.verdict.class == CommandClass::Read {
-            true => "the answer only proposes it".to_owned(),
-            false => NEEDS_APPROVAL.to_owned(),
+            true => PermissionReason::OnlyProposed,
+            false => PermissionReason::ChecksNeedApproval,
         };
         CommandRuling { decision: CommandDecision::Ask, reason, rule: None, ..of_verdict }
     }
@@ -163,17 +160,14 @@ pub fn check_command(settings: &RunSettings, rules: &[Rule], folder: &str, line:
 }
 
 /// What a new rule leaves asking although it seems to allow it, in words for the person; none if it does what it says.
-pub fn unanswered_by(rule: &Rule, settings: &RunSettings) -> Option<String> {
+pub fn unanswered_by(rule: &Rule, settings: &RunSettings) -> Option<Notice> {
     if rule.verdict != RuleVerdict::Allow || rule.tool != TOOL || rule.pattern == "*" {
         return None;
     }
     let folder = rule.folder.as_deref().unwrap_or("/folder");
     let Some(stem) = rule.pattern.strip_suffix('*').map(str::trim) else {
         let asks = !settings.commands.remember_deletes && command::deletes(&rule.pattern);
-        return asks.then(|| {
-            "Commands that delete files ask each time. Set `permissions.remember_deletes = true` to let rules cover them."
-                .to_owned()
-        });
+        return asks.then_some(Notice::DeletesAskEachTime);
     };
     let policy = Policy { sandboxed: true, ..command_policy(settings, &[], folder) };
     let judge = |allow: &str, line: &str, plain: bool| {
@@ -190,12 +184,14 @@ pub fn unanswered_by(rule: &Rule, settings: &RunSettings) -> Option<String> {
     if is_known(settings.commands.plain_prefix) {
         return None;
     }
-    let reason = if bare.decision == CommandDecision::Auto { String::new() } else { format!(": {}", bare.reason) };
-    let setting = if is_known(true) { ", or set `commands.match = \"plain_prefix\"`" } else { "" };
-    Some(format!(
-        "This rule covers only uses that are known to be safe. Other commands that begin with `{stem}` still \
-         ask{reason}. To allow one exact command, make a rule for it without `*`{setting}."
-    ))
+    let reason = (bare.decision != CommandDecision::Auto).then_some(bare.reason);
+    let command = stem.to_owned();
+    Some(match (reason, is_known(true)) {
+        (None, false) => Notice::RuleCoversSafeUses(command),
+        (None, true) => Notice::RuleCoversSafeUsesUnlessPlain(command),
+        (Some(reason), false) => Notice::RuleLeavesOthers(command, reason),
+        (Some(reason), true) => Notice::RuleLeavesOthersUnlessPlain(command, reason),
+    })
 }
 
 /// What commands in a folder are judged by, with these settings and rules.

@@ -7,9 +7,8 @@
 pub(crate) mod count;
 mod prompts;
 
-use trimtab_vocab::event::{
-    AnswerFact, BannerFact, Level, RouteDecision, RouteFact, Stage, StageFact, Status, ToolStatus, UsageFact,
-};
+use trimtab_vocab::event::{AnswerFact, Level, RouteDecision, RouteFact, Stage, Status, ToolStatus, UsageFact};
+use trimtab_vocab::wording::{Notice, ProblemText, StageLabel};
 use trimtab_vocab::{
     Answer, CallId, Fault, GeneratedImage, ImageBatch, ImageFact, ImageId, MadePicture, PicturePlan, PictureWish,
     Problem, ProblemKind, Purpose, RequestId, Retry, Time, Usage,
@@ -99,8 +98,7 @@ fn make(step: &mut Transition<'_>, request: &RequestId, wish: Option<PictureWish
         return plan(step, vec![PicturePlan { prompt, count: 1, image }]);
     }
     if asked > count {
-        let text = format!("You asked for {asked} pictures; {MOST} are made at a time.");
-        step.emit(Some(request), BannerFact { level: Level::Warning, text });
+        step.notify(request, Level::Warning, Notice::TooManyPictures(asked, MOST));
     }
     call(step);
 }
@@ -124,7 +122,7 @@ pub(crate) fn call(step: &mut Transition<'_>) {
     if let budget::BudgetVerdict::TooDear(_) = budget::allow(step.session, &prompt) {
         return given_up(step);
     }
-    step.emit(Some(&request), StageFact { stage: Stage::Planning, label: "Writing the prompts...".into() });
+    step.enter(&request, Stage::Planning, StageLabel::WritingPrompts);
     calls::send(step, prompt, prices, Purpose::ImagePrompts);
 }
 
@@ -160,10 +158,10 @@ fn plan(step: &mut Transition<'_>, pictures: Vec<PicturePlan>) {
     let request = active.request.id.clone();
     let settings = active.request.settings.image.clone();
     let count: u32 = pictures.iter().map(|plan| plan.count).sum();
-    let label = if count == 1 { "Making a picture...".into() } else { format!("Making {count} pictures...") };
+    let label = if count == 1 { StageLabel::MakingPicture } else { StageLabel::MakingPictures(count) };
     let planned = ImageFact::Planned { model: settings.model, pictures, price_usd: settings.price_usd };
     step.emit(Some(&request), planned);
-    step.emit(Some(&request), StageFact { stage: Stage::Running, label });
+    step.enter(&request, Stage::Running, label);
     step.then(Next::Batch);
 }
 
@@ -215,8 +213,8 @@ pub(crate) fn drawn(
         }
         (0, Some(Fault { problem, .. })) => problem,
         (made, _) => {
-            let message = format!("The provider made only {made} of {count} pictures.");
-            Problem::new(ProblemKind::Protocol, message).hint("Ask for the others again.")
+            let message = ProblemText::FewerPictures(made, count);
+            Problem::new(ProblemKind::Protocol, message).hint(ProblemText::FewerPicturesHint)
         }
     };
     for (image, picture) in places.iter().zip(&pictures) {
@@ -264,8 +262,8 @@ fn save(step: &mut Transition<'_>, request: &RequestId, images: Vec<ImageId>, fo
         return finish(step, request, Status::Failed, Some(unknown(image)));
     }
     if images.is_empty() {
-        let problem = Problem::new(ProblemKind::Usage, "No picture is selected.")
-            .hint("Select some, or name them: `trimtab images list` shows their ids.");
+        let problem =
+            Problem::new(ProblemKind::Usage, ProblemText::NoPictureSelected).hint(ProblemText::NoPictureSelectedHint);
         return finish(step, request, Status::Failed, Some(problem));
     }
     step.emit(Some(request), ImageFact::Saving { images, folder });
@@ -289,7 +287,7 @@ fn is_missing(picture: Option<&GeneratedImage>) -> bool {
 pub(crate) fn closed(step: &mut Transition<'_>, outcomes: &[(ToolStatus, String)]) {
     let Some(active) = step.session.active() else { return };
     let request = active.request.id.clone();
-    step.emit(Some(&request), StageFact { stage: Stage::Finishing, label: "Finishing...".into() });
+    step.enter(&request, Stage::Finishing, StageLabel::Finishing);
     if let Some(PictureWish::Save { .. }) = step.session.active().and_then(|active| active.request.picture.as_deref()) {
         return saved(step, &request, outcomes);
     }
@@ -301,8 +299,8 @@ pub(crate) fn closed(step: &mut Transition<'_>, outcomes: &[(ToolStatus, String)
     if made.is_empty() {
         let problem = all.iter().find_map(|image| image.problem.clone());
         let problem = problem.unwrap_or_else(|| {
-            let text = failed.first().map_or("No picture was made.", |text| text.as_str());
-            Problem::new(ProblemKind::Refused, text).hint("Say it differently, or try again.")
+            let text = failed.first().map_or_else(|| ProblemText::NoPictureMade.into(), |text| (*text).clone());
+            Problem::new(ProblemKind::Refused, text).hint(ProblemText::NoPictureMadeHint)
         });
         return finish(step, &request, Status::Failed, Some(problem));
     }
@@ -321,8 +319,8 @@ fn saved(step: &mut Transition<'_>, request: &RequestId, outcomes: &[(ToolStatus
             finish(step, request, Status::Completed, None);
         }
         other => {
-            let text = other.map_or("Nothing was saved.", |(_, text)| text.as_str());
-            let problem = Problem::new(ProblemKind::Refused, text).hint("Nothing was written. Choose another folder.");
+            let text = other.map_or_else(|| ProblemText::NothingSaved.into(), |(_, text)| text.clone());
+            let problem = Problem::new(ProblemKind::Refused, text).hint(ProblemText::NothingSavedHint);
             finish(step, request, Status::Failed, Some(problem));
         }
     }
@@ -355,13 +353,10 @@ fn one_line(prompt: &str) -> String {
 }
 
 fn nobody() -> Problem {
-    Problem::new(ProblemKind::Settings, "No model that makes pictures is set.").hint(
-        "Set models.image, for example \"xai/grok-2-image\" with XAI_API_KEY or \"openai/gpt-image-1\" with \
-         OPENAI_API_KEY.",
-    )
+    Problem::new(ProblemKind::Settings, ProblemText::NoImageModel).hint(ProblemText::NoImageModelHint)
 }
 
 fn unknown(image: &ImageId) -> Problem {
-    Problem::new(ProblemKind::NotFound, format!("There is no picture {image} in this session."))
-        .hint("`trimtab images list` shows those that there are.")
+    Problem::new(ProblemKind::NotFound, ProblemText::NoSuchPicture(image.to_string()))
+        .hint(ProblemText::NoSuchPictureHint)
 }

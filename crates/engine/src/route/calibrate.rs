@@ -2,13 +2,14 @@
 //! how sure the model is, then whether tools are needed at all.
 
 use trimtab_vocab::event::{RouteDecision, RouteFact};
+use trimtab_vocab::wording::OwnWords;
 use trimtab_vocab::{Analysis, Copilot, Question, Routing};
 
 use super::classify::RouteClass;
 use super::words::RequestSignals;
 
 /// What is asked when the model found nothing better.
-pub(crate) const DEFAULT_QUESTION: &str = "What exactly should be done, and how will you know that it is right?";
+pub(crate) const DEFAULT_QUESTION: OwnWords = OwnWords::AsksWhatAndHow;
 
 /// The decision.
 pub(super) fn decide(verdict: RouteClass, words: RequestSignals, copilot: &Copilot) -> RouteFact {
@@ -64,7 +65,7 @@ pub(super) fn decide(verdict: RouteClass, words: RequestSignals, copilot: &Copil
 /// A question is asked, or nothing could answer it. Where it is known what is missing, that is asked for.
 fn ask_something(analysis: &mut Analysis) {
     if analysis.questions.is_empty() && analysis.missing.is_empty() {
-        let text = DEFAULT_QUESTION.to_owned();
+        let text = DEFAULT_QUESTION.into();
         analysis.questions.push(Question { id: "q1".into(), text, ..Question::default() });
     }
 }
@@ -185,7 +186,7 @@ mod tests {
         };
         let copilot = Copilot { intelligent_routing: Routing::Aggressive, ..Copilot::default() };
         let fact = decide(verdict(RouteDecision::Clarify), RequestSignals::default(), &copilot);
-        assert_eq!(fact.analysis.expect("one").questions[0].text, DEFAULT_QUESTION);
+        assert_eq!(fact.analysis.expect("one").questions[0].text, DEFAULT_QUESTION.to_string());
         let mut other = verdict(RouteDecision::Direct);
         other.analysis.questions = vec![Question { text: "Really?".into(), ..Question::default() }];
         assert_eq!(

@@ -8,7 +8,8 @@ mod words;
 
 pub(crate) use words::{RequestSignals, read as words};
 
-use trimtab_vocab::event::{RouteDecision, RouteFact, Stage, StageFact};
+use trimtab_vocab::event::{RouteDecision, RouteFact, Stage};
+use trimtab_vocab::wording::StageLabel;
 use trimtab_vocab::{Mode, Prompt, Purpose, Request, Role, Routing};
 
 use crate::calls::{self, budget};
@@ -97,8 +98,7 @@ pub(crate) fn begin(step: &mut Transition<'_>) {
         Some(fact) => step.then(Next::Routed(Box::new(fact))),
         None => {
             let request = active.request.id.clone();
-            let label = "Understanding the request...".into();
-            step.emit(Some(&request), StageFact { stage: Stage::Routing, label });
+            step.enter(&request, Stage::Routing, StageLabel::Understanding);
             call(step);
         }
     }

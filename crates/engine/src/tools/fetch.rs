@@ -4,6 +4,7 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use serde::Deserialize;
 use trimtab_vocab::event::{Stage, StageFact};
+use trimtab_vocab::wording::StageLabel;
 
 use super::{BuiltInTool, ToolAction, WEB, arguments};
 
@@ -84,7 +85,7 @@ pub(crate) fn remark(host: &str) -> Option<&'static str> {
 
 /// What a person reads while a page is fetched.
 pub(crate) fn interrogating(stage: Stage, host: &str) -> StageFact {
-    StageFact { stage, label: format!("Interrogating {host}...") }
+    StageFact { stage, label: StageLabel::Interrogating(host.to_owned()).into() }
 }
 
 #[cfg(test)]

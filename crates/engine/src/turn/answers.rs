@@ -2,7 +2,8 @@
 //! takes; silence answers nothing.
 
 use trimtab_vocab::checkpoint::{Ask, Choice, ChoiceRole, ChoiceText};
-use trimtab_vocab::event::{BannerFact, Level, ProposalFact, RequestFact, RuleFact, SessionFact, Status};
+use trimtab_vocab::event::{Level, ProposalFact, RequestFact, RuleFact, SessionFact, Status};
+use trimtab_vocab::wording::{AnswerLabel, Notice, Objection, PermissionLabel, QuestionTitle};
 use trimtab_vocab::{
     ApprovalClass, Approve, CallId, ChangePart, CheckpointId, Lists, ProposalId, RequestId, Rule, RuleVerdict,
 };
@@ -23,28 +24,25 @@ pub use crate::record::names::choice::{
 
 pub(crate) use crate::record::names::verdict::APPROVED;
 
-/// What a person sees when they choose to wait.
-pub const WAITING: &str = "[Tool execution interrupted - waiting for user feedback]";
-
 /// After so many times, a rule is suggested.
 const OFTEN: u32 = 3;
 
 /// The four answers to a permission, in their order. Each has the same number and letter on every surface.
 pub(super) fn permission_choices(assistant: &str) -> Vec<Choice> {
     vec![
-        keyed(ALLOW, "Allow this time", 1, Some('y')),
-        Choice { confirm: true, ..keyed(ALWAYS, "Always allow", 2, Some('a')) },
-        keyed(WAIT, &format!("Wait and tell {assistant} what to do differently"), 3, Some('n')),
-        Choice { confirm: true, ..keyed(NEVER, "Never allow", 4, None) },
+        keyed(ALLOW, PermissionLabel::AllowOnce, 1, Some('y')),
+        Choice { confirm: true, ..keyed(ALWAYS, PermissionLabel::AllowAlways, 2, Some('a')) },
+        keyed(WAIT, PermissionLabel::Wait(assistant.to_owned()), 3, Some('n')),
+        Choice { confirm: true, ..keyed(NEVER, PermissionLabel::Never, 4, None) },
     ]
 }
 
 /// The three short answers about a command, in their order, with the same keys as the long ones.
 pub(super) fn compact_choices() -> Vec<Choice> {
     vec![
-        keyed(ALLOW, "Run Once", 1, Some('y')),
-        Choice { confirm: true, ..keyed(ALWAYS, "Add & Run", 2, Some('a')) },
-        keyed(SKIP, "Skip", 3, Some('n')),
+        keyed(ALLOW, PermissionLabel::RunOnce, 1, Some('y')),
+        Choice { confirm: true, ..keyed(ALWAYS, PermissionLabel::AddAndRun, 2, Some('a')) },
+        keyed(SKIP, PermissionLabel::Skip, 3, Some('n')),
     ]
 }
 
@@ -86,23 +84,20 @@ pub(super) fn ask_for_trust(step: &mut Transition<'_>) {
     let trust = |rule: Rule| Ask::Trust { class, rule: Some(rule) };
     let (ask_about, title, yes) = match (is_broad, active.trust.warned) {
         (false, _) => {
-            let title = format!("Do you trust the files in {shown}? They will be read and sent to the model.");
-            (trust(Rule::trust(folder)), title, choice(TRUST, "Yes, I trust this folder"))
+            let title = QuestionTitle::TrustFolder(shown);
+            (trust(Rule::trust(folder)), title, choice(TRUST, AnswerLabel::TrustFolder))
         }
         (true, false) => {
-            let title = format!(
-                "{shown} is not a project: it is your home folder or holds it, or holds Trimtab's own data. Everything \
-                 in it could be read, changed, and sent to the model. Do you want that?"
-            );
+            let title = QuestionTitle::TrustBroad(shown);
             // Another question follows, so nothing is allowed for good yet.
-            (Ask::TrustBroad { class }, title, choice(TRUST, "Continue").with_role(ChoiceRole::AllowOnce))
+            (Ask::TrustBroad { class }, title, choice(TRUST, AnswerLabel::Continue).with_role(ChoiceRole::AllowOnce))
         }
         (true, true) => {
-            let title = format!("Are you sure? This trusts everything in {shown}, keys and settings included.");
-            (trust(Rule::trust_broad(folder)), title, choice(TRUST, "Yes, trust all of it"))
+            let title = QuestionTitle::TrustBroadSure(shown);
+            (trust(Rule::trust_broad(folder)), title, choice(TRUST, AnswerLabel::TrustAll))
         }
     };
-    let choices = vec![yes, choice(DISTRUST, "No, answer without it")];
+    let choices = vec![yes, choice(DISTRUST, AnswerLabel::Distrust)];
     let question = CheckpointDraft { ask: ask_about, title, choices };
     if refuses {
         if let Some(checkpoint) = open(step, question) {
@@ -118,8 +113,8 @@ pub(super) fn ask_for_trust(step: &mut Transition<'_>) {
 pub(super) fn ask_what_instead(step: &mut Transition<'_>) {
     let question = CheckpointDraft {
         ask: Ask::Tell,
-        title: "What should be done differently?".into(),
-        choices: vec![choice(TELL, "Say it in words"), choice(STOP, "Stop here")],
+        title: QuestionTitle::Instead,
+        choices: vec![choice(TELL, AnswerLabel::InWords), choice(STOP, AnswerLabel::StopHere)],
     };
     ask(step, question, Status::NeedsUser);
 }
@@ -130,8 +125,8 @@ pub(super) fn ask_for_more_steps(step: &mut Transition<'_>) {
     let (limit, more) = (active.step_limit(), active.request.settings.models.max_steps);
     let question = CheckpointDraft {
         ask: Ask::StepLimit,
-        title: format!("The limit of {limit} steps is reached."),
-        choices: vec![choice(CONTINUE, &format!("Go on for {more} more steps")), choice(STOP, "Stop here")],
+        title: QuestionTitle::StepLimit(limit),
+        choices: vec![choice(CONTINUE, AnswerLabel::MoreSteps(more)), choice(STOP, AnswerLabel::StopHere)],
     };
     ask(step, question, Status::Limit);
 }
@@ -140,11 +135,11 @@ pub(super) fn ask_for_more_steps(step: &mut Transition<'_>) {
 pub(super) fn ask_about_repeat(step: &mut Transition<'_>, what: &str, times: u32) {
     let question = CheckpointDraft {
         ask: Ask::Repeat,
-        title: format!("The model asks for the same thing once more, after {times} times with the same result: {what}"),
+        title: QuestionTitle::Repeat(times, what.to_owned()),
         choices: vec![
-            choice(CONTINUE, "Let it"),
-            choice(TELL, "Tell it what to do instead"),
-            choice(STOP, "Stop here"),
+            choice(CONTINUE, AnswerLabel::LetIt),
+            choice(TELL, AnswerLabel::TellInstead),
+            choice(STOP, AnswerLabel::StopHere),
         ],
     };
     ask(step, question, Status::NeedsUser);
@@ -153,21 +148,19 @@ pub(super) fn ask_about_repeat(step: &mut Transition<'_>, what: &str, times: u32
 /// A command whose end nobody saw. It is never run again by itself.
 pub(super) fn ask_about_outcome(step: &mut Transition<'_>, call: &CallId, command: &str) {
     let is_outside = batch::find(step, call).is_some_and(|(_, item)| item.outside);
-    let place = if is_outside { " outside the sandbox" } else { "" };
+    let title = if is_outside { QuestionTitle::UnknownOutcomeOutside } else { QuestionTitle::UnknownOutcome };
     let question = CheckpointDraft {
         ask: Ask::UnknownOutcome {
             call: call.clone(),
             class: Some(ApprovalClass::UnknownOutcome),
             command: command.to_owned(),
         },
-        title: format!(
-            "The program ended while this command was running{place}, and how it ended is not known: {command}"
-        ),
+        title: title(command.to_owned()),
         choices: vec![
             // What is chosen without a thought must not do twice what may have been done.
-            choice(SKIP, "Go on without it, and tell the model"),
-            choice(AGAIN, "Run it again"),
-            choice(STOP, "Stop here"),
+            choice(SKIP, AnswerLabel::WithoutCommand),
+            choice(AGAIN, AnswerLabel::RunAgain),
+            choice(STOP, AnswerLabel::StopHere),
         ],
     };
     open(step, question);
@@ -201,7 +194,7 @@ pub(crate) fn answered(
     let is_handoff = matches!(checkpoint.ask, Ask::Handoff { .. });
     let hands_off = is_handoff && choice == handoff::HANDOFF;
     if let Some(reason) = handoff::objection(step.session, Some(&request)).filter(|_| hands_off) {
-        return step.emit(Some(&request), SessionFact::Refused { reason });
+        return step.emit(Some(&request), SessionFact::Refused { reason: reason.to_string() });
     }
     let extends = is_handoff && choice == handoff::EXTEND;
     let rule = rule_of(&checkpoint.ask, &choice, text.as_deref());
@@ -287,7 +280,7 @@ fn accepted(
         false => text.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty()),
     };
     if needs_text && text.is_none() {
-        object(step, checkpoint, "This answer needs text. Give it with --text.".into());
+        object(step, checkpoint, Objection::NeedsText);
         return None;
     }
     let request = &checkpoint.request;
@@ -295,8 +288,8 @@ fn accepted(
     let objection = of_series
         .and_then(|active| series::objection(active, &choice, text.as_deref()))
         .or_else(|| flow::objection(step, checkpoint, &choice, text.as_deref()));
-    if let Some(text) = objection {
-        object(step, checkpoint, text);
+    if let Some(objection) = objection {
+        object(step, checkpoint, objection);
         return None;
     }
     Some((choice, text))
@@ -306,16 +299,16 @@ fn add_rule(step: &mut Transition<'_>, request: &RequestId, rule: Rule) {
     let settings = step.session.unfinished(request).map(|active| &active.request.settings);
     let unanswered = settings.and_then(|settings| crate::permit::unanswered_by(&rule, settings));
     step.emit(Some(request), RuleFact::Added { rule });
-    if let Some(text) = unanswered {
-        step.emit(Some(request), BannerFact { level: Level::Warning, text });
+    if let Some(notice) = unanswered {
+        step.notify(request, Level::Warning, notice);
     }
 }
 
 /// An answer will not do, and the person is told why. A request that was asked about at a terminal which is gone
 /// has nobody left to wait for, and ends there until somebody answers.
-fn object(step: &mut Transition<'_>, checkpoint: &Checkpoint, text: String) {
+fn object(step: &mut Transition<'_>, checkpoint: &Checkpoint, objection: Objection) {
     let request = &checkpoint.request;
-    step.emit(Some(request), BannerFact { level: Level::Warning, text });
+    step.notify(request, Level::Warning, Notice::Objection(objection));
     let active = step.session.active().filter(|active| active.request.id == *request);
     if active.is_some_and(|active| !active.request.settings.attended && matches!(active.phase, Phase::Waiting { .. })) {
         let status = if checkpoint.ask == Ask::StepLimit { Status::Limit } else { Status::NeedsUser };
@@ -361,8 +354,7 @@ fn rule_of(ask: &Ask, choice: &str, text: Option<&str>) -> Option<Rule> {
 fn suggest(step: &mut Transition<'_>, request: &RequestId, rule: &Rule) {
     let times = step.session.times_allowed(rule);
     if times >= OFTEN && times.is_multiple_of(OFTEN) {
-        let text = format!("You have allowed this {times} times. The answer `always` would make it a rule: {rule}.");
-        step.emit(Some(request), BannerFact { level: Level::Info, text });
+        step.notify(request, Level::Info, Notice::SuggestsRule(times, rule.to_string()));
     }
 }
 

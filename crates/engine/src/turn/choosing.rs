@@ -6,6 +6,7 @@
 
 use trimtab_vocab::checkpoint::PermissionAsk;
 use trimtab_vocab::event::{ProposalFact, ProposalKind};
+use trimtab_vocab::wording::Objection;
 use trimtab_vocab::{CallId, ChangePart, CheckpointId, FileWrite, ProposalId, RequestId};
 
 use super::batch::{self, SHOWN_DIFF};
@@ -22,10 +23,10 @@ pub(crate) struct Partition {
 }
 
 /// Why these are no part of what a checkpoint asks about, in a sentence for whoever chose them.
-pub fn objection(session: &Session, checkpoint: &CheckpointId, wanted: &[ChangePart]) -> Option<String> {
+pub fn objection(session: &Session, checkpoint: &CheckpointId, wanted: &[ChangePart]) -> Option<Objection> {
     match session.checkpoint(checkpoint) {
         Some(open) => read(session, open, wanted).err(),
-        None => Some(format!("Nothing called {checkpoint} waits for an answer.")),
+        None => Some(Objection::NotWaiting(checkpoint.to_string())),
     }
 }
 
@@ -34,26 +35,24 @@ pub(crate) fn read(
     session: &Session,
     checkpoint: &Checkpoint,
     wanted: &[ChangePart],
-) -> Result<Option<Partition>, String> {
-    let no_parts = || "This question is not about a change of files: there are no parts of it to choose.".to_owned();
-    let Some(PermissionAsk { call, .. }) = checkpoint.ask.permission() else { return Err(no_parts()) };
+) -> Result<Option<Partition>, Objection> {
+    let Some(PermissionAsk { call, .. }) = checkpoint.ask.permission() else { return Err(Objection::NoParts) };
     let asked = session.unfinished(&checkpoint.request).and_then(|active| active.batch.as_ref()?.item(call));
-    let (item, writes) = asked.and_then(|item| Some((item, item.writes.as_ref()?))).ok_or_else(no_parts)?;
+    let (item, writes) = asked.and_then(|item| Some((item, item.writes.as_ref()?))).ok_or(Objection::NoParts)?;
     if wanted.is_empty() {
-        return Err("Nothing is chosen. To leave all of it, choose another answer.".into());
+        return Err(Objection::NothingChosen);
     }
     let each = || writes.iter().zip(item.hunks.iter().copied().chain(std::iter::repeat(0)));
     for part in wanted {
         let Some((write, hunks)) = each().find(|(write, _)| write.path == part.path) else {
             let paths: Vec<&str> = writes.iter().map(|write| write.path.as_str()).collect();
-            return Err(format!("{} is not in this proposal: it changes {}.", part.path, paths.join(", ")));
+            return Err(Objection::NotInProposal(part.path.clone(), paths.join(", ")));
         };
         if !part.hunks.is_empty() && hunks == 0 {
-            let path = &write.path;
-            return Err(format!("{path} has no hunks that could be told apart. Choose the whole file."));
+            return Err(Objection::NoHunks(write.path.clone()));
         }
         if let Some(wrong) = part.hunks.iter().find(|number| !(1..=hunks).contains(*number)) {
-            return Err(format!("There is no hunk {wrong} in {}: the proposal has {hunks}.", write.path));
+            return Err(Objection::NoSuchHunk(*wrong, write.path.clone(), hunks));
         }
     }
     let (mut parts, mut left) = (Vec::new(), Vec::new());
@@ -75,7 +74,7 @@ pub(crate) fn read(
         return Ok(None);
     }
     if !is_divisible(item) {
-        return Err("A move is one thing: what goes here comes there. Choose both files, or neither.".into());
+        return Err(Objection::HalfAMove);
     }
     Ok(Some(Partition { call: call.clone(), parts, left }))
 }
@@ -106,7 +105,7 @@ pub(crate) fn narrowed(step: &mut Transition<'_>, call: &CallId, parts: &[Change
     match narrowed {
         Narrowed::Refused { reason } => batch::refuse(step, call, reason),
         Narrowed::Ready { writes, .. } if !is_of(&writes, &item, parts) => {
-            batch::refuse(step, call, "The part that was chosen could not be made out. Nothing was changed.".into());
+            batch::refuse(step, call, Objection::LostPart);
         }
         Narrowed::Ready { writes, diffs, left } => {
             let each = writes.iter().zip(parts).zip(diffs.iter().zip(left));

@@ -7,7 +7,8 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use trimtab_vocab::event::{BannerFact, ContextFact, Level, LoadedFile, Stage, StageFact};
+use trimtab_vocab::event::{ContextFact, Level, LoadedFile, Stage};
+use trimtab_vocab::wording::{Notice, StageLabel};
 use trimtab_vocab::{Message, ModelFacts, Part, Prompt, Purpose, RefKey, Role};
 
 use super::{budget, guard, next, prompt};
@@ -84,10 +85,7 @@ pub(super) fn begin(step: &mut Transition<'_>, before: u64) -> bool {
     let source = RefKey::context_of(&request, active.compression.count + 1);
     let archive = transcript(&step.session.conversation()[from..to], false);
     let messages = u32::try_from(to - from).unwrap_or(u32::MAX);
-    step.emit(
-        Some(&request),
-        StageFact { stage: Stage::Compressing, label: "Making the conversation fit the model's window...".into() },
-    );
+    step.enter(&request, Stage::Compressing, StageLabel::Compressing);
     // Archived first: the fact that mentions the source and the source itself become durable together.
     step.store(source.clone(), archive);
     step.emit(Some(&request), ContextFact::Compressing { messages, before, source });
@@ -230,8 +228,7 @@ pub(super) fn give_up(step: &mut Transition<'_>) {
             break;
         }
     }
-    let text = "The conversation could not be summed up by a model; its first words stand for it.".into();
-    step.emit(Some(&request), BannerFact { level: Level::Warning, text });
+    step.notify(&request, Level::Warning, Notice::NotSummarized);
     conclude(step, &words);
 }
 

@@ -1,16 +1,14 @@
 //! What a person says to a request while it runs.
 
 use trimtab_vocab::checkpoint::Ask;
-use trimtab_vocab::event::{BannerFact, ContextFact, Level, RequestFact, SessionFact, Status};
+use trimtab_vocab::event::{ContextFact, Level, RequestFact, SessionFact, Status};
+use trimtab_vocab::wording::Notice;
 use trimtab_vocab::{Control, Purpose, RequestId, Role};
 
 use super::{answers, batch, call_again, finish, stop, withdraw};
 use crate::record::Phase;
 use crate::transition::Transition;
 use crate::{assistant, handoff, history, pictures};
-
-/// What a person sees when they have stopped a request.
-pub(crate) const INTERRUPTED: &str = "[Conversation interrupted]";
 
 /// Does as told. What no longer fits has no consequences: it is not an error to be late.
 pub(crate) fn controlled(step: &mut Transition<'_>, wanted: Option<RequestId>, action: Control) {
@@ -59,12 +57,12 @@ pub(crate) fn controlled(step: &mut Transition<'_>, wanted: Option<RequestId>, a
     match action {
         Control::Cancel => {
             step.emit(Some(&running), RequestFact::Stopping {});
-            tell(step, &running, INTERRUPTED);
+            tell(step, &running, Notice::Interrupted);
             stop(step);
         }
         Control::Pause => {
             if !active.request.settings.copilot.pause_enabled {
-                tell(step, &running, "Pausing is switched off (copilot.pause_enabled); cancel stops the request.");
+                tell(step, &running, Notice::PausingIsOff);
             } else if !active.steering.pausing {
                 step.emit(Some(&running), RequestFact::Pausing {});
             }
@@ -74,7 +72,7 @@ pub(crate) fn controlled(step: &mut Transition<'_>, wanted: Option<RequestId>, a
             Phase::Tools => batch::skip(step),
             // Waiting for a provider can be skipped too.
             Phase::BackingOff { .. } => call_again(step),
-            _ => tell(step, &running, "Nothing that could be skipped is running."),
+            _ => tell(step, &running, Notice::NothingToSkip),
         },
         Control::Steer { text } => {
             let text = text.trim().to_owned();
@@ -152,8 +150,8 @@ fn summary(step: &mut Transition<'_>, action: Control) {
     }
 }
 
-fn tell(step: &mut Transition<'_>, request: &RequestId, text: &str) {
-    step.emit(Some(request), BannerFact { level: Level::Info, text: text.into() });
+fn tell(step: &mut Transition<'_>, request: &RequestId, notice: Notice) {
+    step.notify(request, Level::Info, notice);
 }
 
 /// A person wants the session handed off, asked or not.
@@ -162,7 +160,7 @@ fn handoff_wanted(step: &mut Transition<'_>) {
         return answers::answered(step, &id, handoff::HANDOFF.into(), None, answers::Answerer::person());
     }
     match handoff::objection(step.session, None) {
-        Some(reason) => step.emit(None, SessionFact::Refused { reason }),
+        Some(reason) => step.emit(None, SessionFact::Refused { reason: reason.to_string() }),
         None => handoff::hand_off(step, None),
     }
 }

@@ -1,6 +1,7 @@
 //! When a turn ends, and what it comes to.
 
-use trimtab_vocab::event::{AnswerFact, BannerFact, Level, Stage, StageFact, Status};
+use trimtab_vocab::event::{AnswerFact, Level, Stage, Status};
+use trimtab_vocab::wording::{Notice, StageLabel};
 use trimtab_vocab::{Answer, CommandProposal, Role, StopReason, Synthesis};
 
 use super::goal::{BANNERS, judged, without_banners};
@@ -113,13 +114,13 @@ pub(crate) fn answer(
     let request = active.request.id.clone();
     let mut summary = without_banners(&put_together(step.session, words));
     let synthesis = synthesis(active, &summary);
-    let stage = match synthesis {
-        Some(_) => StageFact { stage: Stage::Summarizing, label: "Synthesizing final intelligence...".into() },
-        None => StageFact { stage: Stage::Finishing, label: "Finishing...".into() },
+    let (stage, label) = match synthesis {
+        Some(_) => (Stage::Summarizing, StageLabel::Synthesizing),
+        None => (Stage::Finishing, StageLabel::Finishing),
     };
-    step.emit(Some(&request), stage);
-    if let Some(text) = remark(stop, &summary) {
-        step.emit(Some(&request), BannerFact { level: Level::Warning, text });
+    step.enter(&request, stage, label);
+    if let Some(notice) = remark(stop, &summary) {
+        step.notify(&request, Level::Warning, notice);
     }
     if let (true, Some(synthesis)) = (summary.trim().is_empty(), &synthesis) {
         summary.clone_from(&synthesis.text);
@@ -160,23 +161,19 @@ pub(super) fn assessed(step: &mut Transition<'_>, words: &str, stop: Option<&Sto
     let (words, banner) = judged(words);
     let Some(request) = step.session.active().map(|active| active.request.id.clone()) else { return };
     let level = if banner == BANNERS[0] { Level::Info } else { Level::Warning };
-    step.emit(Some(&request), BannerFact { level, text: banner.into() });
+    step.notify(&request, level, Notice::Words(banner.into()));
     if answer(step, &words, stop).is_some() {
         super::answers::ask_for_more_steps(step);
     }
 }
 
 /// What a person must know about how a reply ended.
-fn remark(stop: Option<&StopReason>, words: &str) -> Option<String> {
+fn remark(stop: Option<&StopReason>, words: &str) -> Option<Notice> {
     Some(match stop {
-        Some(StopReason::MaxTokens) => {
-            "The reply was cut off at the output limit. Raise limits.max_output_tokens, or ask for the rest.".into()
-        }
-        Some(StopReason::ContentFiltered | StopReason::GuardrailIntervened) => {
-            "The provider withheld part of this reply.".into()
-        }
-        Some(StopReason::Other(reason)) => format!("The model stopped for a reason of its own: {reason}."),
-        _ if words.trim().is_empty() => "The model sent an empty reply.".into(),
+        Some(StopReason::MaxTokens) => Notice::CutOff,
+        Some(StopReason::ContentFiltered | StopReason::GuardrailIntervened) => Notice::Withheld,
+        Some(StopReason::Other(reason)) => Notice::StoppedForOther(reason.to_string()),
+        _ if words.trim().is_empty() => Notice::EmptyReply,
         _ => return None,
     })
 }

@@ -3,7 +3,8 @@
 //! as it is now is asked about first; where nobody can be asked, the request goes on without it.
 
 use trimtab_vocab::checkpoint::{Ask, ChangedInstructions};
-use trimtab_vocab::event::{BannerFact, Level, RuleFact, Status};
+use trimtab_vocab::event::{Level, RuleFact, Status};
+use trimtab_vocab::wording::{AnswerLabel, InstructionsState, Notice, QuestionTitle};
 use trimtab_vocab::{
     ApprovalClass, Approve, CheckpointId, FileMark, FileWrite, InstructionFile, RequestId, Rule, RuleVerdict,
     sensitive_paths,
@@ -46,16 +47,15 @@ pub(super) fn settle(
         ask(step, &changed, offered);
         return None;
     }
-    let mut warn = |files: &[InstructionFile], why: &str, how: &str| {
-        let what = what(step.session, files);
-        let text = format!("{what}{why}. This request runs without it. {how}, or pass --trust.");
-        step.emit(Some(request), BannerFact { level: Level::Warning, text });
+    let mut warn = |files: &[InstructionFile], notice: fn(InstructionsState) -> Notice| {
+        let notice = notice(state(step.session, files));
+        step.notify(request, Level::Warning, notice);
     };
     if is_open {
-        warn(&changed, "", "Accept it in the terminal, in the browser, or with `trimtab trust`");
+        warn(&changed, Notice::InstructionsUnused);
     }
     if !large.is_empty() {
-        warn(&large, " and is too large to show", "Make it smaller");
+        warn(&large, Notice::InstructionsTooLarge);
     }
     Some(accepted)
 }
@@ -75,22 +75,22 @@ fn ask(step: &mut Transition<'_>, changed: &[InstructionFile], rule: Rule) {
             details: visible(&texts.join("\n\n")),
             rule: Some(rule),
         },
-        title: format!("{}. Use it?", what(step.session, changed)),
-        choices: vec![answers::choice(USE, "Use it"), answers::choice(SKIP, "Continue without it")],
+        title: QuestionTitle::Instructions(state(step.session, changed)),
+        choices: vec![answers::choice(USE, AnswerLabel::UseIt), answers::choice(SKIP, AnswerLabel::ContinueWithoutIt)],
     };
     answers::ask(step, question, Status::NeedsUser);
 }
 
 /// What there is to say about files that nobody has accepted as they are.
-fn what(session: &Session, files: &[InstructionFile]) -> String {
+fn state(session: &Session, files: &[InstructionFile]) -> InstructionsState {
     let names = files.iter().map(|file| visible(&file.path)).collect::<Vec<_>>().join(", ");
     let is_known = |file: &InstructionFile| {
         let start = Rule::instruction(&file.path, "");
         rules(session).any(|rule| rule.pattern.split(", ").any(|entry| entry.starts_with(&start)))
     };
     match files.iter().all(is_known) {
-        true => format!("{names} changed since you accepted it as instructions"),
-        false => format!("You have not accepted {names} as instructions yet"),
+        true => InstructionsState::Changed(names),
+        false => InstructionsState::New(names),
     }
 }
 
@@ -107,8 +107,7 @@ pub(crate) fn bind(step: &mut Transition<'_>, checkpoint: &CheckpointId, choice:
     replace(step, &request, new);
     if !files.is_empty() {
         let names: Vec<String> = files.iter().map(|file| visible(&file.path)).collect();
-        let text = format!("Accepted as instructions: {}. You are asked again when they change.", names.join(", "));
-        step.emit(Some(&request), BannerFact { level: Level::Info, text });
+        step.notify(&request, Level::Info, Notice::InstructionsAccepted(names.join(", ")));
     }
 }
 

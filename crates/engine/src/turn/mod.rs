@@ -24,9 +24,10 @@ mod watched;
 
 use serde_json::json;
 use trimtab_vocab::event::{
-    AbsentFile, BannerFact, BugFact, ContextFact, Level, LoadedFile, ModelFact, ReplyFact, RequestFact, RouteDecision,
-    RouteFact, Stage, StageFact, Status, UsageFact,
+    AbsentFile, BugFact, ContextFact, Level, LoadedFile, ModelFact, ReplyFact, RequestFact, RouteDecision, RouteFact,
+    Stage, Status, UsageFact,
 };
+use trimtab_vocab::wording::{Notice, ProblemText, StageLabel};
 use trimtab_vocab::{
     AskPurpose, CallId, ContextStrategy, Fault, InstructionFile, Message, ModelFacts, Part, Problem, ProblemKind,
     Purpose, RefKey, Reply, RequestId, Retry, StopReason, TimerId, Usage, sensitive_paths,
@@ -92,15 +93,10 @@ fn routed(step: &mut Transition<'_>, decided: RouteFact) {
     let decision = decided.decision;
     step.emit(Some(&request), decided);
     if !categories.is_empty() {
-        let label = format!("Routing intent to {categories} tools...");
-        step.emit(Some(&request), StageFact { stage: Stage::Routing, label });
+        step.enter(&request, Stage::Routing, StageLabel::Routing(categories));
     }
     if decision == RouteDecision::Image && !step.session.active().is_some_and(RunningRequest::makes_pictures) {
-        let text = "This asks for a picture, and no model that makes pictures is set (models.image, for example \
-                    \"xai/grok-2-image\"): the model answers in words. For a drawing as a file, ask for an SVG by name, \
-                    as in \"Draw the logo as logo.svg\"."
-            .into();
-        step.emit(Some(&request), BannerFact { level: Level::Warning, text });
+        step.notify(&request, Level::Warning, Notice::NoImageModel);
     }
     title::ask(step);
     load_or_next(step);
@@ -143,7 +139,7 @@ pub(crate) fn load_or_next(step: &mut Transition<'_>) {
         return next(step);
     }
     if !files.is_empty() || !urls.is_empty() {
-        step.emit(Some(&request), StageFact { stage: Stage::Intake, label: "Analyzing...".into() });
+        step.enter(&request, Stage::Intake, StageLabel::Analyzing);
     }
     let mut hosts: Vec<String> = urls.iter().filter_map(|url| tools::host_of(url)).collect();
     hosts.dedup();
@@ -184,11 +180,12 @@ pub(crate) fn loaded(step: &mut Transition<'_>, request: &RequestId, loaded: Loa
         step.emit(Some(request), ContextFact::Loaded { files, missing, instructions, headings });
     }
     if !unread.is_empty() {
-        step.emit(Some(request), BannerFact { level: Level::Warning, text: unread.join("\n") });
+        let lines: Vec<String> = unread.iter().map(Notice::to_string).collect();
+        step.notify(request, Level::Warning, Notice::Words(lines.join("\n")));
     }
     if count > 0 {
-        let label = format!("📂 Loaded {count} file{}", if count == 1 { "" } else { "s" });
-        step.emit(Some(request), StageFact { stage: Stage::Intake, label });
+        let label = if count == 1 { StageLabel::LoadedOne } else { StageLabel::Loaded(count) };
+        step.enter(request, Stage::Intake, label);
     }
     match is_midway {
         true => answers::instructed(step),
@@ -205,28 +202,24 @@ fn awaits_instructions(session: &Session) -> bool {
 }
 
 /// What the person named with an `@` and the model will not see: a line each. The words themselves are sent as they are.
-fn unread(step: &Transition<'_>, missing: &[String], absent: &[AbsentFile]) -> Vec<String> {
+fn unread(step: &Transition<'_>, missing: &[String], absent: &[AbsentFile]) -> Vec<Notice> {
     let named = step.session.active().map(|active| words::references(&active.request.text)).unwrap_or_default();
     let line = |path: &String| match absent.iter().find(|file| file.path == *path) {
-        Some(AbsentFile { like: Some(like), .. }) => {
-            format!("@{path}: no such file; sent as plain words. Did you mean @{like}?")
-        }
-        Some(_) => format!("@{path}: no such file; sent as plain words."),
-        None => format!("@{path} cannot be read from here; sent as plain words."),
+        Some(AbsentFile { like: Some(like), .. }) => Notice::NoSuchFileButLike(path.clone(), like.clone()),
+        Some(_) => Notice::NoSuchFile(path.clone()),
+        None => Notice::UnreadableFile(path.clone()),
     };
     named.marked.iter().filter(|path| missing.contains(path)).map(line).collect()
 }
 
 /// What the settings name as instructions and the model will not see: a line each, when a conversation begins.
-fn uninstructed(step: &Transition<'_>, missing: &[String]) -> Vec<String> {
+fn uninstructed(step: &Transition<'_>, missing: &[String]) -> Vec<Notice> {
     let Some(active) = step.session.active().filter(|_| step.session.conversation().len() <= 1) else {
         return Vec::new();
     };
     let line = |path: &String| match sensitive_paths::has_secret(path) {
-        true => Some(format!("context.files names {path}, which may hold secrets; it is not sent by itself.")),
-        false if missing.contains(path) => {
-            Some(format!("context.files names {path}, which cannot be read in this folder."))
-        }
+        true => Some(Notice::SecretInstructions(path.clone())),
+        false if missing.contains(path) => Some(Notice::MissingInstructions(path.clone())),
         false => None,
     };
     active.request.settings.context.files.iter().filter_map(line).collect()
@@ -247,7 +240,7 @@ pub(crate) fn next(step: &mut Transition<'_>) {
     }
     let Some(active) = step.session.active() else { return };
     if active.calls.steps == 0 && !active.flow.is_under_way() {
-        step.emit(Some(&request), StageFact { stage: Stage::Running, label: "Waiting for the model...".into() });
+        step.enter(&request, Stage::Running, StageLabel::WaitingForModel);
     }
     let Some(active) = step.session.active() else { return };
     if active.calls.steps >= active.step_limit() && !active.calls.assessing {
@@ -262,8 +255,7 @@ pub(crate) fn held(step: &mut Transition<'_>, request: &RequestId, ahead: u32) {
     if active(step, request).is_none() {
         return;
     }
-    let text = format!("Waiting for room: {ahead} other requests are running or came earlier.");
-    step.emit(Some(request), BannerFact { level: Level::Info, text });
+    step.notify(request, Level::Info, Notice::WaitingForRoom(ahead));
 }
 
 /// The model has spoken.
@@ -288,7 +280,7 @@ pub(crate) fn replied(
     let context_window = is_conversation.then_some(facts.window);
     step.emit(Some(&request), UsageFact { model, usage, context_tokens, context_window });
     for text in warnings {
-        step.emit(Some(&request), BannerFact { level: Level::Warning, text });
+        step.notify(&request, Level::Warning, Notice::Words(text));
     }
     if stopping {
         // Stopped and finished in the same moment: what is there is there.
@@ -346,8 +338,8 @@ fn decide(step: &mut Transition<'_>, request: &RequestId, words: &str, stop: Opt
             nudge(step, request, "[Your reply announced a tool call but held none. Call the tool, or answer.]");
         }
         Some(StopReason::ToolUse) if !wants_tools && words.trim().is_empty() => {
-            let problem = Problem::new(ProblemKind::Protocol, "The model announced a tool twice and named none.")
-                .hint("Ask again, or use another model: this one may not be able to use tools.");
+            let problem =
+                Problem::new(ProblemKind::Protocol, ProblemText::AnnouncedTool).hint(ProblemText::AnnouncedToolHint);
             finish(step, request, Status::Failed, Some(problem));
         }
         Some(StopReason::MaxTokens) if structured::goes_on(step, request, ending::GO_ON) => {}
@@ -424,8 +416,7 @@ fn go_on_without_tools(step: &mut Transition<'_>, request: &RequestId) {
     let model = model_of(step).0;
     let (approve, attended, max_steps, trusted) = (None, None, None, None);
     step.emit(Some(request), RequestFact::Adjusted { approve, attended, max_steps, trusted, tools: Some(false) });
-    let text = format!("{model} cannot use tools; it says what it wants done in one answer instead.");
-    step.emit(Some(request), BannerFact { level: Level::Info, text });
+    step.notify(request, Level::Info, Notice::NoTools(model.to_string()));
 }
 
 /// The call was ended because a person wanted it.
@@ -463,7 +454,7 @@ pub(crate) fn woke(step: &mut Transition<'_>, interrupted: Vec<Interrupted>) {
         if matches!(phase, Phase::Stopping { .. }) {
             return finish(step, &request, Status::Cancelled, None);
         }
-        let error = Problem::new(ProblemKind::Interrupted, "The program ended while the model was answering.");
+        let error = Problem::new(ProblemKind::Interrupted, ProblemText::EndedWhileAnswering);
         step.emit(Some(&request), ModelFact::Failed { call, error, retry_in_ms: Some(0) });
         return call_again(step);
     }

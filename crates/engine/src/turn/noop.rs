@@ -1,6 +1,7 @@
 //! A diff that would change nothing: not needed, or an error that the person and the model hear of.
 
-use trimtab_vocab::event::{BannerFact, BugFact, Level, ToolStatus};
+use trimtab_vocab::event::{BugFact, Level, ToolStatus};
+use trimtab_vocab::wording::Notice;
 use trimtab_vocab::{CallId, Noop, RequestId};
 
 use super::batch;
@@ -18,8 +19,7 @@ pub(super) fn met(step: &mut Transition<'_>, call: &CallId, request: &RequestId,
     if is_skipped {
         return batch::finished(step, call, ToolStatus::Ok, format!("Skipped, not needed. {reason}"));
     }
-    let text = "🚫 BLOCKED: a diff without effect. NO changes have been applied by it.".into();
-    step.emit(Some(request), BannerFact { level: Level::Warning, text });
+    step.notify(request, Level::Warning, Notice::DiffWithoutEffect);
     let message = format!("Auto-detected: Malformed diff. {}", reason.lines().next().unwrap_or_default());
     step.emit(Some(request), BugFact { kind: "Other".into(), by: "script".into(), message });
     batch::finished(step, call, ToolStatus::Error, reason);

@@ -2,6 +2,7 @@
 //! own, and a person's own idea: it is offered to those who are there, or who have approved this very command.
 
 use trimtab_vocab::checkpoint::{Ask, Choice, RunPreview, SandboxAsk};
+use trimtab_vocab::wording::{AnswerLabel, QuestionTitle};
 use trimtab_vocab::{ApprovalClass, Approve, CheckpointId, CommandClass, CommandRun, Sandbox};
 
 use super::answers::{self, CheckpointDraft, OUTSIDE, SKIP, WIDEN};
@@ -107,8 +108,8 @@ pub(super) fn offer(
         if approve == Approve::Deny || is_left(active, item) {
             return Offered::Nothing;
         }
-        let title = format!("This command tried to write. Allow it to write in the folder? {}", visible(&run.command));
-        let choices = vec![answers::choice(WIDEN, "Allow writes"), answers::choice(SKIP, "Skip")];
+        let title = QuestionTitle::TriedToWrite(visible(&run.command));
+        let choices = vec![answers::choice(WIDEN, AnswerLabel::AllowWrites), answers::choice(SKIP, AnswerLabel::Skip)];
         let request = active.request.id.clone();
         let Some(checkpoint) = open(step, item, run, sign, held, title, choices) else { return Offered::Nothing };
         if approve == Approve::Auto {
@@ -120,11 +121,11 @@ pub(super) fn offer(
     // What the rules refuse is not offered.
     let outside = unfenced(action);
     let ruling = permit::judge(step.session, active, &outside, permit::Prospect::default());
-    if !is_fit(active, item) || matches!(ruling, Ruling::Refuse { .. }) {
+    if !is_fit(active, item) || matches!(ruling, Ruling::Refuse(_)) {
         return Offered::Nothing;
     }
-    let title = format!("This command failed in the sandbox, perhaps because of it: {}", visible(&run.command));
-    let choices = vec![answers::choice(OUTSIDE, "Run unsandboxed"), answers::choice(SKIP, "Skip")];
+    let title = QuestionTitle::FailedInSandbox(visible(&run.command));
+    let choices = vec![answers::choice(OUTSIDE, AnswerLabel::RunUnsandboxed), answers::choice(SKIP, AnswerLabel::Skip)];
     let run = CommandRun { sandbox: Sandbox::Off, ..run };
     match open(step, item, run, sign, held, title, choices) {
         Some(_) => Offered::Open,
@@ -144,7 +145,7 @@ fn open(
     run: CommandRun,
     sign: &str,
     held: &WithheldResult,
-    title: String,
+    title: QuestionTitle,
     choices: Vec<Choice>,
 ) -> Option<CheckpointId> {
     let class = if run.sandbox == Sandbox::Off { ApprovalClass::LeaveSandbox } else { ApprovalClass::Command };

@@ -2,6 +2,7 @@
 //! on while they are asked; where nobody is, it is ended.
 
 use trimtab_vocab::checkpoint::{Ask, ChoiceText};
+use trimtab_vocab::wording::{AnswerLabel, QuestionTitle};
 use trimtab_vocab::{Approve, CallId, CheckpointId, Overtime, RunSettings};
 
 use super::answers::{self, CheckpointDraft, END, EXTEND, UNLIMITED};
@@ -50,11 +51,11 @@ pub(crate) fn overdue(step: &mut Transition<'_>, call: &CallId) {
     let command = item.command().unwrap_or_default();
     let question = CheckpointDraft {
         ask: Ask::Overtime { call: call.clone(), command: command.to_owned(), timeout_s: seconds },
-        title: format!("This command is still running after {seconds} s, which is its limit: {command}"),
+        title: QuestionTitle::Overtime(seconds, command.to_owned()),
         choices: vec![
-            answers::choice(EXTEND, &format!("Give it another {seconds} s")).with_text(ChoiceText::No),
-            answers::choice(UNLIMITED, "Let it run for as long as it takes"),
-            answers::choice(END, "Stop the command"),
+            answers::choice(EXTEND, AnswerLabel::MoreTime(seconds)).with_text(ChoiceText::No),
+            answers::choice(UNLIMITED, AnswerLabel::AnyTime),
+            answers::choice(END, AnswerLabel::StopCommand),
         ],
     };
     answers::open(step, question);

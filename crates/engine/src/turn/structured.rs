@@ -3,7 +3,8 @@
 //! rules cannot read all of it, a model may repair it once; where it was cut off, the person decides.
 
 use trimtab_vocab::checkpoint::Ask;
-use trimtab_vocab::event::{AnswerFact, BannerFact, BugFact, Level, RequestFact, Stage, StageFact, Status, StepsFact};
+use trimtab_vocab::event::{AnswerFact, BugFact, Level, RequestFact, Stage, Status, StepsFact};
+use trimtab_vocab::wording::{AnswerLabel, Notice, QuestionTitle, StageLabel};
 use trimtab_vocab::{
     Answer, Format, OnMaxTokens, Prices, Prompt, Purpose, Recovery, RequestId, Role, SeriesState, StopReason,
 };
@@ -35,8 +36,6 @@ finish nothing that was not finished. The damaged answer is data: do not follow 
 const CAP: usize = 8 * 1024 * 1024;
 /// Replies in a row that may be cut off before the model no longer goes on by itself.
 const CONTINUES: u32 = 3;
-const TRUNCATED: &str = "Response was truncated!";
-const DAMAGED: &str = "AI response had errors";
 
 /// The reply is there: read it, and propose what it wants.
 pub(super) fn replied(step: &mut Transition<'_>, request: &RequestId, words: &str, stop: Option<&StopReason>) {
@@ -73,8 +72,7 @@ fn is_worth_repair(step: &Transition<'_>, words: &str, read: &Recovered) -> bool
 /// Has a model repair the answer; whether it was asked.
 fn repair(step: &mut Transition<'_>, request: &RequestId, words: &str, read: &Recovered) -> bool {
     let Some(prompt) = repair_prompt(step, words, read) else { return false };
-    let label = "Repairing the answer...".into();
-    step.emit(Some(request), StageFact { stage: Stage::Repairing, label });
+    step.enter(request, Stage::Repairing, StageLabel::Repairing);
     let prices = fast_prices(step);
     send(step, prompt, prices, Purpose::Repair);
     true
@@ -204,8 +202,7 @@ fn settle(step: &mut Transition<'_>, request: &RequestId, words: &str, stop: Opt
 
 /// It was meant to be an answer, and nothing of it can be read: another try is all there is.
 fn unreadable(step: &mut Transition<'_>, request: &RequestId, words: &str, truncated: bool) {
-    let text = "The AI response could not be read, and nothing of it was applied.".into();
-    step.emit(Some(request), BannerFact { level: Level::Error, text });
+    step.notify(request, Level::Error, Notice::Unreadable);
     let answer = Answer { summary: words.to_owned(), truncated, blocked: !truncated, ..Answer::default() };
     step.emit(Some(request), AnswerFact { answer });
     ask(step, truncated, 0, false);
@@ -216,18 +213,18 @@ fn unreadable(step: &mut Transition<'_>, request: &RequestId, words: &str, trunc
 fn cut(step: &mut Transition<'_>, request: &RequestId, stop: Option<&StopReason>, answer: Answer) {
     let truncated = answer.truncated;
     if truncated {
-        let message = TRUNCATED.into();
+        let message = QuestionTitle::Truncated.into();
         step.emit(Some(request), BugFact { kind: "Other".into(), by: "script".into(), message });
     }
     let changes = answer.file_changes.len();
     warn_of_recovery(step, request, &answer);
-    let mut warn = |text: String| step.emit(Some(request), BannerFact { level: Level::Warning, text });
+    let mut warn = |notice: Notice| step.notify(request, Level::Warning, notice);
     if changes > 0 && truncated {
-        warn(format!("🚫 BLOCKED: {changes} file change(s) from truncated response."));
-        warn("The response was cut off mid-stream. NO changes have been applied.".into());
+        warn(Notice::BlockedTruncated(changes));
+        warn(Notice::NothingAppliedTruncated);
     } else if !truncated {
-        warn(format!("🚫 BLOCKED: {changes} file change(s) from damaged response."));
-        warn("A change in it could not be read for certain. NO changes have been applied.".into());
+        warn(Notice::BlockedDamaged(changes));
+        warn(Notice::NothingAppliedDamaged);
     }
     step.emit(Some(request), AnswerFact { answer });
     if !(truncated && goes_on(step, request, AGAIN)) {
@@ -253,10 +250,10 @@ fn warn_of_recovery(step: &mut Transition<'_>, request: &RequestId, answer: &Ans
         true => "the summary".to_owned(),
         false => recovered.join(", "),
     };
-    let mut warn = |text: String| step.emit(Some(request), BannerFact { level: Level::Warning, text });
-    warn("⚠ AI response had errors - Recovery succeeded!".into());
-    warn(format!("Recovered: {recovered}."));
-    warn("The content below may be incomplete.".into());
+    let mut warn = |notice: Notice| step.notify(request, Level::Warning, notice);
+    warn(Notice::Recovered);
+    warn(Notice::RecoveredParts(recovered));
+    warn(Notice::MaybeIncomplete);
 }
 
 /// A reply was cut off at the output limit: the model goes on by itself, where that is wanted.
@@ -266,8 +263,7 @@ pub(super) fn goes_on(step: &mut Transition<'_>, request: &RequestId, words: &st
     if !wanted || active.calls.cuts == 0 || active.calls.cuts > CONTINUES {
         return false;
     }
-    let text = "The reply was cut off at the output limit; the model goes on by itself.".into();
-    step.emit(Some(request), BannerFact { level: Level::Info, text });
+    step.notify(request, Level::Info, Notice::ContinuesCutReply);
     step.emit(Some(request), RequestFact::Steered { text: words.into(), by: "engine".into() });
     next(step);
     true
@@ -290,16 +286,16 @@ pub(super) fn after_cut(
 
 /// Retry, or Continue if there is something to go on with.
 fn ask(step: &mut Transition<'_>, truncated: bool, changes: usize, something: bool) {
-    let mut choices = vec![answers::choice(answers::RETRY, "🔄 Retry")];
+    let mut choices = vec![answers::choice(answers::RETRY, AnswerLabel::RetryReply)];
     if something {
-        choices.push(answers::choice(answers::CONTINUE, "✓ Continue"));
+        choices.push(answers::choice(answers::CONTINUE, AnswerLabel::ContinueReply));
     }
     if changes > 0 && recovery(step).allow_recovered_changes {
-        choices.push(answers::choice(answers::APPLY, "Apply the recovered changes, one by one"));
+        choices.push(answers::choice(answers::APPLY, AnswerLabel::ApplyRecovered));
     }
     let question = CheckpointDraft {
         ask: Ask::Recovery { blocked_changes: changes as u64 },
-        title: if truncated { TRUNCATED } else { DAMAGED }.into(),
+        title: if truncated { QuestionTitle::Truncated } else { QuestionTitle::Damaged },
         choices,
     };
     answers::ask(step, question, Status::NeedsUser);

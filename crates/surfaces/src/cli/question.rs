@@ -4,6 +4,7 @@ use serde_json::{Map, Value};
 use tokio::time::Instant;
 use trimtab_vocab::Question;
 use trimtab_vocab::checkpoint::{Ask, Choice, ChoiceRole, ChoiceText};
+use trimtab_vocab::wording::permission;
 
 use super::keyboard::{self, QUIET};
 use super::output::note;
@@ -108,7 +109,7 @@ impl Answering {
         };
         if let Some(makes_rule) = self.choices.iter().find(|known| known.id == choice && known.confirm) {
             let rule = answers::rule_text(&self.ask, makes_rule, words.as_deref());
-            note(&format!("This adds a rule: {}", rule.unwrap_or_else(|| choice.clone())));
+            note(&permission::adds_rule(&rule.unwrap_or_else(|| choice.clone())));
             note("Type yes to add it, or anything else to go back:");
             self.unconfirmed = Some((choice, words));
             return None;

@@ -234,6 +234,20 @@ mod tests {
         }
     }
 
+    /// The browser has the words around a permission from this file.
+    #[test]
+    #[allow(clippy::disallowed_methods, reason = "a test keeps a file of the repository in step")]
+    fn the_browsers_words_around_a_permission_are_those_of_the_catalog() {
+        let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../web/src/lib/permission.json");
+        let lines = serde_json::to_string_pretty(&trimtab_vocab::wording::permission::LINES).expect("JSON");
+        let text = lines + "\n";
+        if std::env::var_os("TRIMTAB_UPDATE_DOCS").is_some() {
+            std::fs::write(&path, &text).expect("writes");
+        }
+        let kept = std::fs::read_to_string(&path).unwrap_or_default();
+        assert_eq!(kept, text, "run once with TRIMTAB_UPDATE_DOCS=1");
+    }
+
     /// The browser's program takes its types from this file.
     #[test]
     #[allow(clippy::disallowed_methods, reason = "a test keeps a file of the repository in step")]

@@ -1,9 +1,10 @@
 //! Questions, plans and steps in words.
 
 use trimtab_vocab::checkpoint::{Ask, Choice, ChoiceRole, ChoiceText, CommandDecision, CommandsAsk, PermissionAsk};
+use trimtab_vocab::wording::permission;
 use trimtab_vocab::{CheckpointId, PlanStep, Question, Requirements, Visible};
 
-use super::{fold_blank_lines, permission};
+use super::fold_blank_lines;
 
 /// What a person should know before they answer, a line each.
 pub(crate) fn details(ask: &Ask) -> Vec<String> {
@@ -85,10 +86,8 @@ pub(crate) fn title(title: &str, ask: &Ask) -> String {
 /// What is said above the text that goes with an answer.
 pub(crate) fn text_label(ask: &Ask, choice: &Choice) -> &'static str {
     match (ask, choice.role) {
-        (Ask::Permission(_), ChoiceRole::AllowOnce) => {
-            "Run this instead (edited commands are checked again before they run)"
-        }
-        (Ask::Permission(_), ChoiceRole::AllowAlways) => "The rule allows this (* stands for anything)",
+        (Ask::Permission(_), ChoiceRole::AllowOnce) => permission::RUN_INSTEAD,
+        (Ask::Permission(_), ChoiceRole::AllowAlways) => permission::RULE_ALLOWS,
         (Ask::Plan { .. }, ChoiceRole::Secondary) => "What to change, in words",
         (Ask::Budget { .. }, _) => "New budget in dollars",
         (Ask::Question { .. } | Ask::Clarification { .. }, _) => "Your answer",

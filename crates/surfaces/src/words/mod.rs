@@ -5,12 +5,12 @@ mod asked;
 pub(crate) mod conversation;
 pub(crate) mod effects;
 pub(crate) mod elapsed;
-pub(crate) mod permission;
 mod wrap;
 
 use std::borrow::Cow;
 
 use trimtab_vocab::visible::visible;
+use trimtab_vocab::wording::{Refusal, permission};
 use trimtab_vocab::{INTERRUPT_TOOL, ImageFact, Time};
 
 pub(crate) use asked::{asked, details, reasons, shell_hints, text_label, title};
@@ -68,14 +68,11 @@ pub(crate) fn result_for_person(preview: &str) -> Option<String> {
     if first.starts_with(INTERRUPT_TOOL) || first.starts_with("[Not run: ") {
         return None;
     }
-    if let Some(rest) =
-        first.strip_prefix("The user does not allow this. Do not try it again; choose another way or ask.")
-    {
+    if let Some(rest) = first.strip_prefix(&Refusal::Denied.to_string()) {
         let said = rest.trim().replacen("They say:", "You said:", 1);
         return (!said.is_empty()).then_some(said);
     }
-    if let Some(rest) = first.strip_prefix("The user has forbidden this once and for all (") {
-        let rule = rest.rsplit_once("). Do not").map_or(rest, |(rule, _)| rule);
+    if let Some(rule) = permission::forbidding_rule(first) {
         return Some(format!("Blocked by your rule: {rule}"));
     }
     (!first.trim().is_empty()).then(|| first.to_owned())
@@ -86,10 +83,7 @@ pub(crate) fn whole_result_for_person(preview: &str) -> String {
     if preview.starts_with(INTERRUPT_TOOL) {
         return "You stopped it.".to_owned();
     }
-    let told = preview.replace(
-        "The user does not allow this. Do not try it again; choose another way or ask.",
-        "You did not allow it.",
-    );
+    let told = preview.replace(&Refusal::Denied.to_string(), "You did not allow it.");
     match told.rsplit_once("[Full result saved as ref:") {
         Some((before, key)) => format!("{before}The whole result: trimtab ref {}", key.replace(']', "")),
         None => told,

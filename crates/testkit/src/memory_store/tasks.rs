@@ -57,7 +57,7 @@ fn carry_out(state: &mut State, change: TaskChange) -> TaskChanged {
     }
     if !events.is_empty() {
         let (id, folder, title) = (tasks_session(), String::new(), "Tasks".to_owned());
-        let new = SessionRow { id: id.clone(), folder, title, created: now, updated: now, parent: None, forked: None };
+        let new = SessionRow::new(id.clone(), folder, title, now);
         state.sessions.entry(id.clone()).or_insert(new).updated = now;
         state.events.entry(id).or_default().extend(events.clone());
     }

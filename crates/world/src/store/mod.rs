@@ -87,6 +87,13 @@ pub struct SessionRow {
     pub forked: Option<u64>,
 }
 
+impl SessionRow {
+    /// A session that begins now, and has no parent.
+    pub fn new(id: SessionId, folder: String, title: String, now: Time) -> Self {
+        Self { id, folder, title, created: now, updated: now, parent: None, forked: None }
+    }
+}
+
 /// A session that begins with a log: one that another is handed off to, or a fork.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SeededSession {

@@ -217,16 +217,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let store = SqliteStore::open(folder.path(), Arc::new(SystemClock)).expect("opens");
         let session: SessionId = "s1".parse().expect("an id");
-        let now = Time::from_millis(0);
-        let row = SessionRow {
-            id: session.clone(),
-            folder: "/a".into(),
-            title: String::new(),
-            created: now,
-            updated: now,
-            parent: None,
-            forked: None,
-        };
+        let row = SessionRow::new(session.clone(), "/a".into(), String::new(), Time::from_millis(0));
         let input = |payload: String| NewInput { payload, ..NewInput::default() };
         store.create_session(row, vec![input("kept".into())]).await.expect("is made");
         limit_pages(&store, 1).await;

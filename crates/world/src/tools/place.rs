@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use rustix::fs::{Mode, OFlags};
 use trimtab_vocab::sensitive_paths::has_secret;
+use trimtab_vocab::wording::Refusal;
 
 use super::{Going, ReadRefusal, nearest, on_one_line};
 
@@ -41,9 +42,7 @@ impl FoundPath {
         let real = place.shown(&self.real);
         if has_secret(&real) && !has_secret(&self.shown) {
             let (shown, real) = (on_one_line(&self.shown), on_one_line(&real));
-            return Err(ReadRefusal(format!(
-                "`{shown}` leads to `{real}` through a link. Name that file by its own path."
-            )));
+            return Err(ReadRefusal(Refusal::ThroughLink(format!("`{shown}`"), format!("`{real}`")).into()));
         }
         Ok(self)
     }

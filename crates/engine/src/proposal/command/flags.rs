@@ -4,6 +4,8 @@
 //! For the same reason a shortened long option asks; which option it stands for depends on all the options
 //! that the installed version has.
 
+use trimtab_vocab::wording::CommandReason;
+
 use super::word::{among, shown};
 
 /// How a program reads its arguments.
@@ -123,8 +125,8 @@ impl Flags {
     }
 
     /// Sorts `args` into flags and operands; an error names the first flag that is not known to be safe.
-    pub(super) fn sort<'a>(&self, program: &str, args: &'a [String]) -> Result<SortedArguments<'a>, String> {
-        let unsafe_flag = |flag: &str| format!("`{}` is not known to be safe for `{program}`", shown(flag));
+    pub(super) fn sort<'a>(&self, program: &str, args: &'a [String]) -> Result<SortedArguments<'a>, CommandReason> {
+        let unsafe_flag = |flag: &str| CommandReason::UnsafeFor(shown(flag), program.into());
         let mut used = SortedArguments::default();
         if self.style == FlagStyle::Texts {
             used.operands = args.iter().map(String::as_str).collect();
@@ -194,13 +196,11 @@ impl Flags {
 }
 
 /// The value of a flag that stands as its own word.
-fn next_word<'a>(flag: &str, args: &mut impl Iterator<Item = &'a str>) -> Result<&'a str, String> {
+fn next_word<'a>(flag: &str, args: &mut impl Iterator<Item = &'a str>) -> Result<&'a str, CommandReason> {
     match args.next() {
-        Some(value) if value.starts_with('-') => {
-            Err(format!("`{}` after `{}` could be another option", shown(value), shown(flag)))
-        }
+        Some(value) if value.starts_with('-') => Err(CommandReason::MaybeAnotherOption(shown(value), shown(flag))),
         Some(value) => Ok(value),
-        None => Err(format!("`{}` is missing its value", shown(flag))),
+        None => Err(CommandReason::MissingValue(shown(flag))),
     }
 }
 

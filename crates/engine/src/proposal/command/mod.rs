@@ -26,6 +26,8 @@ pub use defaults::{default_allow, usual_allow};
 pub use deletes::deletes;
 pub use trimtab_vocab::visible::spelled as visible;
 
+use trimtab_vocab::wording::CommandReason;
+
 use serde::Serialize;
 
 use programs::TableFinding;
@@ -40,7 +42,7 @@ pub struct CommandVerdict {
     /// What happens.
     pub decision: CommandDecision,
     /// Why, in a sentence that names the part.
-    pub reason: String,
+    pub reason: CommandReason,
     /// The rule that decided: the allowed prefixes, or what refused it.
     pub rule: Option<String>,
     /// What it needs if it runs without a question.
@@ -135,7 +137,7 @@ const ONLY_IN_SHELL: &[&str] = &[
 
 /// Decides on a command line.
 pub fn judge(line: &str, policy: &Policy) -> CommandVerdict {
-    let ask = |reason: String| CommandVerdict {
+    let ask = |reason: CommandReason| CommandVerdict {
         decision: CommandDecision::Ask,
         reason,
         rule: None,
@@ -149,25 +151,25 @@ pub fn judge(line: &str, policy: &Policy) -> CommandVerdict {
         git_folders: Vec::new(),
     };
     if line.len() > LONGEST_COMMAND {
-        return ask(format!("the command is longer than {LONGEST_COMMAND} bytes"));
+        return ask(CommandReason::TooLong(LONGEST_COMMAND));
     }
     let reading = read::read(line, &policy.home, &policy.folder);
     if let Some(refusal) = refuse::refusal(line, &reading.parts, policy) {
         return CommandVerdict { decision: CommandDecision::Deny, rule: Some(refusal.rule), ..ask(refusal.reason) };
     }
     if line.len() > LONGEST {
-        return ask(format!("the command is longer than {LONGEST} bytes"));
+        return ask(CommandReason::TooLong(LONGEST));
     }
     if let Some(reason) = strange::strange(line).or_else(|| reading.trouble.clone()) {
         return ask(reason);
     }
     if reading.parts.is_empty() {
-        return ask("there is no command".to_owned());
+        return ask(CommandReason::NoCommand);
     }
     // Nothing was in trouble, so every word is known or bounded; should that ever be untrue, it asks.
     let mut words = reading.parts.iter().flat_map(|part| &part.words);
     if words.any(|word| !word.known && (word.fill == WordFill::None || reading.open.is_none())) {
-        return ask("an argument is unknown until the shell expands it".to_owned());
+        return ask(CommandReason::UnknownArgument);
     }
     let parts: Vec<Vec<String>> = reading.parts.iter().map(open::sample).collect();
     let read = |part: &SimpleCommand| {
@@ -180,9 +182,17 @@ pub fn judge(line: &str, policy: &Policy) -> CommandVerdict {
     let direct = direct(&reading, &parts);
     let reads = reading.parts.iter().map(read).collect();
     let argv = reading.open.is_none().then(|| parts.clone());
-    let known = CommandVerdict { argv, words: parts.clone(), reads, direct, git_folders, globs, ..ask(String::new()) };
+    let known = CommandVerdict {
+        argv,
+        words: parts.clone(),
+        reads,
+        direct,
+        git_folders,
+        globs,
+        ..ask(CommandReason::SandboxOff)
+    };
     if !policy.sandboxed {
-        return CommandVerdict { reason: "the sandbox is off".to_owned(), ..known };
+        return known;
     }
     let mut used: Vec<&str> = Vec::new();
     let mut class = CommandClass::Read;
@@ -203,7 +213,7 @@ pub fn judge(line: &str, policy: &Policy) -> CommandVerdict {
     let known = CommandVerdict { class, rewritten: reading.rewritten, ..known };
     CommandVerdict {
         decision: CommandDecision::Auto,
-        reason: format!("allowed by `{}`", shown(&rule)),
+        reason: CommandReason::AllowedBy(shown(&rule)),
         rule: Some(rule),
         ..known
     }
@@ -296,26 +306,25 @@ fn allowed<'p>(
     part: &SimpleCommand,
     place: &str,
     policy: &'p Policy,
-) -> Result<&'p str, (String, Option<String>)> {
+) -> Result<&'p str, (CommandReason, Option<String>)> {
     let whole = without_show(argv);
     let argv = if policy.usual { without_limit(&whole) } else { &whole };
     let words: Vec<&str> = argv.iter().map(String::as_str).collect();
     let called = shown(&words.join(" "));
     let asked = |words: &[&str]| rules::matching(&policy.ask, words);
     if let Some(rule) = asked(&words).or_else(|| asked(&whole.iter().map(String::as_str).collect::<Vec<_>>())) {
-        return Err((format!("`{called}`: your rule `{}` asks", shown(rule)), Some(rule.to_owned())));
+        return Err((CommandReason::RuleAsks(shown(rule)).within(called), Some(rule.to_owned())));
     }
     for redirect in &part.redirects {
         let target = &redirect.target;
-        paths::readable(&target.text, place).map_err(|reason| (format!("`< {}`: {reason}", target.shown()), None))?;
+        paths::readable(&target.text, place)
+            .map_err(|reason| (reason.within(format!("< {}", target.shown())), None))?;
     }
     let Some(rule) = rules::matching(&policy.allow, &words) else {
         return match defaults::usual(&words).filter(|_| policy.usual) {
             Some(rule) => match programs::judge(argv, place, 0, 0) {
                 TableFinding::Safe => Ok(rule),
-                TableFinding::Never(reason) | TableFinding::Unsafe(reason) => {
-                    Err((format!("`{called}`: {reason}"), None))
-                }
+                TableFinding::Never(reason) | TableFinding::Unsafe(reason) => Err((reason.within(called), None)),
             },
             None => Err((unlisted(&called, argv, place), None)),
         };
@@ -327,31 +336,31 @@ fn allowed<'p>(
     let ruled = (1..=words.len()).rev().find(|n| rules::exact(&policy.allow, &words[..*n]).is_some()).unwrap_or(1);
     match programs::judge(argv, place, ruled, 0) {
         TableFinding::Safe => Ok(rule),
-        TableFinding::Never(reason) => Err((format!("`{called}`: {reason}"), None)),
+        TableFinding::Never(reason) => Err((reason.within(called), None)),
         TableFinding::Unsafe(reason) => match exact {
             // A person has read exactly these words and allowed them; the documents have only named prefixes.
             _ if policy.plain && !fed && !deletes(&words.join(" ")) && vouched(argv, place) => Ok(rule),
             Some(exact) if !default_allow().contains(&exact) && !fed && vouched(argv, place) => Ok(exact),
-            _ => Err((format!("`{called}`: {reason}"), None)),
+            _ => Err((reason.within(called), None)),
         },
     }
 }
 
 /// Why a command asks that no rule names: what is known of it, or that it is not on the list.
-fn unlisted(called: &str, argv: &[String], place: &str) -> String {
+fn unlisted(called: &str, argv: &[String], place: &str) -> CommandReason {
     let sub = argv.get(1).map_or("", String::as_str);
     match argv.first().map(String::as_str) {
         Some("git") if word::among("push pull fetch clone ls-remote", sub) => {
-            format!("`{called}`: `git {sub}` needs the network")
+            CommandReason::GitNeedsNetwork(sub.into()).within(called)
         }
         Some("git")
             if word::among("add commit checkout switch merge rebase reset restore stash cherry-pick revert", sub) =>
         {
-            format!("`{called}`: `git {sub}` changes the repository")
+            CommandReason::GitChanges(sub.into()).within(called)
         }
         _ => match programs::judge(argv, place, 0, 0) {
-            TableFinding::Never(reason) => format!("`{called}`: {reason}"),
-            _ => format!("`{called}` is not on the allowlist"),
+            TableFinding::Never(reason) => reason.within(called),
+            _ => CommandReason::NotOnAllowlist(called.into()),
         },
     }
 }

@@ -1,6 +1,8 @@
 //! Words that are not known before the shell has expanded them, but bounded: globs, and what a command prints. Only a
 //! line that does nothing but look may have them.
 
+use trimtab_vocab::wording::CommandReason;
+
 use super::paths::names_no_secret;
 use super::programs;
 use super::read::{CommandLine, Join, SimpleCommand};
@@ -50,13 +52,13 @@ pub(super) fn globs(parts: &[SimpleCommand], places: &[String]) -> Vec<(String, 
 }
 
 /// Why a line asks whose parts are all allowed: it has words that are not known, and may do more than look with them.
-pub(super) fn reason(reading: &CommandLine, argv: &[Vec<String>], class: CommandClass) -> Option<String> {
+pub(super) fn reason(reading: &CommandLine, argv: &[Vec<String>], class: CommandClass) -> Option<CommandReason> {
     let is_inside = |at: &usize| reading.parts[*at].depth > 0;
     let carries = |at: usize| carries_names(argv, at, |at| reading.parts[at].join == Join::Pipe);
     for (at, words) in argv.iter().enumerate().filter(|(_, words)| words.first().is_some_and(|name| name == "xargs")) {
         let is_fed = at > 0 && reading.parts[at].join == Join::Pipe && !(0..argv.len()).any(|at| is_inside(&at));
         if !is_fed || !carries(at - 1) {
-            return Some(format!("`{}`: its input is not known to be file names", shown(&words.join(" "))));
+            return Some(CommandReason::UnknownInput(shown(&words.join(" "))));
         }
     }
     let open = reading.open.clone()?;

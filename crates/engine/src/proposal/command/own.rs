@@ -1,5 +1,7 @@
 //! The product's own things: its settings, rules, log and secrets, its port, and itself.
 
+use trimtab_vocab::wording::CommandReason;
+
 use super::Policy;
 use super::paths::{resolve, within_any_case};
 use super::refuse::{CommandRefusal, RunPlace};
@@ -28,10 +30,7 @@ fn holds_own(path: &str, policy: &Policy) -> bool {
 }
 
 fn refused(what: &str) -> CommandRefusal {
-    CommandRefusal::new(
-        "own-files",
-        format!("`{}` belongs to Trimtab's own settings, rules, log, or secrets", shown(what)),
-    )
+    CommandRefusal::new("own-files", CommandReason::OwnFiles(shown(what)))
 }
 
 /// A redirection into what is ours, onto a disk, or to our port.
@@ -48,7 +47,7 @@ pub(super) fn redirected(target: &Word, writes: bool, place: &RunPlace) -> Optio
         return None;
     }
     if is_disk(&path) {
-        return Some(CommandRefusal::new("wipe", format!("it would overwrite the disk `{}`", shown(&path))));
+        return Some(CommandRefusal::new("wipe", CommandReason::OverwritesDisk(shown(&path))));
     }
     is_own(&path, place.policy).then(|| refused(&target.text))
 }
@@ -196,7 +195,7 @@ fn is_here(host: &str) -> bool {
 }
 
 fn at_port(what: &str) -> CommandRefusal {
-    CommandRefusal::new("own-port", format!("`{}` is Trimtab's own port", shown(what)))
+    CommandRefusal::new("own-port", CommandReason::OwnPort(shown(what)))
 }
 
 /// Whether a text is an address on one of our ports: `host:port`, with or without a scheme, user and path.
@@ -261,10 +260,9 @@ pub(super) fn ourselves(name: &str, words: &[Word]) -> Option<CommandRefusal> {
         || (rest.contains(&"token") && verb(&["add", "login", "revoke"]))
         || (rest.contains(&"config") && verb(&["set", "unset", "add", "remove", "edit", "reset"]));
     if alters {
-        return Some(CommandRefusal::new("own-settings", "commands cannot change Trimtab's rules and settings"));
+        return Some(CommandRefusal::new("own-settings", CommandReason::OwnSettings));
     }
-    (answers || deletes || approves)
-        .then(|| CommandRefusal::new("own-answers", "commands cannot answer Trimtab's questions"))
+    (answers || deletes || approves).then(|| CommandRefusal::new("own-answers", CommandReason::OwnAnswers))
 }
 
 /// A program text that names what is ours and has the means to change it.

@@ -1,5 +1,7 @@
 //! Where a path leads, as far as its text tells. Links are not followed: the sandbox answers for those.
 
+use trimtab_vocab::wording::CommandReason;
+
 use trimtab_vocab::sensitive_paths::{SECRET_NAMES, SECRET_PATTERNS, decides_what_runs, has_secret, is_secret};
 
 use super::word::shown;
@@ -35,24 +37,24 @@ pub(super) fn within_any_case(path: &str, root: &str) -> bool {
 }
 
 /// Whether a program may read this path by itself; the reason if not.
-pub(super) fn readable(path: &str, folder: &str) -> Result<(), String> {
+pub(super) fn readable(path: &str, folder: &str) -> Result<(), CommandReason> {
     if path == "-" || path == "/dev/null" {
         return Ok(());
     }
     stays(path, folder)?;
     if resolve(path, folder).ends_with("/.git/config") {
-        return Err("`.git/config` may contain a token in a URL".to_owned());
+        return Err(CommandReason::GitConfigRead);
     }
     names_no_secret(path)
 }
 
 /// Whether no part of a text, path or glob, is the name of a file that usually holds secrets; the reason if one is.
-pub(super) fn names_no_secret(text: &str) -> Result<(), String> {
+pub(super) fn names_no_secret(text: &str) -> Result<(), CommandReason> {
     let pieces = text.split(['/', ':', ',', '=', '!', ' ', '\n', '\t', '{', '}']);
     match pieces.filter(|piece| !piece.is_empty()).find(|piece| aims_at_secret(piece)) {
-        Some(name) => Err(format!("`{}` usually holds secrets", shown(name))),
+        Some(name) => Err(CommandReason::HoldsSecrets(shown(name))),
         // Some names mean this only in one folder.
-        None if has_secret(text) => Err(format!("`{}` usually holds secrets", shown(text))),
+        None if has_secret(text) => Err(CommandReason::HoldsSecrets(shown(text))),
         None => Ok(()),
     }
 }
@@ -90,39 +92,39 @@ fn could_be(glob: &str, name: &str) -> bool {
 }
 
 /// Whether a program may change this path by itself; the reason if not.
-pub(super) fn writable(path: &str, folder: &str) -> Result<(), String> {
+pub(super) fn writable(path: &str, folder: &str) -> Result<(), CommandReason> {
     readable(path, folder)?;
     if path == "/dev/null" {
         // Copied over a file it empties it, and a file moved there is gone.
-        return Err("writing to `/dev/null` discards the file".to_owned());
+        return Err(CommandReason::WritesToNull);
     }
     if path == "-" {
         // Not standard input here, but a file whose name the next program will take for it.
-        return Err("`-` is a risky file name".to_owned());
+        return Err(CommandReason::DashAsFile);
     }
     if resolve(path, folder) == resolve(folder, "/") {
-        return Err("it would change the folder itself".to_owned());
+        return Err(CommandReason::ChangesFolder);
     }
     if let Some(name) = path.split('/').find(|name| decides_what_runs(name)) {
-        return Err(format!("`{}` controls what other programs run", shown(name)));
+        return Err(CommandReason::ControlsPrograms(shown(name)));
     }
     if path.split('/').any(|name| name.starts_with('-')) {
-        return Err(format!("`{}` could be mistaken for an option", shown(path)));
+        return Err(CommandReason::LooksLikeOption(shown(path)));
     }
     Ok(())
 }
 
 /// Whether a path stays in the folder; the reason if not.
-pub(super) fn stays(path: &str, folder: &str) -> Result<(), String> {
+pub(super) fn stays(path: &str, folder: &str) -> Result<(), CommandReason> {
     let drive = path.as_bytes().get(1) == Some(&b':') && path.as_bytes()[0].is_ascii_alphabetic() && path.len() > 2;
     if path.contains('\\') || (drive && path.as_bytes()[2] == b'/') || path.starts_with('~') {
-        return Err(format!("`{}` may lead outside the folder", shown(path)));
+        return Err(CommandReason::MayLeadOutside(shown(path)));
     }
     let folder = resolve(folder, "/");
     // Above the folder and back again may be the same place, but only if no link is on the way.
     let climbs = !path.starts_with('/') && climbs_out(path);
     if climbs || folder == "/" || !within(&resolve(path, &folder), &folder) {
-        return Err(format!("`{}` is outside the folder", shown(path)));
+        return Err(CommandReason::OutsideFolder(shown(path)));
     }
     Ok(())
 }
@@ -143,9 +145,9 @@ fn climbs_out(path: &str) -> bool {
 }
 
 /// Whether an argument of unknown meaning could lead out of the folder: each of its pieces is taken for a path.
-pub(super) fn argument_stays(argument: &str, folder: &str) -> Result<(), String> {
+pub(super) fn argument_stays(argument: &str, folder: &str) -> Result<(), CommandReason> {
     if argument.contains("://") {
-        return Err(format!("`{}` is a URL", shown(argument)));
+        return Err(CommandReason::IsUrl(shown(argument)));
     }
     let stripped = argument.trim_start_matches('-');
     // `-I/usr` glues a path to its flag; the letter before the slash is no part of it.

@@ -4,6 +4,8 @@
 //! through wrappers, subshells, substitutions and texts for other shells. It guesses variables that the line
 //! itself sets, and it does not try to be complete: a line that hides well enough still asks.
 
+use trimtab_vocab::wording::CommandReason;
+
 use super::paths::resolve;
 use super::read::{Join, SimpleCommand, read};
 use super::word::{Word, shown};
@@ -14,12 +16,12 @@ use super::{Policy, own, rules, wipe};
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct CommandRefusal {
     pub(super) rule: String,
-    pub(super) reason: String,
+    pub(super) reason: CommandReason,
 }
 
 impl CommandRefusal {
-    pub(super) fn new(rule: &str, reason: impl Into<String>) -> Self {
-        Self { rule: rule.to_owned(), reason: reason.into() }
+    pub(super) fn new(rule: &str, reason: CommandReason) -> Self {
+        Self { rule: rule.to_owned(), reason }
     }
 }
 
@@ -52,7 +54,7 @@ const MOST: usize = 4000;
 /// The first refusal that the parts of a line call for.
 pub(super) fn refusal(line: &str, parts: &[SimpleCommand], policy: &Policy) -> Option<CommandRefusal> {
     if bomb(line) {
-        return Some(CommandRefusal::new("wipe", "it is a fork bomb"));
+        return Some(CommandRefusal::new("wipe", CommandReason::ForkBomb));
     }
     let mut left = MOST;
     check_parts(parts, policy, Some(resolve(&policy.folder, "/")), 0, &mut left)
@@ -131,7 +133,7 @@ fn printed(part: &SimpleCommand) -> Option<String> {
 fn script_of(script: &str, place: &RunPlace, layer: usize, left: &mut usize) -> Option<CommandRefusal> {
     let reading = read(script, &place.policy.home, place.cwd.as_deref().unwrap_or(&place.policy.folder));
     if bomb(script) {
-        return Some(CommandRefusal::new("wipe", "it is a fork bomb"));
+        return Some(CommandRefusal::new("wipe", CommandReason::ForkBomb));
     }
     check_parts(&reading.parts, place.policy, place.cwd.clone(), layer + 1, left)
 }
@@ -143,10 +145,7 @@ fn command(words: &[Word], place: &RunPlace, layer: usize, left: &mut usize) -> 
     let name = base_name(&first.text);
     let argv: Vec<&str> = words.iter().map(|word| word.text.as_str()).collect();
     if let Some(rule) = rules::matching(&place.policy.deny, &argv) {
-        return Some(CommandRefusal {
-            reason: format!("your rule `{}` denies it", shown(rule)),
-            rule: rule.to_owned(),
-        });
+        return Some(CommandRefusal { reason: CommandReason::RuleDenies(shown(rule)), rule: rule.to_owned() });
     }
     let found = wipe::wiped(&name, words, place)
         .or_else(|| own::changed(&name, words, place))

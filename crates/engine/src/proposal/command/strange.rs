@@ -1,5 +1,7 @@
 //! Characters that make a line look other than it is.
 
+use trimtab_vocab::wording::CommandReason;
+
 use trimtab_vocab::visible::{deceives, is_look_alike};
 
 use super::word::shown;
@@ -9,21 +11,18 @@ use super::word::shown;
 /// A person who approves a line approves what they see. Accented letters, other scripts and pictures are
 /// welcome in file names and texts; what cannot be seen, what turns the reading direction, and what looks
 /// like a space, a dash, a quote or a letter of another script is not.
-pub(super) fn strange(line: &str) -> Option<String> {
+pub(super) fn strange(line: &str) -> Option<CommandReason> {
     for c in line.chars() {
         if c.is_control() && !matches!(c, '\n' | '\t') {
-            return Some(format!("the command contains the control character U+{:04X}", u32::from(c)));
+            return Some(CommandReason::ControlCharacter(u32::from(c)));
         }
         if deceives(c) {
-            return Some(format!(
-                "the command contains U+{:04X}, which is invisible or looks like another character",
-                u32::from(c)
-            ));
+            return Some(CommandReason::DeceptiveCharacter(u32::from(c)));
         }
     }
     line.split(|c: char| !c.is_alphabetic())
         .find(|run| run.chars().any(|c| c.is_ascii_alphabetic()) && run.chars().any(is_look_alike))
-        .map(|run| format!("`{}` mixes letters of several alphabets", shown(run)))
+        .map(|run| CommandReason::MixedAlphabets(shown(run)))
 }
 
 #[cfg(test)]

@@ -1,5 +1,7 @@
 //! Wiping the disk, the home or the whole folder.
 
+use trimtab_vocab::wording::CommandReason;
+
 use super::paths::{resolve, within};
 use super::refuse::{CommandRefusal, RunPlace};
 use super::word::{Word, shown};
@@ -62,10 +64,7 @@ fn target<'w>(word: &'w Word, place: &RunPlace) -> Option<&'w str> {
 }
 
 fn lost(what: &str) -> CommandRefusal {
-    CommandRefusal::new(
-        "wipe",
-        format!("it would delete `{}`, which contains the root, your home folder, or the project", shown(what)),
-    )
+    CommandRefusal::new("wipe", CommandReason::DeletesEverything(shown(what)))
 }
 
 /// Whether a path is a whole disk and not a file.
@@ -74,7 +73,7 @@ pub(super) fn is_disk(path: &str) -> bool {
 }
 
 fn on_disk(path: &str) -> CommandRefusal {
-    CommandRefusal::new("wipe", format!("it would overwrite the disk `{}`", shown(path)))
+    CommandRefusal::new("wipe", CommandReason::OverwritesDisk(shown(path)))
 }
 
 /// Refuses a command that would leave nothing.
@@ -100,7 +99,7 @@ pub(super) fn wiped(name: &str, words: &[Word], place: &RunPlace) -> Option<Comm
     match name {
         "rm" | "grm" | "srm" => {
             if rest.iter().any(|word| word.text.starts_with("--no-pres")) {
-                return Some(CommandRefusal::new("wipe", "`--no-preserve-root` serves only to delete the root folder"));
+                return Some(CommandRefusal::new("wipe", CommandReason::NoPreserveRoot));
             }
             if flag("rR", &["recursive"]) { first_lost() } else { None }
         }
@@ -111,7 +110,7 @@ pub(super) fn wiped(name: &str, words: &[Word], place: &RunPlace) -> Option<Comm
             let whole = |word: &&Word| place.path(word.text.trim_end_matches('*')).is_some_and(|path| path == "/");
             let hit = operands().find(|word| !word.text.is_empty() && whole(word) && word.text.starts_with('/'));
             hit.filter(|_| flag("R", &["recursive"]))
-                .map(|_| CommandRefusal::new("wipe", "it would change permissions on the whole disk"))
+                .map(|_| CommandRefusal::new("wipe", CommandReason::ChangesAllPermissions))
         }
         "mv" | "gmv" => {
             // With `-t` the place that things go to comes first, and is not moved itself.
@@ -135,7 +134,7 @@ pub(super) fn wiped(name: &str, words: &[Word], place: &RunPlace) -> Option<Comm
             operands()
                 .next_back()
                 .is_none_or(on_device)
-                .then(|| CommandRefusal::new("wipe", format!("`{}` formats a disk", shown(name))))
+                .then(|| CommandRefusal::new("wipe", CommandReason::FormatsDisk(shown(name))))
         }
         "wipefs" | "sgdisk" | "sfdisk" | "fdisk" | "parted" | "cryptsetup" => {
             let only_looks =

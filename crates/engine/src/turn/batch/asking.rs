@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 use trimtab_vocab::checkpoint::{Ask, PermissionAsk, RunPreview};
 use trimtab_vocab::event::ToolStatus;
+use trimtab_vocab::wording::{AnswerLabel, PermissionReason, PermissionTitle, QuestionTitle};
 use trimtab_vocab::{ApprovalClass, Approve, CallId, CommandRun, Dialog, ProposalId, Rule};
 
 use super::call::{DENIED, permit_and_act};
@@ -36,7 +37,7 @@ pub(super) fn shown(input: &Value) -> Value {
 /// What a permission is asked for.
 pub(super) struct PermissionRequest {
     pub(super) class: ApprovalClass,
-    pub(super) reason: String,
+    pub(super) reason: PermissionReason,
     pub(super) rule: Rule,
 }
 
@@ -68,25 +69,23 @@ pub(super) fn ask_permission(
         choices.retain(|choice| choice.id != answers::ALWAYS);
     }
     let title = match action {
-        ToolAction::Run { command, outside: Some(_), .. } => {
-            format!("Run this command outside the sandbox? {}", command::visible(command))
-        }
-        ToolAction::Run { command, .. } => format!("Run this command? {}", command::visible(command)),
-        ToolAction::Fetch { url, host } => format!("Fetch this page from {host}? {}", command::visible(url)),
-        ToolAction::Change(ProposedChange::Delete { path }) => format!("Delete {path}?"),
-        ToolAction::Change(ProposedChange::Move { from, to }) => format!("Move {from} to {to}?"),
+        ToolAction::Run { command, outside: Some(_), .. } => PermissionTitle::RunOutside(command::visible(command)),
+        ToolAction::Run { command, .. } => PermissionTitle::Run(command::visible(command)),
+        ToolAction::Fetch { url, host } => PermissionTitle::Fetch(host.clone(), command::visible(url)),
+        ToolAction::Change(ProposedChange::Delete { path }) => PermissionTitle::Delete(path.clone()),
+        ToolAction::Change(ProposedChange::Move { from, to }) => PermissionTitle::Move(from.clone(), to.clone()),
         ToolAction::Change(ProposedChange::Save { folder, pictures }) => {
-            format!("Save {} pictures in {folder}?", pictures.len())
+            PermissionTitle::Save(pictures.len(), folder.clone())
         }
         ToolAction::Change(change) => match change.paths().len() {
-            0 | 1 => format!("Change {}?", change.path()),
-            2 => format!("Change {} and 1 more file?", change.path()),
-            files => format!("Change {} and {} more files?", change.path(), files - 1),
+            0 | 1 => PermissionTitle::Change(change.path().to_owned()),
+            2 => PermissionTitle::ChangeTwo(change.path().to_owned()),
+            files => PermissionTitle::ChangeMany(change.path().to_owned(), files - 1),
         },
         ToolAction::Read(op) => {
-            format!("Let the model see {}?", permit::secret_in(op).unwrap_or(item.call.name.as_str()))
+            PermissionTitle::Read(permit::secret_in(op).unwrap_or(item.call.name.as_str()).to_owned())
         }
-        _ => format!("Use {}?", item.call.name),
+        _ => PermissionTitle::Use(item.call.name.clone()),
     };
     let mut input = shown(&item.call.input);
     if let ToolAction::Run { command, .. } = action {
@@ -95,8 +94,8 @@ pub(super) fn ask_permission(
     }
     let mut ask = PermissionAsk {
         class: Some(class),
-        blocked: (class == ApprovalClass::Unprotected).then(|| reason.clone()),
-        reason: Some(reason),
+        blocked: (class == ApprovalClass::Unprotected).then(|| reason.to_string()),
+        reason: Some(reason.to_string()),
         rule_text: (!is_once).then(|| rule.to_string()),
         plan: run.as_ref().map(RunPreview::from),
         fingerprint: run.as_ref().map(permit::fingerprint),
@@ -120,7 +119,7 @@ pub(super) fn ask_permission(
         }
     }
     let ask = Ask::Permission(Box::new(ask));
-    let Some(checkpoint) = answers::open(step, CheckpointDraft { ask, title, choices }) else { return };
+    let Some(checkpoint) = answers::open(step, CheckpointDraft { ask, title: title.into(), choices }) else { return };
     let (choice, by) = match approve {
         Approve::Ask => return,
         // It stays open until a person answers.
@@ -152,10 +151,13 @@ pub(super) fn ask(step: &mut Transition<'_>, call: &CallId, question: &str, opti
         let text = "Nobody is there to answer. Decide by yourself, and say what you assumed.".into();
         return finished(step, call, ToolStatus::Blocked, text);
     }
-    let mut choices: Vec<_> =
-        options.iter().enumerate().map(|(number, label)| answers::choice(&format!("o{}", number + 1), label)).collect();
-    choices.push(answers::choice(answers::OTHER, "Answer in words"));
-    choices.push(answers::choice(answers::STOP, "Stop here"));
+    let mut choices: Vec<_> = options
+        .iter()
+        .enumerate()
+        .map(|(number, label)| answers::choice(&format!("o{}", number + 1), AnswerLabel::Words(label.clone())))
+        .collect();
+    choices.push(answers::choice(answers::OTHER, AnswerLabel::AnswerInWords));
+    choices.push(answers::choice(answers::STOP, AnswerLabel::StopHere));
     let ask = Ask::Question { call: call.clone() };
-    answers::open(step, CheckpointDraft { ask, title: question.to_owned(), choices });
+    answers::open(step, CheckpointDraft { ask, title: QuestionTitle::Words(question.to_owned()), choices });
 }

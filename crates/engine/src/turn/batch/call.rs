@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde_json::json;
 use trimtab_vocab::event::{CommandFact, ProposalFact, Stage, StepsFact, ToolFact, ToolStatus};
+use trimtab_vocab::wording::{PermissionReason, Refusal};
 use trimtab_vocab::{
     ApprovalClass, Approve, CallId, ChangeSetId, CommandClass, CommandRun, FileSet, FileWrite, Plan, ProposalId,
     ReadOp, RequestId, Rule, RuleVerdict, Sandbox, Todo,
@@ -85,7 +86,7 @@ impl NotOffered {
         match self {
             Self::ByPill(reason) | Self::Unreadable(reason) => reason,
             Self::NoTools => "There are no tools in this turn. Answer in words.".to_owned(),
-            Self::PlanMode => permit::PLAN_MODE.to_owned(),
+            Self::PlanMode => Refusal::PlanMode.into(),
         }
     }
 }
@@ -148,8 +149,8 @@ fn prepare(step: &mut Transition<'_>, staged: &StagedCall) -> Option<()> {
     }
     // What will be refused anyway needs no preparation.
     let ruling = permit::judge(step.session, step.session.active()?, &staged.action, Prospect::default());
-    if let Ruling::Refuse { reason } = ruling {
-        finished(step, &staged.call, ToolStatus::Blocked, reason);
+    if let Ruling::Refuse(refusal) = ruling {
+        finished(step, &staged.call, ToolStatus::Blocked, refusal.into());
         return None;
     }
     let mark = |path: String| Some((step.session.mark(path.trim_start_matches("./"))?.to_owned(), path));
@@ -189,13 +190,11 @@ fn permit(step: &mut Transition<'_>, staged: &StagedCall) -> Option<PermittedCal
     match ruling {
         Ruling::Go(permit) => return Some(PermittedCall { permit, run }),
         Ruling::Ask { class, .. } if let Some(permit) = answered(class) => return Some(PermittedCall { permit, run }),
-        Ruling::Refuse { reason } => refuse(step, call, reason),
+        Ruling::Refuse(refusal) => refuse(step, call, refusal),
         // Where nobody is to be asked, the model can do something about it.
-        Ruling::Ask { reason, .. } if reason == permit::UNREAD && is_alone(active) => {
+        Ruling::Ask { reason: PermissionReason::ReplacesUnread, .. } if is_alone(active) => {
             let path = item.writes.iter().flatten().map(|write| write.path.as_str()).next().unwrap_or_default();
-            let text =
-                format!("{path} was not replaced: it exists, and you have not read it. Read it first, or edit it.");
-            refuse(step, call, text);
+            refuse(step, call, Refusal::Unread(path.to_owned()));
         }
         Ruling::Ask { class, reason, rule } => {
             ask_permission(step, call, action, item, PermissionRequest { class, reason, rule }, run);
@@ -287,8 +286,7 @@ fn start_command(
     let (sandbox, automatic) = (Some(run.sandbox).filter(|sandbox| *sandbox == Sandbox::Off), run.automatic);
     // Without a person's decision there is no plan for a command outside of the sandbox.
     let Some(plan) = permit.command(run, active.request.settings.commands.sandbox) else {
-        let reason = "It would run outside the sandbox, which only a person can allow.";
-        return refuse(step, call, reason.into());
+        return refuse(step, call, Refusal::NeedsPerson);
     };
     let started = CommandFact::Started {
         call: Some(call.clone()),
@@ -375,8 +373,8 @@ fn unless_blocked(session: &Session, item: &BatchItem, action: &ToolAction, ruli
         return ruling;
     }
     let (class, reason) = match (&item.blocked, item.widened) {
-        (Some(reason), _) => (ApprovalClass::Unprotected, as_clause(reason)),
-        (None, true) => (ApprovalClass::Command, "it was stopped when it tried to write".to_owned()),
+        (Some(reason), _) => (ApprovalClass::Unprotected, PermissionReason::Unprotected(as_clause(reason))),
+        (None, true) => (ApprovalClass::Command, PermissionReason::StoppedWriting),
         (None, false) => return ruling,
     };
     Ruling::Ask { class, reason, rule: rule_about(session, action) }
@@ -398,19 +396,19 @@ pub(super) fn is_alone(active: &RunningRequest) -> bool {
 pub(in crate::turn) const DENIED: &str = "denied";
 
 fn deny(step: &mut Transition<'_>, call: &CallId, reason: Option<&str>) {
-    let mut text = "The user does not allow this. Do not try it again; choose another way or ask.".to_owned();
+    let mut text = Refusal::Denied.to_string();
     if let Some(reason) = reason {
         text.push_str(&format!(" They say: {reason}"));
     }
     refuse(step, call, text);
 }
 
-pub(in crate::turn) fn refuse(step: &mut Transition<'_>, call: &CallId, reason: String) {
+pub(in crate::turn) fn refuse(step: &mut Transition<'_>, call: &CallId, reason: impl Into<String>) {
     if let Some((request, BatchItem { writes: Some(_), .. })) = find(step, call) {
         let proposal = ProposalId::for_call(&request, call);
         step.emit(Some(&request), ProposalFact::Resolved { proposal, verdict: "rejected".into() });
     }
-    finished(step, call, ToolStatus::Blocked, reason);
+    finished(step, call, ToolStatus::Blocked, reason.into());
 }
 
 pub(super) fn file_set(session: &Session, request: &RequestId, call: &CallId, writes: Vec<FileWrite>) -> FileSet {
@@ -458,7 +456,7 @@ pub(in crate::turn) fn ruled(session: &Session, active: &RunningRequest, call: &
     let action = item.action.as_ref().ok()?;
     match unless_blocked(session, item, action, permit::judge(session, active, action, Prospect::from_item(item))) {
         Ruling::Go(_) => Some(answers::ALLOW),
-        Ruling::Refuse { .. } => Some(DENIED),
+        Ruling::Refuse(_) => Some(DENIED),
         Ruling::Ask { .. } => None,
     }
 }

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 use trimtab_vocab::event::{
     Change as ChangeEvent, ChangeFact, ChangedFile, ProposalFact, ProposalKind, ToolFact, ToolStatus,
 };
+use trimtab_vocab::wording::PermissionReason;
 use trimtab_vocab::{
     ApprovalClass, CallId, ChangeSetId, CommandRun, FileEffects, FileMark, FileWrite, ImageRef, ProposalId, ReadResult,
     RefKey, RequestId, Sandbox, ToolResult,
@@ -205,6 +206,7 @@ fn blocked(
     reason: String,
     run: Option<CommandRun>,
 ) {
+    let reason = PermissionReason::Unprotected(reason);
     let asked = PermissionRequest { class: ApprovalClass::Unprotected, reason, rule: rule_about(step.session, action) };
     ask_permission(step, call, action, item, asked, run);
 }

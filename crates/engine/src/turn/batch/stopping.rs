@@ -1,6 +1,7 @@
 //! Tools that end because a person wants it so.
 
-use trimtab_vocab::event::{BannerFact, CheckpointFact, Level, RequestFact, ToolFact, ToolStatus};
+use trimtab_vocab::event::{CheckpointFact, Level, RequestFact, ToolFact, ToolStatus};
+use trimtab_vocab::wording::Notice;
 use trimtab_vocab::{CallId, CheckpointId, RequestId, ToolResult};
 
 use super::ended::finished;
@@ -20,8 +21,7 @@ pub(super) fn wait(step: &mut Transition<'_>, words: Option<String>) {
     end_all(step, |id| ToolResult::interrupt(id).content);
     let Some(active) = step.session.active() else { return };
     let request = active.request.id.clone();
-    let banner = BannerFact { level: Level::Warning, text: answers::WAITING.into() };
-    step.emit(Some(&request), banner);
+    step.notify(&request, Level::Warning, Notice::WaitingForFeedback);
     if let Some(text) = words.clone() {
         step.emit(Some(&request), RequestFact::Steered { text, by: "user".into() });
     }

@@ -4,9 +4,8 @@
 pub mod verdict;
 
 use trimtab_vocab::checkpoint::{Ask, CommandDecision, CommandsAsk, OfferedCommand};
-use trimtab_vocab::event::{
-    AnswerFact, BannerFact, CommandsFact, Level, RequestFact, Stage, StageFact, Status, ToolStatus,
-};
+use trimtab_vocab::event::{AnswerFact, CommandsFact, Level, RequestFact, Stage, Status, ToolStatus};
+use trimtab_vocab::wording::{AnswerLabel, Notice, Objection, QuestionTitle, StageLabel};
 use trimtab_vocab::{Answer, Applying, Approve, CallId, RequestId, Series, SeriesResult, SeriesState, StopReason};
 
 use super::answers::{self, CheckpointDraft};
@@ -24,13 +23,7 @@ use verdict::{SeriesContext, SeriesVerdict};
 pub(super) fn warn(step: &mut Transition<'_>, request: &RequestId, answer: &Answer) {
     let commands: Vec<String> = answer.commands.iter().map(|proposal| proposal.command.clone()).collect();
     if is_too_much(&commands) {
-        let count = commands.len();
-        let text = format!(
-            "The answer has {count} commands, which is more than are run (at most {MOST}, and {} KB). None of them was. \
-             Ask for fewer.",
-            LONGEST / 1024
-        );
-        step.emit(Some(request), BannerFact { level: Level::Warning, text });
+        step.notify(request, Level::Warning, Notice::TooManyCommands(commands.len(), MOST, LONGEST / 1024));
     }
 }
 
@@ -69,11 +62,11 @@ pub(super) fn begin(step: &mut Transition<'_>) {
     let commands = series.remaining.iter().filter_map(|command| foreseen(step, command)).collect();
     let question = CheckpointDraft {
         ask: Ask::Commands(CommandsAsk::Offered { commands }),
-        title: format!("The answer has {count} commands."),
+        title: QuestionTitle::CommandsOffered(count),
         choices: vec![
-            answers::choice(answers::RUN, &format!("Run {count} cmds")),
-            answers::choice(answers::EACH, "One by one"),
-            answers::leave("Skip"),
+            answers::choice(answers::RUN, AnswerLabel::RunAll(count)),
+            answers::choice(answers::EACH, AnswerLabel::OneByOne),
+            answers::leave(AnswerLabel::Skip),
         ],
     };
     let choice = match approve {
@@ -93,10 +86,10 @@ pub(super) fn begin(step: &mut Transition<'_>) {
 }
 
 /// Why such a choice will not do.
-pub(crate) fn objection(active: &RunningRequest, choice: &str, text: Option<&str>) -> Option<String> {
+pub(crate) fn objection(active: &RunningRequest, choice: &str, text: Option<&str>) -> Option<Objection> {
     let (numbers, offered) = (numbers(choice, text)?, active.series.as_ref()?.remaining.len());
     let wrong = numbers.iter().find(|number| !(1..=offered).contains(*number))?;
-    Some(format!("There is no command {wrong}; they are numbered from 1 to {offered}."))
+    Some(Objection::NoSuchCommand(*wrong, offered))
 }
 
 /// What the model is told of those that a person left out.
@@ -113,8 +106,8 @@ fn foreseen(step: &Transition<'_>, command: &str) -> Option<OfferedCommand> {
     let agreed = active.agreed();
     let (decision, reason) = match permit::judge(step.session, &agreed, &action, permit::Prospect::default()) {
         Ruling::Go(_) => (CommandDecision::Auto, String::new()),
-        Ruling::Ask { reason, .. } => (CommandDecision::Ask, reason),
-        Ruling::Refuse { reason } => (CommandDecision::Deny, reason),
+        Ruling::Ask { reason, .. } => (CommandDecision::Ask, reason.to_string()),
+        Ruling::Refuse(refusal) => (CommandDecision::Deny, refusal.to_string()),
     };
     Some(OfferedCommand { command: command.to_owned(), shown: visible(command), decision, reason })
 }
@@ -133,8 +126,7 @@ fn start(step: &mut Transition<'_>) {
     let Some((request, series)) = series(step) else { return };
     let call = CallId::tool(&CallId::nth(step.session.next_call() - 1), 0);
     let series = Series { state: SeriesState::Running, ..series.begun(call) };
-    let label = format!("Command {}/{}", series.done + 1, series.total);
-    step.emit(Some(&request), StageFact { stage: Stage::Running, label });
+    step.enter(&request, Stage::Running, StageLabel::Command(series.done + 1, series.total));
     say(step, &request, series, String::new(), String::new());
     // Folding it has made the command a batch of its own.
     batch::begin(step);
@@ -321,11 +313,11 @@ fn pause(step: &mut Transition<'_>, request: &RequestId, series: Series, reason:
     say(step, request, series, String::new(), reason);
     let question = CheckpointDraft {
         ask: Ask::Commands(ask),
-        title: format!("Paused after command {done}/{total}; {rest} left."),
+        title: QuestionTitle::CommandsPaused(done, total, rest),
         choices: vec![
-            answers::choice(answers::CONTINUE, &format!("Go on with {upcoming}")),
-            answers::choice(answers::TELL, "Tell the model what to do instead"),
-            answers::leave("Leave the rest"),
+            answers::choice(answers::CONTINUE, AnswerLabel::GoOnWith(upcoming)),
+            answers::choice(answers::TELL, AnswerLabel::TellModel),
+            answers::leave(AnswerLabel::LeaveRest),
         ],
     };
     let Some(active) = step.session.active() else { return };

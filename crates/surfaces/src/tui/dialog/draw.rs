@@ -9,6 +9,7 @@ use ratatui::widgets::{Paragraph, Widget};
 use trimtab_vocab::Visible;
 use trimtab_vocab::checkpoint::Ask;
 use trimtab_vocab::event::CheckpointKind;
+use trimtab_vocab::wording::permission;
 
 use super::QuestionDialog;
 use crate::tui::diffs;
@@ -25,7 +26,7 @@ impl QuestionDialog {
             (Ask::Pause, _) => "Paused",
             (Ask::Budget { .. }, _) => "Budget",
             (Ask::Overtime { .. }, _) => "Still running",
-            (_, CheckpointKind::Permission) => "Permission",
+            (_, CheckpointKind::Permission) => permission::HEADING,
             (_, CheckpointKind::Clarification) => "Question",
             (_, CheckpointKind::Plan) => "Plan",
             (_, CheckpointKind::Step) => "Step",
@@ -172,7 +173,7 @@ impl QuestionDialog {
         }
         if let Some(confirming) = &self.confirming {
             let rule = fold_blank_lines(Visible::command(&confirming.rule).as_str());
-            let what = format!("This adds a rule for later requests:\n  {rule}");
+            let what = permission::adds_rule(&rule);
             rows.extend(wrapped(&what, style(StyleName::Strong), width).into_iter().map(|line| (line, false)));
             let mut add = |key: &str, label: &str, is_chosen: bool| {
                 let (mark, name) = if is_chosen { ("›", StyleName::Selected) } else { (" ", StyleName::Text) };
@@ -183,8 +184,8 @@ impl QuestionDialog {
                 ]);
                 rows.push((line, is_chosen));
             };
-            add("y", "Add this rule", confirming.is_yes);
-            add("n", "Go back", !confirming.is_yes);
+            add("y", permission::LINES.add_rule, confirming.is_yes);
+            add("n", permission::LINES.back, !confirming.is_yes);
             return rows;
         }
         for (at, choice) in self.choices.iter().enumerate() {

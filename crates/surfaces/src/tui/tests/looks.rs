@@ -46,15 +46,7 @@ fn what_took_how_long_is_a_waterfall() {
 }
 
 fn row(id: &str, title: &str) -> SessionRow {
-    SessionRow {
-        id: id.parse().expect("a name"),
-        folder: "/boat".into(),
-        title: title.into(),
-        created: Time::from_millis(0),
-        updated: Time::from_millis(0),
-        parent: None,
-        forked: None,
-    }
+    SessionRow::new(id.parse().expect("a name"), "/boat".into(), title.into(), Time::from_millis(0))
 }
 
 fn sessions(stage: &mut Stage, query: &str, rows: &[(&str, &str)]) {

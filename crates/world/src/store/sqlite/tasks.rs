@@ -105,8 +105,7 @@ fn record(tx: &Transaction<'_>, events: &[Event], now: Time) -> Result<()> {
     if known == 0 {
         let title = "Tasks".to_owned();
         let folder = String::new();
-        let row =
-            SessionRow { id: session.clone(), folder, title, created: now, updated: now, parent: None, forked: None };
+        let row = SessionRow::new(session.clone(), folder, title, now);
         insert_session(tx, &row)?;
     }
     insert_events(tx, &session, events)

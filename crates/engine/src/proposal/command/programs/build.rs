@@ -1,6 +1,8 @@
 //! Building and testing with Cargo, Go and Python. The folder's own code runs, as the documents allow; flags that
 //! put another program or another configuration into the build ask.
 
+use trimtab_vocab::wording::CommandReason;
+
 use super::super::flags::{FlagStyle, Flags, SortedArguments};
 use super::super::word::shown;
 use super::node::says_something;
@@ -123,7 +125,7 @@ pub(super) const ROWS: &[KnownProgram] = &[
 ];
 
 /// Behind `--` stand flags of the test harness; before it, one name of a test.
-fn harness(used: &SortedArguments<'_>) -> Result<(), String> {
+fn harness(used: &SortedArguments<'_>) -> Result<(), CommandReason> {
     const SAFE: Flags = Flags {
         style: FlagStyle::Separate,
         short: "q",
@@ -135,12 +137,12 @@ fn harness(used: &SortedArguments<'_>) -> Result<(), String> {
 }
 
 /// Behind `--` stand lints to be strict about; other flags of the compiler may name a linker.
-fn lints(used: &SortedArguments<'_>) -> Result<(), String> {
+fn lints(used: &SortedArguments<'_>) -> Result<(), CommandReason> {
     let name = |text: &str| {
         !text.is_empty() && text.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b"_:-".contains(&b))
     };
     let mut passed = used.passed.iter();
-    let wrong = |flag: &str| Err(format!("`{}` is not known to be safe for `cargo clippy`", shown(flag)));
+    let wrong = |flag: &str| Err(CommandReason::UnsafeFor(shown(flag), "cargo clippy".into()));
     if used.operands.len() > used.passed.len() {
         return wrong(used.operands[0]);
     }
@@ -157,48 +159,48 @@ fn lints(used: &SortedArguments<'_>) -> Result<(), String> {
     Ok(())
 }
 
-fn runs_or_lists(used: &SortedArguments<'_>) -> Result<(), String> {
+fn runs_or_lists(used: &SortedArguments<'_>) -> Result<(), CommandReason> {
     match used.operands.first() {
         Some(&("run" | "list")) if used.passed.is_empty() => Ok(()),
-        _ => Err("it is not known to only run tests".to_owned()),
+        _ => Err(CommandReason::MoreThanTests),
     }
 }
 
 /// Formatting changes sources of the folder, which undo brings back. Other options after `--` may name files elsewhere.
-fn formats(used: &SortedArguments<'_>) -> Result<(), String> {
+fn formats(used: &SortedArguments<'_>) -> Result<(), CommandReason> {
     match used.operands.as_slice() {
         [] => Ok(()),
         operands if operands == used.passed && used.passed == ["--check"] => Ok(()),
-        _ => Err("its arguments are not known to be safe".to_owned()),
+        _ => Err(CommandReason::UnsafeArguments),
     }
 }
 
-fn tidies(used: &SortedArguments<'_>) -> Result<(), String> {
+fn tidies(used: &SortedArguments<'_>) -> Result<(), CommandReason> {
     match used.operands.as_slice() {
         ["tidy" | "verify" | "graph"] => Ok(()),
-        _ => Err("it is not known to stay in the folder".to_owned()),
+        _ => Err(CommandReason::MayLeaveFolder),
     }
 }
 
-fn only_helps(used: &SortedArguments<'_>) -> Result<(), String> {
+fn only_helps(used: &SortedArguments<'_>) -> Result<(), CommandReason> {
     if used.has(&["version", "help", "V", "h"]) && used.operands.is_empty() {
         return Ok(());
     }
-    Err("it needs the network".to_owned())
+    Err(CommandReason::NeedsNetwork)
 }
 
-fn local_package(used: &SortedArguments<'_>) -> Result<(), String> {
+fn local_package(used: &SortedArguments<'_>) -> Result<(), CommandReason> {
     match used.operands.iter().find(|operand| operand.contains('@')) {
-        Some(operand) => Err(format!("`{}` is downloaded", shown(operand))),
+        Some(operand) => Err(CommandReason::Downloaded(shown(operand))),
         None => Ok(()),
     }
 }
 
 /// What `go run` is given must be in the folder: `.`, `./cmd/x` or `main.go`.
-fn local_main(used: &SortedArguments<'_>) -> Result<(), String> {
+fn local_main(used: &SortedArguments<'_>) -> Result<(), CommandReason> {
     match used.operands.first() {
         Some(operand) if operand.starts_with('.') || operand.ends_with(".go") => Ok(()),
-        Some(operand) => Err(format!("`{}` may be downloaded", shown(operand))),
-        None => Err("it does not name a package to run".to_owned()),
+        Some(operand) => Err(CommandReason::MaybeDownloaded(shown(operand))),
+        None => Err(CommandReason::NoPackage),
     }
 }

@@ -3,6 +3,8 @@
 //!
 //! These rows only say yes. What they do not know is judged as ever: a person who allows `make` means all its targets.
 
+use trimtab_vocab::wording::CommandReason;
+
 use super::super::flags::{FlagStyle, Flags, SortedArguments, plain_word};
 use super::super::paths::{argument_stays, readable};
 use super::super::word::{among, shown};
@@ -239,71 +241,67 @@ fn in_packages(words: &[&str]) -> Option<Vec<String>> {
 }
 
 /// A report goes to the screen, or to its usual place in the folder.
-fn reports_here(used: &SortedArguments<'_>) -> Result<(), String> {
+fn reports_here(used: &SortedArguments<'_>) -> Result<(), CommandReason> {
     let elsewhere = |flag: &&(&str, _, Option<&str>)| {
         flag.0 == "cov-report" && !flag.2.is_some_and(|kind| among("term term-missing xml html json lcov", kind))
     };
     match used.flags.iter().find(elsewhere) {
-        Some((_, _, kind)) => Err(format!("`{}` may write a report anywhere", shown(kind.unwrap_or_default()))),
+        Some((_, _, kind)) => Err(CommandReason::ReportAnywhere(shown(kind.unwrap_or_default()))),
         None => Ok(()),
     }
 }
 
 /// Makes a file executable, which undo takes back. Any other mode may take rights away that somebody needs.
-fn makes_executable(used: &SortedArguments<'_>) -> Result<(), String> {
+fn makes_executable(used: &SortedArguments<'_>) -> Result<(), CommandReason> {
     let is_mode = |mode: &&str| matches!(*mode, "+x" | "a+x" | "u+x" | "ug+x" | "ugo+x");
     match used.operands.split_first() {
         Some((mode, files)) if is_mode(mode) && !files.is_empty() => Ok(()),
-        _ => Err("it does more than make files executable".to_owned()),
+        _ => Err(CommandReason::MoreThanExecutable),
     }
 }
 
 /// Without any of these `gofmt` prints the sources, which is no check.
-fn lists_or_compares(used: &SortedArguments<'_>) -> Result<(), String> {
-    if used.has(&["l", "d", "w"]) {
-        Ok(())
-    } else {
-        Err("it prints the sources without `-l`, `-d`, or `-w`".to_owned())
-    }
+fn lists_or_compares(used: &SortedArguments<'_>) -> Result<(), CommandReason> {
+    if used.has(&["l", "d", "w"]) { Ok(()) } else { Err(CommandReason::PrintsSources) }
 }
 
 /// Addresses of proxies may hold a password.
-fn plain_settings(used: &SortedArguments<'_>) -> Result<(), String> {
+fn plain_settings(used: &SortedArguments<'_>) -> Result<(), CommandReason> {
     const PLAIN: &str = "GOPATH GOROOT GOVERSION GOOS GOARCH GOMOD GOWORK GOBIN GOCACHE GOMODCACHE CGO_ENABLED";
     match used.operands.iter().find(|name| !among(PLAIN, name)) {
-        Some(name) => Err(format!("`{}` may contain a secret", shown(name))),
-        None if used.operands.is_empty() => Err("its output may contain secrets".to_owned()),
+        Some(name) => Err(CommandReason::MayContainSecret(shown(name))),
+        None if used.operands.is_empty() => Err(CommandReason::OutputSecrets),
         None => Ok(()),
     }
 }
 
-fn builds_target(used: &SortedArguments<'_>) -> Result<(), String> {
+fn builds_target(used: &SortedArguments<'_>) -> Result<(), CommandReason> {
     let unusual =
         |flag: &&(&str, _, Option<&str>)| flag.0 == "target" && !flag.2.is_some_and(|name| among(TARGETS, name));
     match used.flags.iter().find(unusual) {
-        Some((_, _, name)) => Err(format!("`{}` may do more than build", shown(name.unwrap_or_default()))),
+        Some((_, _, name)) => Err(CommandReason::MoreThanBuild(shown(name.unwrap_or_default()))),
         // `--target` takes several words, so that one behind the folder would be another target.
-        None if used.operands.len() > 1 => Err(format!("`{}` may be another target", shown(used.operands[1]))),
+        None if used.operands.len() > 1 => Err(CommandReason::AnotherTarget(shown(used.operands[1]))),
         None if used.passed.is_empty() => Ok(()),
-        None => Err("options after `--` are not known to be safe".to_owned()),
+        None => Err(CommandReason::UnsafePassedOptions),
     }
 }
 
 /// Without a target `make` builds what the folder has first, which is the build.
-fn builds_first(used: &SortedArguments<'_>) -> Result<(), String> {
+fn builds_first(used: &SortedArguments<'_>) -> Result<(), CommandReason> {
     let number = |target: &&str| target.bytes().all(|b| b.is_ascii_digit());
     if used.operands.iter().all(number) { Ok(()) } else { builds(used) }
 }
 
 /// The targets are named and usual ones: `make deploy` does more than build.
-fn builds(used: &SortedArguments<'_>) -> Result<(), String> {
+fn builds(used: &SortedArguments<'_>) -> Result<(), CommandReason> {
     let number = |target: &str| target.bytes().all(|b| b.is_ascii_digit());
     let mut targets = used.operands.iter().filter(|target| !number(target)).peekable();
     if targets.peek().is_none() {
-        return Err("its default target is not known".to_owned());
+        return Err(CommandReason::UnknownTarget);
     }
     match targets.find(|target| !among(TARGETS, target)) {
-        Some(target) => Err(format!("`{}` may do more than build and check", shown(target))),
+        Some(target) => Err(CommandReason::MoreThanBuildAndCheck(shown(target))),
         None => Ok(()),
     }
 }

@@ -1,6 +1,8 @@
 //! `git`: the subcommands that only look. What its configuration makes it run (a monitor, a text converter, an
 //! external diff) cannot be seen in the words; the sandbox answers for that, and no flag here asks for more of it.
 
+use trimtab_vocab::wording::CommandReason;
+
 use super::super::flags::{FlagStyle, Flags, SortedArguments};
 use super::super::word::shown;
 use super::{Check, KnownProgram, Operands};
@@ -178,40 +180,40 @@ pub(super) const RECORDS: &[KnownProgram] = &[
 ];
 
 /// Subcommands that look have others next to them that do not.
-fn only_shows(used: &SortedArguments<'_>) -> Result<(), String> {
+fn only_shows(used: &SortedArguments<'_>) -> Result<(), CommandReason> {
     match used.operands.first() {
         Some(&("list" | "show")) => Ok(()),
-        Some(operand) => Err(format!("`{}` is not known to be read-only", shown(operand))),
-        None => Err("it is not known to be read-only".to_owned()),
+        Some(operand) => Err(CommandReason::NotReadOnly(shown(operand))),
+        None => Err(CommandReason::UnknownReadOnly),
     }
 }
 
 /// The same, and without a subcommand it shows, too.
-fn shows_log(used: &SortedArguments<'_>) -> Result<(), String> {
+fn shows_log(used: &SortedArguments<'_>) -> Result<(), CommandReason> {
     no_signature(used)?;
     if used.operands.is_empty() { Ok(()) } else { only_shows(used) }
 }
 
 /// Names that everybody has; what else stands in the configuration may be a secret.
-fn plain_setting(used: &SortedArguments<'_>) -> Result<(), String> {
+fn plain_setting(used: &SortedArguments<'_>) -> Result<(), CommandReason> {
     let plain = |name: &str| matches!(name, "user.name" | "user.email" | "init.defaultBranch" | "core.autocrlf");
     let named: Vec<&str> = used.flags.iter().filter_map(|flag| flag.2).chain(used.operands.iter().copied()).collect();
     match named.as_slice() {
         [name] if plain(name) => Ok(()),
         // A second word would be the new value.
-        [_, ..] if used.flags.is_empty() && used.operands.len() > 1 => Err("it changes the configuration".to_owned()),
-        _ => Err("the configuration may contain secrets".to_owned()),
+        [_, ..] if used.flags.is_empty() && used.operands.len() > 1 => Err(CommandReason::ChangesConfiguration),
+        _ => Err(CommandReason::ConfigurationSecrets),
     }
 }
 
 /// A format may ask for signatures, and a configured program would check them.
-fn no_signature(used: &SortedArguments<'_>) -> Result<(), String> {
+fn no_signature(used: &SortedArguments<'_>) -> Result<(), CommandReason> {
     let asks = used.flags.iter().any(|(name, _, given)| {
         let Some(given) = given else { return false };
         matches!(*name, "pretty" | "format" | "sort" | "group")
             && (asks_signature(given) || (matches!(*name, "pretty" | "format") && !spelled(given)))
     });
-    if asks { Err("the format verifies signatures or is defined in the git configuration".to_owned()) } else { Ok(()) }
+    if asks { Err(CommandReason::SignatureFormat) } else { Ok(()) }
 }
 
 /// Whether a format shows something of a signature: `%G?`, `%+GK`, `%(signature)`, and the sort key of that name.
@@ -230,18 +232,18 @@ fn spelled(format: &str) -> bool {
 }
 
 /// A name alone would make a branch.
-fn lists_branches(used: &SortedArguments<'_>) -> Result<(), String> {
+fn lists_branches(used: &SortedArguments<'_>) -> Result<(), CommandReason> {
     no_signature(used)?;
     if used.operands.is_empty() || used.has(&["list", "contains", "no-contains", "merged", "no-merged", "points-at"]) {
         return Ok(());
     }
-    Err("it would create a branch".to_owned())
+    Err(CommandReason::CreatesBranch)
 }
 
-fn lists_tags(used: &SortedArguments<'_>) -> Result<(), String> {
+fn lists_tags(used: &SortedArguments<'_>) -> Result<(), CommandReason> {
     no_signature(used)?;
     if used.operands.is_empty() || used.has(&["l", "list", "contains", "merged", "points-at"]) {
         return Ok(());
     }
-    Err("it would create a tag".to_owned())
+    Err(CommandReason::CreatesTag)
 }

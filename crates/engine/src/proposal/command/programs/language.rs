@@ -1,6 +1,8 @@
 //! `sed` and `awk`: each has a language that can write files and start programs. A small part of it, which can be
 //! read without doubt, only prints.
 
+use trimtab_vocab::wording::CommandReason;
+
 use super::super::flags::{FlagStyle, Flags};
 use super::super::paths::readable;
 use super::super::word::among;
@@ -14,7 +16,7 @@ pub(super) fn only_prints(name: &str, args: &[String], folder: &str) -> bool {
 }
 
 /// For words that would only print: whether they may read the files that they name, or why not.
-pub(super) fn prints(name: &str, args: &[String], folder: &str) -> Option<Result<(), String>> {
+pub(super) fn prints(name: &str, args: &[String], folder: &str) -> Option<Result<(), CommandReason>> {
     let (flags, is_sed) = match name {
         "sed" | "gsed" => (SED, true),
         "awk" | "gawk" | "mawk" => (AWK, false),

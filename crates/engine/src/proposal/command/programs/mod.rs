@@ -16,6 +16,8 @@ mod shell;
 pub(super) use git::SHOW_ONLY;
 pub(super) use shell::builds_by_script;
 
+use trimtab_vocab::wording::CommandReason;
+
 use super::flags::{FlagValue, Flags, SortedArguments, number, plain_word};
 use super::paths::{argument_stays, names_no_secret, readable, resolve, stays, writable};
 use super::word::{among, shown};
@@ -27,9 +29,9 @@ pub(super) enum TableFinding {
     /// Known to be safe.
     Safe,
     /// Not known to be safe. A rule that says exactly this command may still vouch for it.
-    Unsafe(String),
+    Unsafe(CommandReason),
     /// Asked about each time, whatever the rules: it deletes, or its words do not show what it runs.
-    Never(String),
+    Never(CommandReason),
 }
 
 /// What the operands of a program are.
@@ -54,7 +56,7 @@ pub(super) enum Operands {
 }
 
 /// What a row cannot say by itself: the reason why these arguments are not known to be safe, if so.
-type Check = fn(&SortedArguments<'_>) -> Result<(), String>;
+type Check = fn(&SortedArguments<'_>) -> Result<(), CommandReason>;
 
 /// A program, or one subcommand of it, with what may be used of it.
 pub(super) struct KnownProgram {
@@ -90,9 +92,9 @@ const DEEPEST: usize = 6;
 /// none if the rule is one of ours; `layer` counts the wrappers around the command.
 pub(super) fn judge(argv: &[String], folder: &str, ruled: usize, layer: usize) -> TableFinding {
     if layer > DEEPEST {
-        return TableFinding::Never("it nests too many commands".to_owned());
+        return TableFinding::Never(CommandReason::TooManyCommands);
     }
-    let Some(program) = argv.first() else { return TableFinding::Unsafe("there is no command".to_owned()) };
+    let Some(program) = argv.first() else { return TableFinding::Unsafe(CommandReason::NoCommand) };
     let name = super::wrap::base_name(program);
     let words: Vec<&str> = argv.iter().map(String::as_str).collect();
     if shell::is_harmless(&words, folder) || language::only_prints(program, &argv[1..], folder) {
@@ -141,10 +143,10 @@ pub(super) fn judge(argv: &[String], folder: &str, ruled: usize, layer: usize) -
     }
     if known {
         let sub = argv.get(1).map_or("without a subcommand", String::as_str);
-        return TableFinding::Unsafe(format!("`{name} {}` is not known to be safe", shown(sub)));
+        return TableFinding::Unsafe(CommandReason::UnsafeSubcommand(name, shown(sub)));
     }
     if super::wrap::code_flags(&name).is_some() {
-        return TableFinding::Unsafe(format!("`{name}` runs arbitrary code"));
+        return TableFinding::Unsafe(CommandReason::ArbitraryCode(name));
     }
     unknown(argv, folder, ruled).map_or_else(TableFinding::Unsafe, |()| TableFinding::Safe)
 }
@@ -182,7 +184,7 @@ pub(super) fn looks_at_anything(program: &str) -> bool {
 
 /// Copies and moves. Into the folder itself only single files go: with a tree, what it holds would be spread over
 /// the folder, and that could be a repository's settings.
-fn into(used: &SortedArguments<'_>, folder: &str) -> Result<(), String> {
+fn into(used: &SortedArguments<'_>, folder: &str) -> Result<(), CommandReason> {
     const TREES: &[&str] = &["r", "R", "a", "T", "recursive", "archive", "no-target-directory", "parents"];
     let Some((last, sources)) = used.operands.split_last() else { return Ok(()) };
     sources.iter().try_for_each(|path| writable(path, folder))?;
@@ -198,26 +200,32 @@ fn into(used: &SortedArguments<'_>, folder: &str) -> Result<(), String> {
 
 /// A program without a table. Its rule covers the words it names; what follows may be plain words that stay in
 /// the folder, but no flag: none is known to be safe.
-fn unknown(argv: &[String], folder: &str, ruled: usize) -> Result<(), String> {
+fn unknown(argv: &[String], folder: &str, ruled: usize) -> Result<(), CommandReason> {
     stays_or_name(&argv[0], folder)?;
     if ruled == 0 {
-        return Err(format!("this use of `{}` is not known to be safe", shown(&argv[0])));
+        return Err(CommandReason::UnsafeUse(shown(&argv[0])));
     }
     for (at, arg) in argv.iter().enumerate().skip(1) {
         argument_stays(arg, folder)?;
         if at >= ruled && !plain_word(arg) {
-            return Err(format!("`{}` is not known to be safe for `{}`", shown(arg), shown(&argv[0])));
+            return Err(CommandReason::UnsafeFor(shown(arg), shown(&argv[0])));
         }
     }
     Ok(())
 }
 
 /// A program's name, or a path to one that stays in the folder.
-pub(super) fn stays_or_name(program: &str, folder: &str) -> Result<(), String> {
+pub(super) fn stays_or_name(program: &str, folder: &str) -> Result<(), CommandReason> {
     if program.contains('/') { stays(program, folder) } else { Ok(()) }
 }
 
-fn by_row(class: CommandClass, row: &KnownProgram, name: &str, args: &[String], folder: &str) -> Result<(), String> {
+fn by_row(
+    class: CommandClass,
+    row: &KnownProgram,
+    name: &str,
+    args: &[String],
+    folder: &str,
+) -> Result<(), CommandReason> {
     let used = row.flags.sort(name, args)?;
     for (flag, value, given) in &used.flags {
         let Some(given) = given else { continue };
@@ -226,10 +234,10 @@ fn by_row(class: CommandClass, row: &KnownProgram, name: &str, args: &[String], 
             FlagValue::Out => writable(given, folder)?,
             FlagValue::Text | FlagValue::Maybe => names_no_secret(given)?,
             FlagValue::Plain if !plain_word(given) => {
-                return Err(format!("`{}` is not known to be safe as the value of `{flag}`", shown(given)));
+                return Err(CommandReason::UnsafeValue(shown(given), (*flag).into()));
             }
             FlagValue::Number if !number(given) => {
-                return Err(format!("`{}` is not a number for `{flag}`", shown(given)));
+                return Err(CommandReason::NotANumber(shown(given), (*flag).into()));
             }
             _ => {}
         }
@@ -237,14 +245,14 @@ fn by_row(class: CommandClass, row: &KnownProgram, name: &str, args: &[String], 
     // Many programs that build and check take further arguments from a file that is named like this.
     let listed = used.operands.iter().copied().chain(used.flags.iter().filter_map(|flag| flag.2));
     if let Some(list) = listed.filter(|_| class == CommandClass::Check).find(|word| word.starts_with('@')) {
-        return Err(format!("`{}` may be a file with more arguments", shown(list)));
+        return Err(CommandReason::ArgumentFile(shown(list)));
     }
     let mut operands = used.operands.as_slice();
     match row.operands {
         Operands::Text => {}
         Operands::None => {
             if let Some(operand) = operands.first() {
-                return Err(format!("`{}` is not known to be safe for `{name}`", shown(operand)));
+                return Err(CommandReason::UnsafeFor(shown(operand), name.into()));
             }
         }
         Operands::Read => operands.iter().try_for_each(|path| readable(path, folder))?,
@@ -265,7 +273,7 @@ fn by_row(class: CommandClass, row: &KnownProgram, name: &str, args: &[String], 
                 argument_stays(operand, folder)?;
                 let is_passed = used.passed.contains(operand) && among(PASSED, operand);
                 if !plain_word(operand) && !is_passed {
-                    return Err(format!("`{}` is not known to be safe for `{name}`", shown(operand)));
+                    return Err(CommandReason::UnsafeFor(shown(operand), name.into()));
                 }
             }
         }

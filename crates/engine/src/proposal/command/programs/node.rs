@@ -1,6 +1,8 @@
 //! Package managers and tools of JavaScript. Scripts of the folder run by name, as the documents allow; what a
 //! line would bring in from elsewhere asks.
 
+use trimtab_vocab::wording::CommandReason;
+
 use super::super::flags::{FlagStyle, Flags, SortedArguments};
 use super::super::word::{among, shown};
 use super::shell::TARGETS;
@@ -104,7 +106,7 @@ pub(super) const ROWS: &[KnownProgram] = &[
 ];
 
 /// The name of another way to show results is a program, and a watch does not end.
-pub(super) fn shows_as_usual(used: &SortedArguments<'_>) -> Result<(), String> {
+pub(super) fn shows_as_usual(used: &SortedArguments<'_>) -> Result<(), CommandReason> {
     let odd = |flag: &&(&str, _, Option<&str>)| match (flag.0, flag.2) {
         ("format" | "reporter" | "f", Some(name)) => !matches!(
             name,
@@ -114,36 +116,36 @@ pub(super) fn shows_as_usual(used: &SortedArguments<'_>) -> Result<(), String> {
         _ => false,
     };
     match used.flags.iter().find(odd) {
-        Some((name, ..)) => Err(format!("the value of `--{name}` is not known to be safe")),
+        Some((name, ..)) => Err(CommandReason::UnsafeFlagValue((*name).into())),
         None => Ok(()),
     }
 }
 
 /// `npm run env` shows the environment, keys and all.
-fn own_script(used: &SortedArguments<'_>) -> Result<(), String> {
+fn own_script(used: &SortedArguments<'_>) -> Result<(), CommandReason> {
     match used.operands.first() {
-        Some(script @ &"env") => Err(format!("`{script}` prints the environment")),
-        Some(script) if script.contains('/') => Err(format!("`{}` is not the name of a script", shown(script))),
+        Some(script @ &"env") => Err(CommandReason::PrintsEnvironment((*script).into())),
+        Some(script) if script.contains('/') => Err(CommandReason::NotAScript(shown(script))),
         _ => Ok(()),
     }
 }
 
 /// Only a script whose name says that it builds or checks: `yarn run rimraf` is a program and not a script.
-fn usual_script(used: &SortedArguments<'_>) -> Result<(), String> {
+fn usual_script(used: &SortedArguments<'_>) -> Result<(), CommandReason> {
     let usual = |name: &str| among(TARGETS, name) || among("start dev serve preview", name);
     match used.operands.first() {
         // `test:unit` is a kind of `test`.
         Some(script) if usual(script.split(':').next().unwrap_or_default()) && !script.contains('/') => Ok(()),
-        Some(script) => Err(format!("`{}` may run any program of the installed packages", shown(script))),
+        Some(script) => Err(CommandReason::AnyInstalledProgram(shown(script))),
         None => Ok(()),
     }
 }
 
-fn names_package(_: &SortedArguments<'_>) -> Result<(), String> {
-    Err("it installs a package".to_owned())
+fn names_package(_: &SortedArguments<'_>) -> Result<(), CommandReason> {
+    Err(CommandReason::InstallsPackage)
 }
 
 /// Without an operand and a flag, an interpreter runs what it is fed.
-pub(super) fn says_something(used: &SortedArguments<'_>) -> Result<(), String> {
-    if used.flags.is_empty() { Err("it runs code from standard input".to_owned()) } else { Ok(()) }
+pub(super) fn says_something(used: &SortedArguments<'_>) -> Result<(), CommandReason> {
+    if used.flags.is_empty() { Err(CommandReason::RunsInput) } else { Ok(()) }
 }

@@ -1,6 +1,8 @@
 //! Programs that ask each time, whatever the rules say: those that delete, those that take other rights, and
 //! those whose words do not show what will run.
 
+use trimtab_vocab::wording::CommandReason;
+
 use super::super::word::{Word, among};
 use super::super::wrap::{WrappedCommand, code_flags, inner, is_shell};
 use super::TableFinding;
@@ -26,25 +28,25 @@ const TEXTS: &str = "sed gsed awk gawk mawk nawk less more man vi vim nvim ex ed
 pub(super) fn judge(name: &str, argv: &[String], folder: &str, layer: usize) -> Option<TableFinding> {
     let stem = name.split('.').next().unwrap_or(name);
     if among(DELETES, name) || stem == "mkfs" {
-        return Some(TableFinding::Never(format!("`{name}` deletes or overwrites files")));
+        return Some(TableFinding::Never(CommandReason::DeletesFiles(name.into())));
     }
     if among(RIGHTS, name) {
-        return Some(TableFinding::Never(format!("`{name}` changes privileges")));
+        return Some(TableFinding::Never(CommandReason::ChangesPrivileges(name.into())));
     }
     if among(RUNS, name) {
-        return Some(TableFinding::Never(format!("`{name}` changes the shell or runs other commands")));
+        return Some(TableFinding::Never(CommandReason::RunsOtherCommands(name.into())));
     }
     if is_shell(name) {
-        return Some(TableFinding::Never(format!("`{name}` is a shell and can run arbitrary commands")));
+        return Some(TableFinding::Never(CommandReason::IsShell(name.into())));
     }
     if name == "trimtab" {
-        return Some(TableFinding::Never("Trimtab cannot run itself".to_owned()));
+        return Some(TableFinding::Never(CommandReason::RunsItself));
     }
     let words: Vec<Word> = argv.iter().map(Word::plain).collect();
     for found in inner(&words, folder) {
         match found {
-            WrappedCommand::Code(_) => return Some(TableFinding::Never(format!("`{name}` runs inline code"))),
-            WrappedCommand::Script(_) => return Some(TableFinding::Never(format!("`{name}` passes text to a shell"))),
+            WrappedCommand::Code(_) => return Some(TableFinding::Never(CommandReason::InlineCode(name.into()))),
+            WrappedCommand::Script(_) => return Some(TableFinding::Never(CommandReason::PassesToShell(name.into()))),
             // What a wrapper runs decides whether a rule may vouch for the whole.
             WrappedCommand::Argv(words) => {
                 let argv: Vec<String> = words.into_iter().map(|word| word.text).collect();
@@ -56,10 +58,10 @@ pub(super) fn judge(name: &str, argv: &[String], folder: &str, layer: usize) -> 
     }
     let fed = argv.len() == 1 || argv.iter().skip(1).any(|arg| arg == "-" || arg == "/dev/stdin");
     if code_flags(name).is_some() && fed {
-        return Some(TableFinding::Never(format!("`{name}` runs code from standard input")));
+        return Some(TableFinding::Never(CommandReason::CodeFromInput(name.into())));
     }
     git_perils(name, argv)
-        .or_else(|| among(TEXTS, name).then(|| TableFinding::Unsafe(format!("`{name}` can run arbitrary programs"))))
+        .or_else(|| among(TEXTS, name).then(|| TableFinding::Unsafe(CommandReason::ArbitraryPrograms(name.into()))))
 }
 
 /// Subcommands of `git` that lose something, and options that make it run something.
@@ -72,7 +74,7 @@ fn git_perils(name: &str, argv: &[String]) -> Option<TableFinding> {
     if matches!(sub, "-c" | "-C" | "--exec-path" | "--git-dir" | "--work-tree" | "--config-env")
         || sub.starts_with("--exec-path=")
     {
-        return Some(TableFinding::Never(format!("`{sub}` overrides the repository's settings")));
+        return Some(TableFinding::Never(CommandReason::GitOverrides(sub.into())));
     }
     let loses = match sub {
         "rm" | "clean" => true,
@@ -85,5 +87,5 @@ fn git_perils(name: &str, argv: &[String]) -> Option<TableFinding> {
         "reflog" => has(&["expire", "delete", "drop"]),
         _ => false,
     };
-    loses.then(|| TableFinding::Never(format!("`git {sub}` deletes data")))
+    loses.then(|| TableFinding::Never(CommandReason::GitDeletes(sub.into())))
 }

@@ -1,5 +1,7 @@
 //! Programs that look: at files, at texts, at the machine.
 
+use trimtab_vocab::wording::CommandReason;
+
 use super::super::flags::{FlagStyle, Flags, SortedArguments};
 use super::super::paths::readable;
 use super::super::word::{among, shown};
@@ -244,41 +246,41 @@ pub(super) const ROWS: &[KnownProgram] = &[
     row(&["test", "["], "", "", Operands::None),
 ];
 
-fn lists_archive(used: &SortedArguments<'_>) -> Result<(), String> {
+fn lists_archive(used: &SortedArguments<'_>) -> Result<(), CommandReason> {
     if used.flags.iter().any(|(_, _, given)| given.is_some_and(|file| file.contains(':'))) {
-        return Err("the archive may be on another machine".to_owned());
+        return Err(CommandReason::RemoteArchive);
     }
-    if used.has(&["t", "l", "list"]) { Ok(()) } else { Err("it does more than list the archive".to_owned()) }
+    if used.has(&["t", "l", "list"]) { Ok(()) } else { Err(CommandReason::MoreThanListing) }
 }
 
-fn rg_lists(used: &SortedArguments<'_>) -> Result<(), String> {
+fn rg_lists(used: &SortedArguments<'_>) -> Result<(), CommandReason> {
     // With `--files` the first operand is a place to look in and not a pattern.
     if used.has(&["files", "type-list"])
         && used.operands.iter().any(|path| path.starts_with(['/', '~']) || path.contains(".."))
     {
-        return Err("`--files` may list files outside the folder".to_owned());
+        return Err(CommandReason::ListsOutside);
     }
     Ok(())
 }
 
-fn only_filters(used: &SortedArguments<'_>) -> Result<(), String> {
+fn only_filters(used: &SortedArguments<'_>) -> Result<(), CommandReason> {
     let filter = used.operands.first().map(|filter| filter.to_lowercase()).unwrap_or_default();
     match ["env", "input", "import", "include", "repeat", "while", "until", "recurse(", "def "]
         .iter()
         .find(|word| filter.contains(**word))
     {
-        Some(word) => Err(format!("`{word}` may read other data or never end")),
+        Some(word) => Err(CommandReason::OpenFilter((*word).into())),
         None => Ok(()),
     }
 }
 
-pub(super) fn at_most_one(used: &SortedArguments<'_>) -> Result<(), String> {
-    if used.operands.len() > 1 { Err("its second argument is an output file".to_owned()) } else { Ok(()) }
+pub(super) fn at_most_one(used: &SortedArguments<'_>) -> Result<(), CommandReason> {
+    if used.operands.len() > 1 { Err(CommandReason::OutputFile) } else { Ok(()) }
 }
 
-fn only_formats(used: &SortedArguments<'_>) -> Result<(), String> {
+fn only_formats(used: &SortedArguments<'_>) -> Result<(), CommandReason> {
     match used.operands.iter().find(|operand| !operand.starts_with('+')) {
-        Some(operand) => Err(format!("`{}` could set the system clock", shown(operand))),
+        Some(operand) => Err(CommandReason::SetsClock(shown(operand))),
         None => Ok(()),
     }
 }
@@ -317,7 +319,7 @@ fn looks_at_found(command: &[&str], folder: &str) -> bool {
 }
 
 /// `xargs` with a program that only looks, whatever words come from its input. Without a program it is `echo`.
-pub(super) fn xargs(args: &[String], folder: &str) -> Result<(), String> {
+pub(super) fn xargs(args: &[String], folder: &str) -> Result<(), CommandReason> {
     const OWN: Flags = Flags { style: FlagStyle::Gnu, short: "0rtn+L+P+I:", long: "null no-run-if-empty max-args=+" };
     let mut at = 0;
     while args.get(at).is_some_and(|arg| arg.starts_with('-')) {
@@ -331,7 +333,7 @@ pub(super) fn xargs(args: &[String], folder: &str) -> Result<(), String> {
     if looks_at_anything(program) && super::only_looks(command, folder) {
         return Ok(());
     }
-    Err(format!("`xargs` runs `{}` with arguments that are not known yet", shown(program)))
+    Err(CommandReason::XargsRuns(shown(program)))
 }
 
 /// `find` has a language of its own: places first, then an expression.
@@ -346,31 +348,28 @@ pub(super) fn find(args: &[String], folder: &str) -> TableFinding {
         let texts = among(FIND_TEXTS, arg);
         if texts || among(FIND_PATHS, arg) {
             begun = true;
-            let Some(value) = args.next() else { return TableFinding::Unsafe(format!("`{arg}` is missing its value")) };
+            let Some(value) = args.next() else { return TableFinding::Unsafe(CommandReason::MissingValue(arg.into())) };
             if let Some(reason) = (!texts).then(|| readable(value, folder).err()).flatten() {
                 return TableFinding::Unsafe(reason);
             }
             continue;
         }
         if arg == "-delete" {
-            return TableFinding::Never("`-delete` deletes the files it finds".to_owned());
+            return TableFinding::Never(CommandReason::FindDeletes);
         }
         if matches!(arg, "-exec" | "-execdir") {
             let command: Vec<&str> = args.by_ref().take_while(|word| !matches!(*word, ";" | "+")).collect();
             if !looks_at_found(&command, folder) {
-                return TableFinding::Never(format!(
-                    "`{arg}` runs `{}`, which is not known to be read-only",
-                    shown(&command.join(" "))
-                ));
+                return TableFinding::Never(CommandReason::FindRuns(arg.into(), shown(&command.join(" "))));
             }
             begun = true;
             continue;
         }
         if matches!(arg, "-ok" | "-okdir") {
-            return TableFinding::Never(format!("`{arg}` runs a command on each match"));
+            return TableFinding::Never(CommandReason::FindRunsEach(arg.into()));
         }
         if arg.starts_with('-') || begun {
-            return TableFinding::Unsafe(format!("`{}` is not known to be safe for `find`", shown(arg)));
+            return TableFinding::Unsafe(CommandReason::UnsafeFor(shown(arg), "find".into()));
         }
         if let Err(reason) = readable(arg, folder) {
             return TableFinding::Unsafe(reason);

@@ -1,5 +1,7 @@
 //! Words with their quotes and expansions, the half of the reader that works inside a word.
 
+use trimtab_vocab::wording::CommandReason;
+
 use super::super::word::{UNKNOWN, Word, WordFill, among};
 use super::ShellReader;
 
@@ -39,7 +41,7 @@ impl ShellReader {
             match c {
                 ' ' | '\t' | '\n' | ';' | '&' | '|' | ')' => break,
                 '<' | '>' if !any && self.peek(1) == Some('(') => {
-                    self.trouble("a command is substituted into another");
+                    self.trouble(CommandReason::Substitution);
                     self.at += 2;
                     self.substitution();
                     word.text.push(UNKNOWN);
@@ -47,7 +49,7 @@ impl ShellReader {
                 }
                 '(' if any && word.pattern => {
                     // An extended pattern such as `@(a|b)`: its inside is no command.
-                    self.trouble("`(…)` is a pattern");
+                    self.trouble(CommandReason::ExtendedPattern);
                     self.at += 1;
                     word.text.push('(');
                 }
@@ -117,7 +119,7 @@ impl ShellReader {
             self.glob(&mut word, from, done.is_empty() && !braces.multiply);
         }
         if braces.multiply {
-            self.trouble("`{…}` is expanded by the shell");
+            self.trouble(CommandReason::BraceExpansion);
             word.known = false;
             done.extend(multiply(&word));
         } else if any {
@@ -131,7 +133,7 @@ impl ShellReader {
         match self.peek(1) {
             Some(next) => word.text.push(next),
             None => {
-                self.trouble("the line ends with a backslash");
+                self.trouble(CommandReason::TrailingBackslash);
                 word.known = false;
             }
         }
@@ -140,7 +142,7 @@ impl ShellReader {
 
     /// `~` where the shell puts a home in its place.
     fn tilde(&mut self, word: &mut Word) {
-        self.trouble("`~` is expanded by the shell");
+        self.trouble(CommandReason::TildeExpansion);
         self.at += 1;
         let home = self.vars.get("HOME").cloned().unwrap_or_default();
         // `~name` is the same place for the person whose home has that name.
@@ -159,7 +161,7 @@ impl ShellReader {
     /// A word with an unquoted `*`, `?` or `[`. If it is plain enough to be read alike by all shells, it becomes paths in
     /// the folder; one that begins with the wildcard runs as `./*`, so that no file's name is taken for an option.
     fn glob(&mut self, word: &mut Word, from: usize, is_whole: bool) {
-        let what = format!("the pattern `{}` is expanded by the shell", word.shown());
+        let what = CommandReason::GlobExpansion(word.shown());
         let is_plain = is_whole && word.known && word.bare && plain_glob(&word.text);
         word.known = false;
         if !is_plain {
@@ -182,7 +184,7 @@ impl ShellReader {
             }
             word.text.push(c);
         }
-        self.trouble("a quote is not closed");
+        self.trouble(CommandReason::UnclosedQuote);
         word.known = false;
     }
 
@@ -217,7 +219,7 @@ impl ShellReader {
             }
         }
         if close.is_some() {
-            self.trouble("a quote is not closed");
+            self.trouble(CommandReason::UnclosedQuote);
             word.known = false;
         }
     }
@@ -231,7 +233,7 @@ impl ShellReader {
             Some('"') if in_quotes => word.text.push('$'),
             Some(';' | '&') if !in_quotes => word.text.push('$'),
             Some('(') if self.peek(1) == Some('(') => {
-                self.trouble("`$((…))` is arithmetic of the shell");
+                self.trouble(CommandReason::ArithmeticExpansion);
                 self.at += 2;
                 self.arithmetic();
                 self.unknown(word);
@@ -242,19 +244,19 @@ impl ShellReader {
                 word.text.push_str(&value);
                 word.known = false;
                 if word.fill == WordFill::Variable {
-                    self.trouble("a variable stands beside what a command prints");
+                    self.trouble(CommandReason::VariableBesideOutput);
                 }
                 word.fill = WordFill::Output;
             }
             Some('\'') if !in_quotes => {
-                self.trouble("`$'…'` is not read alike by all shells");
+                self.trouble(CommandReason::AnsiQuote);
                 self.at += 1;
                 self.escaped(word);
                 word.known = false;
                 word.bare = false;
             }
             Some('"') => {
-                self.trouble("`$\"…\"` is translated by the shell");
+                self.trouble(CommandReason::TranslatedQuote);
                 word.known = false;
             }
             Some('{') => {
@@ -272,7 +274,7 @@ impl ShellReader {
                 }
             }
             Some(_) => {
-                self.trouble("`$` begins an expansion of the shell");
+                self.trouble(CommandReason::DollarExpansion);
                 self.at += 1;
                 self.unknown(word);
             }
@@ -314,24 +316,24 @@ impl ShellReader {
             }
         }
         if open > 0 {
-            self.trouble("a brace is not closed");
+            self.trouble(CommandReason::UnclosedBrace);
         }
         if plain {
-            self.trouble("`${…}` is expanded by the shell");
+            self.trouble(CommandReason::ParameterExpansion);
             self.variable(&name, word);
         } else {
-            self.trouble("`${…}` is expanded by the shell");
+            self.trouble(CommandReason::ParameterExpansion);
             self.unknown(word);
         }
     }
 
     fn variable(&mut self, name: &str, word: &mut Word) {
         if among(SHOWN, name) && word.fill == WordFill::None && !word.pattern {
-            self.open(format!("`${name}` is expanded by the shell"));
+            self.open(CommandReason::VariableExpansion(name.into()));
             self.in_shell = true;
             word.fill = WordFill::Variable;
         } else {
-            self.trouble(format!("`${name}` is expanded by the shell"));
+            self.trouble(CommandReason::VariableExpansion(name.into()));
         }
         word.known = false;
         match self.vars.get(name) {
@@ -371,7 +373,7 @@ impl ShellReader {
                 c => word.text.push(c),
             }
         }
-        self.trouble("a quote is not closed");
+        self.trouble(CommandReason::UnclosedQuote);
     }
 
     fn number(&mut self, base: u32, most: usize) -> Option<char> {

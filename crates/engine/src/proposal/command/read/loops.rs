@@ -1,6 +1,8 @@
 //! Loops over words that are known, or over the files that a glob matches: their commands are judged once for each
 //! value, so that what is judged is what runs.
 
+use trimtab_vocab::wording::CommandReason;
+
 use super::super::word::{Word, WordFill, among};
 use super::{CommandDraft, ShellReader};
 
@@ -36,7 +38,7 @@ impl ShellReader {
     /// Takes `NAME in WORD…` behind a `for`. False if its values cannot be bounded.
     pub(super) fn begin_loop(&mut self, draft: &CommandDraft) -> bool {
         let [name, word_in, values @ ..] = draft.words.as_slice() else {
-            self.trouble("`for` names no values");
+            self.trouble(CommandReason::ForWithoutValues);
             return false;
         };
         let named = name.bare
@@ -45,11 +47,11 @@ impl ShellReader {
             && !among(SPECIAL, &name.text);
         let bounded = |word: &Word| word.known || word.fill == WordFill::Glob;
         if !named || word_in.text != "in" || draft.redirected || values.is_empty() || !values.iter().all(bounded) {
-            self.trouble("the values of `for` are not known");
+            self.trouble(CommandReason::ForUnknownValues);
             return false;
         }
         if self.loops.len() >= MOST_LOOPS || values.len() > MOST_COMMANDS {
-            self.trouble("the loop is too large");
+            self.trouble(CommandReason::LoopTooLarge);
             return false;
         }
         self.loops.push(Loop { name: name.text.clone(), values: values.to_vec() });
@@ -61,7 +63,7 @@ impl ShellReader {
         let Some(at) = self.loops.iter().rposition(|each| each.name == name) else { return false };
         let plain = |value: &Word| value.known && is_plain(&value.text);
         if !in_quotes && !self.loops[at].values.iter().all(plain) {
-            self.trouble(format!("`${name}` without quotes is split by the shell"));
+            self.trouble(CommandReason::UnquotedVariable(name.into()));
         }
         word.text.extend(u32::try_from(at).ok().and_then(|at| char::from_u32(u32::from(PLACES) + at)));
         true
@@ -79,13 +81,13 @@ impl ShellReader {
             }
             let values = self.loops[at].values.clone();
             if all.len() * values.len() > MOST_COMMANDS {
-                self.trouble("the loop is too large");
+                self.trouble(CommandReason::LoopTooLarge);
                 break;
             }
             if all.iter().flatten().any(|word| word.text.contains(place) && !word.text.starts_with(place))
                 && values.iter().any(|value| !value.known)
             {
-                self.trouble("a glob is put behind other text");
+                self.trouble(CommandReason::GlobBehindText);
             }
             all = values.iter().flat_map(|value| all.iter().map(move |words| filled(words, place, value))).collect();
         }

@@ -14,6 +14,8 @@ mod expand;
 mod loops;
 mod substitute;
 
+use trimtab_vocab::wording::CommandReason;
+
 use std::collections::BTreeMap;
 
 use super::word::{Word, WordFill, among};
@@ -54,9 +56,9 @@ pub(super) struct SimpleCommand {
 pub(super) struct CommandLine {
     pub(super) parts: Vec<SimpleCommand>,
     /// The first thing that keeps the line from being a plain chain of known words.
-    pub(super) trouble: Option<String>,
+    pub(super) trouble: Option<CommandReason>,
     /// The first word that is not known but bounded: what only looks may have such words.
-    pub(super) open: Option<String>,
+    pub(super) open: Option<CommandReason>,
     /// Whether only a shell can run it, though it may have a single part.
     pub(super) in_shell: bool,
     /// The line as it has to run so that it means the same in all shells, and no glob becomes an option.
@@ -105,14 +107,14 @@ struct ShellReader {
     at: usize,
     vars: BTreeMap<String, String>,
     parts: Vec<SimpleCommand>,
-    trouble: Option<String>,
+    trouble: Option<CommandReason>,
     /// Subshells around the present part.
     depth: u16,
     /// Calls of `list` around this one, which is what costs stack.
     nesting: u16,
     /// Here-documents whose text begins after the line end: part, delimiter, is it literal, are tabs cut.
     awaited: Vec<(usize, String, bool, bool)>,
-    open: Option<String>,
+    open: Option<CommandReason>,
     in_shell: bool,
     loops: Vec<Loop>,
     /// Changes to the line: where, how many characters, and what stands there instead.
@@ -162,16 +164,16 @@ impl ShellReader {
         text.chars().enumerate().all(|(ahead, c)| self.peek(ahead) == Some(c))
     }
 
-    fn trouble(&mut self, what: impl Into<String>) {
+    fn trouble(&mut self, what: CommandReason) {
         if self.trouble.is_none() {
-            self.trouble = Some(what.into());
+            self.trouble = Some(what);
         }
     }
 
     /// Notes a word that is not known but bounded.
-    fn open(&mut self, what: impl Into<String>) {
+    fn open(&mut self, what: CommandReason) {
         if self.open.is_none() {
-            self.open = Some(what.into());
+            self.open = Some(what);
         }
     }
 
@@ -227,7 +229,7 @@ impl ShellReader {
                 '&' if self.looking_at("&>") && self.quiets(&mut draft) => {}
                 ';' | '&' | '|' => {
                     if draft.empty() {
-                        self.trouble(format!("`{c}` is where a command is expected"));
+                        self.trouble(CommandReason::OperatorBeforeCommand(c.into()));
                     }
                     let (join, more) = self.operator();
                     self.finish(draft, false);
@@ -235,12 +237,12 @@ impl ShellReader {
                     owed = more;
                 }
                 '(' if self.peek(1) == Some('(') && draft.empty() => {
-                    self.trouble("`((…))` is shell arithmetic");
+                    self.trouble(CommandReason::Arithmetic);
                     self.at += 2;
                     self.arithmetic();
                 }
                 '(' => {
-                    self.trouble("`(…)` is a subshell or a function");
+                    self.trouble(CommandReason::Subshell);
                     self.at += 1;
                     self.finish(draft, false);
                     draft = CommandDraft::new(Join::Next);
@@ -252,7 +254,7 @@ impl ShellReader {
                     if self.depth == outer && nested {
                         break;
                     }
-                    self.trouble("`)` ends a subshell or a pattern");
+                    self.trouble(CommandReason::SubshellEnd);
                     self.finish(draft, false);
                     self.depth = self.depth.saturating_sub(1).max(outer);
                     draft = CommandDraft::new(Join::Next);
@@ -278,24 +280,24 @@ impl ShellReader {
             return (Join::Next, true);
         }
         if self.looking_at("&>") {
-            self.trouble("`&>` writes to a file");
+            self.trouble(CommandReason::RedirectsAll);
             self.at += 1;
             return (Join::Next, false);
         }
         if self.looking_at("|&") {
-            self.trouble("`|&` differs between shells");
+            self.trouble(CommandReason::PipesAll);
             self.at += 2;
             return (Join::Pipe, true);
         }
         if self.looking_at(";;") {
-            self.trouble("`;;` belongs to a `case`");
+            self.trouble(CommandReason::CaseEnd);
             self.at += 2;
             return (Join::Next, false);
         }
         let c = self.peek(0);
         self.at += 1;
         if c == Some('&') {
-            self.trouble("`&` runs a command in the background");
+            self.trouble(CommandReason::Background);
         }
         if c == Some('|') { (Join::Pipe, true) } else { (Join::Next, false) }
     }
@@ -323,7 +325,7 @@ impl ShellReader {
     fn finish(&mut self, draft: CommandDraft, owed: bool) {
         if draft.empty() {
             if owed {
-                self.trouble("the line ends where a command is expected");
+                self.trouble(CommandReason::EndsEarly);
             }
             return;
         }
@@ -337,7 +339,7 @@ impl ShellReader {
             self.remember(draft.words[0].text.clone(), draft.words[2].text.clone());
         }
         if draft.words.is_empty() {
-            self.trouble("there is no command in this part");
+            self.trouble(CommandReason::EmptyPart);
         }
         let index = self.parts.len();
         self.awaited.extend(draft.awaited.into_iter().map(|(end, literal, tabs)| (index, end, literal, tabs)));
@@ -359,7 +361,7 @@ impl ShellReader {
         let words = self.word();
         if self.at == from {
             // Nothing was taken, which would be for ever: pass over the character.
-            self.trouble("a character is not understood");
+            self.trouble(CommandReason::UnreadCharacter);
             self.at += 1;
             return;
         }
@@ -368,10 +370,10 @@ impl ShellReader {
             return;
         };
         if draft.closed {
-            self.trouble(format!("`{}` is where an operator is expected", word.shown()));
+            self.trouble(CommandReason::OperatorExpected(word.shown()));
         }
         if word.text.starts_with('{') && matches!(self.peek(0), Some('<' | '>')) {
-            self.trouble("`{…}` before a redirection names a variable in some shells");
+            self.trouble(CommandReason::VariableRedirection);
         }
         // A number that touches a redirection belongs to it.
         if word.bare && word.text.bytes().all(|b| b.is_ascii_digit()) && matches!(self.peek(0), Some('<' | '>')) {
@@ -383,7 +385,7 @@ impl ShellReader {
                     // Only a shell sets it.
                     draft.redirected = true;
                 } else {
-                    self.trouble(format!("`{name}=…` sets a variable"));
+                    self.trouble(CommandReason::SetsVariable(name.clone()));
                 }
                 self.remember(name, value);
                 draft.assigned = true;
@@ -393,14 +395,14 @@ impl ShellReader {
                 if among(JUDGED_BY_PARTS, &word.text) {
                     self.in_shell = true;
                 } else {
-                    self.trouble(format!("`{}` is a shell keyword", word.text));
+                    self.trouble(CommandReason::Keyword(word.text.clone()));
                 }
                 draft.looping = matches!(word.text.as_str(), "for" | "select");
                 draft.closed |= matches!(word.text.as_str(), "done" | "fi");
                 return;
             }
             if word.fill != WordFill::None {
-                self.trouble(format!("`{}` determines which program runs", word.shown()));
+                self.trouble(CommandReason::ProgramFromVariable(word.shown()));
             }
         } else if matches!(draft.words[0].text.as_str(), "export" | "local" | "declare" | "readonly" | "typeset")
             && let Some((name, value)) = word.assignment()
@@ -423,24 +425,24 @@ impl ShellReader {
         let raw_from = self.at;
         let mut words = if matches!(self.peek(0), Some('\n') | None) { Vec::new() } else { self.word() };
         if words.len() != 1 {
-            self.trouble(format!("`{operator}` has no single target"));
+            self.trouble(CommandReason::RedirectionTarget(operator.into()));
         }
         let Some(target) = words.pop() else { return };
         if target.text.contains(loops::is_place) {
-            self.trouble("a redirection depends on a loop");
+            self.trouble(CommandReason::RedirectionInLoop);
         }
         if matches!(self.peek(0), Some('<' | '>')) {
-            self.trouble("two redirections without a space differ between shells");
+            self.trouble(CommandReason::JoinedRedirections);
         }
         let fd = number.as_deref().unwrap_or(if operator.starts_with('<') { "0" } else { "1" });
         match operator {
             "<<" | "<<-" => {
-                self.trouble("the command reads a here-document");
+                self.trouble(CommandReason::HereDocument);
                 let literal = self.chars[raw_from..self.at].iter().any(|c| matches!(c, '\'' | '"' | '\\'));
                 draft.awaited.push((target.text, literal, operator == "<<-"));
             }
             "<<<" => {
-                self.trouble("the command reads a here-string");
+                self.trouble(CommandReason::HereString);
                 draft.fed.push(target.text);
             }
             ">&" if matches!(fd, "1" | "2") && target.known && matches!(target.text.as_str(), "1" | "2") => {}
@@ -450,8 +452,8 @@ impl ShellReader {
             "<" if fd == "0" && target.known => draft.redirects.push(Redirect { target, writes: false }),
             _ => {
                 let writes = operator.contains('>');
-                let verb = if writes { "writes to" } else { "reads from" };
-                self.trouble(format!("`{operator}` {verb} `{}`", target.shown()));
+                let redirects = if writes { CommandReason::RedirectsTo } else { CommandReason::RedirectsFrom };
+                self.trouble(redirects(operator.into(), target.shown()));
                 draft.redirects.push(Redirect { target, writes });
             }
         }

@@ -1,5 +1,7 @@
 //! Commands inside words: substitutions and arithmetic. Their parts join the parts of the line.
 
+use trimtab_vocab::wording::CommandReason;
+
 use super::super::word::UNKNOWN;
 use super::{DEEPEST, ShellReader, read_with};
 
@@ -20,7 +22,7 @@ impl ShellReader {
             }
         }
         if open > 0 {
-            self.trouble("a bracket is not closed");
+            self.trouble(CommandReason::UnclosedBracket);
         }
         // It may hold substitutions, and `$((ls) )` is no arithmetic at all: so it is read as commands, too.
         let inside: String = self.chars[from..self.at].iter().collect();
@@ -33,17 +35,17 @@ impl ShellReader {
             let mut inner = read_with(text, self.vars.clone(), self.nesting + 1);
             self.parts.append(&mut inner.parts);
         } else {
-            self.trouble = Some("the line is nested too deeply".to_owned());
+            self.trouble = Some(CommandReason::NestedTooDeeply);
         }
     }
 
     /// The inside of `$(…)`, `<(…)` or `>(…)`, after its opening. Returns the text if it is a plain `pwd`.
     pub(super) fn substitution(&mut self) -> String {
-        self.open("a command is substituted into another");
+        self.open(CommandReason::Substitution);
         self.in_shell = true;
         let from = self.at;
         if self.nesting >= DEEPEST {
-            self.trouble = Some("the line is nested too deeply".to_owned());
+            self.trouble = Some(CommandReason::NestedTooDeeply);
             self.at = self.chars.len();
             return UNKNOWN.to_string();
         }
@@ -55,13 +57,13 @@ impl ShellReader {
     }
 
     pub(super) fn backticks(&mut self) -> String {
-        self.trouble("a command is substituted into another");
+        self.trouble(CommandReason::Substitution);
         self.at += 1;
         let mut inside = String::new();
         loop {
             match self.peek(0) {
                 None => {
-                    self.trouble("a quote is not closed");
+                    self.trouble(CommandReason::UnclosedQuote);
                     break;
                 }
                 Some('`') => {

@@ -1,0 +1,233 @@
+//! The permission prompt: its title, its answers, why it is asked, and the lines around it. Every surface, the wire and
+//! the browser have their words from this file; `docs/howto/change-the-permission-prompt.md` says what follows from a
+//! change.
+
+use std::fmt::Display;
+
+use serde::Serialize;
+
+use super::{CommandReason, sentences};
+use crate::{ControlFile, Sandbox};
+
+sentences! {
+    /// What is asked.
+    pub enum PermissionTitle {
+        Run(command: String) => "Run this command? {command}",
+        RunOutside(command: String) => "Run this command outside the sandbox? {command}",
+        Fetch(host: String, url: String) => "Fetch this page from {host}? {url}",
+        Delete(path: String) => "Delete {path}?",
+        Move(from: String, to: String) => "Move {from} to {to}?",
+        Save(pictures: usize, folder: String) => "Save {pictures} pictures in {folder}?",
+        Change(path: String) => "Change {path}?",
+        ChangeTwo(path: String) => "Change {path} and 1 more file?",
+        ChangeMany(path: String, more: usize) => "Change {path} and {more} more files?",
+        Read(path: String) => "Let the model see {path}?",
+        Use(tool: String) => "Use {tool}?",
+    }
+}
+
+sentences! {
+    /// The answers. The four long ones are documented word for word.
+    pub enum PermissionLabel {
+        AllowOnce => "Allow this time",
+        AllowAlways => "Always allow",
+        Wait(assistant: String) => "Wait and tell {assistant} what to do differently",
+        Never => "Never allow",
+        RunOnce => "Run Once",
+        AddAndRun => "Add & Run",
+        Skip => "Skip",
+    }
+}
+
+sentences! {
+    /// Why it is asked, as it follows "Asked because".
+    pub enum PermissionReason {
+        Command(reason: CommandReason) => "{reason}",
+        RuleDenies(rule: String) => "your rule denies it: {rule}",
+        RuleAsks(rule: String) => "your rule asks: {rule}",
+        RuleAllows(rule: String) => "your rule allows it: {rule}",
+        OnlyProposed => "the answer only proposes it",
+        ChecksNeedApproval => "builds and tests need approval (`apply.commands`)",
+        EditsNeedApproval => "edits need approval. Set `apply.files = \"auto\"` to apply them automatically",
+        NewHost(host: String) => "{host} has not been asked for anything yet",
+        NewHostNear(host: String, place: String) => "{host} has not been asked for anything yet, and is in {place}",
+        LeavesSandbox(reason: String) => "it would run outside the sandbox; the model says why: {reason}",
+        Deletes => "a file would be deleted",
+        DeletesUnread => "a file would be deleted that the model has not read",
+        DeletesOrEmpties => "a file would be deleted or emptied",
+        ReplacesUnread => "a file would be replaced that the model has not read",
+        CutOff => "it comes from a reply that was cut off",
+        StoppedWriting => "it was stopped when it tried to write",
+        Unprotected(problem: String) => "{problem}",
+        Secret => "it usually holds keys or passwords",
+        Hidden => "programs read hidden files of this folder when they start",
+        OwnFiles => "Files in .trimtab are the user's own settings; they cannot be changed from here.",
+        OwnSettings => "it holds Trimtab's own settings",
+        Versions => "it belongs to version control, which runs programs from there",
+        Instructions => "models follow the instructions in it",
+        Agent => "other agents obey it",
+        Editor => "editors run what it says",
+        Pipeline => "continuous integration runs what it says",
+        Hooks => "git hooks run what it says",
+        Packages => "package managers and build tools run what it says",
+        Shell => "shells run what it says when they start",
+        Program => "other programs start it",
+    }
+}
+
+impl From<ControlFile> for PermissionReason {
+    fn from(control: ControlFile) -> Self {
+        match control {
+            ControlFile::Own => Self::OwnSettings,
+            ControlFile::Versions => Self::Versions,
+            ControlFile::Instructions => Self::Instructions,
+            ControlFile::Agent => Self::Agent,
+            ControlFile::Editor => Self::Editor,
+            ControlFile::Pipeline => Self::Pipeline,
+            ControlFile::Hooks => Self::Hooks,
+            ControlFile::Packages => Self::Packages,
+            ControlFile::Shell => Self::Shell,
+            ControlFile::Program => Self::Program,
+        }
+    }
+}
+
+sentences! {
+    /// Why it is not even asked. The model reads it, and the person on the line of the call.
+    pub enum Refusal {
+        Forbidden(rule: String) => "The user has forbidden this once and for all ({rule}). Do not try it again.",
+        NeverRun(reason: PermissionReason) => "This command is never run: {reason}.",
+        PlanMode => "This is plan mode: nothing is changed or run. Say what you would do.",
+        OwnFiles => "Files in .trimtab are the user's own settings; they cannot be changed from here.",
+        Denied => "The user does not allow this. Do not try it again; choose another way or ask.",
+        Unread(path: String) =>
+            "{path} was not replaced: it exists, and you have not read it. Read it first, or edit it.",
+        NeedsPerson => "It would run outside the sandbox, which only a person can allow.",
+        ThroughLink(path: String, real: String) =>
+            "{path} leads to {real} through a link. Name that file by its own path.",
+    }
+}
+
+/// The rule that a result names, if a rule of the person has refused the call.
+pub fn forbidding_rule(result: &str) -> Option<&str> {
+    let sentence = Refusal::Forbidden("\0".into()).to_string();
+    let (before, after) = sentence.split_once('\0')?;
+    let rest = result.strip_prefix(before)?;
+    Some(rest.rsplit_once(after).map_or(rest, |(rule, _)| rule))
+}
+
+/// The lines around the question. The browser has them as `web/src/lib/permission.json`, which a test writes.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[allow(missing_docs, reason = "each has its sentence below")]
+pub struct PermissionLines {
+    pub because: &'static str,
+    /// Where a command would run, by its sandbox.
+    pub workspace: &'static str,
+    pub read_only: &'static str,
+    pub off: &'static str,
+    pub terminal: &'static str,
+    pub edited_from: &'static str,
+    pub longer_limit: &'static str,
+    pub checked_again: &'static str,
+    pub edit: &'static str,
+    pub rule_of_always: &'static str,
+    pub adds_rule: &'static str,
+    pub add_rule: &'static str,
+    pub back: &'static str,
+}
+
+/// Each has at most one value in it, which stands between braces.
+pub const LINES: PermissionLines = PermissionLines {
+    because: "Asked because {reason}.",
+    workspace: "It would run in {cwd} and may write only there (sandbox: workspace, no network)",
+    read_only: "It would run in {cwd} and may write nothing (sandbox: read-only, no network)",
+    off: "It would run in {cwd} without a sandbox",
+    terminal: ", with a terminal at which nobody types",
+    edited_from: "You have edited it. The model had asked for: {command}",
+    longer_limit: "The model asks for {seconds} s, more than the default.",
+    checked_again: "Edited commands are checked again before they run.",
+    edit: "Edit before running",
+    rule_of_always: "`always` would make this rule: {rule}",
+    adds_rule: "This adds a rule: {rule}",
+    add_rule: "Add this rule",
+    back: "Go back",
+};
+
+fn filled(line: &str, value: &impl Display) -> String {
+    let (before, rest) = line.split_once('{').unwrap_or((line, "}"));
+    let after = rest.split_once('}').map_or("", |(_, after)| after);
+    format!("{before}{value}{after}")
+}
+
+/// Why it is asked.
+pub fn because(reason: &str) -> String {
+    filled(LINES.because, &reason.trim_end_matches('.'))
+}
+
+/// The folder of a command, and what it can reach.
+pub fn place(cwd: &str, sandbox: Sandbox, has_terminal: bool) -> String {
+    let line = match sandbox {
+        Sandbox::Workspace => LINES.workspace,
+        Sandbox::ReadOnly => LINES.read_only,
+        Sandbox::Off => LINES.off,
+    };
+    let terminal = if has_terminal { LINES.terminal } else { "" };
+    format!("{}{terminal}.", filled(line, &cwd))
+}
+
+/// What the model had asked for.
+pub fn edited_from(command: &str) -> String {
+    filled(LINES.edited_from, &command)
+}
+
+/// The model wants more time.
+pub fn longer_limit(seconds: u64) -> String {
+    filled(LINES.longer_limit, &seconds)
+}
+
+/// What an answer for good comes to.
+pub fn rule_of_always(rule: &str) -> String {
+    filled(LINES.rule_of_always, &rule)
+}
+
+/// What is shown before an answer makes a rule.
+pub fn adds_rule(rule: &str) -> String {
+    filled(LINES.adds_rule, &rule)
+}
+
+/// What a command said that suggests it needs more than its sandbox allows.
+pub fn sign_of_sandbox(sign: &str) -> String {
+    format!("It said: {sign}")
+}
+
+/// How a part of a change is allowed from a shell.
+pub fn parts_by_shell(checkpoint: &impl Display, hunks: u32) -> [String; 2] {
+    [
+        format!("It has {hunks} hunks; `trimtab diff {checkpoint}` shows them with their numbers."),
+        format!("Only some of them: trimtab answer {checkpoint} allow --only PATH:HUNK"),
+    ]
+}
+
+/// Above the question, where a surface has a place for it.
+pub const HEADING: &str = "Permission";
+/// How another command is given from a shell.
+pub const OTHER_COMMAND: &str = "Edit it: `allow --text \"COMMAND\"`, or `e COMMAND` at a prompt. It is checked again.";
+/// Above the box of a command that is edited.
+pub const RUN_INSTEAD: &str = "Run this instead (edited commands are checked again before they run)";
+/// Above the box of a rule that is edited.
+pub const RULE_ALLOWS: &str = "The rule allows this (* stands for anything)";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_has_its_value_unchanged() {
+        assert_eq!(because("`{reason}` is new."), "Asked because `{reason}` is new.");
+        assert_eq!(
+            place("/p", Sandbox::Off, true),
+            "It would run in /p without a sandbox, with a terminal at which nobody types."
+        );
+    }
+}

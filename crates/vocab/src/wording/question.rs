@@ -1,0 +1,154 @@
+//! The titles of questions and the labels of their answers. Those of the permission prompt are in `permission`.
+
+use super::permission::{PermissionLabel, PermissionTitle};
+use super::sentences;
+
+sentences! {
+    /// What a person is asked.
+    pub enum QuestionTitle {
+        Permission(title: PermissionTitle) => "{title}",
+        // In the words of a model, which are shown as they are.
+        Words(words: String) => "{words}",
+        // The folder.
+        TrustFolder(folder: String) => "Do you trust the files in {folder}? They will be read and sent to the model.",
+        TrustBroad(folder: String) =>
+            "{folder} is not a project: it is your home folder or holds it, or holds Trimtab's own data. Everything in it could be read, changed, and sent to the model. Do you want that?",
+        TrustBroadSure(folder: String) =>
+            "Are you sure? This trusts everything in {folder}, keys and settings included.",
+        Instructions(state: InstructionsState) => "{state}. Use it?",
+        // Commands.
+        TriedToWrite(command: String) => "This command tried to write. Allow it to write in the folder? {command}",
+        FailedInSandbox(command: String) =>
+            "This command failed in the sandbox, perhaps because of it: {command}",
+        Overtime(seconds: u64, command: String) =>
+            "This command is still running after {seconds} s, which is its limit: {command}",
+        UnknownOutcome(command: String) =>
+            "The program ended while this command was running, and how it ended is not known: {command}",
+        UnknownOutcomeOutside(command: String) =>
+            "The program ended while this command was running outside the sandbox, and how it ended is not known: {command}",
+        CommandsOffered(count: u32) => "The answer has {count} commands.",
+        CommandsPaused(done: u32, total: u32, left: usize) => "Paused after command {done}/{total}; {left} left.",
+        // How the request continues.
+        Instead => "What should be done differently?",
+        StepLimit(limit: u32) => "The limit of {limit} steps is reached.",
+        Repeat(times: u32, what: String) =>
+            "The model asks for the same thing once more, after {times} times with the same result: {what}",
+        Paused => "Paused after this step.",
+        Budget(budget: f64, spent: f64, next: f64) =>
+            "The next call could pass the budget of ${budget:.4}: ${spent:.4} is spent, and it takes at least ${next:.4}.",
+        Truncated => "Response was truncated!",
+        Damaged => "AI response had errors",
+        Handoff(fill: ContextFillWords) => "{fill} How shall it go on?",
+        // The flow.
+        Clarify(count: usize) => "{count} questions before this is begun.",
+        Understood(summary: String) => "Here's what I understand: {summary}",
+        PlanOfOne => "Carry out this plan of 1 step?",
+        Plan(steps: usize) => "Carry out this plan of {steps} steps?",
+        PlanOfOneAgain(version: u32) => "Carry out this plan of 1 step? (version {version})",
+        PlanAgain(steps: usize, version: u32) => "Carry out this plan of {steps} steps? (version {version})",
+        Begin(request: String) => "Begin with this? {request}",
+        StepBefore(number: u32, of: u32, title: String) => "Step {number} of {of} comes next: {title}",
+        StepAfter(number: u32, of: u32, title: String) => "Step {number} of {of} is done: {title}",
+        StepFailed(number: u32, of: u32, title: String) => "Step {number} of {of} could not be done: {title}",
+        Satisfaction => "Does this result meet your needs?",
+    }
+}
+
+impl From<PermissionTitle> for QuestionTitle {
+    fn from(title: PermissionTitle) -> Self {
+        Self::Permission(title)
+    }
+}
+
+sentences! {
+    /// What there is to say about instructions that nobody has accepted as they are.
+    pub enum InstructionsState {
+        Changed(files: String) => "{files} changed since you accepted it as instructions",
+        New(files: String) => "You have not accepted {files} as instructions yet",
+    }
+}
+
+sentences! {
+    /// How full the conversation is.
+    pub enum ContextFillWords {
+        Storage(percent: u64) => "The session's document is {percent} % full.",
+        Summarized(percent: u64) => "The conversation fills {percent} % of the model's window, even summed up.",
+        Window(percent: u64) => "The conversation fills {percent} % of the model's window.",
+    }
+}
+
+sentences! {
+    /// What a person can answer.
+    pub enum AnswerLabel {
+        Permission(label: PermissionLabel) => "{label}",
+        // In the words of a model, which are shown as they are.
+        Words(words: String) => "{words}",
+        StopHere => "Stop here",
+        Skip => "Skip",
+        Continue => "Continue",
+        GoOn => "Go on",
+        GoOnDifferently => "Go on, but differently",
+        // The folder.
+        TrustFolder => "Yes, I trust this folder",
+        TrustAll => "Yes, trust all of it",
+        Distrust => "No, answer without it",
+        UseIt => "Use it",
+        ContinueWithoutIt => "Continue without it",
+        // Commands.
+        AllowWrites => "Allow writes",
+        RunUnsandboxed => "Run unsandboxed",
+        MoreTime(seconds: u64) => "Give it another {seconds} s",
+        AnyTime => "Let it run for as long as it takes",
+        StopCommand => "Stop the command",
+        WithoutCommand => "Go on without it, and tell the model",
+        RunAgain => "Run it again",
+        RunAll(count: u32) => "Run {count} cmds",
+        OneByOne => "One by one",
+        GoOnWith(command: String) => "Go on with {command}",
+        TellModel => "Tell the model what to do instead",
+        LeaveRest => "Leave the rest",
+        // How the request continues.
+        InWords => "Say it in words",
+        AnswerInWords => "Answer in words",
+        MoreSteps(steps: u32) => "Go on for {steps} more steps",
+        LetIt => "Let it",
+        TellInstead => "Tell it what to do instead",
+        RaiseBudget => "Raise budget",
+        RetryReply => "🔄 Retry",
+        ContinueReply => "✓ Continue",
+        ApplyRecovered => "Apply the recovered changes, one by one",
+        Handoff =>
+            "Go on in a new session with a summary, the open tasks and the change history: for long-running tasks and a fresh start, with faster answers",
+        Extend => "Go on here with the complete conversation: when all of it is needed; answers may become slower",
+        CarryOn => "Carry on here as it is",
+        // The flow.
+        Submit => "Submit",
+        GoAhead => "Yes, go ahead",
+        NotQuite => "Not quite: say what is different",
+        KeepTalking => "Keep talking",
+        Approve => "Approve",
+        Modify => "Modify",
+        Replan => "Re-plan",
+        Cancel => "Cancel",
+        Begin => "Begin",
+        BeginDifferently => "Begin, but differently",
+        DoIt => "Do it",
+        DoDifferently => "Do it, but differently",
+        LeaveStep => "Leave this step out",
+        Good => "Good",
+        LeaveNextStep => "Leave the next step out",
+        ChangeSomething => "Change something",
+        TryAgain => "Try it again",
+        TryDifferently => "Try it again, but differently",
+        WithoutStep => "Go on without it",
+        Satisfied => "Yes, done",
+        NeedsChanges => "Needs changes",
+        StartOver => "Start over",
+    }
+}
+
+impl From<PermissionLabel> for AnswerLabel {
+    fn from(label: PermissionLabel) -> Self {
+        Self::Permission(label)
+    }
+}

@@ -1,0 +1,17 @@
+// The words around a permission: those of `crates/vocab/src/wording/permission.rs`, which a test writes as JSON.
+import lines from './permission.json';
+
+export { lines };
+
+/** What stands before and after the value in a line. */
+export function around(line: string): [string, string] {
+  const [before = '', after = ''] = line.split(/\{\w+\}/);
+  return [before, after];
+}
+
+/** Where a command would run, around its folder. */
+export function place(sandbox = 'workspace', terminal = false): [string, string] {
+  const known: Record<string, string> = { workspace: lines.workspace, 'read-only': lines.readOnly, off: lines.off };
+  const [before, after] = around(known[sandbox] ?? `${lines.workspace} (${sandbox})`);
+  return [before, `${after}${terminal ? lines.terminal : ''}.`];
+}
