@@ -13,6 +13,7 @@ const KEPT: &[u64] = &[
     2_282, // A request that was reopened took the conversation for its own, though others had spoken.
     3_534, // The answer to one request let another go past its own open question.
     6_595, // A summary was taken back, and a reopened request parted its tools from their results.
+    1_960, // A file whose creation was taken back meanwhile was deleted once more, and undoing that made it again.
 ];
 
 /// How many histories, and from which seed on: `TRIMTAB_SIM_HISTORIES` and `TRIMTAB_SIM_FROM`

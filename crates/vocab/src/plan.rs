@@ -273,17 +273,32 @@ pub enum Overtime {
 
 /// An approved set of files, to be written.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FilePlan(Approved<FileSet>);
+pub struct FilePlan {
+    approved: Approved<FileSet>,
+    first_attempt: bool,
+}
 
 impl FilePlan {
-    /// The plan for what was approved.
+    /// The plan for what was approved. A killed run may have written a part of it: a file that is as the set wants it
+    /// counts as written.
     pub fn new(approved: Approved<FileSet>) -> Self {
-        Self(approved)
+        Self { approved, first_attempt: false }
+    }
+
+    /// The same plan, nothing of which was written yet: every file must be as it was when the set was approved.
+    #[must_use]
+    pub fn as_first_attempt(self) -> Self {
+        Self { first_attempt: true, ..self }
+    }
+
+    /// Whether nothing of it can have been written.
+    pub fn is_first_attempt(&self) -> bool {
+        self.first_attempt
     }
 
     /// What to write.
     pub fn set(&self) -> &FileSet {
-        self.0.thing()
+        self.approved.thing()
     }
 }
 

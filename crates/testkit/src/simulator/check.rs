@@ -530,8 +530,8 @@ impl<'a> Story<'a> {
         }
         let plan = self.plan;
         let told = self.told(request)?;
-        // Who starts over may be told how far it was, or not.
-        if told.afresh {
+        // Who starts over may be told how far it was, or not. A summary names the rounds that it sums up.
+        if told.afresh && aside.is_none() {
             let counts =
                 [("round", &mut told.rounds), ("assessed", &mut told.assessments), ("compiled", &mut told.compiled)];
             for (kind, count) in counts {

@@ -129,6 +129,13 @@ impl Workspace for SimulatedWorkspace {
         }
         let _doing = Doing::begin(self, plan.set().change_set.to_string());
         self.pass("write").await;
+        if plan.is_first_attempt() {
+            let disk = self.disk.state();
+            let now = |write: &FileWrite| disk.files.get(&write.path).map(|bytes| state(bytes));
+            if let Some(write) = plan.set().writes.iter().find(|write| now(write) != write.before) {
+                return Err(format!("{} is not as it was", write.path));
+            }
+        }
         for write in &plan.set().writes {
             self.put(write, &contents)?;
             // Written, and dead before the next, or before anybody was told: it must be done again.

@@ -32,8 +32,9 @@
 //!   nothing behind, and undoing the deletion makes them again.
 //! * **An empty directory** in the place of a file that is to be made is nothing: it goes.
 //! * A file that is as `after` before anything was written counts as written, and is put back when
-//!   the set is refused. A person who made the very same edit by hand meanwhile would have to do it
-//!   again; the other way round, a killed run could not be taken back.
+//!   the set is refused, because a killed run may have written it. At a first attempt
+//!   ([`FilePlan::is_first_attempt`]) there was no such run: then somebody else made the very same change,
+//!   undoing the set would undo theirs, and the set is refused.
 //!
 //! [`FileState::is_link`]: trimtab_vocab::FileState::is_link
 
@@ -96,7 +97,8 @@ fn apply_at(
     let set = plan.set();
     make_room_for(set.writes.len());
     let Ordered { first, rest } = Ordered::new(folder, &set.writes);
-    let job = WriteJob { folder, set: set.change_set.as_str(), contents, gate };
+    let is_first_attempt = plan.is_first_attempt();
+    let job = WriteJob { folder, set: set.change_set.as_str(), contents, gate, is_first_attempt };
     if first.is_empty() {
         return job.run(&rest);
     }
@@ -158,6 +160,7 @@ struct WriteJob<'a> {
     set: &'a str,
     contents: &'a dyn Fn(&str) -> Option<Vec<u8>>,
     gate: Gate<'a>,
+    is_first_attempt: bool,
 }
 
 impl WriteJob<'_> {
@@ -173,13 +176,22 @@ impl WriteJob<'_> {
         }
         // The others are still looked at: a killed run may have changed them.
         if let Some(why) = astray {
-            return Err(take_back(files, why, &directories));
+            return Err(if self.is_first_attempt { Refused::new(why) } else { take_back(files, why, &directories) });
         }
         let mut seen = HashSet::new();
         if let Some(twice) = files.iter().find(|one| !seen.insert(one.place().to_owned())) {
             return Err(Refused::new(Why::Twice { path: twice.path() }));
         }
-        match forward(&mut files, &directories) {
+        if let Err(why) = inspect(&mut files, &directories) {
+            return Err(take_back(files, why, &directories));
+        }
+        // Nothing is taken back: what is as after was made by somebody else.
+        if self.is_first_attempt
+            && let Some(one) = files.iter().find(|one| !one.is_as_before())
+        {
+            return Err(Refused::new(one.why(WriteFault::Changed)));
+        }
+        match forward(&mut files) {
             Ok(()) => Ok(finish(files, &directories)),
             Err(why) => Err(take_back(files, why, &directories)),
         }
@@ -200,11 +212,16 @@ fn make_room_for(files: usize) {
     }
 }
 
-fn forward(files: &mut [FileWriter<'_>], directories: &Directories<'_>) -> Result<(), Why> {
+/// Looks how all files stand, after what a killed run has left beside them was put in order.
+fn inspect(files: &mut [FileWriter<'_>], directories: &Directories<'_>) -> Result<(), Why> {
     for one in files.iter_mut() {
         one.heal().and_then(|()| one.refresh()).map_err(|fault| one.why(fault))?;
         directories.sweep(one.place());
     }
+    Ok(())
+}
+
+fn forward(files: &mut [FileWriter<'_>]) -> Result<(), Why> {
     if let Some(one) = files.iter().find(|one| one.status() == FileStatus::Elsewhere) {
         return Err(one.why(WriteFault::Changed));
     }

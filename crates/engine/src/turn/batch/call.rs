@@ -257,7 +257,7 @@ fn act(step: &mut Transition<'_>, staged: StagedCall, permitted: PermittedCall) 
             let proposal = ProposalId::for_call(&request, &call);
             step.emit(Some(&request), ProposalFact::Resolved { proposal, verdict: answers::APPROVED.into() });
             let set = file_set(step.session, &request, &call, writes);
-            step.request(Effect::Apply { request, call, plan: permit.files(set) });
+            step.request(Effect::Apply { request, call, plan: permit.files(set).as_first_attempt() });
         }
         ToolAction::Run { command, timeout_s, .. } => {
             let Some(asked) = run else { return };

@@ -161,6 +161,11 @@ impl<'a> FileWriter<'a> {
         }
     }
 
+    /// Whether it is as the plan expects it before, even if the plan does not change it.
+    pub(super) fn is_as_before(&self) -> bool {
+        self.is_as(&self.now, self.before())
+    }
+
     pub(super) fn may_be_written(&self) -> Result<(), WriteFault> {
         match (&self.now, self.before(), self.after()) {
             (PathState::File { state, .. }, Some(before), Some(after))

@@ -81,6 +81,11 @@ impl World {
         self.run(self.set(), &|_, _| Ok(()))
     }
 
+    fn apply_first(&self) -> Result<WrittenSet, Refused> {
+        let plan = FilePlan::new(Approved::witness(self.set(), Approval::Answer)).as_first_attempt();
+        apply(&self.folder, &plan, &|hash| self.store.get(hash).cloned())
+    }
+
     fn undo(&self) -> Result<WrittenSet, Refused> {
         self.run(self.set().reversed("s2".parse().unwrap()), &|_, _| Ok(()))
     }
@@ -120,6 +125,37 @@ impl World {
         add(&self.at(""), &self.at(""), &mut tree);
         tree
     }
+}
+
+#[test]
+fn a_first_attempt_refuses_what_somebody_else_has_done_already() {
+    for (before, after) in [(Some("old"), None), (None, Some("new")), (Some("old"), Some("new"))] {
+        let mut world = World::new();
+        world.file("other.txt", "o1");
+        world.change("a.txt", before, after).change("other.txt", Some("o1"), Some("o2"));
+        if let Some(text) = after {
+            world.file("a.txt", text);
+        }
+        let tree = world.tree();
+        let refused = world.apply_first().unwrap_err();
+        assert!(matches!(&refused.why, Why::Conflict { path, .. } if path == "a.txt"), "{refused:?}");
+        assert_eq!(world.tree(), tree, "what somebody else did is theirs: it is not taken back");
+        // A killed run may have done just this, so a later attempt finishes the set.
+        assert_eq!(world.apply().unwrap().files[0].how, ChangeKind::AlreadyDone);
+    }
+}
+
+#[test]
+fn a_first_attempt_writes_files_that_are_as_they_were() {
+    let mut world = World::new();
+    world.file("a.txt", "old").file("same.txt", "same");
+    world.change("a.txt", Some("old"), None).change("b.txt", None, Some("new"));
+    world.change("same.txt", Some("same"), Some("same"));
+    world.apply_first().unwrap();
+    assert_eq!(
+        (world.at("a.txt").exists(), world.text("b.txt"), world.text("same.txt")),
+        (false, "new".into(), "same".into())
+    );
 }
 
 /// One of each: two overwritten, one through a link, two made in new directories, one deleted with its directory, one chmod.
