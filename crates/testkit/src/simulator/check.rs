@@ -84,8 +84,8 @@ fn all(history: &History, state: &State, tally: &mut Tally) -> Result<(), String
         return Err("partial replies were left behind".into());
     }
     let mut files: BTreeMap<String, String> = BTreeMap::new();
-    let (mut commands, mut made) = (BTreeMap::new(), BTreeMap::new());
-    for (session, log) in &state.events {
+    let (mut commands, mut made, mut texts) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+    for (session, log) in parents_first(state) {
         if tasks::is_about(state, session) {
             if *session != tasks_session() {
                 tally.task_proposals += tasks::asked(log).map_err(|broken| format!("{session}: {broken}"))?;
@@ -93,13 +93,14 @@ fn all(history: &History, state: &State, tally: &mut Tally) -> Result<(), String
             continue;
         }
         let mut story = Story::new(state, history.oracle.plan, session);
+        story.sets = Sets::after(std::mem::take(&mut texts));
         for event in log {
             story.goes_on(event).map_err(|broken| format!("{session}: at {:?}: {broken}", event.seq))?;
         }
         story.ends(&history.said_in(session)).map_err(|broken| format!("{session}: {broken}"))?;
         is_at_rest(&folded(log), &story).map_err(|broken| format!("{session}: {broken}"))?;
         *tally += story.tally;
-        files.extend(story.files);
+        texts = story.sets.merge_into(&mut files, story.files);
         made.extend(story.made);
         commands.extend(story.commands);
     }
@@ -142,6 +143,20 @@ fn all(history: &History, state: &State, tally: &mut Tally) -> Result<(), String
         return Err(format!("{open} jobs are listed as unfinished"));
     }
     Ok(())
+}
+
+/// All logs, those of sessions that were handed off before those that they were handed off to.
+fn parents_first(state: &State) -> Vec<(&SessionId, &Vec<Event>)> {
+    let parent = |session: &SessionId| {
+        state.events.get(session)?.iter().find_map(|event| match &event.fact {
+            Fact::Session(SessionFact::Opened { parent_session_id, .. }) => parent_session_id.clone(),
+            _ => None,
+        })
+    };
+    let depth = |session: &SessionId| std::iter::successors(parent(session), parent).count();
+    let mut logs: Vec<_> = state.events.iter().collect();
+    logs.sort_by_cached_key(|(session, _)| depth(session));
+    logs
 }
 
 /// Nothing waits for anybody any more.

@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use trimtab_engine::merge::{self, File, Prefer};
-use trimtab_vocab::event::{Change, ChangeFact, Undo};
-use trimtab_vocab::{ChangePart, ChangeSetId, Control, Event, Fact, OnConflict, SessionId};
+use trimtab_vocab::event::{Change, ChangeFact, Inherited, Undo};
+use trimtab_vocab::{ChangePart, ChangeSetId, Control, Event, Fact, FileState, OnConflict, SessionId};
 
 use super::History;
 use crate::memory_store::State;
@@ -72,11 +72,54 @@ pub(super) struct Sets {
     sets: Vec<(ChangeSetId, Vec<Written>)>,
     in_force: usize,
     undo: Option<(Undo, Prefer)>,
+    /// What was ever written, here and in the sessions before it, by its hash.
+    texts: BTreeMap<String, String>,
+    /// Files that another session has changed, and whether this one has moved them since.
+    inherited: BTreeMap<String, bool>,
 }
 
 type Files = BTreeMap<String, String>;
 
 impl Sets {
+    /// Those of a session that may inherit from others, whose texts these are.
+    pub(super) fn after(texts: BTreeMap<String, String>) -> Self {
+        Self { texts, ..Self::default() }
+    }
+
+    /// Leaves in `files` what all sessions together have made of them; `own` is what this one has.
+    pub(super) fn merge_into(self, files: &mut Files, mut own: Files) -> BTreeMap<String, String> {
+        for (name, is_moved) in &self.inherited {
+            drop(if *is_moved { files.remove(name) } else { own.remove(name) });
+        }
+        files.extend(own);
+        self.texts
+    }
+
+    /// A set comes from the session that was handed off to this one.
+    fn inherit(&mut self, inherited: &Inherited, files: &mut Files) {
+        let text = |state: &Option<FileState>| state.as_ref().map(|state| self.texts.get(&state.hash).cloned());
+        // What a command has left behind is unknown here; where the history is moved, commands are not watched.
+        let set: Vec<Written> = inherited
+            .writes
+            .iter()
+            .filter_map(|write| match (text(&write.before), text(&write.after)) {
+                (Some(None), _) | (_, Some(None)) => None,
+                (before, after) => Some((write.path.clone(), before.flatten(), after.flatten())),
+            })
+            .collect();
+        let in_force = usize::try_from(inherited.change.position + 1).unwrap_or(0);
+        for (name, before, after) in &set {
+            let is_known = self.inherited.insert(name.clone(), false).is_some();
+            if self.sets.len() < in_force {
+                put(files, name, after.clone());
+            } else if !is_known {
+                put(files, name, before.clone());
+            }
+        }
+        self.sets.push((inherited.change.change_set.clone(), set));
+        self.in_force = in_force.min(self.sets.len());
+    }
+
     /// A tool has made a set: what the files were, and what they are.
     pub(super) fn applied(&mut self, id: &ChangeSetId, before: &Files, after: &Files) {
         let names = before.keys().chain(after.keys());
@@ -85,6 +128,9 @@ impl Sets {
             .map(|name| (name.clone(), before.get(name).cloned(), after.get(name).cloned()))
             .collect();
         set.dedup();
+        for text in set.iter().flat_map(|(_, before, after)| [before, after]).flatten() {
+            self.texts.insert(trimtab_world::store::hash(text.as_bytes()), text.clone());
+        }
         self.sets.truncate(self.in_force);
         self.sets.push((id.clone(), set));
         self.in_force = self.sets.len();
@@ -102,7 +148,11 @@ impl Sets {
                 self.undo = undo.clone().map(|undo| (undo, prefer));
                 return Ok(false);
             }
-            ChangeFact::Refused { .. } | ChangeFact::Expired { .. } | ChangeFact::Inherited(_) => return Ok(false),
+            ChangeFact::Inherited(inherited) => {
+                self.inherit(inherited, files);
+                return Ok(false);
+            }
+            ChangeFact::Refused { .. } | ChangeFact::Expired { .. } => return Ok(false),
             ChangeFact::Applied(change) => self.undone(change, files)?,
             ChangeFact::Reverted(change) => {
                 self.in_force = self.in_force.checked_sub(1).ok_or("more was taken back than there was")?;
@@ -122,7 +172,7 @@ impl Sets {
         }
     }
 
-    fn passes(&self, change: &Change, at: usize, back: bool, files: &mut Files) -> Result<(), String> {
+    fn passes(&mut self, change: &Change, at: usize, back: bool, files: &mut Files) -> Result<(), String> {
         let (id, set) = self.sets.get(at).ok_or("a set was moved that is not there")?;
         if *id != change.change_set {
             return Err(format!("{} was moved instead of {id}", change.change_set));
@@ -133,6 +183,7 @@ impl Sets {
                 return Err(format!("{name} was moved from {from:?}, but is {:?}", files.get(name)));
             }
             put(files, name, to.clone());
+            self.inherited.entry(name.clone()).and_modify(|is_moved| *is_moved = true);
         }
         Ok(())
     }
@@ -151,6 +202,7 @@ impl Sets {
             let merged = merge::merge_files(side(new.as_ref()), side(files.get(name)), side(old.as_ref()), prefer)
                 .map_err(|_| format!("{name} was taken back over a conflict"))?;
             put(files, name, merged.map(|(bytes, _)| String::from_utf8_lossy(&bytes).into_owned()));
+            self.inherited.entry(name.clone()).and_modify(|is_moved| *is_moved = true);
         }
         self.applied(&undo.change_set, &before, files);
         Ok(())
