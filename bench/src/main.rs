@@ -3,7 +3,8 @@
 //! `cargo build --release && cargo run --release -p trimtab-bench` runs everything; names of
 //! measurements as arguments choose some. Each figure is the median of several runs, and each has something measured in
 //! the same run beside it: absolute times say little on another machine. `corpus` alone tries the libraries on damaged
-//! input, and `seeds FOLDER` writes that input down for libFuzzer to begin with. Other programs are started beside this one
+//! input, and `seeds FOLDER` writes that input down for libFuzzer to begin with; `models` alone gives small tasks to a real
+//! model. Other programs are started beside this one
 //! where `TRIMTAB_PEERS` says where they are.
 
 #![allow(clippy::disallowed_methods, reason = "a benchmark starts the program and looks at its files")]
@@ -13,6 +14,7 @@ mod cancel;
 mod commands;
 mod corpus;
 mod diff;
+mod models;
 mod peers;
 mod permission;
 mod rounds;
@@ -74,6 +76,16 @@ fn main() -> ExitCode {
         eprintln!("There is no release binary. Run `cargo build --release` first, or set TRIMTAB_BINARY.");
         return ExitCode::from(2);
     };
+    // A real model takes its time, so this only runs by name too.
+    if wanted == ["models"] {
+        return match models::measure(&binary) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(why) => {
+                eprintln!("{why}");
+                ExitCode::from(2)
+            }
+        };
+    }
     let mut table = Table::default();
     for (name, measure) in MEASUREMENTS {
         if wanted.is_empty() || wanted.iter().any(|wanted| wanted == name) {

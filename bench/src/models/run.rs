@@ -1,0 +1,150 @@
+//! One task, done by one program in a folder of its own.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use super::tasks::Task;
+
+/// How long one task may take.
+const PATIENCE: Duration = Duration::from_secs(420);
+
+/// A program that takes one request to its end without a terminal.
+pub struct Contender {
+    pub name: &'static str,
+    binary: PathBuf,
+    prepare: fn(&Path, &str, &str) -> std::io::Result<()>,
+    words: fn(&Task, &str) -> Vec<String>,
+    environment: fn(&Path, &str) -> Vec<(&'static str, String)>,
+}
+
+/// How a task ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ending {
+    /// The check holds.
+    Solved,
+    /// Something was done and reported as done, and the check does not hold.
+    Wrong,
+    /// Reported as done (exit code 0), although nothing was done.
+    FalseClaim,
+    /// The program itself says that it was not done.
+    Unfinished,
+}
+
+pub struct Ended {
+    pub ending: Ending,
+    pub code: Option<i32>,
+    pub seconds: f64,
+}
+
+/// The programs that are here.
+pub fn contenders(ours: &Path) -> Vec<Contender> {
+    let folder = std::env::var_os("TRIMTAB_PEERS").map(PathBuf::from);
+    let installed = |name: &str| folder.as_ref().map(|folder| folder.join(name)).filter(|path| path.exists());
+    let mut contenders = vec![Contender {
+        name: "trimtab",
+        binary: ours.to_owned(),
+        prepare: |home, url, model| {
+            std::fs::create_dir_all(home.join("trimtab"))?;
+            let settings = format!("model = \"llamacpp/{model}\"\n[providers.llamacpp]\nbase_url = \"{url}/v1\"\n");
+            std::fs::write(home.join("trimtab/config.toml"), settings)
+        },
+        words: |task, _| ["run", "--trust", "--approve", "auto", task.prompt].map(str::to_owned).to_vec(),
+        environment: |home, _| vec![("TRIMTAB_HOME", home.join("trimtab").display().to_string())],
+    }];
+    contenders.extend(installed("aider").map(|binary| Contender {
+        name: "aider",
+        binary,
+        prepare: |_, _, _| Ok(()),
+        words: |task, model| {
+            let words = ["--no-git", "--yes-always", "--no-check-update", "--no-show-model-warnings", "--no-analytics"];
+            let more = ["--edit-format", "whole", "--model", &format!("openai/{model}"), "--message", task.prompt];
+            words.iter().chain(&more).chain(task.named).map(|word| (*word).to_owned()).collect()
+        },
+        environment: |_, url| vec![("OPENAI_API_BASE", format!("{url}/v1")), ("OPENAI_API_KEY", "key".into())],
+    }));
+    contenders.extend(installed("opencode").map(|binary| Contender {
+        name: "opencode",
+        binary,
+        prepare: |home, url, model| {
+            std::fs::create_dir_all(home.join(".config/opencode"))?;
+            let settings = serde_json::json!({
+                "provider": {"local": {
+                    "npm": "@ai-sdk/openai-compatible",
+                    "options": {"baseURL": format!("{url}/v1"), "apiKey": "key"},
+                    "models": {model: {"name": model}},
+                }},
+                "permission": {"edit": "allow", "bash": "allow"},
+            });
+            std::fs::write(home.join(".config/opencode/opencode.json"), settings.to_string())
+        },
+        words: |task, model| ["run", "--model", &format!("local/{model}"), task.prompt].map(str::to_owned).to_vec(),
+        environment: |_, _| Vec::new(),
+    }));
+    if let Ok(only) = std::env::var("TRIMTAB_MODEL_PROGRAMS") {
+        contenders.retain(|contender| only.split(',').any(|name| name == contender.name));
+    }
+    contenders
+}
+
+/// Does the task, and checks what came of it.
+pub fn run(program: &Contender, task: &Task, url: &str, model: &str) -> Result<Ended, String> {
+    let broken = |error: std::io::Error| format!("{} cannot be run: {error}", program.name);
+    let home = tempfile::tempdir().map_err(broken)?;
+    let project = tempfile::tempdir().map_err(broken)?;
+    for (path, text) in task.files {
+        let path = project.path().join(path);
+        if let Some(folder) = path.parent() {
+            std::fs::create_dir_all(folder).map_err(broken)?;
+        }
+        std::fs::write(path, text).map_err(broken)?;
+    }
+    (program.prepare)(home.path(), url, model).map_err(broken)?;
+    let said = home.path().join("said.txt");
+    let out = std::fs::File::create(&said).map_err(broken)?;
+    let mut command = Command::new(&program.binary);
+    command.args((program.words)(task, model)).current_dir(project.path()).env_clear();
+    command.env("HOME", home.path()).env("PATH", std::env::var_os("PATH").unwrap_or_default());
+    command.envs((program.environment)(home.path(), url));
+    command.stdin(Stdio::null()).stderr(out.try_clone().map_err(broken)?).stdout(out);
+    let began = Instant::now();
+    let mut child = command.spawn().map_err(broken)?;
+    let code = loop {
+        if let Some(status) = child.try_wait().map_err(broken)? {
+            break status.code();
+        }
+        if began.elapsed() > PATIENCE {
+            child.kill().map_err(broken)?;
+            child.wait().map_err(broken)?;
+            break None;
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    };
+    let seconds = began.elapsed().as_secs_f64();
+    let words = std::fs::read(&said).map_err(broken)?;
+    let words = String::from_utf8_lossy(&words);
+    if let Some(folder) = std::env::var_os("TRIMTAB_MODEL_LOG") {
+        let name = format!("{}-{}-said.txt", task.name, program.name);
+        std::fs::write(Path::new(&folder).join(name), words.as_bytes()).map_err(broken)?;
+    }
+    let ending = match (task.check)(project.path(), &words) {
+        true => Ending::Solved,
+        false if code != Some(0) => Ending::Unfinished,
+        false if task.wants_change && is_untouched(project.path(), task) => Ending::FalseClaim,
+        false => Ending::Wrong,
+    };
+    Ok(Ended { ending, code, seconds })
+}
+
+/// Whether the project is as it was. What programs keep for themselves in hidden files does not count.
+fn is_untouched(project: &Path, task: &Task) -> bool {
+    let same =
+        task.files.iter().all(|(path, text)| std::fs::read_to_string(project.join(path)).is_ok_and(|now| now == *text));
+    same && count(project) == task.files.len()
+}
+
+fn count(folder: &Path) -> usize {
+    let Ok(entries) = std::fs::read_dir(folder) else { return 0 };
+    let entries = entries.flatten().filter(|entry| !entry.file_name().to_string_lossy().starts_with('.'));
+    entries.map(|entry| if entry.path().is_dir() { count(&entry.path()) } else { 1 }).sum()
+}
