@@ -70,8 +70,7 @@ fn functions(text: &str) -> impl Iterator<Item = (&str, usize)> {
                 && (line.trim_start().starts_with('}') || line.ends_with(';'))
         };
         let whole = lines[at].ends_with(['}', ';']);
-        let more =
-            if whole { 0 } else { lines[at + 1..].iter().position(|line| is_last(&line)).map_or(0, |end| end + 1) };
+        let more = if whole { 0 } else { lines[at + 1..].iter().position(is_last).map_or(0, |end| end + 1) };
         Some((name, more + 1))
     })
 }

@@ -421,7 +421,6 @@ pub enum Dialog {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Approve {
-    /// They are asked.
     #[default]
     Ask,
     /// What may be approved is approved.

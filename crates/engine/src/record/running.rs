@@ -177,7 +177,6 @@ pub enum Phase {
     Loading,
     /// A model is being called.
     Calling {
-        /// The call.
         call: CallId,
         /// What it is for.
         purpose: Purpose,

@@ -237,8 +237,8 @@ impl Model for Recorder {
     }
 
     fn stream(&self, prompt: &Prompt) -> PieceStream {
-        let said = since_reply(prompt).iter().map(|message| all_words(message));
-        let when = said.filter(|words| !words.starts_with(PromptNote::MARK)).last().filter(|words| words.len() <= 200);
+        let mut said = since_reply(prompt).iter().map(|message| all_words(message));
+        let when = said.rfind(|words| !words.starts_with(PromptNote::MARK)).filter(|words| words.len() <= 200);
         let tape = Tape { moments: Vec::new(), tools: Vec::new(), last: None };
         let file = self.file.clone();
         stream::unfold((self.inner.stream(prompt), tape, when, file), |(mut pieces, mut tape, when, file)| async move {
