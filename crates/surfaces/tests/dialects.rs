@@ -18,6 +18,7 @@ const DIALECTS: &[Spoken] = &[
     Spoken { kind: "anthropic", api: "auto", answer: Answer::anthropic },
     Spoken { kind: "openai", api: "chat", answer: Answer::openai },
     Spoken { kind: "openai", api: "responses", answer: Answer::responses },
+    Spoken { kind: "gemini", api: "auto", answer: Answer::gemini },
     Spoken { kind: "ollama", api: "auto", answer: Answer::ollama },
 ];
 
@@ -125,11 +126,12 @@ fn a_model_that_turns_out_to_know_no_tools_does_the_work_all_the_same() {
 
 /// What a provider reads first: its system text and tools, as bytes, and the conversation without the marks that only
 /// say where a cache may end.
-fn prefix(body: &Value) -> ([String; 3], Vec<String>) {
+fn prefix(body: &Value) -> ([String; 4], Vec<String>) {
     let mut body = body.clone();
     unmark(&mut body);
-    let said = body.get("messages").or(body.get("input")).and_then(Value::as_array).expect("a conversation");
-    let fixed = ["system", "instructions", "tools"].map(|name| body[name].to_string());
+    let said = ["messages", "input", "contents"].iter().find_map(|name| body.get(name)?.as_array());
+    let said = said.expect("a conversation");
+    let fixed = ["system", "instructions", "systemInstruction", "tools"].map(|name| body[name].to_string());
     (fixed, said.iter().map(Value::to_string).collect())
 }
 

@@ -20,6 +20,7 @@ mod answer;
 pub mod anthropic;
 mod connection;
 mod gate;
+pub mod gemini;
 pub mod images;
 pub mod ollama;
 pub mod openai;
@@ -251,6 +252,24 @@ struct Exchange {
     answered: OnceLock<Instant>,
 }
 
+impl Exchange {
+    fn new(request: Request) -> Self {
+        let (sent, closed) = (watch::Sender::new(0), watch::Sender::new(None));
+        Self { request, sent, closed, answered: OnceLock::new() }
+    }
+}
+
+impl Lines {
+    /// What a program asks a server about itself, and no test has an answer for: that is not among the requests.
+    fn is_side_question(&self, path: &str) -> bool {
+        // A stream is the answer to a call, so whoever pushed it does not expect to be asked for a list first.
+        let answers_calls =
+            self.thinks.is_some() || self.queue.front().or(self.default.as_ref()).is_none_or(Answer::is_stream);
+        let asks = path == "/props" || path == "/api/v0/models" || (path.ends_with("/models") && answers_calls);
+        asks && !self.paths.contains_key(path)
+    }
+}
+
 impl Script {
     fn lines(&self) -> MutexGuard<'_, Lines> {
         self.lines.lock().unwrap_or_else(PoisonError::into_inner)
@@ -267,6 +286,9 @@ impl Script {
     fn take(&self, request: Request) -> (Arc<Exchange>, Answer) {
         let mut lines = self.lines();
         let path = request.path.split('?').next().unwrap_or_default();
+        if request.method == "GET" && lines.is_side_question(path) {
+            return (Arc::new(Exchange::new(request)), Answer::new(404));
+        }
         let known = lines.paths.get(path).cloned().or_else(|| lines.queue.pop_front());
         let thought = known.is_none().then(|| lines.thinks.as_ref().map(|thinks| thinks.0(&request))).flatten();
         let mut request = request;
@@ -283,12 +305,7 @@ impl Script {
             );
             Answer::json(500, anthropic::error_body("api_error", &message))
         });
-        let exchange = Arc::new(Exchange {
-            request,
-            sent: watch::Sender::new(0),
-            closed: watch::Sender::new(None),
-            answered: OnceLock::new(),
-        });
+        let exchange = Arc::new(Exchange::new(request));
         lines.exchanges.push(Arc::clone(&exchange));
         self.arrived.send_replace(lines.exchanges.len());
         (exchange, answer)

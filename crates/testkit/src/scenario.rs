@@ -664,6 +664,8 @@ impl Stage {
             "steps" => settings.models.max_steps = value.parse().expect("a number"),
             "window" => settings.models.facts.window = value.parse().expect("a number"),
             "tools" => settings.models.facts.tools = value == "true",
+            "known" => settings.models.facts.known = value == "true",
+            "files_chosen" => settings.files.apply_chosen = value == "true",
             "files" => settings.files.apply = serde_json::from_value(value.into()).expect("auto or ask"),
             "commands" => settings.commands.apply = serde_json::from_value(value.into()).expect("auto or ask"),
             "approve" => settings.approve = serde_json::from_value(value.into()).expect("ask, auto or deny"),
@@ -808,6 +810,8 @@ impl Stage {
         if kind == "model.called" {
             fields.shift_remove("tools");
         }
+        // It counts the facts before it.
+        fields.shift_remove("done");
         // It holds the folder's name, which differs from run to run.
         fields.shift_remove("fingerprint");
         if let Some(rule) = fields.get_mut("rule").and_then(|rule| rule.as_object_mut()) {
