@@ -70,7 +70,7 @@ fn many_files(binary: &Path, table: &mut Table) {
     small.wait();
     for (what, arguments) in [
         ("10,000 files taken back as one set", ["rewind", "10000"]),
-        ("and brought forward again", ["forward", "10000"]),
+        ("and redone", ["forward", "10000"]),
     ] {
         let began = Instant::now();
         let running = program.spawn(&arguments);

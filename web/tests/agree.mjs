@@ -48,7 +48,7 @@ await browse(async ({ page }) => {
   const second = page.getByRole('region', { name: 'Step 2 of 2 comes next: Write b' });
   await second.waitFor();
   await page.getByText('Plan 1/2').waitFor();
-  await second.getByRole('button', { name: 'Leave this step out' }).click();
+  await second.getByRole('button', { name: 'Skip this step' }).click();
 
   await log.locator('article:last-of-type').getByText('✓ Done').waitFor();
 });

@@ -22,7 +22,7 @@ await browse(async ({ page }) => {
 
   // Edited, and wider than before.
   await entry('Fridays').getByRole('button', { name: /^Edit/ }).click();
-  await memory.getByLabel('What is remembered', { exact: true }).fill('We deploy on Mondays');
+  await memory.getByLabel('Memory', { exact: true }).fill('We deploy on Mondays');
   await memory.getByRole('combobox').selectOption({ label: 'everywhere' });
   await accessible(page, 'something remembered that is edited');
   await memory.getByRole('button', { name: 'Save' }).click();

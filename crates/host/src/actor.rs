@@ -480,6 +480,6 @@ fn read_input(payload: &str) -> Result<Input, StoreError> {
 }
 
 fn defect() -> Problem {
-    Problem::new(ProblemKind::Internal, "Trimtab failed at this request because of a defect of its own.")
+    Problem::new(ProblemKind::Internal, "Trimtab failed because of an internal error.")
         .hint("Nothing was lost: `trimtab sessions show` has the whole conversation. Please report it.")
 }

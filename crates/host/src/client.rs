@@ -237,7 +237,7 @@ impl Client {
                 match known.is_none_or(|known| known == print) {
                     true => Ok(sent),
                     false => Err(Problem::new(ProblemKind::Usage, "This key was used for another message.")
-                        .hint("Send each new message with a key of its own; the one before stands as it was said.")),
+                        .hint("Use a new key for each message. The earlier message is unchanged.")),
                 }
             }
             Err(Unsent::Problem(problem)) => Err(problem),
@@ -316,7 +316,7 @@ pub(crate) fn check_session(session: &SessionId) -> Result<(), Problem> {
     if *session == tasks_session() {
         return Err(Problem::new(
             ProblemKind::Usage,
-            "This session holds the history of your tasks; nobody talks in it.",
+            "This session stores the history of your tasks and takes no messages.",
         )
         .hint("`trimtab tasks undo` and `redo` move that history, `trimtab tasks changes` shows it."));
     }

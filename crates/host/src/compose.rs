@@ -223,7 +223,7 @@ impl World {
 }
 
 /// Why a folder is not trusted like others.
-pub const BROAD: &str = "it is your home folder or holds it, or holds Trimtab's own data";
+pub const BROAD: &str = "it is or contains your home folder or Trimtab's data";
 
 /// How to work in such a folder all the same.
 pub fn broad_hint(folder: &str) -> String {

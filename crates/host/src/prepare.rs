@@ -262,12 +262,12 @@ async fn save(
     for (key, media_type) in pictures {
         // A fork shows the pictures of its parent, where they are stored.
         let Some(bytes) = store.bytes(None, key).await? else {
-            return Ok(Prepared::Refused { reason: format!("The picture ref:{key} is not stored any more.") });
+            return Ok(Prepared::Refused { reason: format!("The image ref:{key} is no longer stored.") });
         };
         let path = loop {
             number += 1;
             if number > LAST_PICTURE {
-                let reason = format!("There are {LAST_PICTURE} pictures in {place} already. Choose another folder.");
+                let reason = format!("{place} already has {LAST_PICTURE} images. Choose another folder.");
                 return Ok(Prepared::Refused { reason });
             }
             let name = format!("image-{number:03}.{}", trimtab_vocab::extension(media_type));

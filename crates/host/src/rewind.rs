@@ -46,7 +46,7 @@ pub async fn walk(
     files.dedup();
     let places = if all == 1 { "1 place".to_owned() } else { format!("{all} places") };
     let reason = format!(
-        "Later edits stand in the way in {places} ({}). Nothing was changed.",
+        "Your later edits conflict in {places} ({}). Nothing was changed.",
         if files.len() > 3 {
             format!("{} and {} more files", files[..3].join(", "), files.len() - 3)
         } else {
@@ -202,7 +202,7 @@ impl RewindWalk<'_> {
             Ok(_) if (1..=all).all(|number| rewind_step.hunks.contains(&(number as u32))) => Ok((from, to)),
             Ok(part) => Ok((from, Some(part))),
             Err(_) if all == 0 => {
-                Err(format!("{path} has no hunks that could be told apart. Take back the whole file."))
+                Err(format!("{path} has no separate hunks. Undo the whole file."))
             }
             Err(wrong) => {
                 Err(format!("There is no hunk {wrong} in {path}: the change has {all}. Nothing was changed."))
@@ -243,9 +243,9 @@ fn shown(path: &str, clash: Clash) -> Conflict {
         wanted: None,
     };
     match clash {
-        Clash::NoText => whole("was edited since, and is no text that could be merged."),
+        Clash::NoText => whole("was edited since and is not text, so it cannot be merged."),
         Clash::TooLarge => whole("was edited since, and is too large to be merged."),
-        Clash::Existence => whole("was edited, made or deleted since, where the history would do otherwise."),
+        Clash::Existence => whole("was edited, created, or deleted since, and the history would change it too."),
         Clash::Mode => whole("got other permissions since, which the history would change too."),
         Clash::Lines { left, base, ours, theirs } => {
             let (first, lines) = (left.start as u64 + 1, left.len() as u64);

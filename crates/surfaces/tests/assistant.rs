@@ -422,7 +422,7 @@ fn at_the_command_line_what_is_proposed_is_shown_and_applied_when_that_is_wanted
     assert_eq!(wrong.code, Some(2), "{}", wrong.stderr);
     let applied = program.run(&["ask", "--apply", "1"]);
     assert_eq!(
-        applied.stdout, "0 created, 0 updated, 1 completed, 0 deleted. `trimtab tasks undo` takes it back.\n",
+        applied.stdout, "0 created, 0 updated, 1 completed, 0 deleted. `trimtab tasks undo` reverts it.\n",
         "{}",
         applied.stderr
     );

@@ -68,7 +68,7 @@ fn a_handoff_goes_on_in_a_child_which_alone_can_take_back_the_changes() {
     Or say something else: trimtab run --session CHILD "…"
     "#);
     let shown = program.run(&["sessions", "show", &child]).stdout;
-    assert!(shown.contains(&format!("Goes on from session {parent}.")), "{shown}");
+    assert!(shown.contains(&format!("Continues session {parent}.")), "{shown}");
     assert!(shown.contains("The input begins with:\n  Continue with the open tasks:\n  1. run the tests"), "{shown}");
     assert!(program.run(&["sessions", "show", &parent]).stdout.contains(&format!("Goes on in session {child}.")));
 
@@ -174,7 +174,7 @@ fn an_extension_is_a_document_of_the_same_session() {
     let (program, session) = worked();
     let extended = program.run(&["extend"]);
     assert_eq!(extended.code, Some(0), "{}", extended.stderr);
-    insta::assert_snapshot!(extended.stdout, @"The session is extended: its whole conversation goes on with it, for as long as that fits the model's window. What was summed up stays readable (trimtab ref).");
+    insta::assert_snapshot!(extended.stdout, @"The session is extended and keeps its whole conversation, for as long as that fits the model's window. What was summed up stays readable (trimtab ref).");
     assert_eq!(sessions(&program).len(), 1);
     let export = program.run(&["sessions", "export", &session]).events().remove(0);
     let extensions = export["extensions"].as_array().expect("documents");

@@ -259,7 +259,7 @@ fn where_there_is_no_picture_to_save_nothing_else_is_asked_for() {
     for arguments in [&["images", "save"][..], &["images", "save", "--to", "assets", "--json"]] {
         let ended = program.run(arguments);
         assert_eq!(ended.code, Some(1), "{}", ended.stderr);
-        assert!(ended.stderr.contains("There are no pictures in this session to save."), "{}", ended.stderr);
+        assert!(ended.stderr.contains("There are no images to save in this session."), "{}", ended.stderr);
     }
     assert_eq!(program.provider.requests().len(), 1);
 }

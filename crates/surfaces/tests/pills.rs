@@ -290,7 +290,7 @@ fn a_message_may_wait_for_its_turn_or_take_the_place_of_what_runs() {
     let mut program = program();
     let running = busy(&program);
     let queued = program.spawn(&["run", "--json", "--continue", "--queue", "second"]);
-    queued.wait_for_line("This waits until the request before it has ended.");
+    queued.wait_for_line("Queued until the request before it ends.");
     program.provider.push(says("The new one."));
     program.provider.push(says("The second."));
     program.set("TRIMTAB_MESSAGE_WHILE_RUNNING", "replace");

@@ -122,7 +122,7 @@ fn a_folder_that_is_not_trusted_yet_is_asked_about() {
     let program = untrusted(&[]);
     program.provider.push(uses("read_file", json!({"path": "hello.txt"})));
     program.provider.push(says("I do without."));
-    let choices = ["Yes, I trust this folder", "No, answer without it"];
+    let choices = ["Yes, I trust this folder", "No, continue without it"];
     asked(&program, "Read it", "Do you trust the files in", &choices, &["no"]);
 }
 
@@ -131,7 +131,7 @@ fn a_question_of_the_model_has_its_options_and_room_for_words() {
     let program = program(&[]);
     program.provider.push(uses("ask_user", json!({"question": "Which one?", "options": ["the red", "the blue"]})));
     program.provider.push(says("The blue one."));
-    let choices = ["the red", "the blue", "Answer in words", "Stop here"];
+    let choices = ["the red", "the blue", "Answer in text", "Stop here"];
     asked(&program, "Take one", "Which one?", &choices, &["o2"]);
 }
 
@@ -140,7 +140,7 @@ fn a_clarification_can_be_answered_or_skipped() {
     let program = program(&[("COPILOT_FLOW", "complex")]);
     program.provider.push(says(UNCLEAR));
     program.provider.push(uses("propose_plan", json!({"steps": ["Write a"]})));
-    asked(&program, "Make the service ready", "For whom?", &["Answer in words", "Skip"], &["skip"]);
+    asked(&program, "Make the service ready", "For whom?", &["Answer in text", "Skip"], &["skip"]);
 }
 
 #[test]
@@ -152,7 +152,7 @@ fn a_plan_is_asked_about_and_so_is_each_of_its_steps() {
     say(&terminal, "Make the service ready");
     let plan = ["Approve", "Modify", "Re-plan", "Cancel"];
     looked_at(&program, &terminal, "Carry out this plan of 2 steps?", &plan, &["approve"]);
-    let step = ["Do it", "Do it, but differently", "Leave this step out", "Stop here"];
+    let step = ["Do it", "Do it differently", "Skip this step", "Stop here"];
     looked_at(&program, &terminal, "Step 1 of 2 comes next: Write a", &step, &["stop"]);
 }
 
@@ -204,7 +204,7 @@ fn a_conversation_that_fills_its_window_is_asked_about() {
     say(&terminal, "Say much");
     terminal.wait_for("Done");
     say(&terminal, "Go on");
-    let choices = ["Go on in a new session", "Go on here", "Carry on here as it is"];
+    let choices = ["Go on in a new session", "Go on here", "Continue here unchanged"];
     looked_at(&program, &terminal, "How shall it go on?", &choices, &["cancel"]);
 }
 
@@ -220,7 +220,7 @@ fn a_command_whose_end_nobody_saw_is_asked_about() {
     drop(terminal);
     program.provider.push(says("I see."));
     let again = Terminal::start(&program, &[], 80, 24);
-    let choices = ["Go on without it", "Run it again", "Stop here"];
+    let choices = ["Continue without it", "Run it again", "Stop here"];
     looked_at(&program, &again, "how it ended is not known", &choices, &["skip"]);
 }
 
@@ -243,7 +243,7 @@ fn a_command_beyond_its_time_is_asked_about_while_it_runs() {
     let terminal = Terminal::start(&program, &[], 80, 24);
     say(&terminal, "Work");
     terminal.answer("Run this command?", "1");
-    let choices = ["Give it another 1 s", "Let it run for as long as it takes", "Stop the command"];
+    let choices = ["Give it another 1 s", "Let it run without a limit", "Stop the command"];
     looked_at(&program, &terminal, "still running after 1 s", &choices, &["end"]);
 }
 
@@ -267,7 +267,7 @@ fn a_rest_that_was_asked_for_waits_for_a_person() {
     terminal.press("\x1bp");
     terminal.wait_for("rests after this step");
     gate.open();
-    let choices = ["Go on", "Go on, but differently", "Stop here"];
+    let choices = ["Continue", "Continue differently", "Stop here"];
     looked_at(&program, &terminal, "Paused after this step.", &choices, &["continue"]);
 }
 

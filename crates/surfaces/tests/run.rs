@@ -284,7 +284,7 @@ fn bad_input_is_a_problem_with_a_hint_and_its_own_exit_code() {
 
     For more information, try '--help'.
 
-    To ask for something, say: trimtab run "What is a trim tab?"
+    To run a request: trimtab run "What is a trim tab?"
 
     a mistyped command: exit 2
     error: unrecognized subcommand 'rnu'
@@ -293,7 +293,7 @@ fn bad_input_is_a_problem_with_a_hint_and_its_own_exit_code() {
 
     For more information, try '--help'.
 
-    To ask for something, say: trimtab run "rnu hi"
+    To run a request: trimtab run "rnu hi"
 
     a mistyped command of a command: exit 2
     error: unrecognized subcommand 'ad'
@@ -326,7 +326,7 @@ fn bad_input_is_a_problem_with_a_hint_and_its_own_exit_code() {
     For more information, try '--help'.
 
     nothing to go on with: exit 2
-    error: There is no session in this folder to go on with.
+    error: There is no session in this folder to continue.
       Leave --continue out to begin one.
 
     nothing to resume: exit 1
@@ -338,7 +338,7 @@ fn bad_input_is_a_problem_with_a_hint_and_its_own_exit_code() {
       Did you mean limits.retries? `trimtab config` lists them all.
 
     a value for a group: exit 2
-    error: limits (FOLDER/home/config.toml, line 1) is a group of settings and has no value of its own.
+    error: limits (FOLDER/home/config.toml, line 1) is a group of settings and takes no value.
       Set what is in it, for example [limits] and below it steps = …. `trimtab config limits` lists it.
 
     bad setting: exit 2
@@ -618,7 +618,7 @@ fn only_so_many_requests_run_at_once_and_the_rest_wait_in_order() {
     let second = program.spawn(&["run", "two"]);
     program.provider.block_on(program.provider.wait_for_requests(2));
     let third = program.spawn(&["run", "--json", "three"]);
-    third.wait_for_line("Waiting for room: 2 other requests");
+    third.wait_for_line("Waiting for a free slot: 2 other requests");
     assert_eq!(program.provider.requests().len(), 2);
     gates[0].open();
     assert_eq!(first.wait().code, Some(0));
@@ -903,8 +903,8 @@ fn the_demo_needs_nothing_and_leaves_nothing() {
         "  changed greet.sh (+1 -1)",
         "🖥 CLI Execution  ✓ 2  ✗ 1  3/3 (100%)",
         "next: trimtab run --continue 'Let greet.sh greet several people at once'",
-        "took back greet.sh (+1 -1)",
-        "brought forward README.md (+2 -1)",
+        "undid greet.sh (+1 -1)",
+        "redid README.md (+2 -1)",
         "Before the interruption, the model had said:",
         "`trimtab resume` would go on from here.",
         "0 created, 1 updated, 1 completed, 0 deleted.",

@@ -208,9 +208,9 @@ fn what_cannot_be_meant_is_refused_and_changes_nothing() {
       `trimtab tasks list --all` shows them all with their numbers.
     error: That cannot be done: #1 does not occur on 2098-12-31; it does on 2099-01-01.
       Nothing was changed.
-    error: There is no word to look for.
-      Say one or more words, or the beginnings of some.
-    error: There is no such change in force.
+    error: There is nothing to search for.
+      Give one or more words or their beginnings.
+    error: There is no such applied change.
       `trimtab tasks changes` shows their names.
     "#);
     assert_eq!(titles(&program), ["a"]);
@@ -238,7 +238,7 @@ fn a_dry_run_shows_what_would_happen_and_many_deletes_need_a_second_word() {
     assert_eq!((refused.code, titles(&program).len()), (Some(2), 21));
     insta::assert_snapshot!(refused.stderr, @"
     error: This will delete 21 tasks.
-      Nothing was changed. If it is meant, say it again with --yes; `trimtab tasks undo` takes it back.
+      Nothing was changed. If it is meant, say it again with --yes; `trimtab tasks undo` reverts it.
     ");
     assert_eq!(apply(&program, &delete, &["--yes"]).code, Some(0));
     assert_eq!(titles(&program).len(), 0);
@@ -288,7 +288,7 @@ fn calendars_come_in_and_go_out() {
     let out = tasks(&program, &["export"]);
     assert_eq!(import(&out).stdout, "Added 0 tasks; 3 were there already.\n");
     insta::assert_snapshot!(import("hello").stderr, @"
-    error: This is no calendar: there is no BEGIN:VCALENDAR in it.
+    error: This is not an iCalendar file: BEGIN:VCALENDAR is missing.
       Export it as iCalendar (.ics). Nothing was changed.
     ");
     tasks(&program, &["undo"]);

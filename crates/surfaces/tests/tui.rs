@@ -500,7 +500,7 @@ fn whoever_put_the_choice_of_a_model_off_is_asked_again_once_it_matters() {
     let terminal = Terminal::start(&program, &[], 80, 24);
     terminal.wait_for("Welcome to Trimtab.");
     terminal.press(ESC);
-    terminal.wait_for("What would you like to have done?");
+    terminal.wait_for("Ask Trimtab to do something…");
     say(&terminal, "What is a trim tab?");
     terminal.wait_for("Welcome to Trimtab.");
     terminal.press("6");

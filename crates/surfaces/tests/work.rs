@@ -376,7 +376,7 @@ fn files_that_the_settings_name_are_instructions_and_no_setting_sends_a_secret_o
     assert_eq!(told.len(), 1, "{told:?}");
     assert_eq!(
         told[0]["text"],
-        "context.files names .env, which may hold secrets; it is not sent by itself.\n\
+        "context.files names .env, which may hold secrets. It is not sent automatically.\n\
          context.files names innocent.md, which cannot be read in this folder.\n\
          context.files names ../outside.txt, which cannot be read in this folder."
     );
@@ -528,7 +528,7 @@ fn what_is_resumed_is_shown_from_its_last_step_on_with_a_word_of_the_rest() {
     > Read all of it, then write
     … 5 earlier steps: `trimtab sessions export SESSION` has all of it.
     … 1 change of files: `trimtab changes --session SESSION` shows it.
-    The program ended while the model was answering. Trying again now.
+    Trimtab was interrupted while the model was answering. Trying again now.
     ");
     // What has ended is told in the same way, and a program is given all of it.
     let again = program.run(&["resume"]);
@@ -827,7 +827,7 @@ fn whoever_asked_something_since_is_told_which_session_has_the_changes() {
     assert!(back.stderr.ends_with(&pointer), "{}", back.stderr);
     assert_eq!(text_of(&program, "a.txt").as_deref(), Some("three\n"), "nothing is guessed");
     let named = program.run(&["rewind", "--session", &session]);
-    assert_eq!((named.code, named.stdout.as_str()), (Some(0), "took back a.txt (+1 -1)\n"), "{}", named.stderr);
+    assert_eq!((named.code, named.stdout.as_str()), (Some(0), "undid a.txt (+1 -1)\n"), "{}", named.stderr);
 }
 
 #[test]
@@ -838,7 +838,7 @@ fn changes_are_listed_taken_back_and_brought_forward() {
     assert!(first.starts_with("● Change #3 - 1 file (+1 -1) - $0.00 - "), "{listed}");
     assert!(listed.contains("○ Change #1 - 1 file (+1 -1)"), "{listed}");
     let back = program.run(&["rewind"]);
-    assert_eq!((back.code, back.stdout.as_str()), (Some(0), "took back a.txt (+1 -1)\n"), "{}", back.stderr);
+    assert_eq!((back.code, back.stdout.as_str()), (Some(0), "undid a.txt (+1 -1)\n"), "{}", back.stderr);
     assert_eq!(text_of(&program, "a.txt").as_deref(), Some("two\n"));
     assert_eq!(program.run(&["rewind", "2"]).code, Some(0));
     assert_eq!(text_of(&program, "a.txt").as_deref(), Some("one\n"));
@@ -846,7 +846,7 @@ fn changes_are_listed_taken_back_and_brought_forward() {
     assert!(!program.project().join("b").exists(), "and its folder too");
     let nothing = program.run(&["rewind"]);
     assert_eq!(nothing.code, Some(1));
-    assert!(nothing.stderr.contains("There is no change left to rewind."), "{}", nothing.stderr);
+    assert!(nothing.stderr.contains("There is no change to undo."), "{}", nothing.stderr);
     let listed = program.run(&["changes", "--json"]);
     let sets: Vec<Value> = listed.events();
     assert!(sets.iter().all(|set| set["applied"] == false), "{listed:?}");
@@ -858,7 +858,7 @@ fn changes_are_listed_taken_back_and_brought_forward() {
     program.provider.push(says("I know."));
     program.run(&["run", "--continue", "and now"]);
     let sent = program.provider.requests().last().expect("a request").body["messages"].to_string();
-    assert!(sent.contains("[The user took back the change of a.txt.]"), "the model is told: {sent}");
+    assert!(sent.contains("[The user undid the change of a.txt.]"), "the model is told: {sent}");
 }
 
 #[test]
@@ -946,7 +946,7 @@ fn a_single_hunk_or_file_of_a_change_is_taken_back_and_that_can_be_undone() {
     assert_eq!(back.code, Some(0), "{}", back.stderr);
     assert_eq!(
         back.stdout,
-        "took back a part of long.txt (+1 -1)\nThis is change #2 now; `trimtab rewind` undoes it.\n"
+        "undid a part of long.txt (+1 -1)\nThis is change #2 now; `trimtab rewind` undoes it.\n"
     );
     let half = changed.replace("last\r\n", "line 30\r\n");
     assert_eq!(text_of(&program, "long.txt").as_deref(), Some(half.as_str()));
@@ -960,8 +960,8 @@ fn a_single_hunk_or_file_of_a_change_is_taken_back_and_that_can_be_undone() {
     assert!(text_of(&program, "long.txt").expect("a text").contains("line 2\r\n"));
     for (arguments, reason) in [
         (["--hunk", "long.txt:3"], "There is no hunk 3 in long.txt: the change has 2."),
-        (["--file", "other.txt"], "This change has not touched other.txt."),
-        (["--file", "long.txt"], "Nothing of this is left to take back."),
+        (["--file", "other.txt"], "This change did not touch other.txt."),
+        (["--file", "long.txt"], "There is nothing left to undo."),
     ] {
         let refused = program.run(&["rewind", "1", arguments[0], arguments[1]]);
         assert_eq!(refused.code, Some(1));

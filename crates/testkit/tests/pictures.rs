@@ -101,7 +101,7 @@ fn variants_of_one_prompt_are_one_call() {
     r1 usage {"model":"m/p","inputTokens":0,"cachedTokens":0,"outputTokens":0,"costUsd":0.14}
     r1 image.failed {"call":"c2t1","image":"img3","originalPrompt":"a FEW icon","error":{"kind":"protocol","message":"The provider made only 2 of 3 pictures.","hint":"Ask for the others again."},"failed":"2027-01-15T08:00:00.000Z"}
     r1 tool.finished {"call":"c2t1","status":"partial","preview":"ref:picture-r1-c2t1-0, ref:picture-r1-c2t1-1. The provider made only 2 of 3 pictures."}
-    r1 answer {"summary":"Generated Images (2)\n1. a FEW icon (ref:picture-r1-c2t1-0, img1)\n2. a FEW icon (ref:picture-r1-c2t1-1, img2)\nNot made: a FEW icon The provider made only 2 of 3 pictures. Try it again with `trimtab images regenerate img3`.","generatedImages":[{"id":"img1","originalPrompt":"a FEW icon","revisedPrompt":"a FEW icon, in oil","url":"ref:picture-r1-c2t1-0","timestamp":1800000000000,"selected":false,"mediaType":"image/gif","bytes":20},{"id":"img2","originalPrompt":"a FEW icon","revisedPrompt":"a FEW icon, in oil","url":"ref:picture-r1-c2t1-1","timestamp":1800000000000,"selected":false,"mediaType":"image/gif","bytes":20}]}
+    r1 answer {"summary":"Generated Images (2)\n1. a FEW icon (ref:picture-r1-c2t1-0, img1)\n2. a FEW icon (ref:picture-r1-c2t1-1, img2)\nNot made: a FEW icon The provider made only 2 of 3 pictures. Retry with `trimtab images regenerate img3`.","generatedImages":[{"id":"img1","originalPrompt":"a FEW icon","revisedPrompt":"a FEW icon, in oil","url":"ref:picture-r1-c2t1-0","timestamp":1800000000000,"selected":false,"mediaType":"image/gif","bytes":20},{"id":"img2","originalPrompt":"a FEW icon","revisedPrompt":"a FEW icon, in oil","url":"ref:picture-r1-c2t1-1","timestamp":1800000000000,"selected":false,"mediaType":"image/gif","bytes":20}]}
     r1 request.finished {"status":"completed","usage":{"inputTokens":10,"cachedTokens":0,"outputTokens":5,"costUsd":0.14}}
     --- ordered
     a FEW icon
@@ -123,14 +123,14 @@ fn what_could_not_be_made_is_told_and_can_be_made_in_its_place() {
     ), @r#"
     r1 image.planned {"model":"m/p","pictures":[{"prompt":"a BROKEN wave","count":1},{"prompt":"a moon","count":1}],"priceUsd":0.07}
     r1 image.failed {"call":"c2t1","image":"img1","originalPrompt":"a BROKEN wave","error":{"kind":"refused","message":"The provider refuses this picture."},"failed":"2027-01-15T08:00:00.000Z"}
-    r1 answer {"summary":"Generated Images (1)\n1. a moon (ref:picture-r1-c2t2-0, img2)\nNot made: a BROKEN wave The provider refuses this picture. Try it again with `trimtab images regenerate img1`.","generatedImages":[{"id":"img2","originalPrompt":"a moon","revisedPrompt":"a moon, in oil","url":"ref:picture-r1-c2t2-0","timestamp":1800000000000,"selected":false,"mediaType":"image/gif","bytes":16}]}
+    r1 answer {"summary":"Generated Images (1)\n1. a moon (ref:picture-r1-c2t2-0, img2)\nNot made: a BROKEN wave The provider refuses this picture. Retry with `trimtab images regenerate img1`.","generatedImages":[{"id":"img2","originalPrompt":"a moon","revisedPrompt":"a moon, in oil","url":"ref:picture-r1-c2t2-0","timestamp":1800000000000,"selected":false,"mediaType":"image/gif","bytes":16}]}
     r1 request.finished {"status":"completed","usage":{"inputTokens":10,"cachedTokens":0,"outputTokens":5,"costUsd":0.07}}
     r2 image.planned {"model":"m/p","pictures":[{"prompt":"a calm wave","count":1,"image":"img1"}],"priceUsd":0.07}
     r2 answer {"summary":"Generated Images (1)\n1. a calm wave (ref:picture-r2-c3t1-0, img1)","generatedImages":[{"id":"img1","originalPrompt":"a calm wave","revisedPrompt":"a calm wave, in oil","url":"ref:picture-r2-c3t1-0","timestamp":1800000000000,"selected":false,"mediaType":"image/gif","bytes":21}]}
     r2 request.finished {"status":"completed","usage":{"inputTokens":0,"cachedTokens":0,"outputTokens":0,"costUsd":0.07}}
     r3 image.planned {"model":"m/p","pictures":[{"prompt":"a BROKEN moon","count":1,"image":"img2"}],"priceUsd":0.07}
     r3 image.failed {"call":"c4t1","image":"img2","originalPrompt":"a BROKEN moon","error":{"kind":"refused","message":"The provider refuses this picture."},"failed":"2027-01-15T08:00:00.000Z"}
-    r3 request.finished {"status":"failed","error":{"kind":"refused","message":"The provider refuses this picture.","hint":"Say it differently, or try again."},"usage":{"inputTokens":0,"cachedTokens":0,"outputTokens":0}}
+    r3 request.finished {"status":"failed","error":{"kind":"refused","message":"The provider refuses this picture.","hint":"Rephrase the request, or try again."},"usage":{"inputTokens":0,"cachedTokens":0,"outputTokens":0}}
     --- ordered
     a BROKEN moon
     a BROKEN wave
@@ -299,7 +299,7 @@ fn without_a_model_for_pictures_the_model_answers_in_words() {
         ),
         &["banner", "answer"]
     ), @r#"
-    r1 banner {"level":"warning","text":"This asks for a picture, and no model that makes pictures is set (models.image, for example \"xai/grok-2-image\"): the model answers in words. For a drawing as a file, ask for an SVG by name, as in \"Draw the logo as logo.svg\"."}
+    r1 banner {"level":"warning","text":"This asks for an image, but no image model is set (models.image, for example \"xai/grok-2-image\"), so the model answers in text. For a drawing as a file, ask for an SVG by name, as in \"Draw the logo as logo.svg\"."}
     r1 answer {"summary":"A fox has a red coat."}
     "#);
 }

@@ -84,7 +84,7 @@ impl WhyUnkept {
             Self::Large => "too large to be kept",
             Self::Full => "more than is kept at once",
             Self::Unreadable => "cannot be read",
-            Self::Name => "its name is no text",
+            Self::Name => "its name is not valid text",
             Self::Secret => "secrets are not copied",
             Self::Ignored => "was ignored before",
             Self::Linked => "has a hard link outside the folder",

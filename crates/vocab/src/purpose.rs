@@ -31,7 +31,7 @@ pub enum Purpose {
 pub enum AskPurpose {
     /// Find the path of the request.
     Route,
-    /// Answer in words.
+    /// Answer in text.
     Chat,
     /// Propose operations on tasks.
     Propose,

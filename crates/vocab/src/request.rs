@@ -187,7 +187,7 @@ pub enum Control {
     UndoSummary,
     /// The person has applied so many of the operations that were proposed last; 0: they do not want them.
     DecideTasks { applied: u32 },
-    /// Choose pictures, or choose them no longer.
+    /// Select or deselect images.
     SelectImages {
         images: Vec<ImageId>,
         /// Whether they are chosen from now on.

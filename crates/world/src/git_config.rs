@@ -351,7 +351,7 @@ fn read_bounded(path: &Path) -> Result<Option<Vec<u8>>, String> {
     match file.metadata() {
         Ok(meta) if meta.is_file() && meta.len() <= LONGEST => {}
         Ok(meta) if meta.is_file() => return Err("is too large for a settings file".into()),
-        _ => return Err("is no regular file".into()),
+        _ => return Err("is not a regular file".into()),
     }
     let mut bytes = Vec::new();
     file.take(LONGEST).read_to_end(&mut bytes).map_err(|error| format!("cannot be read: {error}"))?;

@@ -321,7 +321,7 @@ fn a_simple_task_needs_no_approval_before_it_runs_unless_a_person_wants_one() {
         let mut talk = Talk::begin(route(RouteDecision::Direct, 10, analysis), settings(copilot));
         assert_eq!(talk.open().is_some(), asks, "{mode:?} {auto}");
         if asks {
-            assert_eq!(talk.asked(), "step: Begin with this? make it better");
+            assert_eq!(talk.asked(), "step: Start this? make it better");
             talk.answer("continue", None);
         }
         assert!(talk.offered().contains(&"edit_file"));

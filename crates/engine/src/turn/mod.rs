@@ -320,7 +320,7 @@ fn decide(step: &mut Transition<'_>, request: &RequestId, words: &str, stop: Opt
     if wants_tools && route::offer(active.path()) == tools::ToolOffer::Nothing {
         let message = "the model asked for a tool although none was offered; the request was not run".into();
         step.emit(Some(request), BugFact { kind: "unexpected_tool_use".into(), by: "engine".into(), message });
-        batch::reject(step, "There are no tools in this turn. Answer in words.");
+        batch::reject(step, "There are no tools in this turn. Answer in text.");
     } else if wants_tools && stop == Some(&StopReason::MaxTokens) {
         batch::reject(step, "[Not run: the reply was cut off at the output limit, and this call may not be whole.]");
         if structured::goes_on(step, request, structured::AGAIN) {

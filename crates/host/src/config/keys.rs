@@ -85,12 +85,12 @@ pub const KEYS: &[SettingKey] = &[
         "The model that works: PROVIDER/NAME. Empty: the first provider with a key.",
     ),
     key("models.fast", SettingKind::Text, "\"\"", "For small work behind the scenes. Empty: `model`."),
-    key("models.vision", SettingKind::Text, "\"\"", "For requests with pictures. Empty: `model`."),
+    key("models.vision", SettingKind::Text, "\"\"", "Model for requests with images. Empty: `model`."),
     key(
         "models.image",
         SettingKind::Text,
         "\"\"",
-        "For making pictures. Empty: xai/grok-2-image or openai/gpt-image-1, whichever has a key; else none are made.",
+        "Model that generates images. Empty: xai/grok-2-image or openai/gpt-image-1, if a key is set.",
     ),
     key(
         "answer.protocol",
@@ -103,25 +103,25 @@ pub const KEYS: &[SettingKey] = &[
         "image.batch",
         SettingKind::Choice(&["distinct", "same_prompt"]),
         "\"distinct\"",
-        "Several pictures: distinct gives each a prompt and a call of its own, same_prompt makes variants of one.",
+        "For several images: distinct writes one prompt per image, same_prompt makes variants of one prompt.",
     ),
     key(
         "image.price_usd",
         SettingKind::Float(0.0, 100.0),
         "0.07",
-        "Dollars for one picture, where models.toml says nothing of the model.",
+        "Price of one image in US dollars if models.toml does not list the model.",
     ),
     key(
         "image.detect",
         SettingKind::Bool,
         "true",
-        "Words like \"draw\" or \"create an image\" ask for pictures. false: only `trimtab images make` does.",
+        "Words like \"draw\" or \"create an image\" request images. false: only `trimtab images make` does.",
     ),
     key(
         "temperature",
         SettingKind::Float(-1.0, 2.0),
         "-1.0",
-        "How freely a model may choose its words, 0 to 2. Below 0: as its provider sees fit.",
+        "Sampling temperature, 0 to 2. Below 0: the provider's default.",
     ),
     key(
         "record",
@@ -133,7 +133,7 @@ pub const KEYS: &[SettingKey] = &[
         "apply.auto",
         SettingKind::Bool,
         "true",
-        "The master switch: false asks about everything, whatever apply.files and apply.commands say.",
+        "Master switch: false asks about everything and overrides apply.files and apply.commands.",
     ),
     key(
         "apply.files",
@@ -151,7 +151,7 @@ pub const KEYS: &[SettingKey] = &[
         "apply.commands",
         SettingKind::Choice(&["ask", "auto"]),
         "\"ask\"",
-        "Commands: auto runs by itself what commands.allow names and is known to be safe.",
+        "Commands: auto runs commands automatically if commands.allow lists them and they are known to be safe.",
     ),
     key(
         "apply.tasks",
@@ -163,13 +163,13 @@ pub const KEYS: &[SettingKey] = &[
         "history.keep_days",
         SettingKind::Int(0, 36_500),
         "90",
-        "Days for which a change can be taken back; what it says is kept for ever. 0: for ever.",
+        "Days for which a change can be undone. 0: no limit.",
     ),
     key(
         "history.max_mb",
         SettingKind::Int(0, 1_000_000),
         "2048",
-        "Megabytes that old contents of files may take; the oldest go first, and you are told. 0: any.",
+        "Disk space for undo in megabytes. The oldest changes expire first. 0: no limit.",
     ),
     key(
         "commands.allow",
@@ -189,7 +189,7 @@ pub const KEYS: &[SettingKey] = &[
         "commands.timeout_s",
         SettingKind::Int(1, 86_400),
         "30",
-        "Seconds that a command may take. Then it is ended, or you are asked, if you are there.",
+        "Time limit of a command in seconds. At the limit, Trimtab asks you or stops it.",
     ),
     key(
         "commands.timeouts",
@@ -260,18 +260,18 @@ pub const KEYS: &[SettingKey] = &[
     ),
     key("permissions.remember_deletes", SettingKind::Bool, "false", "Whether a rule may cover commands that delete."),
     key("folders.trusted", SettingKind::List, "[]", "Folders that are trusted without being asked about."),
-    key("copilot.name", SettingKind::Text, "\"Trimtab\"", "What the assistant is called in questions."),
+    key("copilot.name", SettingKind::Text, "\"Trimtab\"", "Name of the assistant in questions."),
     key(
         "copilot.synthesis",
         SettingKind::Choice(&["model", "list"]),
         "\"model\"",
-        "How the work of tools is summed up: in the model's own words, or as a list of results.",
+        "How tool results are summarized: in the model's words or as a list.",
     ),
     key(
         "copilot.flow",
         SettingKind::Choice(&["", "complex", "simple", "conversation"]),
         "\"\"",
-        "One of the documented ways to work together; sets those of the following that nobody sets.",
+        "Preset for the copilot settings below that you do not set.",
     ),
     key(
         "copilot.intelligent_routing",
@@ -312,13 +312,13 @@ pub const KEYS: &[SettingKey] = &[
         "copilot.conversational",
         SettingKind::Bool,
         "false",
-        "Talk first; nothing is carried out until a person says so.",
+        "Converse first and execute only when told to.",
     ),
     key(
         "copilot.allow_execution_transition",
         SettingKind::Bool,
         "true",
-        "Words such as \"go ahead\" end a conversation and begin the work.",
+        "Words such as \"go ahead\" switch from conversation to execution.",
     ),
     key(
         "copilot.triggers",
@@ -337,7 +337,7 @@ pub const KEYS: &[SettingKey] = &[
         "copilot.auto_continue",
         SettingKind::Bool,
         "false",
-        "\"continue\" is said by itself while steps are open and each turn completes one.",
+        "Continue automatically while steps are open and each turn completes one.",
     ),
     key(
         "repair.max_attempts",
@@ -355,7 +355,7 @@ pub const KEYS: &[SettingKey] = &[
         "truncation.allow_recovered_changes",
         SettingKind::Bool,
         "false",
-        "Whether whole changes of an answer that was cut off may be applied, each after a question of its own.",
+        "Whether complete changes of a truncated answer can be applied, each after approval.",
     ),
     key(
         "truncation.heuristics",
@@ -367,7 +367,7 @@ pub const KEYS: &[SettingKey] = &[
         "diff.noop",
         SettingKind::Choice(&["classify", "block", "skip"]),
         "\"classify\"",
-        "A diff without effect: skipped if it is there already and blocked if it fits nowhere, always blocked, or skipped.",
+        "A diff without effect: classify (skip if already applied, block if it fits nowhere), block, or skip.",
     ),
     key(
         "tui.theme",
@@ -412,7 +412,7 @@ pub const KEYS: &[SettingKey] = &[
         "context.handoff_at",
         SettingKind::Float(0.1, 1.0),
         "0.85",
-        "The part of the model's window, or of a session's document, from which on you are asked how to go on.",
+        "Share of the context window at which Trimtab asks how to continue.",
     ),
     key(
         "context.strategy",
@@ -425,7 +425,7 @@ pub const KEYS: &[SettingKey] = &[
         "context.session_mb",
         SettingKind::Int(0, 1_000_000),
         "64",
-        "Megabytes of conversation that a session's document may hold. 0: any.",
+        "Maximum size of a session in megabytes. 0: no limit.",
     ),
     key(
         "context.input_tokens",
@@ -474,7 +474,7 @@ pub const KEYS: &[SettingKey] = &[
         "memory.recall_bytes",
         SettingKind::Int(0, 16_384),
         "2048",
-        "Bytes of what is remembered that a model is told at most. 0: none.",
+        "Maximum size of memory in a prompt, in bytes. 0: none.",
     ),
     key(
         "assistant.auto_mode",
@@ -591,7 +591,7 @@ pub const PROVIDER_KEYS: &[SettingKey] = &[
         "Which of OpenAI's two interfaces; auto: responses at api.openai.com, chat elsewhere.",
     ),
     key("base_url", SettingKind::Text, "\"\"", "Where it is."),
-    key("api_key_env", SettingKind::Text, "\"\"", "The environment variable that holds its key. Empty: it needs none."),
+    key("api_key_env", SettingKind::Text, "\"\"", "Environment variable with the API key. Empty: no key."),
 ];
 
 /// Other names under which settings are known: documented elsewhere, and accepted here.

@@ -346,7 +346,7 @@ fn check(path: &str, kind: SettingKind, value: &Value, origin: &Origin) -> Resul
     if is_good {
         return Ok(());
     }
-    let problem = wrong(format!("{path} = {value} ({origin}) will not do."));
+    let problem = wrong(format!("Invalid value {value} for {path} ({origin})."));
     Err(problem.hint(format!("{path} takes {}.", kind.takes())))
 }
 
@@ -363,10 +363,10 @@ fn unknown(path: &str, origin: &Origin) -> Problem {
     if is_section(path) {
         let inside = KEYS.iter().find_map(|key| key.path.strip_prefix(&format!("{path}.")));
         let example = inside.map_or(String::new(), |key| format!(", for example [{path}] and below it {key} = …"));
-        return wrong(format!("{path} ({origin}) is a group of settings and has no value of its own."))
+        return wrong(format!("{path} ({origin}) is a group of settings and takes no value."))
             .hint(format!("Set what is in it{example}. `trimtab config {path}` lists it."));
     }
-    let problem = wrong(format!("There is no setting called {path} ({origin})."));
+    let problem = wrong(format!("Unknown setting {path} ({origin})."));
     if path == STORE {
         return problem.hint("Sessions are kept in SQLite in the data folder, and nowhere else. Leave it out.");
     }
@@ -412,7 +412,7 @@ mod tests {
         assert_eq!(problem.hint.as_deref(), Some("Did you mean limits.retries? `trimtab config` lists them all."));
         assert!(added("[nonsense]\na = 1").is_err());
         let problem = added("limits = 3").expect_err("refused");
-        assert_eq!(problem.message, "limits (c.toml, line 1) is a group of settings and has no value of its own.");
+        assert_eq!(problem.message, "limits (c.toml, line 1) is a group of settings and takes no value.");
         assert!(problem.hint.is_some_and(|hint| hint.contains("[limits]")));
         for key in ["key", "api_key"] {
             let problem = added(&format!("[providers.x]\n{key} = \"secret\"")).expect_err("refused");

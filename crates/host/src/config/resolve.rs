@@ -531,7 +531,7 @@ fn section<T: DeserializeOwned>(raw: &RawSettings, prefix: &str) -> Result<T, Pr
     let misfit = |error: toml::de::Error| {
         let alone = |(path, value, origin): (&str, &Value, &Origin)| {
             let field = toml::Table::from_iter([(path.strip_prefix(prefix)?.to_owned(), value.clone())]);
-            let set = || format!("{path} = {value} ({origin}) will not do: {}", error.message());
+            let set = || format!("Invalid value {value} for {path} ({origin}): {}", error.message());
             Value::Table(field).try_into::<T>().is_err().then(set)
         };
         let what = raw.iter().find_map(alone).unwrap_or_else(|| format!("[{prefix}]: {}", error.message()));

@@ -21,37 +21,37 @@ use super::{CliOutcome, keyboard, place};
 const EXAMPLES: &str = "\
 Examples:
   trimtab ask \"What is on this week?\"
-  trimtab ask \"Move everything today to tomorrow\"    proposes changes
-  trimtab ask --apply 1,3                            applies two of them; `trimtab tasks undo` takes it back";
+  trimtab ask \"Move everything today to tomorrow\"    propose changes
+  trimtab ask --apply 1,3                            apply two of them (`trimtab tasks undo` reverts)";
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct AskArgs {
-    /// What you would like to know or to have changed; `-` reads it from standard input
+    /// Question or request, in quotes (`-` reads standard input)
     #[arg(value_name = "PROMPT", required_unless_present_any = ["apply", "reject"])]
     words: Vec<OsString>,
-    /// Which path it takes: whatever it needs, words only, or changes
+    /// Set the mode: decide automatically, answer only, or propose changes
     #[arg(long, value_enum, default_value = "auto")]
     mode: ModeArgument,
-    /// Apply what was proposed last: all of it that is right, or these numbers
+    /// Apply the last proposal, or only these numbers of it
     #[arg(long, value_name = "NUMBERS", num_args = 0..=1, default_missing_value = "all", conflicts_with_all = ["words", "reject"])]
     apply: Option<String>,
-    /// Say that what was proposed last is not wanted
+    /// Reject the last proposal
     #[arg(long, conflicts_with = "words")]
     reject: bool,
-    /// With --apply: also if it touches many tasks
+    /// Confirm an --apply that touches many tasks
     #[arg(long, requires = "apply")]
     yes: bool,
-    /// Print every event as a line of JSON, and nothing else; what was applied is the last line
+    /// Print events as JSON lines and nothing else (the last line is what was applied)
     #[arg(long)]
     json: bool,
-    /// The model to ask
+    /// Use this model
     #[arg(long, value_name = "PROVIDER/NAME")]
     model: Option<String>,
-    /// Dollars that the session may cost
+    /// Limit the cost of the session in US dollars
     #[arg(long, value_name = "USD", value_parser = dollars, allow_negative_numbers = true)]
     budget: Option<f64>,
-    /// Whether what is proposed is applied: ask at the terminal, all but deletes, or nothing
+    /// Choose how to handle proposals: ask, apply all but deletes, or apply nothing
     #[arg(long, value_enum, default_value = "ask")]
     approve: ApproveArg,
 }
@@ -300,7 +300,7 @@ async fn told(client: &Client, proposed: &PendingOperations, applied: &Applied, 
     if failed > 0 {
         line += &format!("; {failed} could not be done, because the tasks have changed since");
     }
-    print(&format!("{line}. `trimtab tasks undo` takes it back.\n"))
+    print(&format!("{line}. `trimtab tasks undo` reverts it.\n"))
 }
 
 /// Waits until the record has it: the program may end right after.

@@ -23,10 +23,10 @@ use crate::words::{self, effects, sentence};
 /// Where the history is.
 #[derive(Debug, Default, Args)]
 pub(super) struct HistoryArgs {
-    /// The session; without it, the folder's latest one
+    /// Use this session [default: the latest one in this folder]
     #[arg(long, value_name = "ID")]
     session: Option<SessionId>,
-    /// The folder instead of the current one
+    /// Use this folder instead of the current one
     #[arg(long, value_name = "FOLDER")]
     dir: Option<PathBuf>,
 }
@@ -90,7 +90,7 @@ pub(super) async fn tidy(client: &Client, keeping: Keeping) {
         Ok(expired) => {
             for Expired { session, changes, reason } in expired {
                 let what = if changes == 1 { "1 change" } else { &format!("{changes} changes") };
-                note(&format!("{what} of session {session} can no longer be taken back: {reason}."));
+                note(&format!("{what} of session {session} can no longer be undone: {reason}."));
             }
         }
         Err(problem) => note(&format!("Cannot delete old file contents: {}", problem.message)),
@@ -112,16 +112,16 @@ fn line(set: &Set, number: usize, now: Time) -> String {
 
 const EXAMPLES: &str = "\
 Examples:
-  trimtab changes             what was changed, newest first
-  trimtab changes 3           one of them, line by line
-  trimtab rewind              take the newest one back";
+  trimtab changes             list changes, newest first
+  trimtab changes 3           show change #3 as a diff
+  trimtab rewind              undo the latest change";
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct ChangesArgs {
-    /// Show one of them whole, its hunks with their numbers: its number or its id
+    /// Change to show in full with numbered hunks (number or ID)
     change: Option<String>,
-    /// One JSON object per change set
+    /// Print one JSON object per change set
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -213,7 +213,7 @@ pub(super) fn find_set<'a>(history: &'a History, wanted: &str) -> Result<&'a Set
     let number = wanted.trim_start_matches('#').parse::<usize>().ok();
     let by_number = number.and_then(|number| history.sets.get(number.checked_sub(1)?));
     by_number.or_else(|| history.sets.iter().find(|set| set.id.as_str() == wanted)).ok_or_else(|| {
-        Problem::new(ProblemKind::NotFound, format!("There is no change called {wanted}."))
+        Problem::new(ProblemKind::NotFound, format!("Unknown change {wanted}."))
             .hint("`trimtab changes` lists them.")
     })
 }

@@ -10,16 +10,16 @@ use super::{CliOutcome, place};
 
 const EXAMPLES: &str = "\
 Examples:
-  trimtab config            every setting in force
-  trimtab config sandbox    those with this word in their names, explained
-  TRIMTAB_COMMANDS_SANDBOX=read-only trimtab run \"Look around\"    set one for once";
+  trimtab config            show every effective setting
+  trimtab config sandbox    show and explain settings that contain \"sandbox\"
+  TRIMTAB_COMMANDS_SANDBOX=read-only trimtab run \"Look around\"    override one setting for one run";
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Config {
-    /// Only settings with this in their names, each with what it is for
+    /// Show only settings whose names contain this, with their descriptions
     name: Option<String>,
-    /// One JSON object per line
+    /// Print one JSON object per line
     #[arg(long)]
     json: bool,
 }

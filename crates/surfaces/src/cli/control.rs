@@ -14,44 +14,44 @@ use crate::words;
 
 const EXAMPLES: &str = "\
 Examples:
-  trimtab control pause                     rest after this step
-  trimtab control steer \"only the tests\"    say something to what runs
-  trimtab control cancel                    stop it";
+  trimtab control pause                     pause after this step
+  trimtab control steer \"only the tests\"    send text to the running request
+  trimtab control cancel                    cancel the running request";
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct ControlArgs {
-    /// What to do
+    /// Action to take
     action: ActionArgument,
-    /// Words for `steer` and `edit-summary`; the call for `stop-tool`
+    /// Text for `steer` and `edit-summary`, or the call for `stop-tool`
     words: Option<String>,
-    /// The session; without it, the one that runs in the folder
+    /// Control this session [default: the running one in this folder]
     #[arg(long, value_name = "ID")]
     session: Option<SessionId>,
-    /// The folder instead of the current one
+    /// Use this folder instead of the current one
     #[arg(long, value_name = "FOLDER")]
     dir: Option<PathBuf>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum ActionArgument {
-    /// Stop now; what is there is kept
+    /// Stop now and keep what is there
     Cancel,
-    /// Rest after this step
+    /// Pause after this step
     Pause,
-    /// Go on
+    /// Continue
     Resume,
-    /// Leave what runs now, and go on with the next
+    /// Skip the current step
     Skip,
-    /// Take these words up at the next step
+    /// Send text that the model sees at its next step
     Steer,
-    /// Carry out what was talked about in the folder's latest session
+    /// Carry out what was discussed in the latest session
     Implement,
-    /// End one tool; the rest goes on
+    /// Stop one tool call and continue with the rest
     StopTool,
-    /// Put these words in place of the last summary of the conversation
+    /// Replace the last summary of the conversation
     EditSummary,
-    /// Put the conversation back in place of its last summary
+    /// Restore the conversation that the last summary replaced
     UndoSummary,
 }
 
@@ -66,7 +66,7 @@ impl ControlArgs {
             None => row.folder == folder,
         });
         let Some(row) = latest else {
-            return Err(Problem::new(ProblemKind::NotFound, "There is no session to go on with.")
+            return Err(Problem::new(ProblemKind::NotFound, "There is no session to continue.")
                 .hint("`trimtab sessions list` shows those there are."));
         };
         let asking = Attendance::from_approve(ApproveArg::Ask, false);

@@ -45,20 +45,20 @@ const TYPED: &str = "Every line with a $ is a command that you could type.\n";
 
 const EXAMPLES: &str = "\
 Examples:
-  trimtab demo                    the whole story in this terminal, step by step
+  trimtab demo                    show the whole demo in this terminal
   trimtab demo --web              try it yourself in a browser
-  trimtab demo --sample ./greet   only the sample project";
+  trimtab demo --sample ./greet   create only the sample project";
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Demo {
-    /// Show it in the terminal UI, to try it yourself
+    /// Run the demo in the terminal UI, to try it yourself
     #[arg(long, conflicts_with = "web")]
     tui: bool,
-    /// Show it in a browser, to try it yourself
+    /// Run the demo in a browser, to try it yourself
     #[arg(long)]
     web: bool,
-    /// Only put the sample project into this new folder, to try things by hand
+    /// Only create the sample project in this new folder
     #[arg(long, value_name = "FOLDER", conflicts_with_all = ["tui", "web"])]
     sample: Option<PathBuf>,
 }
@@ -66,7 +66,7 @@ pub(super) struct Demo {
 impl Demo {
     pub(super) async fn execute(self) -> Result<CliOutcome, Problem> {
         if self.tui && !tui::is_there() {
-            return Err(Problem::new(ProblemKind::Usage, "There is no terminal to show it in.")
+            return Err(Problem::new(ProblemKind::Usage, "The demo needs a terminal.")
                 .hint("`trimtab demo` without --tui shows it in plain text."));
         }
         if let Some(folder) = self.sample {
@@ -198,7 +198,7 @@ impl Theatre {
     /// The same in a browser, until the server is told to end.
     async fn in_browser(&self) -> Result<CliOutcome, Problem> {
         print(&format!(
-            "{BEFORE}\nIn the browser, click on “{REQUEST}”, and send it.\nThe tasks are there as well. Ctrl-C ends it.\n\n"
+            "{BEFORE}\nIn the browser, click on “{REQUEST}”, and send it.\nThe sample tasks are there as well. Press Ctrl-C to stop.\n\n"
         ))?;
         let mut interrupt = signal(SignalKind::interrupt()).map_err(broken)?;
         let mut terminate = signal(SignalKind::terminate()).map_err(broken)?;
@@ -248,5 +248,5 @@ fn check(words: &[&str], ended: ExitStatus) -> Result<(), Problem> {
 }
 
 fn broken(error: std::io::Error) -> Problem {
-    Problem::new(ProblemKind::Internal, format!("The demonstration cannot go on: {error}."))
+    Problem::new(ProblemKind::Internal, format!("The demo failed: {error}."))
 }

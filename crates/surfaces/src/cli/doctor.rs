@@ -142,7 +142,7 @@ async fn check_fences(profile: &Profile, report: &mut DoctorReport) -> Result<()
         for what in others {
             report.bad(&problem(what))?;
         }
-        let hint = format!("{why} Until this holds, commands that would run automatically ask first.");
+        let hint = format!("{why} Until this is fixed, commands that would run automatically ask first.");
         report.bad(&problem(&last).hint(hint))?;
     }
     report.good(&format!("limits of a command: {}", trimtab_host::command_limits(profile)))

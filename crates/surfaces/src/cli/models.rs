@@ -11,16 +11,16 @@ use super::output::{note, print, print_json, problem, sanitize};
 
 const EXAMPLES: &str = "\
 Examples:
-  trimtab models              of every provider that is set up
-  trimtab models anthropic    of one
+  trimtab models              list the models of every configured provider
+  trimtab models anthropic    list the models of one provider
   trimtab run --model anthropic/claude-sonnet-4-5 \"Hello\"    use one; `model` in the settings keeps it";
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct ModelsArgs {
-    /// The provider to ask; without it, every provider that is set up
+    /// Provider to list [default: every configured provider]
     provider: Option<String>,
-    /// One JSON object per line
+    /// Print one JSON object per line
     #[arg(long)]
     json: bool,
 }
@@ -32,7 +32,7 @@ impl ModelsArgs {
             && !profile.providers.contains_key(name)
         {
             let known: Vec<&str> = profile.providers.keys().map(String::as_str).collect();
-            return Err(Problem::new(ProblemKind::Usage, format!("There is no provider called `{name}`."))
+            return Err(Problem::new(ProblemKind::Usage, format!("Unknown provider `{name}`."))
                 .hint(format!("Known are {}.", known.join(", "))));
         }
         let (mut failed, mut found) = (false, false);

@@ -20,56 +20,55 @@ use crate::words;
 
 const EXAMPLES: &str = "\
 Examples:
-  trimtab run \"Why does the build fail?\"        the answer goes to standard output
-  git diff | trimtab run - > review.txt         the request comes from a pipe
-  trimtab run --continue \"And in Rust?\"         go on in the latest session of this folder
-  trimtab run --mode plan \"Add a dark theme\"    agree on a plan first; nothing is changed before
-  trimtab run --trust --approve auto --budget 0.50 \"Fix the failing test\"    nobody is asked";
+  trimtab run \"Why does the build fail?\"        print the answer to standard output
+  git diff | trimtab run - > review.txt         read the request from a pipe
+  trimtab run --continue \"Now add a test\"       continue the latest session
+  trimtab run --mode plan \"Add a dark theme\"    approve a plan before anything changes
+  trimtab run --trust --approve auto --budget 0.50 \"Fix the failing test\"    run unattended";
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct RunArgs {
-    /// What you would like to have done, best in quotation marks; `-` reads it from standard input. Without it, a
-    /// session that an earlier one was handed off to takes the open tasks that it begins with
+    /// The request, in quotes (`-` reads standard input)
     #[arg(value_name = "PROMPT")]
     words: Vec<OsString>,
-    /// Print every event as a line of JSON, and nothing else
+    /// Print events as JSON lines and nothing else
     #[arg(long)]
     json: bool,
-    /// Which path the request takes
+    /// Set the mode of the request
     #[arg(long, value_enum, default_value = "auto")]
     mode: ModeArgument,
-    /// The model to ask
+    /// Use this model
     #[arg(long, value_name = "PROVIDER/NAME")]
     model: Option<String>,
-    /// Go on in this session
+    /// Continue this session
     #[arg(long, value_name = "ID", conflicts_with = "continue_latest")]
     session: Option<SessionId>,
-    /// Go on in the latest session of the folder
+    /// Continue the latest session in this folder
     #[arg(long = "continue")]
     continue_latest: bool,
-    /// A picture that belongs to the request; may be given several times
+    /// Attach an image (repeatable)
     #[arg(long, value_name = "FILE")]
     image: Vec<PathBuf>,
-    /// Model calls at most
+    /// Limit the number of model calls
     #[arg(long, value_name = "N")]
     max_steps: Option<u32>,
-    /// Dollars that the session may cost
+    /// Limit the cost of the session in US dollars
     #[arg(long, value_name = "USD", value_parser = dollars, allow_negative_numbers = true)]
     budget: Option<f64>,
-    /// Trust the folder for this run: its files may be read, changed and sent to the model
+    /// Trust the folder for this run
     #[arg(long)]
     trust: bool,
-    /// What happens where a person would be asked
+    /// Choose how to handle approval prompts
     #[arg(long, value_enum, default_value = "ask")]
     approve: ApproveArg,
-    /// If a request of the session runs or waits: pass the words on to it
+    /// Send the text to the running request of the session
     #[arg(long, conflicts_with_all = ["queue", "replace"])]
     steer: bool,
-    /// If a request of the session runs: wait until it has ended
+    /// Queue the request behind the running one
     #[arg(long, conflicts_with = "replace")]
     queue: bool,
-    /// If a request of the session runs or waits: cancel it, and begin with this one
+    /// Cancel the running request of the session and start this one
     #[arg(long)]
     replace: bool,
     /// Work in this folder instead of the current one
@@ -80,21 +79,21 @@ pub(super) struct RunArgs {
 /// What happens where a person would be asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum ApproveArg {
-    /// Wait for an answer at the terminal; without one, end with exit code 3 or 4 and stay open
+    /// Prompt at the terminal, or exit with code 3 or 4 if there is none
     Ask,
-    /// Approve whatever may be approved without judgement
+    /// Approve everything the policy allows to be auto-approved
     Auto,
-    /// Refuse
+    /// Deny
     Deny,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub(super) enum ModeArgument {
-    /// Whatever the request needs
+    /// Let Trimtab decide
     Auto,
-    /// Words only
+    /// Answer without tools
     Chat,
-    /// Look and plan, without effects
+    /// Read and plan without changing anything
     Plan,
 }
 

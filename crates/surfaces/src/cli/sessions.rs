@@ -20,8 +20,8 @@ const EXAMPLES: &str = "\
 Examples:
   trimtab sessions list --search \"login form\"
   trimtab sessions show SESSION --numbers
-  trimtab sessions fork SESSION --at 12      go another way from there
-  trimtab run --session SESSION \"Go on\"";
+  trimtab sessions fork SESSION --at 12      continue from message 12 in a copy
+  trimtab run --session SESSION \"Continue\"";
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
@@ -36,61 +36,61 @@ const LATEST: SessionsAction =
 
 #[derive(Debug, Subcommand)]
 enum SessionsAction {
-    /// The sessions of the folder, newest first [default]
+    /// List the sessions of this folder, newest first [default]
     List {
-        /// Those with a request that is marked with this; may be given several times
+        /// Only sessions with a request that has this tag (repeatable)
         #[arg(long, value_name = "TAG")]
         tag: Vec<String>,
-        /// Those in whose name, requests or answers all of these words stand
+        /// Only sessions whose title, requests, or answers contain all these words
         #[arg(long, value_name = "WORDS")]
         search: Option<String>,
-        /// Those of every folder
+        /// Include sessions of other folders
         #[arg(long)]
         all: bool,
-        /// One JSON object per line
+        /// Print one JSON object per line
         #[arg(long)]
         json: bool,
-        /// Another folder than the current one
+        /// Use this folder instead of the current one
         #[arg(long, value_name = "FOLDER")]
         dir: Option<PathBuf>,
     },
-    /// A session's conversation
+    /// Show the conversation of a session
     Show {
-        /// The session
+        /// Session ID
         id: SessionId,
-        /// With the number of each message, for `fork --at`
+        /// Number the messages (for `fork --at`)
         #[arg(long)]
         numbers: bool,
     },
-    /// A new session that begins as this one was at a message; this one stays as it is
+    /// Copy a session up to a message into a new session
     Fork {
-        /// The session
+        /// Session ID
         id: SessionId,
-        /// The last message that the fork has, as `show --numbers` numbers them; without it, all there are
+        /// Last message to copy, as numbered by `show --numbers` [default: all]
         #[arg(long, value_name = "N")]
         at: Option<u64>,
-        /// One JSON object
+        /// Print one JSON object
         #[arg(long)]
         json: bool,
     },
-    /// Give a session a name
+    /// Rename a session
     Rename {
-        /// The session
+        /// Session ID
         id: SessionId,
-        /// The name
+        /// New title
         title: String,
     },
-    /// A session with all its events and its change history, as one JSON object
+    /// Export a session with its events and change history as JSON
     Export {
-        /// The session
+        /// Session ID
         id: SessionId,
-        /// It is JSON anyway
+        /// Accepted for consistency (exports are always JSON)
         #[arg(long, hide = true)]
         json: bool,
     },
-    /// Forget a session; this cannot be undone
+    /// Delete a session permanently
     Delete {
-        /// The session
+        /// Session ID
         id: SessionId,
     },
 }
@@ -108,7 +108,7 @@ impl SessionsArgs {
             SessionsAction::Rename { id, title } => {
                 find(&client, &id).await?;
                 let title = client.sessions().rename(&id, &title).await?;
-                print(&format!("Session {id} is called \"{}\" now.\n", sanitize(&title)))?;
+                print(&format!("Renamed session {id} to \"{}\".\n", sanitize(&title)))?;
             }
             SessionsAction::Export { id, .. } => export(&client, &id).await?,
             SessionsAction::Delete { id } => {
@@ -163,7 +163,7 @@ async fn fork(client: &Client, id: &SessionId, at: Option<u64>, json: bool) -> R
         return print_json(&json!({"session": fork, "parentSessionId": id, "at": row.forked}));
     }
     print(&format!(
-        "Forked as session {fork}. Session {id} stays as it is.\nGo on there: trimtab run --session {fork} \"…\"\n"
+        "Forked as session {fork}. Session {id} stays as it is.\nContinue there: trimtab run --session {fork} \"…\"\n"
     ))
 }
 
@@ -183,7 +183,7 @@ async fn show(client: &Client, id: &SessionId, numbers: bool) -> Result<(), Prob
     print(&format!("{}\n{} · {}\n", sanitize(&row.title), row.id, sanitize(&row.folder)))?;
     match (&row.parent, row.forked) {
         (Some(parent), Some(at)) => print(&format!("Forked from session {parent} at {at}.\n"))?,
-        (Some(parent), None) => print(&format!("Goes on from session {parent}.\n"))?,
+        (Some(parent), None) => print(&format!("Continues session {parent}.\n"))?,
         (None, _) => {}
     }
     for child in client.sessions().list(None).await?.iter().filter(|other| other.parent.as_ref() == Some(id)) {
@@ -273,9 +273,9 @@ fn noticed(notice: &SessionNotice) -> Option<String> {
         SessionNotice::Tasks(TasksFact::Applied { writes, .. }) => {
             format!("[Tasks changed: {}.]", task_numbers(writes))
         }
-        SessionNotice::Tasks(TasksFact::Reverted { writes, .. }) => format!("[Taken back: {}.]", task_numbers(writes)),
+        SessionNotice::Tasks(TasksFact::Reverted { writes, .. }) => format!("[Undid: {}.]", task_numbers(writes)),
         SessionNotice::Tasks(TasksFact::Reapplied { writes, .. }) => {
-            format!("[Brought forward: {}.]", task_numbers(writes))
+            format!("[Redid: {}.]", task_numbers(writes))
         }
         SessionNotice::Refused { .. }
         | SessionNotice::Intent { .. }

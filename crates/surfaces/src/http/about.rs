@@ -16,13 +16,13 @@ use super::failure::Failure;
 use super::openapi::{Api, RouteOperation};
 
 pub(super) fn routes(api: Api) -> Api {
-    let settings = RouteOperation::new("get", "getSettings", "about", "The settings in force, each with its origin")
+    let settings = RouteOperation::new("get", "getSettings", "about", "Effective settings with their origin")
         .gives::<Settings>(
             StatusCode::OK,
             "The settings. They are changed in files and the environment only.",
             json!({"folder": "/home/me/project", "settings": [{"setting": "limits.steps", "value": "25", "origin": "default"}]}),
         );
-    let pills = RouteOperation::new("get", "listPills", "about", "The workflows that can be called by name")
+    let pills = RouteOperation::new("get", "listPills", "about", "Workflows that can be called by name")
         .query::<FolderQuery>()
         .gives::<PillList>(
             StatusCode::OK,

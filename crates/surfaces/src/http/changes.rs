@@ -99,7 +99,7 @@ struct ChangeSetInfo {
     current: bool,
     /// It takes back a part of this one.
     undoes: Option<ChangeSetId>,
-    /// It can be neither taken back nor brought forward any more.
+    /// It can be neither taken back nor redone any more.
     expired: bool,
     /// It was made in an earlier session, or in the one that this one was forked from.
     inherited: bool,
@@ -248,7 +248,7 @@ async fn forward_by(
 ) -> Result<Json<Moves>, Failure> {
     let Move { steps, change_set, parts, on_conflict } = wanted;
     if change_set.is_some() || !parts.is_empty() {
-        return Err(Failure::unprocessable("Only whole sets can be brought forward: say `steps`."));
+        return Err(Failure::unprocessable("Only whole change sets can be redone. Use `steps`."));
     }
     move_files(&server, &id, Control::Forward { steps: steps.map_or(1, NonZero::get), on_conflict }).await
 }
@@ -292,7 +292,7 @@ async fn settled(server: &Shared, id: &SessionId, control: Control) -> Result<Se
 }
 
 fn unexpected() -> Failure {
-    Failure::new(StatusCode::CONFLICT, "busy", "Something else was wished for at the same time.").hint("Try again.")
+    Failure::new(StatusCode::CONFLICT, "busy", "Another undo or redo was requested at the same time.").hint("Try again.")
 }
 
 async fn hand_off(State(server): State<Shared>, Id(id): Id<SessionId>) -> Result<Json<HandedOff>, Failure> {

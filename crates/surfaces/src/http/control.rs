@@ -21,7 +21,7 @@ use super::sessions::{goes_on, send_message, send_message_under};
 
 pub(super) fn routes(api: Api) -> Api {
     let id = |operation: RouteOperation| operation.path::<SessionId>("id", "The session.", "s01kabcdefghjkmnp");
-    let taken = "It is taken in; what comes of it is told by the session's events.";
+    let taken = "Accepted. The session's events report the result.";
     let answer = id(RouteOperation::new("post", "answerCheckpoint", "sessions", "Answer what waits for a person"))
         .takes::<NewAnswer>(json!({"checkpoint": "r01kabcdefghjkmnq-k1", "choice": "allow"}))
         .gives::<ControlAccepted>(
@@ -238,7 +238,7 @@ async fn controls(
     let NewControl { action, text, call } = body;
     server.client.sessions().get(&id).await?;
     let words = text.filter(|text| !text.trim().is_empty());
-    let needed = |words: Option<String>| words.ok_or_else(|| Failure::unprocessable("This needs words: `text`."));
+    let needed = |words: Option<String>| words.ok_or_else(|| Failure::unprocessable("This needs `text`."));
     let passed_on = match action {
         ControlAction::Cancel => Control::Cancel,
         ControlAction::Pause => Control::Pause,
@@ -323,7 +323,7 @@ async fn again(
         }
     }
     let nothing =
-        || Failure::new(StatusCode::CONFLICT, "nothing_to_retry", "There is no request in this session to make again.");
+        || Failure::new(StatusCode::CONFLICT, "nothing_to_retry", "There is no request in this session to retry.");
     let (text, refs, images, mode) = last.ok_or_else(nothing)?;
     let text = match refs.iter().find(|key| key.is_input()) {
         // Words that were too large to send are stored whole.

@@ -25,7 +25,7 @@ pub(super) fn routes(api: Api) -> Api {
         .takes::<Changed>(json!({"title": "Trim tabs"}))
         .gives::<SessionInfo>(
             StatusCode::OK,
-            "The session. No other name takes the place of this one by itself.",
+            "The session. A generated title never replaces this one.",
             json!({"id": "s01kabcdefghjkmnp", "docType": "chat", "parentSessionId": null, "forkedAt": null,
                 "folder": "/home/me/project", "title": "Trim tabs", "created": "2026-11-15T08:30:00.125Z",
                 "updated": "2026-11-15T08:30:04.017Z"}),
@@ -45,7 +45,7 @@ pub(super) fn routes(api: Api) -> Api {
     .takes::<NewFork>(json!({"at": 14}))
     .gives::<Forked>(
         StatusCode::CREATED,
-        "The new session. The other one stays as it is; what was changed until then is its own to take back.",
+        "The new session. The original is unchanged and keeps the undo history until the fork.",
         json!({"session": "s01kabcdefghjkmnr", "parentSessionId": "s01kabcdefghjkmnp", "at": 14}),
     )
     .fails(409);

@@ -28,7 +28,7 @@ pub(super) fn routes(api: Api) -> Api {
         .takes::<Proposal>(operations.clone())
         .gives::<DryRun>(
             StatusCode::OK,
-            "What each would do. Nothing is written. Warnings are what a person should be asked about once more.",
+            "What each would do. Nothing is written. Warnings need a person's confirmation.",
             json!({"results": [{"op": operation, "valid": true, "errors": [],
                     "preview": {"before": example(), "after": example()}}], "summary": summary}),
         )
@@ -36,7 +36,7 @@ pub(super) fn routes(api: Api) -> Api {
     let apply = RouteOperation::new("post", "applyOperations", "llm", "Apply operations on tasks, all in one step")
         .header(
             "Idempotency-Key",
-            "Names the wish: sent again within ten minutes it gets the same answer and changes nothing more. Counts \
+            "Idempotency key: repeated within ten minutes, the request returns the same answer and changes nothing. Counts \
              before the field `idempotencyKey`.",
             json!({"type": "string", "minLength": 1, "maxLength": 255}),
         )
@@ -50,7 +50,7 @@ pub(super) fn routes(api: Api) -> Api {
         .gives::<Invalid>(StatusCode::BAD_REQUEST, "Some are wrong; nothing was applied.", invalid_example())
         .gives::<Unconfirmed>(
             StatusCode::CONFLICT,
-            "They touch so much that a person must be asked once more; nothing was applied.",
+            "The operations touch many tasks and need confirmation. Nothing was applied.",
             json!({"error": "confirmation_required", "message": UNCONFIRMED, "warnings": ["This will delete 21 tasks."],
                    "detail": {"results": [], "summary": summary}}),
         );

@@ -23,11 +23,11 @@ pub(super) fn routes(api: Api) -> Api {
     let add = RouteOperation::new("post", "addMemory", "memory", "Remember something; what says the same is replaced")
         .takes::<New>(json!({"text": "I prefer tabs"}))
         .gives::<MemoryEntry>(StatusCode::CREATED, "The entry.", entry.clone());
-    let edit = id(RouteOperation::new("patch", "editMemory", "memory", "Say it otherwise, or have it hold elsewhere"))
+    let edit = id(RouteOperation::new("patch", "editMemory", "memory", "Change an entry's text or scope"))
         .takes::<Edited>(json!({"text": "I prefer spaces", "folder": null}))
         .gives::<MemoryEntry>(StatusCode::OK, "The entry as it is now.", entry);
     let remove =
-        id(RouteOperation::new("delete", "deleteMemory", "memory", "Forget it; later requests are not told it"))
+        id(RouteOperation::new("delete", "deleteMemory", "memory", "Delete an entry"))
             .gives_nothing("It is gone.");
     api.add("/memory", get(entries).post(remember), vec![list, add]).add(
         "/memory/{id}",

@@ -25,7 +25,7 @@ const COMMON: [(u16, &str); 9] = [
     (401, "No credentials, or none that let in."),
     (403, "The request comes from another page than the server's own."),
     (408, "The request came too slowly, or took too long."),
-    (421, "The server was called by a name that it was not told of."),
+    (421, "The Host header does not match a known name of the server."),
     (422, "The request is understood, and cannot be meant."),
     (429, "Too much at once."),
     (500, "A defect of the server."),
@@ -67,7 +67,7 @@ impl Api {
         for (name, schema) in self.taken.take_definitions(true) {
             let known = schemas.entry(name.clone()).or_insert_with(|| schema.clone());
             // One name stands for one thing, whichever way it goes.
-            debug_assert_eq!(*known, schema, "{name} is taken otherwise than it is given");
+            debug_assert_eq!(*known, schema, "{name} is parsed differently from how it is described");
         }
         let answer = |(status, why): (u16, &str)| {
             let body = json!({"description": why, "content": {"application/json": {"schema": error}}});

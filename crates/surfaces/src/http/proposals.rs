@@ -25,7 +25,7 @@ pub(super) fn routes(api: Api) -> Api {
             .takes::<Decision>(example)
             .gives::<Decided>(
                 StatusCode::ACCEPTED,
-                "It is taken in; what comes of it is told by the session's events.",
+                "Accepted. The session's events report the result.",
                 json!({"checkpoint": "r01kabcdefghjkmnq-k1", "choice": "allow"}),
             )
     };
@@ -34,7 +34,7 @@ pub(super) fn routes(api: Api) -> Api {
     let run = describe("runProposal", "Run the proposed command", json!({}));
     let reject = describe(
         "rejectProposal",
-        "Do neither; the model is told so, with the words that come with it, and goes on",
+        "Reject the proposal, tell the model, and continue",
         json!({}),
     );
     api.add("/sessions/{id}/proposals/{proposal}/apply", post(apply_it), vec![apply])

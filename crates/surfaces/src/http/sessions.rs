@@ -60,7 +60,7 @@ pub(super) fn routes(api: Api) -> Api {
         .takes::<NewMessage>(json!({"text": "What is a trim tab?", "images": []}))
         .gives::<Accepted>(
             StatusCode::ACCEPTED,
-            "It is taken in and cannot be lost any more; what comes of it is told by the session's events.",
+            "Accepted and stored durably. The session's events report the result.",
             json!({"session": "s01kabcdefghjkmnp", "request": "r01kabcdefghjkmnq"}),
         )
         .fails(409)
@@ -101,7 +101,7 @@ async fn create(
 
 fn real_folder(named: &str) -> Result<String, Failure> {
     let wrong = || {
-        Failure::unprocessable("This is no folder on the machine where the server runs.")
+        Failure::unprocessable("There is no such folder on the server's machine.")
             .hint("Name an existing folder with its whole path.")
     };
     let path = Path::new(named);
@@ -217,7 +217,7 @@ enum PictureKind {
 impl Picture {
     /// The media type and the bytes, once both are what they say.
     fn checked(self) -> Result<(String, String), Failure> {
-        let wrong = |what: &str| Failure::unprocessable(format!("A picture {what}."));
+        let wrong = |what: &str| Failure::unprocessable(format!("An image {what}."));
         let bytes = BASE64_STANDARD.decode(&self.data).map_err(|_| wrong("is not in base64"))?;
         if bytes.len() > LARGEST_PICTURE {
             return Err(wrong("is larger than 5 MB").hint("Make it smaller first; models see no more detail anyway."));
@@ -247,7 +247,7 @@ async fn messages(
 ) -> Result<(StatusCode, Json<Accepted>), Failure> {
     let NewMessage { _kind: _, text, images, mode, model, while_running, auto_continue, literal } = message;
     if images.len() > PICTURES {
-        return Err(Failure::unprocessable("A message brings 8 pictures at most."));
+        return Err(Failure::unprocessable("A message can have at most 8 images."));
     }
     let images = images.into_iter().map(Picture::checked).collect::<Result<_, _>>()?;
     let key = idempotency_key(&headers)?;

@@ -41,7 +41,7 @@ pub(super) fn routes(api: Api) -> Api {
     let make = RouteOperation::new("post", "createTodo", "todos", "Make a task")
         .takes::<Fields>(json!({"title": "Pay rent", "when": "every month 9am"}))
         .gives::<TodoRef>(StatusCode::CREATED, "The task.", json!({"todo": task}));
-    let find = RouteOperation::new("get", "searchTodos", "todos", "Tasks that have all these words, the best first")
+    let find = RouteOperation::new("get", "searchTodos", "todos", "Tasks that contain all these words, best match first")
         .query::<TodoSearch>()
         .gives::<FoundTasks>(StatusCode::OK, "The tasks.", json!({"todos": [task]}));
     let load = id(RouteOperation::new("get", "getTodo", "todos", "One task")).gives::<TodoRef>(
@@ -53,7 +53,7 @@ pub(super) fn routes(api: Api) -> Api {
         id(RouteOperation::new("patch", "updateTodo", "todos", "Change what is said of a task, and nothing else"))
             .takes::<Fields>(json!({"priority": "high", "scheduledFor": null}))
             .gives::<TodoRef>(StatusCode::OK, "The task as it is now.", json!({"todo": task}));
-    let remove = id(RouteOperation::new("delete", "deleteTodo", "todos", "Remove a task; it can be taken back"))
+    let remove = id(RouteOperation::new("delete", "deleteTodo", "todos", "Delete a task (can be undone)"))
         .gives_nothing("It is gone.");
     let export = RouteOperation::new("get", "exportTodos", "todos", "Tasks as a calendar (iCalendar)")
         .query::<TodosQuery>()
@@ -63,7 +63,7 @@ pub(super) fn routes(api: Api) -> Api {
             .takes::<Calendar>(json!({"calendar": "BEGIN:VCALENDAR\r\nVERSION:2.0\r\nEND:VCALENDAR\r\n"}))
             .gives::<Read>(
                 StatusCode::OK,
-                "What was made of it. What is there already is not made again.",
+                "The created tasks. Existing ones are not created again.",
                 json!({"applied": null, "known": 0, "skipped": []}),
             );
     let set = json!({"changeSet": "t01kabcdefghjkmnp", "time": "2026-11-15T08:30:00.125Z", "by": "person",
@@ -73,13 +73,13 @@ pub(super) fn routes(api: Api) -> Api {
         .gives::<TodoChanges>(StatusCode::OK, "The change sets.", json!({"changes": [set]}));
     let back = RouteOperation::new("post", "undoTodos", "todos", "Take changes of tasks back")
         .takes::<Back>(json!({"steps": 1}))
-        .gives::<TodoChanges>(StatusCode::OK, "What was taken back.", json!({"changes": [set]}))
+        .gives::<TodoChanges>(StatusCode::OK, "What was undone.", json!({"changes": [set]}))
         .fails(404)
         .fails(409);
     let forward =
-        RouteOperation::new("post", "redoTodos", "todos", "Bring changes of tasks forward that were taken back")
+        RouteOperation::new("post", "redoTodos", "todos", "Redo undone task changes")
             .takes::<Forward>(json!({"steps": 1}))
-            .gives::<TodoChanges>(StatusCode::OK, "What was brought forward.", json!({"changes": [set]}))
+            .gives::<TodoChanges>(StatusCode::OK, "What was redone.", json!({"changes": [set]}))
             .fails(404)
             .fails(409);
     api.add("/todos", get(todos).post(create), vec![list, make])
@@ -460,8 +460,8 @@ async fn move_history(
     forward: bool,
 ) -> Result<Json<TodoChanges>, Failure> {
     let moved = server.tasks()?.move_history(way, on_conflict).await.map_err(|why| match why {
-        NotMoved::Nothing => Failure::new(StatusCode::CONFLICT, "nothing", "There is no change to move."),
-        NotMoved::Unknown => Failure::not_found("There is no such change in force."),
+        NotMoved::Nothing => Failure::new(StatusCode::CONFLICT, "nothing", "There is no change to undo or redo."),
+        NotMoved::Unknown => Failure::not_found("There is no such applied change."),
         NotMoved::Conflicts(conflicts) => {
             let one = |conflict: &TaskConflict| {
                 format!("#{} {} ({})", conflict.id, conflict.title, conflict.fields.join(", "))

@@ -305,9 +305,9 @@ impl App {
     pub(super) fn leaving(&self, by_person: bool) -> Vec<Line<'static>> {
         let Some(session) = self.session.as_ref().filter(|_| !self.launch.passing) else { return Vec::new() };
         let line = match (self.activity.is_open(), by_person) {
-            (true, true) => "It is not finished; nothing is lost. `trimtab` goes on from here.".to_owned(),
-            (true, false) => "Stopped; nothing is lost. `trimtab` goes on from here.".to_owned(),
-            (false, _) => format!("Go on with this session: trimtab --session {session}"),
+            (true, true) => "The request is not finished. Nothing is lost. Continue with `trimtab`.".to_owned(),
+            (true, false) => "Stopped. Nothing is lost. Continue with `trimtab`.".to_owned(),
+            (false, _) => format!("Continue this session: trimtab --session {session}"),
         };
         vec![Line::default(), Line::styled(line, self.theme.style(super::theme::StyleName::Dim))]
     }
@@ -540,9 +540,9 @@ impl App {
                     Mode::Plan => Mode::Auto,
                 };
                 self.show_hint(match self.status.mode {
-                    Mode::Chat => "chat: words only, nothing is done",
+                    Mode::Chat => "chat: answer without tools",
                     Mode::Plan => "plan: looks and plans, changes nothing",
-                    _ => "auto: whatever the request needs",
+                    _ => "auto: Trimtab decides",
                 });
             }
             Some(KeyAction::Transcript) => self.view = Some(Overlay::Transcript(view::transcript::Whole::new())),
@@ -633,11 +633,11 @@ impl App {
             }
             SlashCommand::New => {
                 self.open(None);
-                self.transcript.note(LineMark::Quiet, "A new session begins with your next words.");
+                self.transcript.note(LineMark::Quiet, "Your next message starts a new session.");
             }
             SlashCommand::Mode(mode) => {
                 self.status.mode = mode;
-                self.show_hint("The mode holds for the next request.");
+                self.show_hint("The mode applies to the next request.");
             }
             SlashCommand::Implement => {
                 self.send_message(ComposerDraft::new("Implement what we have talked about."), Mode::Implement, None);
@@ -646,7 +646,7 @@ impl App {
                 self.launch.auto_continue = !self.launch.auto_continue;
                 self.emit(Cmd::AutoContinue(self.launch.auto_continue));
                 self.show_hint(match self.launch.auto_continue {
-                    true => "From your next message on, it goes on by itself while steps are open.",
+                    true => "From your next message on, Trimtab continues automatically while steps are open.",
                     false => "From your next message on, it ends where you would say “continue”.",
                 });
             }
@@ -714,7 +714,7 @@ impl App {
                 if matches!(&cmd, Cmd::Forget { session, .. } if self.session.as_ref() == Some(session)) {
                     self.open(None);
                     self.transcript
-                        .note(LineMark::Quiet, "The session is forgotten; a new one begins with your next words.");
+                        .note(LineMark::Quiet, "Deleted the session. Your next message starts a new one.");
                 }
                 self.emit(cmd);
             }

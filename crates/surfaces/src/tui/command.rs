@@ -54,9 +54,9 @@ const fn with_words(name: &'static str, command: fn(String) -> SlashCommand, hel
 /// Every command, in the order of the help.
 pub(super) const COMMANDS: &[SlashCommandRow] = &[
     row("help", SlashCommand::Help, "all keys and commands"),
-    row("sessions", SlashCommand::Sessions, "earlier sessions: search, go on"),
+    row("sessions", SlashCommand::Sessions, "search and continue earlier sessions"),
     row("new", SlashCommand::New, "begin a new session"),
-    row("fork", SlashCommand::Fork, "go on from any message in a session of its own"),
+    row("fork", SlashCommand::Fork, "continue from any message in a new session"),
     with_words("rename", SlashCommand::Rename, "give this session a name: /rename NAME"),
     row("export", SlashCommand::Export, "write this session into a file"),
     row("changes", SlashCommand::Changes, "what was changed; take it back, or bring it forward"),
@@ -67,18 +67,18 @@ pub(super) const COMMANDS: &[SlashCommandRow] = &[
     row("chat", SlashCommand::Mode(Mode::Chat), "talk only, nothing is done"),
     row("plan", SlashCommand::Mode(Mode::Plan), "look and plan, nothing is changed"),
     row("implement", SlashCommand::Implement, "carry out what was talked about"),
-    row("autocontinue", SlashCommand::AutoContinue, "go on by itself while steps are open; again: no longer"),
+    row("autocontinue", SlashCommand::AutoContinue, "toggle automatic continuing while steps are open"),
     row("pause", SlashCommand::Control(Control::Pause), "rest after this step"),
-    row("resume", SlashCommand::Control(Control::Resume), "go on after a rest"),
-    row("skip", SlashCommand::Control(Control::Skip), "leave what runs now, and go on with the next"),
+    row("resume", SlashCommand::Control(Control::Resume), "continue after a pause"),
+    row("skip", SlashCommand::Control(Control::Skip), "skip the current step"),
     with_words(
         "model",
         SlashCommand::Model,
         "choose another model for the next request: /model, or /model PROVIDER/NAME",
     ),
     row("setup", SlashCommand::SetUp, "give a provider's key, or choose a model on this machine"),
-    row("handoff", SlashCommand::Control(Control::Handoff), "go on in a new session with a summary and the open tasks"),
-    row("extend", SlashCommand::Control(Control::Extend), "go on here with the whole conversation"),
+    row("handoff", SlashCommand::Control(Control::Handoff), "continue in a new session with a summary and the open tasks"),
+    row("extend", SlashCommand::Control(Control::Extend), "continue here with the whole conversation"),
     row("quit", SlashCommand::Quit, "leave; what runs can be resumed"),
 ];
 

@@ -181,7 +181,7 @@ impl Executor {
                 }
                 Cmd::Rename { session, title, query } => {
                     let title = client.sessions().rename(&session, &title).await?;
-                    let _ = messages.send(Msg::Told(format!("The session is called “{title}” now."))).await;
+                    let _ = messages.send(Msg::Told(format!("Renamed the session to “{title}”."))).await;
                     sessions(&client, &folder, query).await.map(Some)
                 }
                 Cmd::Export(session) => {

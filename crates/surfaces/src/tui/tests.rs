@@ -431,7 +431,7 @@ fn a_short_question_says_which_keys_answer_it() {
     let mut stage = Stage::new(80, 24);
     stage.said("x");
     stage.asked(json!({"type": "checkpoint.opened", "checkpoint": "k1", "kind": "clarification", "title": "Why?",
-        "choices": [{"id": "other", "label": "Answer in words"}, {"id": "stop", "label": "Stop here"}], "about": "question"}));
+        "choices": [{"id": "other", "label": "Answer in text"}, {"id": "stop", "label": "Stop here"}], "about": "question"}));
     assert!(stage.screen().contains("number or enter answers"), "{}", stage.screen());
 }
 
@@ -478,7 +478,7 @@ fn several_questions_are_asked_one_by_one() {
     1 of 2: Which database?
     › 1. SQLite
       2. PostgreSQL
-      3. Answer in words
+      3. Answer in text
       4. Skip
     number or enter answers · ← → other questions … esc stops
     auto · model · ~/boat · ⎇ main                        ? help

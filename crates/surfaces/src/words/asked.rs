@@ -88,12 +88,12 @@ pub(crate) fn text_label(ask: &Ask, choice: &Choice) -> &'static str {
     match (ask, choice.role) {
         (Ask::Permission(_), ChoiceRole::AllowOnce) => permission::RUN_INSTEAD,
         (Ask::Permission(_), ChoiceRole::AllowAlways) => permission::RULE_ALLOWS,
-        (Ask::Plan { .. }, ChoiceRole::Secondary) => "What to change, in words",
+        (Ask::Plan { .. }, ChoiceRole::Secondary) => "What to change",
         (Ask::Budget { .. }, _) => "New budget in dollars",
         (Ask::Question { .. } | Ask::Clarification { .. }, _) => "Your answer",
         (Ask::Satisfaction { .. }, _) => "What to change",
         _ if choice.text == ChoiceText::Required => "What to do instead",
-        _ => "Your words with this answer",
+        _ => "Your comment (optional)",
     }
 }
 
@@ -114,7 +114,7 @@ pub(crate) fn asked(question: &Question, number: usize) -> Vec<String> {
     let mut lines = vec![format!("{number}. {}", question.text)];
     lines.extend(question.options.iter().map(|option| format!("     {}  {}", option.id, option.title)));
     if question.several {
-        lines.push("     (several may be chosen, with commas between them)".into());
+        lines.push("     (choose several by separating them with commas)".into());
     }
     lines
 }
@@ -173,7 +173,7 @@ mod tests {
         1. Which database?
         2. Which log-ins?
              g  Google
-             (several may be chosen, with commas between them)
+             (choose several by separating them with commas)
         ");
         let one = json!({"about": "clarify", "questions": [{"id": "auth", "text": "Which log-in?",
             "options": [{"id": "g", "title": "Google"}, {"id": "h", "title": "GitHub"}]}]});
@@ -189,6 +189,6 @@ mod tests {
     #[test]
     fn a_question_of_the_model_is_never_labelled_as_a_command() {
         let ask: Ask = serde_json::from_value(json!({"about": "question", "call": "c1-1"})).expect("a question");
-        assert_eq!(text_label(&ask, &Choice::new("other", "Answer in words")), "Your answer");
+        assert_eq!(text_label(&ask, &Choice::new("other", "Answer in text")), "Your answer");
     }
 }

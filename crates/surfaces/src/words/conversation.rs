@@ -16,7 +16,7 @@ const NAMED: usize = 5;
 /// How a call failed, and when it is made again. What failed the same way just before is not told at length.
 pub(crate) fn retry(retry: &CallRetry) -> String {
     let what = match retry.is_repeated {
-        true => "Failed again in the same way.".into(),
+        true => "Failed again with the same error.".into(),
         false => sentence(&retry.error.message),
     };
     format!("{what} {}.", trying_again(retry.in_ms))
@@ -43,7 +43,7 @@ pub(crate) fn series_lines(series: &Series, progress: &str) -> Vec<String> {
 }
 
 pub(crate) fn intent(phrase: &str) -> String {
-    format!("Heard “{phrase}”: going over from talk to work.")
+    format!("Heard “{phrase}”: switching from conversation to execution.")
 }
 
 /// `Step 2 of 3`, which a verb or a title follows.
@@ -107,7 +107,7 @@ mod tests {
             is_over: false,
         };
         assert_eq!(retry(&failed(false)), "No connection. Trying again in 1.5 s.");
-        assert_eq!(retry(&failed(true)), "Failed again in the same way. Trying again in 1.5 s.");
+        assert_eq!(retry(&failed(true)), "Failed again with the same error. Trying again in 1.5 s.");
         assert_eq!(trying_again(0), "Trying again now");
     }
 }

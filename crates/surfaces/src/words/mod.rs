@@ -17,15 +17,15 @@ pub(crate) use asked::{asked, details, reasons, shell_hints, text_label, title};
 pub(crate) use wrap::wrap;
 
 /// What an extension means.
-pub(crate) const EXTENDED: &str = "The session is extended: its whole conversation goes on with it, for as long as that \
+pub(crate) const EXTENDED: &str = "The session is extended and keeps its whole conversation, for as long as that \
                                    fits the model's window. What was summed up stays readable (trimtab ref).";
 
 pub(crate) const NO_SESSION_YET: &str = "There is no session yet.";
 pub(crate) const NO_SESSION_HERE: &str = "There is no session in this folder.";
-pub(crate) const NO_SESSION_TO_CONTINUE: &str = "There is no session in this folder to go on with.";
+pub(crate) const NO_SESSION_TO_CONTINUE: &str = "There is no session in this folder to continue.";
 
 pub(crate) fn no_session(name: impl std::fmt::Display) -> String {
-    format!("There is no session called {name}.")
+    format!("Unknown session {name}.")
 }
 
 /// A tool call in one line.
@@ -83,7 +83,7 @@ pub(crate) fn whole_result_for_person(preview: &str) -> String {
     if preview.starts_with(INTERRUPT_TOOL) {
         return "You stopped it.".to_owned();
     }
-    let told = preview.replace(&Refusal::Denied.to_string(), "You did not allow it.");
+    let told = preview.replace(&Refusal::Denied.to_string(), "You denied it.");
     match told.rsplit_once("[Full result saved as ref:") {
         Some((before, key)) => format!("{before}The whole result: trimtab ref {}", key.replace(']', "")),
         None => told,

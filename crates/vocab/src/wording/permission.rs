@@ -17,7 +17,7 @@ sentences! {
         Fetch(host: String, url: String) => "Fetch this page from {host}? {url}",
         Delete(path: String) => "Delete {path}?",
         Move(from: String, to: String) => "Move {from} to {to}?",
-        Save(pictures: usize, folder: String) => "Save {pictures} pictures in {folder}?",
+        Save(pictures: usize, folder: String) => "Save {pictures} images in {folder}?",
         Change(path: String) => "Change {path}?",
         ChangeTwo(path: String) => "Change {path} and 1 more file?",
         ChangeMany(path: String, more: usize) => "Change {path} and {more} more files?",
@@ -49,9 +49,9 @@ sentences! {
         OnlyProposed => "the answer only proposes it",
         ChecksNeedApproval => "builds and tests need approval (`apply.commands`)",
         EditsNeedApproval => "edits need approval. Set `apply.files = \"auto\"` to apply them automatically",
-        NewHost(host: String) => "{host} has not been asked for anything yet",
-        NewHostNear(host: String, place: String) => "{host} has not been asked for anything yet, and is in {place}",
-        LeavesSandbox(reason: String) => "it would run outside the sandbox; the model says why: {reason}",
+        NewHost(host: String) => "{host} is a new host",
+        NewHostNear(host: String, place: String) => "{host} is a new host, and is in {place}",
+        LeavesSandbox(reason: String) => "it would run outside the sandbox. The model's reason: {reason}",
         Deletes => "a file would be deleted",
         DeletesUnread => "a file would be deleted that the model has not read",
         DeletesOrEmpties => "a file would be deleted or emptied",
@@ -143,7 +143,7 @@ pub const LINES: PermissionLines = PermissionLines {
     workspace: "It would run in {cwd} and may write only there (sandbox: workspace, no network)",
     read_only: "It would run in {cwd} and may write nothing (sandbox: read-only, no network)",
     off: "It would run in {cwd} without a sandbox",
-    terminal: ", with a terminal at which nobody types",
+    terminal: ", with a terminal that has no input",
     edited_from: "You have edited it. The model had asked for: {command}",
     longer_limit: "The model asks for {seconds} s, more than the default.",
     checked_again: "Edited commands are checked again before they run.",
@@ -198,7 +198,7 @@ pub fn adds_rule(rule: &str) -> String {
 
 /// What a command said that suggests it needs more than its sandbox allows.
 pub fn sign_of_sandbox(sign: &str) -> String {
-    format!("It said: {sign}")
+    format!("Its output: {sign}")
 }
 
 /// How a part of a change is allowed from a shell.
@@ -227,7 +227,7 @@ mod tests {
         assert_eq!(because("`{reason}` is new."), "Asked because `{reason}` is new.");
         assert_eq!(
             place("/p", Sandbox::Off, true),
-            "It would run in /p without a sandbox, with a terminal at which nobody types."
+            "It would run in /p without a sandbox, with a terminal that has no input."
         );
     }
 }

@@ -176,7 +176,7 @@ impl ApiKey {
             Self::Bearer(secret) => ("authorization", format!("Bearer {}", secret.expose_secret())),
         };
         let mut value = HeaderValue::from_str(&text).map_err(|_| {
-            let problem = Problem::new(ProblemKind::Auth, "The key holds characters that no key has.")
+            let problem = Problem::new(ProblemKind::Auth, "The API key contains invalid characters.")
                 .hint("Set it again, without line breaks.");
             Fault { problem, retry: Retry::Never }
         })?;
@@ -503,7 +503,7 @@ pub(crate) fn causes(error: &(dyn Error + 'static)) -> String {
 /// A cause in words that help: which layer passed it on is for those who wrote the layers.
 fn plain(cause: &str) -> String {
     if cause.contains("failed to lookup address information") {
-        return "its name is not known here (is the network up?)".to_owned();
+        return "the host name cannot be resolved (is the network up?)".to_owned();
     }
     let layers = ["dns error", "error resolving DNS", "tcp connect error"];
     let is_layer = cause.starts_with("client error (") || layers.contains(&cause);
@@ -757,7 +757,7 @@ mod tests {
     #[test]
     fn a_cause_is_told_without_the_layers_that_passed_it_on() {
         let unknown = "failed to lookup address information: Name or service not known";
-        assert_eq!(plain(unknown), "its name is not known here (is the network up?)");
+        assert_eq!(plain(unknown), "the host name cannot be resolved (is the network up?)");
         assert_eq!(plain("Connection refused (os error 111)"), "Connection refused");
         for layer in ["client error (Connect)", "dns error", "error resolving DNS", "tcp connect error"] {
             assert_eq!(plain(layer), "", "{layer}");

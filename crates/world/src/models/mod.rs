@@ -104,7 +104,7 @@ pub trait Model: Send + Sync {
 
     /// Makes pictures.
     async fn draw(&self, _: &DrawOrder) -> Result<Vec<DrawnImage>, Fault> {
-        let problem = Problem::new(ProblemKind::Refused, "This model does not make pictures.")
+        let problem = Problem::new(ProblemKind::Refused, "This model does not generate images.")
             .hint("Name one that does with the setting models.image.");
         Err(Fault { problem, retry: Retry::Never })
     }

@@ -65,7 +65,7 @@ impl Model for OpenAi {
         let outgoing = self.outgoing("/images/generations", "application/json", body);
         let answer = http::fetch(outgoing, self.idle, LARGEST_PICTURES).await.map_err(|fault| match fault.problem.kind {
             ProblemKind::NotFound => {
-                let hint = "Not every provider makes pictures. Name a model that does with the setting models.image, \
+                let hint = "Not every provider generates images. Set models.image to one that does, \
                             for example xai/grok-2-image or openai/gpt-image-1.";
                 Fault { problem: fault.problem.hint(hint), ..fault }
             }

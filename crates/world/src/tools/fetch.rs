@@ -334,7 +334,7 @@ fn address(text: &str) -> Result<Url, ReadRefusal> {
     }
     if !url.username().is_empty() || url.password().is_some() {
         return Err(ReadRefusal::new(
-            "The address holds a name or a password. Fetch it without: credentials are never sent.",
+            "The URL contains a user name or password. Remove it: credentials are never sent.",
         ));
     }
     if url.host_str().is_none_or(str::is_empty) {

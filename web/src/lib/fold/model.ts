@@ -97,7 +97,7 @@ export const modelEvents = {
   },
   'context.compressing': ignored,
   'context.compressed'(draft, event) {
-    const text = `Older turns were summed up: ${event.before} tokens became ${event.after}`;
+    const text = `Compressed earlier turns: ${event.before} → ${event.after} tokens`;
     draft.add(event.request, { is: 'context', text, detail: event.summary });
   },
   'context.edited': ignored,
@@ -113,7 +113,7 @@ export const modelEvents = {
     const all = event.entries.length;
     const text = all
       ? `The model is told ${all === 1 ? 'a thing' : `${all} things`} that you said earlier`
-      : 'The model is no longer told anything that you said earlier';
+      : 'The model no longer sees your earlier messages';
     const detail = event.entries.map((entry) => entry.text).join('\n');
     draft.add(event.request, { is: 'context', text, ...(detail ? { detail } : {}), link: 'memory' });
   },

@@ -95,7 +95,7 @@ impl Session {
                     None => items.clone().find(acts).or_else(|| items.find(mine)).and_then(|item| item.writes.clone()),
                 };
                 let Some(writes) = writes else { return };
-                // What was taken back and is now built over cannot be brought forward any more.
+                // What was taken back and is now built over can no longer be redone.
                 self.changes.sets.truncate(self.changes.in_force);
                 match self.changes.sets.last_mut().filter(|set| set.id == change.change_set) {
                     Some(set) => set.writes.extend(writes),

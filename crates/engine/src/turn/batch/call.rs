@@ -85,7 +85,7 @@ impl NotOffered {
     fn into_text(self) -> String {
         match self {
             Self::ByPill(reason) | Self::Unreadable(reason) => reason,
-            Self::NoTools => "There are no tools in this turn. Answer in words.".to_owned(),
+            Self::NoTools => "There are no tools in this turn. Answer in text.".to_owned(),
             Self::PlanMode => Refusal::PlanMode.into(),
         }
     }

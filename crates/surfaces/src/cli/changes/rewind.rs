@@ -13,10 +13,10 @@ use crate::words::effects;
 /// What is done where the same lines were edited since.
 #[derive(Debug, Args)]
 struct EditConflictArgs {
-    /// Where you have edited the same lines since, leave them as they are, and move the rest
+    /// Keep your edits where they conflict and move the rest
     #[arg(long, conflicts_with = "discard_mine")]
     keep_mine: bool,
-    /// Where you have edited the same lines since, take the history's; moving back again brings yours back
+    /// Overwrite your edits where they conflict (moving back restores them)
     #[arg(long)]
     discard_mine: bool,
 }
@@ -33,23 +33,22 @@ impl EditConflictArgs {
 
 const EXAMPLES: &str = "\
 Examples:
-  trimtab rewind                        take the newest change back
-  trimtab rewind 3                      take three back, newest first
-  trimtab rewind 3 --file src/a.rs      take one file of change #3 back
-  trimtab rewind 3 --hunk src/a.rs:2    or one hunk of it
-  trimtab forward                       bring it forward again";
+  trimtab rewind                        undo the latest change
+  trimtab rewind 3                      undo the latest three changes
+  trimtab rewind 3 --file src/a.rs      undo one file of change #3
+  trimtab rewind 3 --hunk src/a.rs:2    undo one hunk of change #3
+  trimtab forward                       redo";
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(in crate::cli) struct Rewind {
-    /// How many change sets to take back [default: 1]; with --file or --hunk, the number of the one
-    /// whose part is taken back [default: the current one]
+    /// Number of change sets to undo, or with --file or --hunk the change set to undo it in
     #[arg(value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     number: Option<u32>,
-    /// Take back this file only; the rest of the change set stays
+    /// Undo only this file of the change set
     #[arg(long = "file", value_name = "PATH")]
     files: Vec<String>,
-    /// Take back this hunk only, by the number that `changes N` shows
+    /// Undo only this hunk, numbered as in `changes N`
     #[arg(long = "hunk", value_name = "PATH:K")]
     hunks: Vec<String>,
     #[command(flatten)]
@@ -116,7 +115,7 @@ fn parts(files: &[String], hunks: &[String]) -> Result<Vec<ChangePart>, Problem>
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(in crate::cli) struct ForwardArgs {
-    /// How many change sets to bring forward again
+    /// Number of change sets to redo
     #[arg(default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     steps: u32,
     #[command(flatten)]
@@ -163,9 +162,9 @@ async fn move_history(
 
 fn tell(fact: &ChangeFact, change: &Change) -> Result<(), Problem> {
     let word = match fact {
-        ChangeFact::Reapplied(_) => "brought forward",
-        ChangeFact::Applied(_) => "took back a part of",
-        _ => "took back",
+        ChangeFact::Reapplied(_) => "redid",
+        ChangeFact::Applied(_) => "undid a part of",
+        _ => "undid",
     };
     for file in &change.files {
         print(&format!("{word} {} (+{} -{})\n", file.path, file.added, file.removed))?;

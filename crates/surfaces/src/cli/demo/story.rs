@@ -43,15 +43,15 @@ pub(super) const STORY: &[DemoScene] = &[
         acts: &[Act::Run(&["answer", "approve"])],
     },
     DemoScene {
-        says: "You let them run, one at a time, with the model looking at each result.\nWhat is known to be safe runs by itself, in a sandbox. The rest asks.",
+        says: "You run them one at a time. The model checks each result.\nCommands known to be safe run automatically in a sandbox. Others ask.",
         acts: &[Act::Run(&["answer", "run"])],
     },
     DemoScene {
-        says: "You allow it once. It fails: there is no such file. The model puts it right\nwith another command, which asks, too.",
+        says: "You allow it once. It fails because the file does not exist. The model\ncorrects the command, and Trimtab asks again.",
         acts: &[Act::Run(&["answer", "allow"])],
     },
     DemoScene {
-        says: "You allow that. The tests pass, and the work is summed up,\nwith what could come next.",
+        says: "You allow it. The tests pass. The model summarizes the work\nand suggests next steps.",
         acts: &[Act::Run(&["answer", "allow"])],
     },
     DemoScene {
@@ -59,7 +59,7 @@ pub(super) const STORY: &[DemoScene] = &[
         acts: &[Act::Run(&["changes"]), Act::Run(&["rewind", "2"]), Act::Run(&["forward", "2"])],
     },
     DemoScene {
-        says: "Nothing is lost. This request is killed (kill -9) while the model answers,\nand then goes on.",
+        says: "Nothing is lost. This request is killed (kill -9) while the model answers,\nthen resumed.",
         acts: &[Act::Killed(&["run", "--mode", "chat", QUESTION]), Act::Run(&["resume"])],
     },
     DemoScene {
@@ -67,7 +67,7 @@ pub(super) const STORY: &[DemoScene] = &[
         acts: &[Act::Run(&["tasks", "list"]), Act::Run(&["ask", TASK_UPDATE])],
     },
     DemoScene {
-        says: "You apply the first two of its three changes. They can be taken back as well.",
+        says: "You apply the first two of its three changes. You can undo them as well.",
         acts: &[Act::Run(&["ask", "--apply", "1,2"]), Act::Run(&["tasks", "list"]), Act::Run(&["tasks", "undo"])],
     },
 ];

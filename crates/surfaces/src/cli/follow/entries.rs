@@ -138,7 +138,7 @@ impl RunOutput {
             MessageVia::Answer(checkpoint) => {
                 self.say(&format!("Taken as the answer to what is asked ({checkpoint})."));
             }
-            MessageVia::Joined => self.say("Passed on to the request that runs: the model reads it at its next step (--queue and --replace do otherwise)."),
+            MessageVia::Joined => self.say("Sent to the running request. The model sees it at its next step. (Use --queue or --replace to change this.)"),
             MessageVia::Request(_) | MessageVia::Steered => {}
         }
     }
@@ -312,7 +312,7 @@ impl RunOutput {
             (_, Some(error)) => problem(error),
             (Status::Cancelled, None) => note("Cancelled. What was said is kept in the session."),
             (Status::NeedsUser | Status::Limit, None) if let Some(asked) = conversation.open_question() => {
-                note("It stays open, whatever happens. Go on with `trimtab answer CHOICE`:");
+                note("Waiting for your answer. Reply with `trimtab answer CHOICE`:");
                 asked.choices.iter().for_each(|choice| note(&choice_line(choice)));
             }
             _ => {}

@@ -68,7 +68,7 @@ impl RunPrinter {
         if self.form() == OutputForm::Text {
             self.say("It waits for an answer first:");
             open.iter().filter(|event| event.request.as_ref() == Some(&sent.request)).for_each(describe);
-            note("It stays open, whatever happens: see `trimtab checkpoints`, and go on with `trimtab answer`.");
+            note("Waiting for your answer. See `trimtab checkpoints`, then reply with `trimtab answer`.");
         }
         Ok(CliOutcome::Finished(Status::NeedsUser))
     }
@@ -152,7 +152,7 @@ impl RunPrinter {
     }
 
     pub(super) fn leave(&mut self, number: i32) -> CliOutcome {
-        self.say("Stopped; nothing is lost. `trimtab resume` goes on from here.");
+        self.say("Stopped. Nothing is lost. Continue with `trimtab resume`.");
         CliOutcome::Left(number)
     }
 }

@@ -19,25 +19,25 @@ use super::{CliOutcome, place};
 
 const EXAMPLES: &str = "\
 Examples:
-  trimtab stats            how requests ended, what was allowed, what tools did
-  trimtab stats router     where requests were sent";
+  trimtab stats            show requests, approvals, tools, and cost
+  trimtab stats router     show how requests were routed";
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct StatsArgs {
-    /// What to count: everything, or where requests were sent
+    /// Statistics to show
     #[arg(value_enum, default_value = "all", hide_default_value = true)]
     what: What,
-    /// One JSON object
+    /// Print one JSON object
     #[arg(long)]
     json: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum What {
-    /// Requests, steps, tools, permissions, tokens
+    /// Requests, steps, tools, permissions, and tokens
     All,
-    /// Decisions of the router, how sure it was, what became of them
+    /// Routing decisions, their confidence, and their outcomes
     Router,
 }
 

@@ -13,9 +13,9 @@ use crate::cli::output::{note, print, print_exact, print_json};
 
 #[derive(Debug, Args)]
 pub(super) struct Import {
-    /// The calendar, a file with the ending .ics; -: standard input
+    /// iCalendar file (`-` reads standard input)
     file: PathBuf,
-    /// As JSON
+    /// Print JSON
     #[arg(long)]
     json: bool,
 }
@@ -57,10 +57,10 @@ impl Import {
 
 #[derive(Debug, Args)]
 pub(super) struct Export {
-    /// Only what is not done
+    /// Only open tasks
     #[arg(long)]
     open: bool,
-    /// Only those with this tag
+    /// Only tasks with this tag
     #[arg(long, value_name = "TAG")]
     tag: Option<String>,
 }

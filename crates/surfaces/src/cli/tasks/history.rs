@@ -11,10 +11,10 @@ use crate::cli::output::{age, print, print_json};
 /// What is done about tasks that were changed since.
 #[derive(Debug, Args)]
 struct TaskConflictArgs {
-    /// Where you have changed the same field since, leave it as it is, and move the rest
+    /// Keep your changes where they conflict and move the rest
     #[arg(long, conflicts_with = "discard_mine")]
     keep_mine: bool,
-    /// Where you have changed the same field since, take the history's
+    /// Overwrite your changes where they conflict
     #[arg(long)]
     discard_mine: bool,
 }
@@ -31,10 +31,10 @@ impl TaskConflictArgs {
 
 #[derive(Debug, Args)]
 pub(super) struct TaskChangesArgs {
-    /// How many at most
+    /// Limit the number of results
     #[arg(long, value_name = "N", default_value_t = 20)]
     limit: usize,
-    /// One JSON object per change
+    /// Print one JSON object per change
     #[arg(long)]
     json: bool,
 }
@@ -79,15 +79,15 @@ fn words(write: &TaskWrite) -> String {
 
 #[derive(Debug, Args)]
 pub(super) struct TaskUndoArgs {
-    /// How many changes to take back
+    /// Number of changes to undo
     #[arg(value_name = "N", default_value_t = 1)]
     steps: u32,
-    /// Take back this one only, by the name that `changes` shows; what came after it stays
+    /// Undo only this change, named as in `changes`
     #[arg(long, value_name = "CHANGE", conflicts_with = "steps")]
     change: Option<ChangeSetId>,
     #[command(flatten)]
     mine: TaskConflictArgs,
-    /// As JSON
+    /// Print JSON
     #[arg(long)]
     json: bool,
 }
@@ -106,12 +106,12 @@ impl TaskUndoArgs {
 
 #[derive(Debug, Args)]
 pub(super) struct Redo {
-    /// How many changes to bring forward again
+    /// Number of changes to redo
     #[arg(value_name = "N", default_value_t = 1)]
     steps: u32,
     #[command(flatten)]
     mine: TaskConflictArgs,
-    /// As JSON
+    /// Print JSON
     #[arg(long)]
     json: bool,
 }
@@ -154,9 +154,9 @@ fn several(writes: &[TaskWrite]) -> String {
 
 fn not_moved(why: NotMoved, how: &str) -> Problem {
     match why {
-        NotMoved::Nothing => Problem::new(ProblemKind::Usage, format!("There is no change of tasks left to {how}."))
+        NotMoved::Nothing => Problem::new(ProblemKind::Usage, format!("There is no task change to {how}."))
             .hint("`trimtab tasks changes` shows what there is."),
-        NotMoved::Unknown => Problem::new(ProblemKind::NotFound, "There is no such change in force.")
+        NotMoved::Unknown => Problem::new(ProblemKind::NotFound, "There is no such applied change.")
             .hint("`trimtab tasks changes` shows their names."),
         NotMoved::Conflicts(conflicts) => {
             let one = |conflict: &trimtab_vocab::TaskConflict| {

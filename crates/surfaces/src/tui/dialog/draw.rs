@@ -167,7 +167,7 @@ impl QuestionDialog {
             }
             let options = question.options.len();
             let said = clarify.answered().map(tame);
-            add((options + 1).to_string(), "Answer in words".into(), said, clarify.row == options, false);
+            add((options + 1).to_string(), "Answer in text".into(), said, clarify.row == options, false);
             add((options + 2).to_string(), "Skip".into(), None, clarify.row == options + 1, false);
             return rows;
         }

@@ -56,12 +56,12 @@ actions! {
     CycleMode: Talk, "mode", ["shift-tab"], "go to the next mode";
     History: Talk, "history", ["ctrl-r"], "search what you said before";
     Stash: Talk, "stash", ["ctrl-s"], "put the draft away, or bring it back";
-    Paste: Talk, "paste", ["ctrl-v"], "put what is in the clipboard, a picture too";
+    Paste: Talk, "paste", ["ctrl-v"], "paste text or an image from the clipboard";
     Editor: Talk, "editor", ["ctrl-g"], "write in your editor";
     Open: Talk, "open", ["alt-o"], "open the paste at the cursor";
     Quit: Talk, "quit", ["ctrl-c"], "clear the draft; twice: leave";
     Leave: Talk, "leave", ["ctrl-d"], "leave, if nothing is written";
-    Pause: Talk, "pause", ["alt-p"], "rest after this step, or go on";
+    Pause: Talk, "pause", ["alt-p"], "pause after this step, or continue";
     Implement: Talk, "implement", ["alt-i"], "carry out what was talked about";
     Questions: Views, "questions", ["alt-q"], "put what is asked aside, or bring it back";
     Changes: Views, "changes", ["alt-c"], "show what was changed, to take it back (also esc esc)";
@@ -72,7 +72,7 @@ actions! {
     Help: Views, "help", ["?"], "show the keys, if nothing is written";
     PageUp: Views, "page-up", ["pageup"], "go up a page";
     PageDown: Views, "page-down", ["pagedown"], "go down a page";
-    Redraw: Views, "redraw", ["ctrl-l"], "draw the screen anew";
+    Redraw: Views, "redraw", ["ctrl-l"], "redraw the screen";
     Suspend: Views, "suspend", ["ctrl-z"], "back to the shell; `fg` returns";
     Left: Write, "left", ["left", "ctrl-b"], "go left";
     Right: Write, "right", ["right", "ctrl-f"], "go right";

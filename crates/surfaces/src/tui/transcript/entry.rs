@@ -146,7 +146,7 @@ impl TranscriptEntry {
             Self::Thought { text } => {
                 let lines = text.trim().lines().count();
                 let words = if lines == 1 { "1 line".to_owned() } else { format!("{lines} lines") };
-                let words = format!("Thought about it ({words})");
+                let words = format!("Thought for {words}");
                 signed("✻", StyleName::Dim, vec![Span::styled(words, style(StyleName::Dim))], width, theme)
             }
             Self::Tool(tool) => tool.lines(width, theme),

@@ -182,7 +182,7 @@ fn noticed(transcript: &mut Transcript, notice: &SessionNotice) {
                 1 => " 1 change went with it.".into(),
                 all => format!(" {all} changes went with it."),
             };
-            (LineMark::Info, format!("The work goes on in a new session, {child}.{changes}"))
+            (LineMark::Info, format!("The work continues in a new session, {child}.{changes}"))
         }
         SessionNotice::Inherited { text, .. } => {
             return block_of(transcript, &text.lines().map(str::to_owned).collect::<Vec<_>>());
@@ -198,7 +198,7 @@ fn noticed(transcript: &mut Transcript, notice: &SessionNotice) {
             (
                 LineMark::Quiet,
                 format!(
-                    "Earlier turns were summed up: {before} → {after} tokens. Nothing is lost; the transcript has it all."
+                    "Compressed earlier turns: {before} → {after} tokens. The full text stays in the transcript."
                 ),
             )
         }

@@ -250,9 +250,9 @@ impl ChangesView {
         if parts.is_empty() {
             return ViewOutcome::Moved;
         }
-        let mut lines = vec![format!("Take back {} of change #{}?", count(wanted.len(), "hunk"), self.chosen + 1)];
+        let mut lines = vec![format!("Undo {} of change #{}?", count(wanted.len(), "hunk"), self.chosen + 1)];
         lines.extend(parts.iter().map(|part| format!("  {}: {}", sanitize_cells(&part.path), numbers(&part.hunks))));
-        lines.push("y does it, as a change of its own that can be undone too · esc leaves it".into());
+        lines.push("y undo (this can be undone too) · esc cancel".into());
         let change_set = set.id.clone();
         self.ask(Control::UndoPart { change_set, parts, on_conflict: OnConflict::Refuse }, lines);
         ViewOutcome::Moved

@@ -47,7 +47,7 @@ impl Fork {
 
     pub(super) fn draw(&mut self, area: Rect, buf: &mut Buffer, theme: &Theme) -> Option<Position> {
         let hint = "enter forks there; this session stays as it is, and so do the files · esc closes";
-        let inner = pager::frame(area, buf, theme, "Go on from here in a session of its own", hint);
+        let inner = pager::frame(area, buf, theme, "Continue from here in a new session", hint);
         self.picker.draw_whole(inner, buf, theme)
     }
 }

@@ -157,7 +157,7 @@ impl SessionsView {
     pub(super) fn draw(&mut self, area: Rect, buf: &mut Buffer, theme: &Theme, _: &KeyMap) -> Option<Position> {
         let hint = match &self.doing {
             None if area.width >= 110 => {
-                "type to search words and #tags · enter goes on with it · alt-f forks it · alt-r names it · alt-e writes it into a file · alt-x forgets it · esc closes"
+                "type to search words and #tags · enter continue · alt-f fork · alt-r rename · alt-e export · alt-x delete · esc close"
             }
             None => "enter opens · alt-f forks · alt-r names · alt-x forgets · alt-e exports · esc closes",
             Some(Doing::Rename { .. }) => "enter names it · esc leaves it",
@@ -181,7 +181,7 @@ impl SessionsView {
                         theme.style(StyleName::Warning),
                     ),
                     text("What was said in it is gone then, and its changes"),
-                    text("can no longer be taken back. Files stay as they are."),
+                    text("can no longer be undone. Files are not changed."),
                 ];
                 pager::put(inner, buf, &rows);
                 None
