@@ -82,6 +82,12 @@ fn peers(ours: &Path) -> Vec<Peer> {
     peers
 }
 
+/// Whether there is a network here besides loopback.
+pub fn has_network() -> bool {
+    let cards = std::fs::read_to_string("/proc/net/dev").unwrap_or_default();
+    cards.lines().skip(2).any(|line| !line.trim_start().starts_with("lo:"))
+}
+
 /// One turn of one program.
 struct Turn {
     first_request: Duration,
@@ -97,8 +103,7 @@ pub fn measure(ours: &Path, table: &mut Table) {
     if peers.len() < 2 {
         return eprintln!("No other program is measured: TRIMTAB_PEERS names no folder that has one.");
     }
-    let cards = std::fs::read_to_string("/proc/net/dev").unwrap_or_default();
-    if cards.lines().skip(2).any(|line| !line.trim_start().starts_with("lo:")) {
+    if has_network() {
         return eprintln!(
             "No other program is measured: there is a network here that it would use. Run this in a network namespace \
              of its own; the first lines of bench/src/peers.rs show how."

@@ -5,6 +5,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use super::tasks::Task;
+use crate::peers::has_network;
 
 /// How long one task may take.
 const PATIENCE: Duration = Duration::from_secs(420);
@@ -39,7 +40,11 @@ pub struct Ended {
 
 /// The programs that are here.
 pub fn contenders(ours: &Path) -> Vec<Contender> {
-    let folder = std::env::var_os("TRIMTAB_PEERS").map(PathBuf::from);
+    let mut folder = std::env::var_os("TRIMTAB_PEERS").map(PathBuf::from);
+    if folder.is_some() && has_network() {
+        eprintln!("Other programs are left out: there is a network here that they would use.");
+        folder = None;
+    }
     let installed = |name: &str| folder.as_ref().map(|folder| folder.join(name)).filter(|path| path.exists());
     let mut contenders = vec![Contender {
         name: "trimtab",
