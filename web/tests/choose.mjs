@@ -33,6 +33,7 @@ await browse(async ({ page }) => {
   await file.check();
   await asked.getByRole('button', { name: /Apply selected/ }).waitFor({ state: 'detached' });
   await two.uncheck();
+  await asked.getByRole('button', { name: 'Apply selected (2 of 3)' }).waitFor();
   await three.uncheck();
   await apply.click();
   await asked.waitFor({ state: 'detached' });
