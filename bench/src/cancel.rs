@@ -27,7 +27,7 @@ pub fn measure(binary: &Path, table: &mut Table) {
 }
 
 /// From the signal until nothing of the command is left.
-fn time_to_end_a_command(binary: &Path) -> Duration {
+pub fn time_to_end_a_command(binary: &Path) -> Duration {
     const WORDS: &str = "sleep 98743";
     let program = Program::new(binary);
     let input = format!("{{\"command\":\"sh -c '{WORDS} & {WORDS}'\",\"timeout_s\":1000}}");
@@ -77,7 +77,8 @@ fn time_to_end_five_looks(binary: &Path) -> Duration {
     last.saturating_duration_since(began)
 }
 
-fn time_to_close(binary: &Path, signal: Signal, busy: bool) -> Duration {
+/// From the signal until the connection of a streamed reply is closed.
+pub fn time_to_close(binary: &Path, signal: Signal, busy: bool) -> Duration {
     let program = Program::new(binary);
     let opening = [anthropic::message_start(&trimtab_vocab::Usage::default()), anthropic::text_start(0)];
     let events: Vec<String> = opening.into_iter().chain(vec![anthropic::text_delta(0, "word "); 20]).collect();

@@ -1,22 +1,30 @@
 //! What a fence costs: a command that does nothing, started plainly, supervised, and behind each fence, in folders of
-//! different sizes. All of them take turns in one run.
+//! different sizes. All of them take turns in one run. Between two commands there is a pause, as there is while a model
+//! answers, in which the supervisor of the next one starts.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use trimtab_vocab::{Approval, Approved, CallId, CommandClass, CommandPlan, CommandRun, PersonDecision, Sandbox};
+use trimtab_world::sandbox::ReadySupervisor;
 use trimtab_world::sandbox::run::{SandboxSetup, run};
 
 use crate::ROUNDS;
 use crate::table::{Table, median};
 
-const KINDS: [(&str, Sandbox, Option<CommandClass>); 4] = [
-    ("supervised, no fence", Sandbox::Off, None),
-    ("approved, workspace sandbox", Sandbox::Workspace, None),
-    ("automatic, read fence", Sandbox::Workspace, Some(CommandClass::Read)),
-    ("automatic, check fence", Sandbox::Workspace, Some(CommandClass::Check)),
+/// Each with whether its supervisor was started ahead, which that of the first command of a session is not.
+const KINDS: [(&str, Sandbox, Option<CommandClass>, bool); 6] = [
+    ("supervised, no fence", Sandbox::Off, None, false),
+    ("first, read fence", Sandbox::Workspace, Some(CommandClass::Read), false),
+    ("first, check fence", Sandbox::Workspace, Some(CommandClass::Check), false),
+    ("approved, workspace sandbox", Sandbox::Workspace, None, true),
+    ("automatic, read fence", Sandbox::Workspace, Some(CommandClass::Read), true),
+    ("automatic, check fence", Sandbox::Workspace, Some(CommandClass::Check), true),
 ];
+
+/// Less than any model takes from one command to the next.
+const PAUSE: Duration = Duration::from_millis(25);
 
 /// Files of the projects.
 const SIZES: [(&str, usize); 3] = [("20 files", 20), ("500 files", 500), ("20,000 files", 20_000)];
@@ -32,30 +40,35 @@ pub fn measure(binary: &Path, table: &mut Table) {
     });
     let mut setup = SandboxSetup::new(std::env::vars_os());
     setup.launcher = binary.to_owned();
+    let ready = SandboxSetup { ready: Some(ReadySupervisor::default()), ..setup.clone() };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     let mut plain = Vec::new();
     let mut fenced: [[Vec<Duration>; KINDS.len()]; SIZES.len()] = Default::default();
     for _ in 0..ROUNDS * 3 {
         plain.push(plainly());
         for (folder, times) in folders.iter().zip(&mut fenced) {
-            for ((_, sandbox, class), times) in KINDS.iter().zip(times) {
+            for ((_, sandbox, class, is_ready), times) in KINDS.iter().zip(times) {
                 let plan = plan(folder.path(), *sandbox, *class);
+                let setup = if *is_ready { &ready } else { &setup };
+                setup.prepare();
+                std::thread::sleep(PAUSE);
                 let (_, overtime) = tokio::sync::mpsc::channel(1);
                 let began = Instant::now();
-                let outcome = runtime.block_on(run(&plan, &setup, |_| {}, std::future::pending(), overtime));
+                let outcome = runtime.block_on(run(&plan, setup, |_| {}, std::future::pending(), overtime));
                 times.push(began.elapsed());
                 assert_eq!(outcome.exit_code, Some(0), "{outcome:?}");
             }
         }
     }
+    plain.sort();
+    let usual = median(&plain);
     table.durations("command: sh -c true", plain, None);
-    for ((size, _), mut times) in SIZES.iter().zip(fenced) {
-        times.iter_mut().for_each(|times| times.sort());
-        let supervised = median(&times[0]);
-        for ((name, ..), times) in KINDS.iter().zip(times) {
-            let more = median(&times).as_secs_f64() - supervised.as_secs_f64();
+    for ((size, _), times) in SIZES.iter().zip(fenced) {
+        for ((name, ..), mut times) in KINDS.iter().zip(times) {
+            times.sort();
+            let more = median(&times).as_secs_f64() - usual.as_secs_f64();
             let what = format!("{size}: {name} ({:+.2} ms)", more * 1_000.0);
-            table.durations(&what, times, Some(("supervised", supervised)));
+            table.durations(&what, times, Some(("sh -c true", usual)));
         }
     }
 }

@@ -5,11 +5,12 @@
 //! the same run beside it: absolute times say little on another machine. `corpus` alone tries the libraries on damaged
 //! input, and `seeds FOLDER` writes that input down for libFuzzer to begin with; `models` alone gives small tasks to a real
 //! model. Other programs are started beside this one
-//! where `TRIMTAB_PEERS` says where they are.
+//! `beside BINARY` measures two builds of this program by turns, for example the present one and a release.
 
 #![allow(clippy::disallowed_methods, reason = "a benchmark starts the program and looks at its files")]
 
 mod apply;
+mod beside;
 mod cancel;
 mod commands;
 mod corpus;
@@ -85,6 +86,12 @@ fn main() -> ExitCode {
                 ExitCode::from(2)
             }
         };
+    }
+    if let [name, other] = wanted.as_slice()
+        && name == "beside"
+    {
+        beside::run(&binary, other.as_ref());
+        return ExitCode::SUCCESS;
     }
     let mut table = Table::default();
     for (name, measure) in MEASUREMENTS {

@@ -19,13 +19,13 @@ pub fn measure(binary: &Path, table: &mut Table) {
 }
 
 /// A reply that asks for a line of a file, another one each time.
-fn asks(number: usize) -> Answer {
+pub fn asks(number: usize) -> Answer {
     let input = format!("{{\"path\":\"data.txt\",\"offset\":{},\"limit\":20}}", number % 5_000 + 1);
     let words = format!("I read on, from line {number}.");
     Answer::anthropic(Reply::new().text([words]).tool(format!("toolu_{number}"), "read_file", [input]))
 }
 
-fn project(program: &Program) {
+pub fn project(program: &Program) {
     let lines: String = (1..=6_000).map(|n| format!("line {n} of the file, with some words in it\n")).collect();
     std::fs::write(program.project().join("data.txt"), lines).expect("a file");
 }
@@ -33,17 +33,7 @@ fn project(program: &Program) {
 /// A task of twenty rounds, from the start of the process to its end, beside one that is answered at once.
 fn twenty(binary: &Path, table: &mut Table) {
     let run = |rounds: usize| {
-        let times = (0..7).map(|_| {
-            let program = Program::new(binary);
-            project(&program);
-            (0..rounds).for_each(|number| program.provider.push(asks(number)));
-            program.provider.always(Answer::anthropic(Reply::new().text(["Done."])));
-            let began = Instant::now();
-            let ended = program.run(&["run", "--trust", "--max-steps", "100", "Read the file"]);
-            assert_eq!(ended.code, Some(0), "{}", ended.stderr);
-            began.elapsed()
-        });
-        let mut times: Vec<Duration> = times.collect();
+        let mut times: Vec<Duration> = (0..7).map(|_| task(binary, rounds)).collect();
         times.sort();
         times
     };
@@ -51,8 +41,31 @@ fn twenty(binary: &Path, table: &mut Table) {
     table.durations("20 rounds of model and tool, start to end", run(20), Some(("a task of one call", one)));
 }
 
+/// A task of so many rounds, from the start of the process to its end.
+pub fn task(binary: &Path, rounds: usize) -> Duration {
+    let program = Program::new(binary);
+    project(&program);
+    (0..rounds).for_each(|number| program.provider.push(asks(number)));
+    program.provider.always(Answer::anthropic(Reply::new().text(["Done."])));
+    let began = Instant::now();
+    let ended = program.run(&["run", "--trust", "--max-steps", "100", "Read the file"]);
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    began.elapsed()
+}
+
 /// From the last byte of a reply to the first byte of the next request, with one look in between.
 fn overhead(binary: &Path, table: &mut Table) {
+    let (gaps, whole, first) = own_times(binary);
+    table.durations("a round's own time, look included", gaps, Some(("the whole run", whole)));
+    table.size("first request of a task, tools included", first, "aim: at most 10 kB");
+    let program = Program::new(binary);
+    program.provider.always(Answer::anthropic(Reply::new().text(["Hi."])));
+    program.run(&["run", "--mode", "chat", "What is a trim tab?"]);
+    table.size("first request of a conversation", program.provider.times()[0].2 as u64, "aim: under 2 kB");
+}
+
+/// The own time of each of sixty rounds, that of the whole run, and the size of its first request.
+pub fn own_times(binary: &Path) -> (Vec<Duration>, Duration, u64) {
     let program = Program::new(binary);
     project(&program);
     (0..60).for_each(|number| program.provider.push(asks(number)));
@@ -62,13 +75,7 @@ fn overhead(binary: &Path, table: &mut Table) {
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     let whole = began.elapsed();
     let times = program.provider.times();
-    let gaps = gaps(&times);
-    table.durations("a round's own time, look included", gaps, Some(("the whole run", whole)));
-    table.size("first request of a task, tools included", times[0].2 as u64, "aim: at most 10 kB");
-    let program = Program::new(binary);
-    program.provider.always(Answer::anthropic(Reply::new().text(["Hi."])));
-    program.run(&["run", "--mode", "chat", "What is a trim tab?"]);
-    table.size("first request of a conversation", program.provider.times()[0].2 as u64, "aim: under 2 kB");
+    (gaps(&times), whole, times[0].2 as u64)
 }
 
 fn gaps(times: &[(Instant, Option<Instant>, usize)]) -> Vec<Duration> {

@@ -10,28 +10,57 @@ use trimtab_testkit::provider::{Answer, Reply};
 use crate::ROUNDS;
 use crate::table::{Table, median};
 
+/// Two turns in one fresh data folder.
+pub struct Turns {
+    /// From the start of the process to the first request, in an empty data folder.
+    pub first: Duration,
+    /// The same once more, with the data of the first turn.
+    pub again: Duration,
+    /// The whole first turn.
+    pub whole: Duration,
+    whole_again: Duration,
+    request: u64,
+    database: u64,
+}
+
+/// Two short turns of the program, one after the other.
+pub fn turns(binary: &Path) -> Turns {
+    let program = Program::new(binary);
+    program.provider.always(Answer::anthropic(Reply::new().text(["Hel", "lo."])));
+    let turn = || {
+        let began = Instant::now();
+        let count = program.provider.requests().len();
+        let running = program.spawn(&["run", "What is a trim tab?"]);
+        program.provider.block_on(program.provider.wait_for_requests(count + 1));
+        let first = began.elapsed();
+        assert_eq!(running.wait().code, Some(0));
+        (first, began.elapsed())
+    };
+    let ((first, whole), (again, whole_again)) = (turn(), turn());
+    let request = program.provider.requests()[0].raw.len() as u64;
+    let database = std::fs::metadata(program.home().join("trimtab.db")).map_or(0, |file| file.len());
+    Turns { first, again, whole, whole_again, request, database }
+}
+
+/// A start that does nothing.
+pub fn bare(binary: &Path) -> Duration {
+    time_of(Command::new(binary).arg("--version").stdout(Stdio::null()))
+}
+
 pub fn measure(binary: &Path, table: &mut Table) {
-    let (mut bare, mut first, mut whole, mut again) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let (mut bare_starts, mut first, mut whole, mut again) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     let (mut memory, mut request, mut database) = (0, 0, 0);
     for _ in 0..ROUNDS {
-        bare.push(time_of(Command::new(binary).arg("--version").stdout(Stdio::null())));
-        let program = Program::new(binary);
-        program.provider.always(Answer::anthropic(Reply::new().text(["Hel", "lo."])));
-        for times in [&mut first, &mut again] {
-            let began = Instant::now();
-            let count = program.provider.requests().len();
-            let running = program.spawn(&["run", "What is a trim tab?"]);
-            program.provider.block_on(program.provider.wait_for_requests(count + 1));
-            times.push(began.elapsed());
-            assert_eq!(running.wait().code, Some(0));
-            whole.push(began.elapsed());
-        }
-        request = program.provider.requests()[0].raw.len() as u64;
-        database = std::fs::metadata(program.home().join("trimtab.db")).map_or(0, |file| file.len());
+        bare_starts.push(bare(binary));
+        let turns = turns(binary);
+        first.push(turns.first);
+        again.push(turns.again);
+        whole.extend([turns.whole, turns.whole_again]);
+        (request, database) = (turns.request, turns.database);
         memory = memory.max(peak_memory(binary));
     }
-    bare.sort();
-    let beside = median(&bare);
+    bare_starts.sort();
+    let beside = median(&bare_starts);
     table.durations("process start to first request, new data", first, Some(("--version", beside)));
     table.durations("process start to first request, old data", again, Some(("--version", beside)));
     table.durations("one turn, process start to end", whole, Some(("--version", beside)));

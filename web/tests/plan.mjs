@@ -5,7 +5,7 @@ import { accessible, becomes, begin, browse } from './browse.mjs';
 
 await browse(async ({ page }) => {
   await page.getByRole('button', { name: 'Plan', exact: true }).click();
-  await begin(page, 'Write two files');
+  await begin(page, 'Compare two files');
   const question = page.getByRole('region', { name: /Carry out this plan of 2 steps\?/ });
   await question.waitFor();
   await accessible(page, 'a plan');

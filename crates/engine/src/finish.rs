@@ -20,11 +20,13 @@ pub(crate) fn finish_for(
     reason: Option<&str>,
 ) {
     let reason = reason.map(str::to_owned);
-    let usage = step.session.unfinished(request).map(|active| active.usage).unwrap_or_default();
+    let ended = step.session.unfinished(request);
+    let usage = ended.map(|active| active.usage).unwrap_or_default();
+    let done = ended.map(|active| active.done.facts.clone()).unwrap_or_default();
     let running = |step: &Transition<'_>| step.session.active().map(|active| active.request.id.clone());
     let before = running(step);
     memory::ending(step, request, status);
-    step.emit(Some(request), RequestFact::Finished { status, error, usage, reason });
+    step.emit(Some(request), RequestFact::Finished { status, error, usage, reason, done });
     if let Some(next) = running(step).filter(|next| before.as_ref() != Some(next)) {
         step.request(Effect::Admit { request: next });
     }

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use trimtab_vocab::event::{AbsentFile, Conflict, LoadedFile};
 use trimtab_vocab::{
-    CallId, ChangePart, ChangeSetId, CheckpointId, Control, DryRun, Fault, FileEffects, FileMark, FileState, FileWrite,
-    InstructionFile, Lists, MadePicture, Message, ReadResult, RefKey, Reply, Request, RequestId, Rule, SessionId,
-    TasksView, Time, TimerId, Usage,
+    CallId, ChangePart, ChangeSetId, CheckpointId, Control, DryRun, Fault, FileEffects, FileLoss, FileMark, FileState,
+    FileWrite, InstructionFile, Lists, MadePicture, Message, ReadResult, RefKey, Reply, Request, RequestId, Rule,
+    SessionId, TasksView, Time, TimerId, Usage,
 };
 
 /// Something that happened. Inputs wait in a durable inbox, so they are written down; the rule for
@@ -241,6 +241,9 @@ pub struct Partial {
     /// Where the raw text is stored.
     #[serde(default)]
     pub raw: Option<RefKey>,
+    /// What it came to by then, as far as that is known.
+    #[serde(default)]
+    pub usage: Usage,
 }
 
 /// A call that was under way when its owner went away.
@@ -268,8 +271,11 @@ pub enum Prepared {
         /// Paths among them that lie in a version-control area, as the folder's structure shows.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         versions: Vec<String>,
+        /// Files among them of which most would be lost.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        losses: Vec<FileLoss>,
     },
-    /// It is a diff that would have no effect.
+    /// It is an edit that would have no effect.
     NoEffect {
         /// Why it would have none.
         why: NoEffect,
@@ -303,11 +309,13 @@ pub enum Narrowed {
     },
 }
 
-/// Why a diff has no effect.
+/// Why an edit has no effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NoEffect {
-    /// What it would write is there already.
+    /// What it would write is there already, by a whole text or by search and replace.
+    InPlace,
+    /// What a diff would write is there already.
     Done,
     /// The lines that it would change are not there.
     Unmatched,

@@ -10,6 +10,15 @@ use trimtab_vocab::{
 
 use crate::proposal::ProposedChange;
 
+/// What is shown of a folder to a model that cannot look for itself: its list of files, and those that seem to matter.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Overview {
+    /// The words of the request, by which files are chosen.
+    pub words: String,
+    /// Bytes of the files at most.
+    pub bytes: usize,
+}
+
 /// One consequence of an input. Facts and texts are durable before any effect starts.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Output {
@@ -78,6 +87,8 @@ pub enum Effect {
         urls: Vec<String>,
         /// Files with the folder's own instructions, in this order. They need not be there.
         instructions: Vec<String>,
+        /// What is shown of the folder to a model that cannot look for itself.
+        overview: Option<Overview>,
     },
     /// See something; answered by `Looked`.
     Read {

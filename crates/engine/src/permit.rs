@@ -4,6 +4,7 @@
 mod case;
 mod commands;
 mod deeds;
+mod doubt;
 
 pub(crate) use commands::command_policy;
 pub use commands::{CommandRuling, check_command, unanswered_by};
@@ -12,8 +13,8 @@ use trimtab_vocab::event::RouteDecision;
 use trimtab_vocab::sensitive_paths;
 use trimtab_vocab::wording::{PermissionReason, Refusal};
 use trimtab_vocab::{
-    Approval, ApprovalClass, Approved, CallId, CommandPlan, CommandRun, ControlFile, FilePlan, FileSet, FileWrite,
-    Machine, PersonDecision, ReadOp, Rule, RuleVerdict, Sandbox, control_file,
+    Approval, ApprovalClass, Approved, CallId, CommandPlan, CommandRun, ControlFile, FileLoss, FilePlan, FileSet,
+    FileWrite, Machine, PersonDecision, ReadOp, Rule, RuleVerdict, Sandbox, control_file,
 };
 
 use crate::proposal::command::Policy;
@@ -189,11 +190,14 @@ pub(crate) struct Prospect<'a> {
     pub(crate) writes: &'a [FileWrite],
     /// Those that lie in a version-control area, as the folder's structure shows.
     pub(crate) versions: &'a [String],
+    /// Those of which most would be lost.
+    pub(crate) losses: &'a [FileLoss],
 }
 
 impl<'a> Prospect<'a> {
     pub(crate) fn from_item(item: &'a BatchItem) -> Self {
-        Self { writes: item.writes.as_deref().unwrap_or_default(), versions: &item.versions }
+        let writes = item.writes.as_deref().unwrap_or_default();
+        Self { writes, versions: &item.versions, losses: &item.losses }
     }
 }
 
@@ -285,7 +289,7 @@ pub(crate) fn secret_in(op: &ReadOp) -> Option<&str> {
     let named = match op {
         ReadOp::Read { path, .. } | ReadOp::Search { path, .. } => path,
         // Names of files are no secrets; what a page holds is asked about by its host.
-        ReadOp::List { .. } | ReadOp::Glob { .. } | ReadOp::Fetch { .. } => return None,
+        ReadOp::List { .. } | ReadOp::Glob { .. } | ReadOp::Fetch { .. } | ReadOp::WebSearch { .. } => return None,
     };
     // The folder's own settings may be read: keys are not kept there.
     let others: Vec<String> = parts(named).filter(|part| part != ".trimtab").collect();

@@ -4,6 +4,30 @@
 //! share is followed: common words are one token, long ones several, digits go by threes, signs by
 //! ones or twos, scripts without spaces by about a character each.
 
+use trimtab_vocab::{Part, Prompt};
+
+/// A picture in a prompt: about what the dearest one takes.
+pub(crate) const PICTURE: u64 = 1_600;
+
+/// About how many tokens a prompt has, with its tools.
+pub fn prompt_tokens(prompt: &Prompt) -> u64 {
+    let messages = prompt.messages.iter().map(|message| 4 + message.parts.iter().map(part_tokens).sum::<u64>());
+    let tools =
+        prompt.tools.iter().map(|tool| estimate(&tool.description) + tool.input_schema.to_string().len() as u64 / 3);
+    estimate(&prompt.system) + messages.sum::<u64>() + tools.sum::<u64>()
+}
+
+/// About how many tokens a part of a message has.
+pub(crate) fn part_tokens(part: &Part) -> u64 {
+    match part {
+        Part::Text { text } | Part::Thinking { text, .. } => estimate(text),
+        Part::RedactedThinking { data, .. } => data.len() as u64 / 4,
+        Part::Image { .. } => PICTURE,
+        Part::ToolUse(call) => estimate(&call.input.to_string()) + 16,
+        Part::ToolResult(result) => estimate(&result.content) + 8,
+    }
+}
+
 /// About how many tokens a text has.
 pub fn estimate(text: &str) -> u64 {
     let mut tokens = 0.0_f64;
@@ -51,6 +75,31 @@ pub fn estimate(text: &str) -> u64 {
     }
     flush(&mut letters, &mut digits, &mut signs, &mut spaces);
     (tokens + foreign).ceil() as u64
+}
+
+/// The beginning of a text, of at most so many tokens.
+pub(crate) fn head(text: &str, most: u64) -> &str {
+    let head = |bytes: usize| &text[..text.floor_char_boundary(bytes)];
+    head(longest(text.len(), |bytes| estimate(head(bytes)) <= most))
+}
+
+/// The end of a text, of at most so many tokens.
+pub(crate) fn tail(text: &str, most: u64) -> &str {
+    let tail = |bytes: usize| &text[text.ceil_char_boundary(text.len() - bytes)..];
+    tail(longest(text.len(), |bytes| estimate(tail(bytes)) <= most))
+}
+
+/// The most bytes that fit, found by halving.
+fn longest(all: usize, fits: impl Fn(usize) -> bool) -> usize {
+    if fits(all) {
+        return all;
+    }
+    let (mut least, mut most) = (0, all);
+    while least + 1 < most {
+        let middle = least + (most - least) / 2;
+        if fits(middle) { least = middle } else { most = middle }
+    }
+    least
 }
 
 #[cfg(test)]

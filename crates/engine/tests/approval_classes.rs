@@ -64,8 +64,13 @@ impl Play {
                 _ => (None, state("bb")),
             };
             let write = FileWrite { path, before, after, added: 1, removed: 0, modified: 0 };
-            let prepared =
-                Prepared::Ready { writes: vec![write], diffs: vec!["+b".into()], hunks: vec![1], versions: Vec::new() };
+            let prepared = Prepared::Ready {
+                writes: vec![write],
+                diffs: vec!["+b".into()],
+                hunks: vec![1],
+                versions: Vec::new(),
+                losses: Vec::new(),
+            };
             play.feed(Input::Prepared { call, prepared });
         }
         play

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 /// A module imports only what stands before it.
 const ORDER: &[&str] = &[
     "tokens",
+    "runaway",
     "proposal",
     "tools",
     "fragment",

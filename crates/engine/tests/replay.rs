@@ -22,7 +22,11 @@ fn any_input() -> impl Strategy<Value = Input> {
     let call = (1_u64..6).prop_map(CallId::nth);
     let partial = prop_oneof![
         Just(None),
-        "[a-z ]{0,9}".prop_map(|text| Some(Partial { message: Message::assistant(text), raw: None })),
+        "[a-z ]{0,9}".prop_map(|text| Some(Partial {
+            message: Message::assistant(text),
+            raw: None,
+            usage: Usage::default()
+        })),
     ];
     let stop = prop_oneof![
         Just(None),
@@ -180,7 +184,13 @@ fn any_tool_input() -> impl Strategy<Value = Input> {
             }];
             Input::Prepared {
                 call,
-                prepared: Prepared::Ready { writes, diffs: vec!["+b".into()], hunks: vec![2], versions: Vec::new() },
+                prepared: Prepared::Ready {
+                    writes,
+                    diffs: vec!["+b".into()],
+                    hunks: vec![2],
+                    versions: Vec::new(),
+                    losses: Vec::new(),
+                },
             }
         }),
         call.clone().prop_map(|call| Input::Prepared { call, prepared: Prepared::Refused { reason: "no".into() } }),

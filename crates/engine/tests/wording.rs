@@ -29,7 +29,7 @@ const EXCEPTIONS: &[(&str, usize, Addressee)] = &[
     ("flow/conversation.rs", 1, Model),
     ("flow/execute.rs", 4, Model),
     ("flow/pace.rs", 1, Model),
-    ("flow/plan.rs", 1, Model),
+    ("flow/plan.rs", 2, Model),
     ("flow/task_answer.rs", 1, Model),
     ("fragment.rs", 1, Model),
     ("history.rs", 3, Model),
@@ -66,20 +66,25 @@ const EXCEPTIONS: &[(&str, usize, Addressee)] = &[
     ("tools/read_ref.rs", 1, Model),
     ("tools/run_command.rs", 1, Model),
     ("tools/set_steps.rs", 2, Model),
+    ("tools/web_search.rs", 1, Model),
+    ("turn/answer_schema.rs", 1, Model),
     ("turn/batch/asking.rs", 1, Model),
     ("turn/batch/call.rs", 7, Model),
     ("turn/batch/ended.rs", 3, Model),
     ("turn/batch/mod.rs", 2, Model),
     ("turn/batch/stopping.rs", 2, Model),
+    ("turn/blocks.rs", 1, Model),
     ("turn/choosing.rs", 1, Model),
+    ("turn/claims/mod.rs", 10, Model),
     ("turn/context.rs", 2, Model),
     ("turn/ending.rs", 2, Model),
+    ("turn/learning.rs", 1, Model),
     ("turn/mod.rs", 4, Model),
     ("turn/outcome.rs", 4, Model),
     ("turn/outside.rs", 2, Model),
-    ("turn/prompt.rs", 7, Model),
+    ("turn/prompt.rs", 9, Model),
     ("turn/series/mod.rs", 4, Model),
-    ("turn/structured.rs", 2, Model),
+    ("turn/structured.rs", 3, Model),
     ("turn/title.rs", 1, Model),
     ("turn/watched.rs", 1, Model),
     ("words/pill.rs", 6, Owner),
@@ -162,14 +167,14 @@ fn no_decision_composes_a_sentence_for_a_person() {
     }
     assert!(found.len() > 10, "the sources are read");
     let allowed = |file: &str| EXCEPTIONS.iter().find(|(name, ..)| *name == file).map_or(0, |(_, count, _)| *count);
-    for (file, sentences) in &found {
-        let (count, allowed) = (sentences.len(), allowed(file));
-        assert!(
-            count <= allowed,
-            "{file} has {count} sentences, {allowed} are allowed. What a person reads belongs into \
-             crates/vocab/src/wording/: {sentences:#?}"
-        );
-    }
+    let too_many: Vec<String> = found
+        .iter()
+        .filter(|(file, sentences)| sentences.len() > allowed(file))
+        .map(|(file, sentences)| {
+            format!("{file} has {}, {} are allowed: {sentences:#?}", sentences.len(), allowed(file))
+        })
+        .collect();
+    assert!(too_many.is_empty(), "What a person reads belongs into crates/vocab/src/wording/. {}", too_many.join("\n"));
     for (file, count, _) in EXCEPTIONS {
         let now = found.get(*file).map_or(0, Vec::len);
         assert_eq!(now, *count, "{file} has fewer sentences now: lower its number here");

@@ -14,7 +14,7 @@ use trimtab_engine::{Effect, Input, Interrupted, Output, Partial, Session};
 use trimtab_vocab::event::{ChangeFact, RequestFact, ToolFact};
 use trimtab_vocab::{
     CallId, Event, Fact, Lists, Message, Overtime, Problem, ProblemKind, RefKey, Remembered, Request, RequestId,
-    SessionId, Time,
+    SessionId, Time, Usage,
 };
 use trimtab_world::store::{AuditEntry, Claim, Commit, Lease, SeededSession, SessionRow, StoreError};
 
@@ -97,8 +97,12 @@ async fn run_once(deps: &Arc<ActorContext>, session: &SessionId, wake: &Arc<Noti
                     Err(ActorError::Store(StoreError::LeaseLost)) => {}
                     other => other?,
                 }
+                let has_declined = actor.has_declined;
                 drop(actor);
                 deps.world.store.release(&lease).await?;
+                if has_declined {
+                    return Ok(());
+                }
             }
             Claim::Held { by } => tracing::debug!(%session, by, "another process runs this session"),
         }
@@ -139,6 +143,8 @@ struct Actor {
     settings: Option<settings_reload::LastRead>,
     /// When requests were taken in.
     received: BTreeMap<RequestId, Time>,
+    /// What is left to do is for another process, which stands by.
+    has_declined: bool,
 }
 
 /// An input, and its text in the inbox if it has one.
@@ -166,6 +172,7 @@ impl Actor {
             version: None,
             settings: None,
             received: BTreeMap::new(),
+            has_declined: false,
         };
         actor.fold_log().await?;
         actor.named = !actor.session.conversation().is_empty() || actor.session.title().is_some();
@@ -210,6 +217,7 @@ impl Actor {
             let partial = words.map(|words| Partial {
                 raw: effects::raw_key(lease, &call, &words),
                 message: Message::assistant(words),
+                usage: Usage::default(),
             });
             Interrupted { call, partial }
         };
@@ -242,7 +250,7 @@ impl Actor {
                 self.process(inputs, commit).await?;
                 continue;
             }
-            if self.session.is_idle() && self.tasks.is_empty() {
+            if (self.session.is_idle() || self.has_declined) && self.tasks.is_empty() {
                 return Ok(());
             }
             self.wait().await?;
@@ -363,6 +371,24 @@ impl Actor {
         settings_reload::changed_lists(file, folder, trusted, since, &mut self.settings).await
     }
 
+    /// What a request has found out about its model is kept for those to come.
+    fn note_model(&self, event: &Event) {
+        let Fact::Request(RequestFact::Adjusted { learned, .. }) = &event.fact else { return };
+        let Some(notes) = self.deps.notes.as_ref().filter(|_| !learned.is_empty()) else { return };
+        if let Some(model) = self.session.model_at_work() {
+            notes.learn(model, *learned, event.time);
+        }
+    }
+
+    /// Words that became part of another request are answered by that one, so this process sees it to its end.
+    fn note_joining(&self, event: &Event) {
+        let Fact::Request(RequestFact::Joined { into, .. }) = &event.fact else { return };
+        let session = self.reporter.lease.session();
+        if event.request.is_some() && event.request == self.deps.roster.own_request(session) {
+            self.deps.roster.run_for(session, into);
+        }
+    }
+
     fn note_receipt(&mut self, event: &Event) {
         if let (Fact::Request(RequestFact::Received { .. }), Some(request)) = (&event.fact, &event.request) {
             self.received.insert(request.clone(), event.time);
@@ -382,6 +408,8 @@ impl Actor {
                     let event = Event { seq: Some(seq), time: now, session, request, fact };
                     note(&mut commit, &event, !self.named);
                     self.note_receipt(&event);
+                    self.note_model(&event);
+                    self.note_joining(&event);
                     commit.events.push(event);
                 }
                 Output::Audit { request, action, fields } => {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use trimtab_engine::Input;
 use trimtab_vocab::{
@@ -17,6 +17,8 @@ use crate::compose::{ComposedRequest, NO_FOLDER};
 use crate::config::Profile;
 use crate::effects::written;
 use crate::hub::{Hub, SessionWatch};
+use crate::local_models::FoundModel;
+use crate::model_notes::ModelNotes;
 use crate::roster::Roster;
 use crate::snapshot::Latest;
 use crate::workspace::{LocalWorkspace, Workspace, Workspaces, shared_workspace};
@@ -56,6 +58,12 @@ pub(crate) struct ActorContext {
     pub(crate) machine: Machine,
     /// The providers, where they come from settings.
     providers: Option<Arc<Providers>>,
+    /// What was found out about models, where there is a data folder.
+    pub(crate) notes: Option<ModelNotes>,
+    /// The model that a person chose among those that were found on this machine.
+    pub(crate) chosen: Mutex<Option<FoundModel>>,
+    /// What a person was told about calls, by session: once is enough.
+    pub(crate) told: Mutex<BTreeSet<(SessionId, String)>>,
 }
 
 /// The providers of the settings. They may be others from one call to the next: somebody gave another key.
@@ -122,6 +130,7 @@ struct LocalContext {
     settings: Option<PathBuf>,
     machine: Machine,
     providers: Option<Arc<Providers>>,
+    notes: Option<ModelNotes>,
 }
 
 /// Why nothing was sent.
@@ -149,8 +158,12 @@ impl Client {
         let store =
             SqliteStore::open(&profile.data, Arc::clone(&clock)).map_err(|error| error.problem(&profile.data))?;
         let own: Vec<PathBuf> = profile.hands.machine.own.iter().map(PathBuf::from).collect();
-        let keys = profile.providers.values().filter_map(|provider| provider.key_env.clone());
-        let local = LocalWorkspace::new(std::env::vars_os(), &own).private(keys).limited(profile.hands.limits);
+        let keys = profile.providers.values().flat_map(|provider| {
+            provider.key_env.iter().chain(&provider.extras.variables).cloned().collect::<Vec<String>>()
+        });
+        let keys = keys.chain(profile.search.iter().filter_map(|service| service.key_env.clone()));
+        let local = LocalWorkspace::new(std::env::vars_os(), &own).private(keys).limited(profile.hands.limits).ready();
+        let local = local.searching(profile.search.clone());
         let providers = Arc::new(Providers(RwLock::new(profile.registry())));
         let models: Arc<dyn ModelRegistry> = Arc::<Providers>::clone(&providers);
         let world = World { store: Arc::new(store), models, clock, workspaces: shared_workspace(local) };
@@ -158,6 +171,7 @@ impl Client {
             settings: Some(profile.file.clone()),
             machine: profile.hands.machine.clone(),
             providers: Some(providers),
+            notes: Some(ModelNotes::new(&profile.data)),
         };
         Ok(Self::over(world, profile.limits.jobs, own))
     }
@@ -180,7 +194,7 @@ impl Client {
         Self::over(world, job_limit, LocalContext::default())
     }
 
-    fn over(world: World, job_limit: u32, LocalContext { settings, machine, providers }: LocalContext) -> Self {
+    fn over(world: World, job_limit: u32, LocalContext { settings, machine, providers, notes }: LocalContext) -> Self {
         let deps = Arc::new(ActorContext {
             world,
             hub: Hub::default(),
@@ -190,6 +204,9 @@ impl Client {
             settings,
             machine,
             providers,
+            notes,
+            chosen: Mutex::default(),
+            told: Mutex::default(),
         });
         Self { inner: Arc::new(ClientInner { deps }), surface: None }
     }
@@ -265,6 +282,9 @@ impl Client {
             SendTo::Session(session) => {
                 check_session(&session)?;
                 let row = world.store.session(&session).await.map_err(store_problem)?;
+                let idle = row.as_ref().map(|row| self.clock().now().millis().saturating_sub(row.updated.millis()));
+                // Less than a minute is no pause.
+                said.pause_s = idle.and_then(|idle| u64::try_from(idle / 1_000).ok()).filter(|pause| *pause >= 60);
                 (Some(session), row.map(|row| row.folder).unwrap_or_default())
             }
             SendTo::Assistant(ask) => {

@@ -3,9 +3,11 @@
 //! A [`ComposedRequest`] can be sent but not made outside of this file, because a hand-made one could leave out the stricter
 //! settings of a trusted folder.
 
+use serde_json::Value;
+use trimtab_engine::proposal::json_schema::schema_objection;
 use trimtab_vocab::{
-    Approve, ImageRef, Ingest, Mode, PictureWish, Pill, Problem, ProblemKind, RefKey, Request, RequestId, RunSettings,
-    WhileRunning,
+    Approve, Effort, ImageRef, Ingest, Mode, ModelSettings, PictureWish, Pill, Problem, ProblemKind, RefKey, Request,
+    RequestId, RunSettings, WhileRunning,
 };
 use trimtab_world::store::hash;
 
@@ -51,6 +53,10 @@ pub struct Manner {
     pub trust: bool,
     /// Another model than the one of the settings.
     pub model: Option<String>,
+    /// Another effort than the one of the settings.
+    pub effort: Option<Effort>,
+    /// The JSON Schema that the answer must fit.
+    pub schema: Option<Value>,
     /// The words come from a pipe or another session: nothing in them is remembered as said by the person.
     pub piped: bool,
 }
@@ -179,7 +185,8 @@ impl Client {
     }
 
     async fn settings_in(&self, profile: &Profile, folder: &str, manner: Manner) -> Result<FolderSettings, Problem> {
-        let Manner { attended, approve, trust, model, piped } = manner;
+        let Manner { attended, approve, trust, model, effort, schema, piped } = manner;
+        check_schema(schema.as_ref())?;
         if trust && self.permissions().is_broad(folder) {
             return Err(Problem::new(ProblemKind::Usage, format!("--trust cannot be used for {folder}: {BROAD}."))
                 .hint(broad_hint(folder)));
@@ -191,15 +198,18 @@ impl Client {
         if trusted {
             profile = profile.in_project(folder)?;
         }
+        profile.limits.effort = effort.or(profile.limits.effort);
         if model.is_some() {
             profile.model = model;
-        } else if profile.model.is_none() {
-            profile.model = crate::local_model(&profile).await;
+        } else {
+            self.with_local_model(&mut profile).await;
         }
         let mut run = profile.run_settings()?;
+        self.inform(&profile, &mut run.models).await;
         run.attended = attended;
         run.approve = approve;
         run.trusted = by_settings;
+        run.style.answer_schema = schema;
         // With `--trust`, the instructions that are there are accepted for this request.
         run.instructions_bound = !trust;
         if piped {
@@ -207,6 +217,41 @@ impl Client {
         }
         Ok(FolderSettings { profile, run, trusted })
     }
+}
+
+impl Client {
+    /// Puts what servers say about the models of a request, and what their work has shown, in the place of what is
+    /// believed. It is recorded with the request, so that a replay has the same facts.
+    async fn inform(&self, profile: &Profile, models: &mut ModelSettings) {
+        let deps = self.deps();
+        let Some(notes) = &deps.notes else { return };
+        let (registry, now) = (&*deps.world.models, deps.world.clock.now());
+        models.facts = notes.informed(registry, profile, &models.model, models.facts, now).await;
+        let others = [(&models.vision_model, &mut models.vision_facts), (&models.fast_model, &mut models.fast_facts)];
+        for (name, facts) in others {
+            if let Some(known) = *facts {
+                *facts = Some(notes.informed(registry, profile, name, known, now).await);
+            }
+        }
+    }
+}
+
+/// Bytes of a schema at most: it is part of every prompt.
+const LARGEST_SCHEMA: usize = 64 * 1024;
+
+/// A schema that cannot be checked would promise what nobody keeps.
+fn check_schema(schema: Option<&Value>) -> Result<(), Problem> {
+    let Some(schema) = schema else { return Ok(()) };
+    let objection = match schema.to_string().len() > LARGEST_SCHEMA {
+        true => Some("it is larger than 64 kB".to_owned()),
+        false => schema_objection(schema),
+    };
+    objection.map_or(Ok(()), |objection| {
+        Err(Problem::new(ProblemKind::Usage, format!("The JSON Schema cannot be used: {objection}.")).hint(
+            "Supported are type, enum, const, properties, required, additionalProperties, items, anyOf, oneOf, allOf, not, \
+             $ref to a part of the schema, and the limits of numbers, texts and lists.",
+        ))
+    })
 }
 
 impl World {

@@ -4,18 +4,24 @@
 //! anybody acts on it; what can be found out again after a crash (that there is room, that a wait is
 //! over) is only told to the actor.
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use futures_util::StreamExt;
 use tokio::sync::{Notify, mpsc};
 use tokio::time::Instant;
-use trimtab_engine::tokens::estimate;
+use trimtab_engine::runaway::RunawayDetector;
+use trimtab_engine::tokens::{estimate, prompt_tokens};
 use trimtab_engine::{Input, Partial};
-use trimtab_vocab::event::ReplyFact;
-use trimtab_vocab::{CallId, Event, Fault, Message, Part, Prices, Prompt, RefKey, Reply, RequestId, TimerId, Usage};
-use trimtab_world::models::Assembly;
+use trimtab_vocab::event::{PromptProgress, ReplyFact};
+use trimtab_vocab::wording::ProblemText;
+use trimtab_vocab::{
+    CallId, Event, Fault, Message, Part, Prices, Problem, ProblemKind, Prompt, RefKey, Reply, RequestId, Retry, Time,
+    TimerId, Usage,
+};
+use trimtab_world::models::{Assembly, Model, ReplyPiece};
 use trimtab_world::store::{Admission, Lease, NewInput, StoreError};
+use trimtab_world::tools::edits;
 
 use crate::StreamController;
 use crate::actor::ActorError;
@@ -124,8 +130,14 @@ pub(crate) async fn call_model(
         reporter: &reporter,
         order: &order,
         assembly: Assembly::default(),
+        is_sent: false,
+        is_answered: false,
+        words: RunawayDetector::default(),
+        thoughts: RunawayDetector::default(),
         saved: 0,
         save_at: Instant::now() + SAVE_EVERY,
+        started: None,
+        first_token: None,
     };
     // The abort is raced at every wait; giving up the rest drops the stream, which closes the
     // connection before anything else is done.
@@ -157,8 +169,17 @@ struct Listener<'a> {
     reporter: &'a ActorHandle,
     order: &'a ModelCall,
     assembly: Assembly,
+    /// The prompt is on its way,
+    is_sent: bool,
+    /// and the provider has begun to answer.
+    is_answered: bool,
+    words: RunawayDetector,
+    thoughts: RunawayDetector,
     saved: usize,
     save_at: Instant,
+    /// When the call was made, and when the first token of its reply came.
+    started: Option<Time>,
+    first_token: Option<Time>,
 }
 
 impl Listener<'_> {
@@ -174,18 +195,29 @@ impl Listener<'_> {
         let mut prompt = Prompt::clone(&self.order.prompt);
         self.fetch_images(&mut prompt).await?;
         self.log_roles(&prompt);
+        prompt.cache_key = self.reporter.lease.session().to_string();
+        self.started = Some(self.deps.world.clock.now());
         let mut pieces = model.stream(&prompt);
+        self.is_sent = true;
         loop {
             tokio::select! {
                 biased;
                 piece = pieces.next() => match piece {
                     None => return Ok(CallEnd::Reply),
-                    Some(Err(fault)) => return Ok(CallEnd::Fault(fault)),
-                    Some(Ok(piece)) => match self.assembly.push(piece) {
-                        Err(fault) => return Ok(CallEnd::Fault(fault)),
-                        Ok(Some(words)) if !words.is_empty() => self.show(words),
-                        Ok(_) => {}
-                    },
+                    Some(Err(fault)) => return Ok(CallEnd::Fault(with_nearest(&*model, &prompt.model, fault).await)),
+                    Some(Ok(piece)) => {
+                        self.is_answered |= !matches!(piece, ReplyPiece::Warning(_));
+                        self.observe(&piece);
+                        let is_endless = self.repeats_itself(&piece);
+                        match self.assembly.push(piece) {
+                            Err(fault) => return Ok(CallEnd::Fault(fault)),
+                            Ok(Some(words)) if !words.is_empty() => self.show(words, String::new(), None),
+                            Ok(_) => {}
+                        }
+                        if is_endless {
+                            return Ok(CallEnd::Fault(endless()));
+                        }
+                    }
                 },
                 () = tokio::time::sleep_until(self.save_at), if self.unsaved() > 0 => {}
             }
@@ -193,6 +225,51 @@ impl Listener<'_> {
                 self.save().await?;
             }
         }
+    }
+
+    /// Whether the reply has come to do nothing but repeat itself, in its words or in its thinking.
+    fn repeats_itself(&mut self, piece: &ReplyPiece) -> bool {
+        match piece {
+            ReplyPiece::Text { text, .. } => self.words.read(text),
+            ReplyPiece::Thinking { text, .. } => self.thoughts.read(text),
+            _ => false,
+        }
+    }
+
+    /// Notes when the first token came, and shows what is no word: how much was read, and what is thought.
+    fn observe(&mut self, piece: &ReplyPiece) {
+        match piece {
+            ReplyPiece::Progress(progress) => self.show(String::new(), String::new(), Some(*progress)),
+            ReplyPiece::Text { text, .. } | ReplyPiece::Thinking { text, .. } if text.is_empty() => {}
+            ReplyPiece::Text { .. } | ReplyPiece::Thinking { .. } | ReplyPiece::Tool { .. } => {
+                if self.first_token.is_none() {
+                    self.first_token = Some(self.deps.world.clock.now());
+                }
+                if let ReplyPiece::Thinking { text, .. } = piece {
+                    self.show(String::new(), text.clone(), None);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// How fast the reply came, as far as it can be told: where nothing took time, nothing is said.
+    fn time(&self, usage: &mut Usage) {
+        let (Some(started), Some(first)) = (self.started, self.first_token) else { return };
+        let millis = |from: Time, to: Time| u64::try_from(to.millis() - from.millis()).ok().filter(|wait| *wait > 0);
+        usage.first_token_ms = millis(started, first);
+        let took = millis(first, self.deps.world.clock.now()).filter(|_| usage.output_tokens > 1 && !usage.estimated);
+        let measured = took.map(|took| usage.output_tokens as f64 * 1_000.0 / took as f64);
+        // To a tenth: more would only look exact.
+        usage.tokens_per_s = usage.tokens_per_s.or(measured).map(|speed| (speed * 10.0).round() / 10.0);
+    }
+
+    /// The warnings of the call that nobody in this session was told yet.
+    fn news(&self) -> Vec<String> {
+        let mut told = self.deps.told.lock().unwrap_or_else(PoisonError::into_inner);
+        let session = self.reporter.lease.session();
+        let warnings = self.assembly.warnings().iter();
+        warnings.filter(|text| told.insert((session.clone(), (*text).clone()))).cloned().collect()
     }
 
     /// Who says what in a prompt, for whoever looks into a conversation that a provider refuses. What is said stays out
@@ -231,20 +308,33 @@ impl Listener<'_> {
             usage.output_tokens = words(message);
         }
         usage.cost_usd = usage.cost_usd.or(self.order.prices.map(|prices| prices.cost(&usage)));
+        self.time(&mut usage);
         usage
+    }
+
+    /// What a call came to that did not reach its end: what the provider has said by then, and a guess at the rest.
+    fn broken_bill(&self, is_billed: bool) -> Usage {
+        if !is_billed {
+            return Usage::default();
+        }
+        let told = self.assembly.usage();
+        let input_tokens = if told.input_tokens > 0 { told.input_tokens } else { prompt_tokens(&self.order.prompt) };
+        let output_tokens = told.output_tokens.max(self.assembly.bytes() as u64 / 4);
+        let usage = Usage { input_tokens, output_tokens, estimated: true, ..told };
+        Usage { cost_usd: usage.cost_usd.or(self.order.prices.map(|prices| prices.cost(&usage))), ..usage }
     }
 
     fn unsaved(&self) -> usize {
         self.assembly.words().len() - self.saved
     }
 
-    fn show(&self, text: String) {
+    fn show(&self, text: String, thinking: String, progress: Option<PromptProgress>) {
         let event = Event {
             seq: None,
             time: self.deps.world.clock.now(),
             session: self.reporter.lease.session().clone(),
             request: Some(self.order.request.clone()),
-            fact: ReplyFact::Delta { call: self.order.call.clone(), text }.into(),
+            fact: ReplyFact::Delta { call: self.order.call.clone(), text, thinking, progress }.into(),
         };
         self.deps.hub.publish(self.reporter.lease.session(), Update::Event(Arc::new(event)));
     }
@@ -262,13 +352,16 @@ impl Listener<'_> {
         let raw = raw_key(&self.reporter.lease, &self.order.call, self.assembly.words());
         let keeps: Vec<_> = raw.iter().map(|key| (key.clone(), self.assembly.words().to_owned())).collect();
         let call = self.order.call.clone();
-        let partial = |assembly: &Assembly| Some(Partial { message: assembly.partial(), raw: raw.clone() });
+        let partial = |usage: Usage| Some(Partial { message: self.assembly.partial(), raw: raw.clone(), usage });
         let input = match end {
-            CallEnd::Aborted => Input::CallAborted { call, partial: partial(&self.assembly) },
-            CallEnd::Fault(fault) => Input::CallFailed { call, fault, partial: partial(&self.assembly) },
+            CallEnd::Aborted => Input::CallAborted { call, partial: partial(self.broken_bill(self.is_sent)) },
+            CallEnd::Fault(fault) => {
+                let is_billed = self.is_answered || fault.problem.kind == ProblemKind::Stalled;
+                Input::CallFailed { call, fault, partial: partial(self.broken_bill(is_billed)) }
+            }
             CallEnd::Reply => {
-                let so_far = partial(&self.assembly);
-                let warnings = self.assembly.warnings().to_vec();
+                let so_far = partial(self.broken_bill(true));
+                let warnings = self.news();
                 match std::mem::take(&mut self.assembly).finish() {
                     Ok(Reply { message, stop_reason, usage }) => {
                         let usage = self.bill(usage, &message);
@@ -280,6 +373,37 @@ impl Listener<'_> {
         };
         NewInput { payload: written(&input), keeps, ..NewInput::default() }
     }
+}
+
+/// The model repeats itself without end. The engine decides whether another try may do better.
+fn endless() -> Fault {
+    let problem = Problem::new(ProblemKind::Repetition, ProblemText::RepeatedItself);
+    Fault { problem: problem.hint(ProblemText::RepeatedItselfHint), retry: Retry::Later { after_ms: None } }
+}
+
+/// Seconds that a list of models may take; it is only a help.
+const LISTING: Duration = Duration::from_secs(5);
+/// So many models are named in place of one that is not there.
+const NEAREST: usize = 3;
+
+/// A fault about a model that is not there, with those that are served and whose names are nearest.
+async fn with_nearest(model: &dyn Model, wanted: &str, fault: Fault) -> Fault {
+    if fault.problem.kind != ProblemKind::NotFound {
+        return fault;
+    }
+    let Some((provider, wanted)) = wanted.split_once('/') else { return fault };
+    let Ok(Ok(listed)) = tokio::time::timeout(LISTING, model.list()).await else { return fault };
+    let mut names: Vec<(usize, &str)> =
+        listed.iter().map(|one| (edits(wanted, &one.name), one.name.as_str())).collect();
+    names.sort_unstable();
+    let names: Vec<String> = names.iter().take(NEAREST).map(|(_, name)| format!("{provider}/{name}")).collect();
+    // One that is listed is there: something else was not found.
+    if names.is_empty() || listed.iter().any(|one| one.name == wanted) {
+        return fault;
+    }
+    let more = fault.problem.hint.as_deref().map(|hint| format!(" {hint}")).unwrap_or_default();
+    let hint = format!("{provider} does not list {wanted}. The nearest that it serves: {}.{more}", names.join(", "));
+    Fault { problem: fault.problem.hint(hint), ..fault }
 }
 
 /// Where the words of a reply are stored, if there are any.

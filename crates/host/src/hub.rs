@@ -79,9 +79,13 @@ impl Hub {
 pub fn said(so_far: &mut Option<Event>, event: &Event) {
     match (&event.fact, so_far.as_mut().map(|said| &mut said.fact)) {
         (
-            Fact::Reply(ReplyFact::Delta { call, text }),
-            Some(Fact::Reply(ReplyFact::Delta { call: same, text: words })),
-        ) if call == same => words.push_str(text),
+            Fact::Reply(ReplyFact::Delta { call, text, thinking, progress }),
+            Some(Fact::Reply(ReplyFact::Delta { call: same, text: words, thinking: thoughts, progress: latest })),
+        ) if call == same => {
+            words.push_str(text);
+            thoughts.push_str(thinking);
+            *latest = progress.or(*latest);
+        }
         (Fact::Reply(ReplyFact::Delta { .. }), _) => *so_far = Some(event.clone()),
         (Fact::Reply(ReplyFact::Saved { .. }) | Fact::Model(_) | Fact::Request(_), _) => *so_far = None,
         _ => {}

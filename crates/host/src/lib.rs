@@ -27,7 +27,9 @@ mod history;
 mod hub;
 mod instructions;
 mod links;
+mod local_models;
 mod memory;
+mod model_notes;
 mod offline;
 mod permissions;
 mod pills;
@@ -55,6 +57,8 @@ pub use gallery::refined;
 pub use handles::{Admin, ImageGallery, Memories, Permissions, Refs, Requests, SessionChanges, Sessions};
 pub use history::{History, RewindRefusal, Set};
 pub use hub::{SessionWatch, said};
+pub use local_models::{FoundModel, local_model, local_models, model_at, remember_found};
+pub use model_notes::{ModelNote, ModelNotes, OwnEntry, TestedProtocol};
 pub use offline::{CommandCheck, apply_edit, check_command, recover, unanswered_by};
 pub use pills::{KnownPill, PillSource, Pills, WrongPill, looks_like_a_pill};
 pub use retention::Expired;
@@ -81,11 +85,11 @@ pub async fn list_models(
     model.list().await.map_err(|fault| fault.problem)
 }
 
-/// A model that runs on this machine, if Ollama is there and has one.
-pub async fn local_model(profile: &config::Profile) -> Option<String> {
-    let patience = std::time::Duration::from_millis(500);
-    let listed = tokio::time::timeout(patience, list_models(profile, "ollama")).await.ok()?.ok()?;
-    listed.first().map(|model| format!("ollama/{}", model.name))
+/// What is known about a model, with what its server says and what its work has shown.
+pub async fn informed_facts(profile: &config::Profile, model: &str) -> trimtab_vocab::ModelFacts {
+    use trimtab_world::clock::{Clock, SystemClock};
+    let notes = ModelNotes::new(&profile.data);
+    notes.informed(&profile.registry(), profile, model, profile.facts(model), SystemClock.now()).await
 }
 
 /// What this process is to be when it was started as the supervisor of a command; nothing otherwise.

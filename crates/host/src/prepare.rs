@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use trimtab_engine::proposal::compare::{self, LineStats};
 use trimtab_engine::proposal::edit::{self, Edit, FileAfter, NewContent, RefusalKind};
 use trimtab_engine::{Narrowed, NoEffect, Prepared, ProposedChange, merge};
-use trimtab_vocab::{ChangePart, FileState, FileWrite, RefKey, SessionId, visible};
+use trimtab_vocab::{ChangePart, FileLoss, FileState, FileWrite, RefKey, SessionId, visible};
 use trimtab_world::store::{Store, StoreError};
 
 use crate::client::ActorContext;
@@ -37,6 +37,9 @@ pub(crate) async fn prepare(
             Err(reason) => return Ok(Prepared::Refused { reason }),
         },
     };
+    // An edit names what it takes away; a whole text only leaves it out.
+    let replaces = matches!(change, ProposedChange::Edit(Edit::WholeFile { .. }));
+    let losses = if replaces { pairs.iter().filter_map(BeforeAfter::loss).collect() } else { Vec::new() };
     let files = match compare_all(pairs) {
         Ok(files) => files,
         Err(reason) => return Ok(Prepared::Refused { reason }),
@@ -50,7 +53,7 @@ pub(crate) async fn prepare(
     }
     deps.world.store.keep_all(session, keeps).await?;
     let versions = workspace.version_paths(folder, writes.iter().map(|write| write.path.clone()).collect()).await;
-    Ok(Prepared::Ready { writes, diffs, hunks, versions })
+    Ok(Prepared::Ready { writes, diffs, hunks, versions, losses })
 }
 
 /// A file before and after a change.
@@ -60,6 +63,16 @@ pub(crate) struct BeforeAfter {
     after: Option<Vec<u8>>,
     /// The mode of the file afterwards.
     mode: u32,
+}
+
+impl BeforeAfter {
+    /// What would be lost of it, if that is most of it.
+    fn loss(&self) -> Option<FileLoss> {
+        let (before, after) = (self.before.as_ref().map(|(bytes, _)| bytes)?, self.after.as_ref()?);
+        let (lost, lines) = compare::dropped(before, after)?;
+        let count = |lines: usize| u32::try_from(lines).unwrap_or(u32::MAX);
+        Some(FileLoss { path: self.path.clone(), lost: count(lost), lines: count(lines) })
+    }
 }
 
 /// A file before and after a change, with what lists and approvals show of it.
@@ -296,14 +309,17 @@ async fn save(
     // A picture is saved or left out, never a part of it.
     let hunks = vec![1; writes.len()];
     let versions = workspace.version_paths(folder, writes.iter().map(|write| write.path.clone()).collect()).await;
-    Ok(Prepared::Ready { writes, diffs, hunks, versions })
+    Ok(Prepared::Ready { writes, diffs, hunks, versions, losses: Vec::new() })
 }
 
-/// Why a diff that was refused would have had no effect, if that is the reason.
+/// Why an edit that was refused would have had no effect, if that is the reason.
 fn no_effect(edit: &Edit, kind: RefusalKind) -> Option<NoEffect> {
     match kind {
+        RefusalKind::NoChange | RefusalKind::AlreadyApplied => match edit {
+            Edit::UnifiedDiff { .. } => Some(NoEffect::Done),
+            Edit::SearchReplace { .. } | Edit::WholeFile { .. } => Some(NoEffect::InPlace),
+        },
         _ if !matches!(edit, Edit::UnifiedDiff { .. }) => None,
-        RefusalKind::NoChange | RefusalKind::AlreadyApplied => Some(NoEffect::Done),
         RefusalKind::NotFound => Some(NoEffect::Unmatched),
         RefusalKind::Malformed | RefusalKind::RunTogether => Some(NoEffect::Malformed),
         _ => None,

@@ -1,12 +1,18 @@
 //! Requests: how they stand, what they ask, and what a person tells them.
 
+use std::time::{Duration, Instant};
+
 use trimtab_engine::Input;
 use trimtab_vocab::{ChangePart, CheckpointId, Control, Event, Problem, ProblemKind, RequestId, SessionId};
-use trimtab_world::store::{JobRow, NewInput};
+use trimtab_world::store::{JobRow, JobState, NewInput};
 
 use crate::client::{Answered, check_session, store_problem};
 use crate::effects::written;
 use crate::handles::Requests;
+use crate::hub::POLL_INTERVAL;
+
+/// How long whoever runs a request may take to end it.
+const CANCEL_PATIENCE: Duration = Duration::from_secs(10);
 
 impl Requests<'_> {
     /// Tells a running request what to do; without a request, whichever is running.
@@ -18,6 +24,25 @@ impl Requests<'_> {
     ) -> Result<(), Problem> {
         check_session(session)?;
         self.tell(session, &Input::Controlled { request, action }).await
+    }
+
+    /// Runs a session for the sake of this request: once it has ended, what waits behind it is left to the processes
+    /// that have sent it.
+    pub fn run_for(self, session: &SessionId, request: &RequestId) {
+        self.0.deps().roster.run_for(session, request);
+    }
+
+    /// Cancels a request and waits until it has ended; whether it has. A request whose owner is gone is ended here.
+    pub async fn cancel(self, session: &SessionId, request: &RequestId) -> Result<bool, Problem> {
+        self.control(session, Some(request.clone()), Control::Cancel).await?;
+        let until = Instant::now() + CANCEL_PATIENCE;
+        loop {
+            match self.get(request).await?.map(|job| job.state) {
+                None | Some(JobState::Finished(_)) => return Ok(true),
+                Some(_) if Instant::now() > until => return Ok(false),
+                Some(_) => tokio::time::sleep(POLL_INTERVAL).await,
+            }
+        }
     }
 
     /// Answers what waits for a person.

@@ -5,13 +5,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
-use trimtab_vocab::SessionId;
+use trimtab_vocab::{RequestId, SessionId};
 
 /// One entry per actor. An actor may leave only when nobody has asked for it since it last looked;
 /// both happen under one lock, so no wish falls between an actor's last look and its end.
 #[derive(Default)]
 pub(crate) struct Roster {
     entries: Mutex<HashMap<SessionId, RosterEntry>>,
+    /// Sessions that are run here for the sake of one request.
+    own: Mutex<HashMap<SessionId, RequestId>>,
 }
 
 struct RosterEntry {
@@ -55,6 +57,16 @@ impl Roster {
                 true
             }
         }
+    }
+
+    /// From now on this process runs the session for the sake of this request.
+    pub(crate) fn run_for(&self, session: &SessionId, request: &RequestId) {
+        self.own.lock().unwrap_or_else(PoisonError::into_inner).insert(session.clone(), request.clone());
+    }
+
+    /// The request for whose sake this process runs the session; none: it runs whatever there is.
+    pub(crate) fn own_request(&self, session: &SessionId) -> Option<RequestId> {
+        self.own.lock().unwrap_or_else(PoisonError::into_inner).get(session).cloned()
     }
 
     /// Ends every actor where it stands.

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use tokio::sync::mpsc;
+use trimtab_engine::Overview;
 use trimtab_engine::terminal::{Readable, readable};
 use trimtab_engine::{Input, ProposedChange, Ran, RewindPath};
 use trimtab_vocab::event::{AbsentFile, CommandFact, LoadedFile, ToolStatus};
@@ -383,6 +384,39 @@ pub(crate) struct Named {
     pub(crate) urls: Vec<String>,
     /// Files with instructions.
     pub(crate) instructions: Vec<String>,
+    /// What is shown of the folder to a model that cannot look.
+    pub(crate) overview: Option<Overview>,
+}
+
+/// Files of a folder that are listed in an overview.
+const LISTED: usize = 200;
+
+/// The names of the folder's files, and the texts of those that a request may be about, as far as there is room.
+async fn overview(workspace: &dyn crate::Workspace, folder: &str, wanted: Overview, loaded: &mut Vec<LoadedFile>) {
+    let op = ReadOp::Glob { pattern: "**/*".into(), path: ".".into() };
+    let seen = workspace.perform_read(folder, &op).await;
+    if !matches!(seen.status, ToolStatus::Ok | ToolStatus::Partial) {
+        return;
+    }
+    let is_name = |line: &&str| !line.is_empty() && !line.starts_with(['[', '(']) && !line.ends_with('/');
+    let names: Vec<String> = seen.text.lines().map(str::trim).filter(is_name).map(str::to_owned).collect();
+    let mut left = wanted.bytes.saturating_sub(loaded.iter().map(|file| file.text.len()).sum());
+    for path in trimtab_engine::rank_files(&names, &wanted.words) {
+        if left == 0 || loaded.iter().any(|file| file.path == path) {
+            continue;
+        }
+        let seen = workspace.perform_read(folder, &ReadOp::Read { path, offset: None, limit: None }).await;
+        let Some(mark) = seen.files.first().filter(|_| seen.status == ToolStatus::Ok) else { continue };
+        // A part of a file would be written back as if it were all of it.
+        if seen.text.len() <= left {
+            left -= seen.text.len();
+            loaded.push(LoadedFile { path: mark.path.clone(), text: seen.text, hash: Some(mark.hash.clone()) });
+        }
+    }
+    let list: Vec<&str> = names.iter().take(LISTED).map(String::as_str).collect();
+    let more = if names.len() > LISTED { format!("\n[... and {} more]", names.len() - LISTED) } else { String::new() };
+    let text = if list.is_empty() { "(no files)".to_owned() } else { format!("{}{more}", list.join("\n")) };
+    loaded.insert(0, LoadedFile { path: "Files in the folder:".into(), text, hash: None });
 }
 
 /// Reads what a request names and what the folder says of itself.
@@ -394,7 +428,7 @@ pub(crate) async fn load(
     named: Named,
 ) -> Result<(), ActorError> {
     let workspace = deps.world.workspace(reporter.lease.session());
-    let Named { files, marked, urls, instructions: named } = named;
+    let Named { files, marked, urls, instructions: named, overview: wanted } = named;
     let (mut loaded, mut missing, mut left) = (Vec::new(), Vec::new(), LOADED);
     let ops = files
         .into_iter()
@@ -420,6 +454,9 @@ pub(crate) async fn load(
             }
             _ => missing.push(name),
         }
+    }
+    if let Some(wanted) = wanted {
+        overview(&*workspace, &folder, wanted, &mut loaded).await;
     }
     let mut absent = Vec::new();
     for path in marked.into_iter().filter(|path| missing.contains(path)) {

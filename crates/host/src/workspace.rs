@@ -14,6 +14,7 @@ use trimtab_vocab::event::ToolStatus;
 use trimtab_vocab::{
     CommandPlan, FilePlan, FileState, Overtime, ReadOp, ReadResult, Sandbox, SessionId, SnapshotLimits,
 };
+use trimtab_world::models::SearchService;
 use trimtab_world::sandbox::Fence;
 use trimtab_world::sandbox::run::{self, SandboxSetup};
 use trimtab_world::tools::{self, ReadScope};
@@ -159,6 +160,8 @@ const LARGEST_FILE: usize = 64 * 1024 * 1024;
 /// The hands of a real machine.
 pub struct LocalWorkspace {
     setup: SandboxSetup,
+    /// Who searches the web, if anybody does.
+    search: Option<SearchService>,
 }
 
 impl LocalWorkspace {
@@ -166,13 +169,27 @@ impl LocalWorkspace {
     pub fn new(environment: impl IntoIterator<Item = (OsString, OsString)>, own: &[PathBuf]) -> Self {
         let mut setup = SandboxSetup::new(environment);
         setup.hidden.extend(own.iter().cloned());
-        Self { setup }
+        Self { setup, search: None }
     }
 
     /// The same, with commands that never get these variables: they hold the keys of providers.
     #[must_use]
     pub fn private(mut self, names: impl IntoIterator<Item = String>) -> Self {
         self.setup.private.extend(names);
+        self
+    }
+
+    /// The same, with the supervisor of the next command started ahead. For whoever runs more than one.
+    #[must_use]
+    pub fn ready(mut self) -> Self {
+        self.setup.ready = Some(trimtab_world::sandbox::ReadySupervisor::default());
+        self
+    }
+
+    /// The same, with this service for searches of the web.
+    #[must_use]
+    pub fn searching(mut self, service: Option<SearchService>) -> Self {
+        self.search = service;
         self
     }
 
@@ -187,6 +204,9 @@ impl LocalWorkspace {
 #[async_trait]
 impl Workspace for LocalWorkspace {
     async fn perform_read(&self, folder: &str, op: &ReadOp) -> ReadResult {
+        if let ReadOp::WebSearch { query } = op {
+            return tools::search_web(self.search.as_ref(), query).await;
+        }
         match ReadScope::open(Path::new(folder)) {
             Ok(place) => tools::perform_read(&place, op).await,
             Err(error) => ReadResult {

@@ -18,6 +18,7 @@ const DIALECTS: &[Spoken] = &[
     Spoken { kind: "anthropic", api: "auto", answer: Answer::anthropic },
     Spoken { kind: "openai", api: "chat", answer: Answer::openai },
     Spoken { kind: "openai", api: "responses", answer: Answer::responses },
+    Spoken { kind: "gemini", api: "auto", answer: Answer::gemini },
     Spoken { kind: "ollama", api: "auto", answer: Answer::ollama },
 ];
 
@@ -104,7 +105,8 @@ fn a_model_that_turns_out_to_know_no_tools_does_the_work_all_the_same() {
     for (kind, status, refusal) in refusals {
         let spoken =
             DIALECTS.iter().find(|spoken| spoken.kind == kind && spoken.api != "responses").expect("a dialect");
-        let program = program(spoken);
+        let mut program = program(spoken);
+        program.set("TRIMTAB_APPLY_FILES", "auto");
         program.provider.push(Answer::json(status, refusal.clone()));
         program.provider.push((spoken.answer)(changes("a.txt")));
         let run = program.run(&["run", "--json", "--trust", "write a.txt"]);
@@ -125,11 +127,12 @@ fn a_model_that_turns_out_to_know_no_tools_does_the_work_all_the_same() {
 
 /// What a provider reads first: its system text and tools, as bytes, and the conversation without the marks that only
 /// say where a cache may end.
-fn prefix(body: &Value) -> ([String; 3], Vec<String>) {
+fn prefix(body: &Value) -> ([String; 4], Vec<String>) {
     let mut body = body.clone();
     unmark(&mut body);
-    let said = body.get("messages").or(body.get("input")).and_then(Value::as_array).expect("a conversation");
-    let fixed = ["system", "instructions", "tools"].map(|name| body[name].to_string());
+    let said = ["messages", "input", "contents"].iter().find_map(|name| body.get(name)?.as_array());
+    let said = said.expect("a conversation");
+    let fixed = ["system", "instructions", "systemInstruction", "tools"].map(|name| body[name].to_string());
     (fixed, said.iter().map(Value::to_string).collect())
 }
 
@@ -182,7 +185,7 @@ fn no_call_of_a_session_changes_what_an_earlier_call_was_sent() {
         // A question of the model.
         uses("ask_user", json!({"question": "Which?"}));
         let asked = run(3, &["run", "--json", "--trust", "--continue", "Fix the test in b.txt"]);
-        says("Fixed.");
+        says("I cannot fix it: there is no b.txt.");
         run(0, &["answer", &checkpoint(&asked), "other", "--text", "the first"]);
         let requests = program.provider.requests();
         let calls: Vec<_> = requests.iter().filter(|request| request.body["tools"].is_array()).collect();

@@ -320,7 +320,8 @@ fn what_other_sessions_do_to_the_files_meanwhile_is_not_taken_for_the_commands_d
         let ended = running.wait();
         assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     });
-    assert!(told(&program).contains(r"Exit code 0.\nNew: mine.txt."), "{}", told(&program));
+    let told = told(&program);
+    assert!(told.contains("Exit code 0.") && told.contains(r#"\nNew: mine.txt.""#), "{told}");
     let back = program.run(&["rewind", "--session", &session]);
     assert_eq!(back.code, Some(0), "{}", back.stderr);
     assert_eq!(text(&program, "mine.txt"), None);

@@ -199,7 +199,7 @@ fn a_call_begins_and_a_run_ends_with_everything_on_the_disk() {
     let log = program.home().with_file_name("calls").display().to_string();
     let binary = program.binary().display().to_string();
     let trace = "trace=pwrite64,fsync,fdatasync,sendto,writev";
-    let all = ["-f", "-y", "-qq", "-o", &log, "-e", trace, &binary, "run", "--trust", "Tell me a story"];
+    let all = ["-f", "-y", "-qq", "-o", &log, "-e", trace, &binary, "run", "--trust", "Look around"];
     let mut command = program.command(Path::new("strace"), &all);
     let ended = Running::new(command.spawn().expect("strace is installed by scripts/test")).wait();
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);

@@ -238,7 +238,7 @@ fn on_a_terminal_the_time_ticks_and_ends_at_the_measured_one() {
     let listed = program.run(&["sessions", "list", "--json"]).events();
     let told = program.run(&["sessions", "show", listed[0]["id"].as_str().expect("an id")]).stdout;
     let took = told.lines().find_map(|line| line.strip_prefix("[Took ")?.strip_suffix(".]")).expect("a time");
-    assert!(shown.contains(&format!("Took {took}.")), "{took}: {shown}");
+    assert!(shown.contains(&format!("Took {took} (first token after ")), "{took}: {shown}");
 }
 
 /// A request that runs until the file `go` is there.

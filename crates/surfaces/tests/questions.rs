@@ -198,7 +198,7 @@ fn a_damaged_answer_is_asked_about_before_anything_of_it_is_done() {
 fn a_conversation_that_fills_its_window_is_asked_about() {
     let mut program = program(&[("CONTEXT_STRATEGY", "ask"), ("CONTEXT_HANDOFF_AT", "0.2")]);
     model(&mut program, "window = 10000\nmax_output = 1000");
-    program.provider.push(says(&"word after word ".repeat(2_000)));
+    program.provider.push(says(&(1..=4_000).map(|n| format!("word {n} ")).collect::<String>()));
     program.provider.push(says("Here again."));
     let terminal = Terminal::start(&program, &[], 80, 24);
     say(&terminal, "Say much");

@@ -258,11 +258,11 @@ fn bad_input_is_a_problem_with_a_hint_and_its_own_exit_code() {
 
     unknown provider: exit 2
     error: There is no provider called `nobody`.
-      Known are anthropic, llamacpp, ollama, openai, openrouter, replay, xai; add others under [providers] in the settings.
+      Known are anthropic, gemini, llamacpp, lmstudio, ollama, openai, openrouter, replay, vllm, xai; add others under [providers] in the settings.
 
     no provider: exit 2
     error: `model` does not name a model.
-      A model is named PROVIDER/NAME, for example anthropic/claude-sonnet-4-5. `trimtab models` lists what your providers offer.
+      A model is named PROVIDER/NAME, for example anthropic/claude-sonnet-5-5. `trimtab models` lists what your providers offer.
 
     a model without its provider: exit 2
     error: `gpt-5` does not name a model.
@@ -347,7 +347,7 @@ fn bad_input_is_a_problem_with_a_hint_and_its_own_exit_code() {
 
     no model: exit 1
     error: No model is set up.
-      Set a key (ANTHROPIC_API_KEY, OPENAI_API_KEY, XAI_API_KEY or OPENROUTER_API_KEY), or start Ollama and name one of its models with --model ollama/NAME, or set `model = "PROVIDER/NAME"` in the settings. `trimtab demo` shows everything without any of them.
+      Set a key (ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY, XAI_API_KEY or OPENROUTER_API_KEY), or start a model server on this machine (llama.cpp, Ollama, LM Studio or vLLM), or set `model = "PROVIDER/NAME"` in the settings. `trimtab demo` shows everything without any of them.
 
     no key: exit 1
     error: There is no key for anthropic.
@@ -633,7 +633,7 @@ fn replies_are_bounded_as_documented_and_as_the_model_allows() {
     let mut program = program();
     for (model, setting, bound) in [
         ("anthropic/claude-sonnet-4-5", None, 16_384),
-        ("anthropic/claude-3-5-haiku-latest", None, 8_192),
+        ("anthropic/claude-of-tomorrow", None, 4_096),
         ("anthropic/claude-sonnet-4-5", Some("500"), 500),
     ] {
         program.unset("TRIMTAB_LIMITS_MAX_OUTPUT_TOKENS");
@@ -679,6 +679,7 @@ fn without_any_key_a_running_ollama_answers() {
     let url = program.provider.url().to_owned();
     program.set("OLLAMA_HOST", &url);
     program.provider.on_path("/api/tags", Answer::json(200, serde_json::json!({"models": [{"name": "qwen3:8b"}]})));
+    program.provider.on_path("/api/version", Answer::json(200, serde_json::json!({"version": "0.12.3"})));
     let shown = serde_json::json!({"model_info": {"qwen3.context_length": 40_960}});
     program.provider.on_path("/api/show", Answer::json(200, shown));
     program.provider.push(Answer::ollama(Reply::new().text(["Hel", "lo, ", "wörld 🦀."])));
@@ -688,7 +689,17 @@ fn without_any_key_a_running_ollama_answers() {
     assert!(listed.starts_with("ollama/qwen3:8b  ") && listed.contains("free"), "{listed}");
 }
 
-/// A reply that cost 0.018 dollars at the known prices of the default model.
+/// The program with a model whose prices no catalog changes.
+fn priced() -> Program {
+    let mut program = program();
+    program.set("TRIMTAB_MODEL", "anthropic/priced");
+    std::fs::create_dir_all(program.home()).expect("a folder");
+    let own = "[\"anthropic/priced\"]\nprices = { input = 3, output = 15 }\n";
+    std::fs::write(program.home().join("models.toml"), own).expect("written");
+    program
+}
+
+/// A reply that costs 0.018 dollars at these prices.
 fn dear() -> Answer {
     let usage = trimtab_vocab::Usage { input_tokens: 1_000, output_tokens: 1_000, ..Default::default() };
     Answer::anthropic(Reply::new().text(["Dear."]).usage(usage))
@@ -696,7 +707,7 @@ fn dear() -> Answer {
 
 #[test]
 fn what_a_request_costs_is_told_in_tokens_and_dollars() {
-    let program = program();
+    let program = priced();
     program.provider.push(dear());
     let events = program.run(&["run", "--json", "hi"]).events();
     let of = |kind: &str| events.iter().find(|event| event["type"] == kind).expect(kind).clone();
@@ -707,7 +718,7 @@ fn what_a_request_costs_is_told_in_tokens_and_dollars() {
 
 #[test]
 fn a_budget_stops_before_the_call_that_would_pass_it_and_can_be_raised() {
-    let program = program();
+    let program = priced();
     program.provider.push(dear());
     assert_eq!(program.run(&["run", "--budget", "0.02", "hi"]).code, Some(0));
     let bounded = program.provider.requests()[0].body["max_tokens"].as_u64().expect("a bound");
@@ -861,7 +872,7 @@ fn doctor_says_what_is_set_up() {
     let set_up = [
         "key from ANTHROPIC_API_KEY, reachable, 1 model\n",
         "no key (OPENAI_API_KEY is not set)",
-        "200k tokens",
+        "1000k tokens",
         "undamaged",
         "ok       sandbox: read-only commands cannot write in the folder",
         "ok       sandbox: builds and tests cannot keep running after their end",
@@ -962,4 +973,151 @@ fn the_demo_in_a_browser_outlives_its_terminal_where_that_was_asked_for() {
     running.signal(Signal::INT);
     let ended = running.wait();
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+}
+
+/// A request that has changed a file and was told to go in the middle of its next reply.
+fn interrupted() -> Program {
+    let program = program();
+    let write = serde_json::json!({"path": "a.txt", "content": "new\n"});
+    let reply = Reply::new().text(["I write."]).tool("toolu_1", "write_file", [write.to_string()]);
+    program.provider.push(Answer::anthropic(reply));
+    let gate = program.provider.gate();
+    program.provider.push(hello().gated(&gate));
+    let running = program.spawn(&["run", "--trust", "Create a.txt"]);
+    program.provider.block_on(program.provider.wait_for_requests(2));
+    running.signal(Signal::TERM);
+    assert_eq!(running.wait().code, Some(143));
+    assert!(program.project().join("a.txt").exists());
+    program
+}
+
+#[test]
+fn a_rewind_after_the_program_was_told_to_go_ends_the_request_and_undoes_it() {
+    let program = interrupted();
+    let back = program.run(&["rewind"]);
+    assert_eq!(back.code, Some(0), "{}", back.stderr);
+    assert!(back.stderr.contains("Cancelled the request that was interrupted"), "{}", back.stderr);
+    assert!(!program.project().join("a.txt").exists(), "{}", back.stdout);
+    assert_eq!(program.provider.requests().len(), 2, "no model is called for it");
+    assert!(!program.run(&["jobs"]).stdout.contains("interrupted"));
+}
+
+#[test]
+fn what_was_interrupted_can_be_cancelled_and_then_rewound() {
+    let program = interrupted();
+    let steered = program.run(&["control", "steer", "only the tests"]);
+    assert_eq!(steered.code, Some(1), "{}", steered.stderr);
+    assert!(steered.stderr.contains("`trimtab resume` continues it"), "{}", steered.stderr);
+    let cancelled = program.run(&["control", "cancel"]);
+    assert_eq!(cancelled.code, Some(0), "{}", cancelled.stderr);
+    assert!(cancelled.stderr.contains("Cancelled the interrupted request"), "{}", cancelled.stderr);
+    let back = program.run(&["rewind"]);
+    assert_eq!(back.code, Some(0), "{}", back.stderr);
+    assert!(!program.project().join("a.txt").exists());
+    assert_eq!(program.provider.requests().len(), 2, "no model is called for it");
+}
+
+#[test]
+fn words_that_came_before_the_program_is_told_to_go_are_printed() {
+    let program = program();
+    let gate = program.provider.gate();
+    program.provider.push(Answer::anthropic(Reply::new().text(["Once ", "upon ", "a time."])).gated(&gate));
+    let running = program.spawn(&["run", "Tell me a story"]);
+    program.provider.block_on(program.provider.wait_for_requests(1));
+    // The headers, the beginning of the message and of its text, and two pieces of it.
+    gate.release(5);
+    program.provider.block_on(gate.sent(5));
+    // Until it is saved, it has not been read.
+    let database = program.home().join("trimtab.db");
+    let until = std::time::Instant::now() + std::time::Duration::from_secs(30);
+    loop {
+        let database = rusqlite::Connection::open(&database).expect("opens");
+        let saved = database.query_row("SELECT count(*) FROM partials", [], |row| row.get::<_, i64>(0)).unwrap_or(0);
+        if saved > 0 {
+            break;
+        }
+        assert!(std::time::Instant::now() < until, "the words were never saved");
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    running.signal(Signal::TERM);
+    let ended = running.wait();
+    assert_eq!(ended.code, Some(143));
+    assert!(ended.stdout.starts_with("Once "), "{:?}", ended.stdout);
+}
+
+#[test]
+fn a_queued_request_begins_in_its_own_process_and_no_call_is_cut_off() {
+    for _ in 0..3 {
+        let program = program();
+        let gate = program.provider.gate();
+        program.provider.push(hello().gated(&gate));
+        program.provider.always(hello());
+        let first = program.spawn(&["run", "--json", "hi"]);
+        program.provider.block_on(program.provider.wait_for_requests(1));
+        let queue = || program.spawn(&["run", "--json", "--continue", "--queue", "and you?"]);
+        let (second, third) = (queue(), queue());
+        second.wait_for_line("request.received");
+        third.wait_for_line("request.received");
+        gate.open();
+        for ended in [first.wait(), second.wait(), third.wait()] {
+            assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+            assert!(!ended.stdout.contains("model.failed"), "{}", ended.stdout);
+        }
+        assert_eq!(program.provider.requests().len(), 3, "each call is made once");
+    }
+}
+
+#[test]
+fn a_server_that_loads_its_model_is_waited_for() {
+    let program = program();
+    let loading = serde_json::json!({"error": {"message": "Loading model", "type": "unavailable_error", "code": 503}});
+    program.provider.push(Answer::json(503, loading.clone()));
+    program.provider.push(Answer::json(503, loading));
+    program.provider.push(hello());
+    let ended = program.run(&["run", "hi"]);
+    assert_eq!((ended.code, ended.stdout.as_str()), (Some(0), "Hello, wörld 🦀.\n"), "{}", ended.stderr);
+    assert_eq!(ended.stderr.matches("Waiting for the server to load the model").count(), 1, "{}", ended.stderr);
+    assert!(!ended.stderr.contains("Trying again"), "{}", ended.stderr);
+}
+
+#[test]
+fn figures_of_a_cancelled_call_are_counted_and_marked() {
+    let program = program();
+    let gate = program.provider.gate();
+    program.provider.push(hello().gated(&gate));
+    let running = program.spawn(&["run", "--json", "hi"]);
+    program.provider.block_on(program.provider.wait_for_requests(1));
+    gate.release(2);
+    program.provider.block_on(gate.sent(2));
+    running.signal(Signal::INT);
+    let ended = running.wait();
+    let events = ended.events();
+    let usage: Vec<_> = events.iter().filter(|event| event["type"] == "usage").collect();
+    assert_eq!(usage.len(), 1, "{}", ended.stdout);
+    assert_eq!((&usage[0]["estimated"], &usage[0]["unfinished"]), (&true.into(), &true.into()), "{}", usage[0]);
+    assert!(usage[0]["inputTokens"].as_u64() > Some(0), "{}", usage[0]);
+    let stats = program.run(&["stats"]);
+    assert!(stats.stdout.contains("(partly estimated)"), "{}", stats.stdout);
+}
+
+#[test]
+fn a_reply_that_repeats_itself_is_stopped_and_its_words_are_printed_once() {
+    let program = program();
+    let endless = || {
+        let sentence = "She loved Stories, a creature who loved Stories. ";
+        Answer::anthropic(Reply::new().text(["A beginning. "].into_iter().chain([sentence; 200])))
+    };
+    program.provider.push(endless());
+    program.provider.push(hello());
+    let ended = program.run(&["run", "--mode", "chat", "Tell a story"]);
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    assert_eq!(ended.stdout.matches("wörld").count(), 1, "{}", ended.stdout);
+    assert!(ended.stdout.matches("A beginning.").count() <= 1, "{}", ended.stdout);
+    let told = ended.stderr.matches("The model repeated itself; the reply was stopped.").count();
+    assert_eq!(told, 1, "{}", ended.stderr);
+    program.provider.push(endless());
+    program.provider.push(endless());
+    let ended = program.run(&["run", "--mode", "chat", "Tell a story"]);
+    assert_eq!(ended.code, Some(1), "{}", ended.stderr);
+    assert!(ended.stderr.contains("Ask again in other words, or use another model."), "{}", ended.stderr);
 }

@@ -377,9 +377,9 @@ fn told_to_end_it_says_goodbye_and_what_ran_can_be_resumed() {
 #[test]
 fn a_slow_reader_loses_live_words_and_no_fact() {
     let program = program();
-    let piece = "x".repeat(8 * 1024);
     let pieces = 1000;
-    program.provider.push(Answer::anthropic(Reply::new().text(vec![piece.clone(); pieces])));
+    let piece = |n: usize| (0..1024).map(|word| format!("{:07} ", n * 1024 + word)).collect::<String>();
+    program.provider.push(Answer::anthropic(Reply::new().text((0..pieces).map(piece).collect::<Vec<_>>())));
     let served = Served::start(&program, "test", &[]);
     let session = served.session();
     let mut slow = served.watch(&session, None);

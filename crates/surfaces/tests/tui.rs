@@ -483,7 +483,7 @@ fn without_a_model_the_first_start_asks_for_one() {
     program.unset("ANTHROPIC_API_KEY");
     let terminal = Terminal::start(&program, &[], 80, 24);
     terminal.wait_for("Welcome to Trimtab.");
-    terminal.press("6");
+    terminal.press("8");
     terminal.wait_for("Ready: replay/demo");
     terminal.press(ESC);
     terminal.settled();
@@ -503,7 +503,7 @@ fn whoever_put_the_choice_of_a_model_off_is_asked_again_once_it_matters() {
     terminal.wait_for("What would you like to have done?");
     say(&terminal, "What is a trim tab?");
     terminal.wait_for("Welcome to Trimtab.");
-    terminal.press("6");
+    terminal.press("8");
     terminal.wait_for("Ready: replay/demo");
     // What was said stands in the input again.
     terminal.wait_for("› What is a trim tab?");

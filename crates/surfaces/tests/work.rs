@@ -365,7 +365,7 @@ fn files_that_the_settings_name_are_instructions_and_no_setting_sends_a_secret_o
     let files = "[\"docs/style.md\", \".env\", \"innocent.md\", \"../outside.txt\", \"house.md\"]";
     write(".trimtab/config.toml", &format!("[context]\nfiles = {files}\n"));
     program.provider.push(says("I see."));
-    let first = program.run(&["run", "--json", "--trust", "tidy up main.rs"]);
+    let first = program.run(&["run", "--json", "--trust", "Look at main.rs"]);
     assert_eq!(first.code, Some(0), "{}", first.stderr);
     let request = program.provider.requests().last().expect("a request").clone();
     let told = request.body["messages"].to_string();
@@ -384,7 +384,7 @@ fn files_that_the_settings_name_are_instructions_and_no_setting_sends_a_secret_o
     let second = program.run(&["run", "--json", "--trust", "--continue", "tidy up the rest"]);
     assert!(!second.stdout.contains("context.files"), "once is enough: {}", second.stdout);
     write(".trimtab/config.toml", "[context]\nfiles = \"docs/style.md\"\n");
-    let refused = program.run(&["run", "--trust", "tidy up main.rs"]);
+    let refused = program.run(&["run", "--trust", "Look at main.rs"]);
     assert_eq!(refused.code, Some(2), "{}", refused.stderr);
     assert!(refused.stderr.contains(".trimtab/config.toml, line 2"), "{}", refused.stderr);
     assert!(refused.stderr.contains("context.files takes a list of texts"), "{}", refused.stderr);
@@ -416,10 +416,11 @@ fn first_requests_are_small() {
     program.run(&["run", "--mode", "chat", "What is a trim tab?"]);
     let sizes: Vec<usize> = program.provider.requests().iter().map(|request| request.raw.len()).collect();
     assert!(sizes[0] <= 10_000, "{} bytes for a task", sizes[0]);
-    assert!(sizes[1] < 2_000, "{} bytes for a conversation", sizes[1]);
+    let last = sizes.len() - 1;
+    assert!(sizes[last] < 2_000, "{} bytes for a conversation", sizes[last]);
     let requests = program.provider.requests();
     assert!(requests[0].body["tools"].as_array().is_some_and(|tools| tools.len() > 10));
-    assert!(requests[1].body.get("tools").is_none(), "a conversation has no tools");
+    assert!(requests[last].body.get("tools").is_none(), "a conversation has no tools");
 }
 
 #[test]
@@ -524,12 +525,13 @@ fn what_is_resumed_is_shown_from_its_last_step_on_with_a_word_of_the_rest() {
     program.provider.push(says("All is read."));
     let resumed = program.run(&["resume"]);
     assert_eq!((resumed.code, resumed.stdout.as_str()), (Some(0), "All is read.\n"), "{}", resumed.stderr);
-    insta::assert_snapshot!(resumed.stderr.replace(&session, "SESSION"), @"
+    insta::assert_snapshot!(resumed.stderr.replace(&session, "SESSION"), @r#"
     > Read all of it, then write
     … 5 earlier steps: `trimtab sessions export SESSION` has all of it.
     … 1 change of files: `trimtab changes --session SESSION` shows it.
     The program ended while the model was answering. Trying again now.
-    ");
+    Changed d.txt (+1) · 4 reads
+    "#);
     // What has ended is told in the same way, and a program is given all of it.
     let again = program.run(&["resume"]);
     assert_eq!((again.code, again.stdout.as_str()), (Some(0), "All is read.\n"), "{}", again.stderr);
@@ -1231,9 +1233,12 @@ fn what_was_wrong_with_an_answer_is_in_the_sessions_document() {
     std::fs::write(program.home().join("models.toml"), "[\"anthropic/plain\"]\ntools = false\n").expect("written");
     program.provider.push(says(r#"{"summary":"Made.","fileChanges":[{"path":"a.txt","content":"5" long"}]}"#));
     let ended = program.run(&["run", "--json", "--trust", "make a.txt"]);
-    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    assert_eq!(ended.code, Some(3), "what a model has repaired is asked about: {}", ended.stderr);
+    let events = ended.events();
+    let asked = of(&events, "checkpoint.opened")[0]["checkpoint"].as_str().expect("an id").to_owned();
+    assert_eq!(program.run(&["answer", &asked, "allow"]).code, Some(0));
     assert_eq!(std::fs::read_to_string(program.project().join("a.txt")).expect("made"), "5\" long");
-    let session = ended.events()[0]["session"].as_str().expect("an id").to_owned();
+    let session = events[0]["session"].as_str().expect("an id").to_owned();
     let document: Value =
         serde_json::from_str(&program.run(&["sessions", "export", &session]).stdout).expect("one JSON object");
     let bug = &document["bugs"][0];

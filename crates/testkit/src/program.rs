@@ -32,8 +32,20 @@ impl Ended {
     /// When a line is not JSON.
     pub fn events(&self) -> Vec<serde_json::Value> {
         let parse = |line: &str| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
-        self.stdout.lines().map(parse).collect()
+        self.stdout.lines().map(parse).map(without_speed).collect()
     }
+}
+
+/// An event without how fast a model answered, which differs from run to run.
+fn without_speed(mut event: serde_json::Value) -> serde_json::Value {
+    let usage = |fields: &mut serde_json::Value| {
+        for name in ["firstTokenMs", "tokensPerS"] {
+            fields.as_object_mut().and_then(|fields| fields.shift_remove(name));
+        }
+    };
+    usage(&mut event);
+    event.get_mut("usage").into_iter().for_each(usage);
+    event
 }
 
 /// The program with its home, project and provider.
@@ -61,6 +73,9 @@ impl Program {
             ("ANTHROPIC_BASE_URL".to_owned(), provider.url().to_owned()),
             // Whoever runs the tests may run a model too; it is not meant.
             ("OLLAMA_HOST".to_owned(), "http://127.0.0.1:1".to_owned()),
+            ("TRIMTAB_PROVIDERS_LLAMACPP_BASE_URL".to_owned(), "http://127.0.0.1:1/v1".to_owned()),
+            ("TRIMTAB_PROVIDERS_LMSTUDIO_BASE_URL".to_owned(), "http://127.0.0.1:1/v1".to_owned()),
+            ("TRIMTAB_PROVIDERS_VLLM_BASE_URL".to_owned(), "http://127.0.0.1:1/v1".to_owned()),
         ];
         Self { binary: binary.into(), folder, provider, variables }
     }

@@ -20,6 +20,7 @@ mod answer;
 pub mod anthropic;
 mod connection;
 mod gate;
+pub mod gemini;
 pub mod images;
 pub mod ollama;
 pub mod openai;
@@ -36,7 +37,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::runtime::{Builder, Handle};
 use tokio::sync::{oneshot, watch};
 
@@ -251,6 +252,28 @@ struct Exchange {
     answered: OnceLock<Instant>,
 }
 
+impl Exchange {
+    fn new(request: Request) -> Self {
+        let (sent, closed) = (watch::Sender::new(0), watch::Sender::new(None));
+        Self { request, sent, closed, answered: OnceLock::new() }
+    }
+}
+
+impl Lines {
+    /// What a program asks a server about itself, and no test has an answer for: that is not among the requests.
+    fn is_side_question(&self, request: &Request, path: &str) -> bool {
+        // A stream or an error is the answer to a call, so whoever pushed it does not expect to be asked for a list first.
+        let next = self.queue.front().or(self.default.as_ref());
+        let answers_calls = self.thinks.is_some() || next.is_none_or(|next| next.is_stream() || next.is_error());
+        let asks = match request.method.as_str() {
+            "GET" => path == "/props" || path == "/api/v0/models" || (path.ends_with("/models") && answers_calls),
+            // Ollama loads a model when it is asked for words without being given any.
+            _ => (path == "/api/show" || path == "/api/generate") && answers_calls,
+        };
+        asks && !self.paths.contains_key(path)
+    }
+}
+
 impl Script {
     fn lines(&self) -> MutexGuard<'_, Lines> {
         self.lines.lock().unwrap_or_else(PoisonError::into_inner)
@@ -267,6 +290,11 @@ impl Script {
     fn take(&self, request: Request) -> (Arc<Exchange>, Answer) {
         let mut lines = self.lines();
         let path = request.path.split('?').next().unwrap_or_default();
+        if lines.is_side_question(&request, path) {
+            let is_list = path.ends_with("/models");
+            let answer = if is_list { Answer::json(200, json!({"data": []})) } else { Answer::new(404) };
+            return (Arc::new(Exchange::new(request)), answer);
+        }
         let known = lines.paths.get(path).cloned().or_else(|| lines.queue.pop_front());
         let thought = known.is_none().then(|| lines.thinks.as_ref().map(|thinks| thinks.0(&request))).flatten();
         let mut request = request;
@@ -283,12 +311,7 @@ impl Script {
             );
             Answer::json(500, anthropic::error_body("api_error", &message))
         });
-        let exchange = Arc::new(Exchange {
-            request,
-            sent: watch::Sender::new(0),
-            closed: watch::Sender::new(None),
-            answered: OnceLock::new(),
-        });
+        let exchange = Arc::new(Exchange::new(request));
         lines.exchanges.push(Arc::clone(&exchange));
         self.arrived.send_replace(lines.exchanges.len());
         (exchange, answer)

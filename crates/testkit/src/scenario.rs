@@ -664,6 +664,8 @@ impl Stage {
             "steps" => settings.models.max_steps = value.parse().expect("a number"),
             "window" => settings.models.facts.window = value.parse().expect("a number"),
             "tools" => settings.models.facts.tools = value == "true",
+            "known" => settings.models.facts.known = value == "true",
+            "files_chosen" => settings.files.apply_chosen = value == "true",
             "files" => settings.files.apply = serde_json::from_value(value.into()).expect("auto or ask"),
             "commands" => settings.commands.apply = serde_json::from_value(value.into()).expect("auto or ask"),
             "approve" => settings.approve = serde_json::from_value(value.into()).expect("ask, auto or deny"),
@@ -807,6 +809,19 @@ impl Stage {
         // What a model is told of its tools is nothing that a scenario is about.
         if kind == "model.called" {
             fields.shift_remove("tools");
+        }
+        // It counts the facts before it.
+        if kind == "request.finished" {
+            fields.shift_remove("done");
+        }
+        // An estimate counts the folder's name, which differs from run to run.
+        let is_estimated = |usage: &serde_json::Map<String, Value>| usage.get("estimated") == Some(&Value::Bool(true));
+        if is_estimated(fields) {
+            fields.shift_remove("inputTokens");
+        }
+        if let Some(usage) = fields.get_mut("usage").and_then(Value::as_object_mut).filter(|usage| is_estimated(usage))
+        {
+            usage.shift_remove("inputTokens");
         }
         // It holds the folder's name, which differs from run to run.
         fields.shift_remove("fingerprint");

@@ -90,6 +90,13 @@ pub async fn ask(model: &dyn Model, prompt: &Prompt) -> Outcome {
     .expect("a call that ends")
 }
 
+/// Whether a call may be made again whose stream had this event, which cannot be read: one that was damaged on its way
+/// may come whole the next time, one in another form will not.
+pub fn again(event: &str) -> Retry {
+    let data = event.lines().find_map(|line| line.strip_prefix("data: ")).unwrap_or(event);
+    if serde_json::from_str::<serde_json::Value>(data).is_ok() { Retry::Never } else { LATER }
+}
+
 /// A short prompt for this model.
 pub fn prompt(model: &str, messages: Vec<Message>) -> Prompt {
     Prompt {

@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 use trimtab_testkit::provider::{Answer, FakeProvider, Reply, Request, anthropic};
 use trimtab_testkit::wire::{self, Cuts, IMPATIENT, LATER, Outcome, PATIENT, WORDS, ask};
 use trimtab_vocab::{
-    Format, Message, Part, ProblemKind, Prompt, RefKey, Retry, Role, StopReason, ToolCall, ToolResult, ToolSpec, Usage,
+    Effort, Format, Message, Part, ProblemKind, Prompt, RefKey, Retry, Role, StopReason, ToolCall, ToolResult,
+    ToolSpec, Usage,
 };
 use trimtab_world::models::{Dialect, Listed, Model, ModelRegistry, Provider, Registry};
 
@@ -20,6 +21,7 @@ fn registry(url: &str, idle: Duration) -> Registry {
         base_url: url.to_owned(),
         key_env: Some("ANTHROPIC_API_KEY".into()),
         key: Some(KEY.into()),
+        extras: Arc::default(),
     };
     Registry { providers: [("anthropic".to_owned(), provider)].into(), idle, record: None }
 }
@@ -944,11 +946,13 @@ async fn an_event_with_content_that_cannot_be_read_is_a_fault_not_a_hole() {
         anthropic::block_start(1, json!({"type": "tool_use", "name": "n"})),
         anthropic::event("error", "{}"),
         "data: [DONE]\n\n".into(),
-        anthropic::text_delta(9, "of a part that never began"),
     ] {
         let fault = streamed([start(), vec![event.clone()], end()].concat()).await.fault();
-        assert_eq!((fault.problem.kind, fault.retry), (ProblemKind::Protocol, LATER), "{event}");
+        assert_eq!((fault.problem.kind, fault.retry), (ProblemKind::Protocol, wire::again(&event)), "{event}");
     }
+    let stray = anthropic::text_delta(9, "of a part that never began");
+    let fault = streamed([start(), vec![stray], end()].concat()).await.fault();
+    assert_eq!((fault.problem.kind, fault.retry), (ProblemKind::Protocol, LATER));
 }
 
 #[tokio::test]
@@ -1040,7 +1044,7 @@ async fn a_list_that_is_none_is_a_fault() {
         (Answer::json(401, anthropic::error_body("authentication_error", "no")), ProblemKind::Auth),
     ] {
         let provider = FakeProvider::start();
-        provider.push(answer);
+        provider.on_path("/v1/models", answer);
         let fault = model(provider.url(), PATIENT).list().await.expect_err("a fault");
         assert_eq!(fault.problem.kind, expected);
     }
@@ -1061,4 +1065,48 @@ async fn the_tokens_of_a_prompt_are_counted_by_whoever_can() {
     assert_eq!(model.count_tokens(&prompt).await, Ok(None));
     provider.push(Answer::new(529));
     assert_eq!(model.count_tokens(&prompt).await.expect_err("a fault").problem.kind, ProblemKind::Overloaded);
+}
+
+#[tokio::test]
+async fn a_long_cache_is_asked_for_at_every_mark_and_counted_apart() {
+    let prompt = Prompt { long_cache: true, system: "Be brief.".into(), ..hello() };
+    let body = asked("claude-sonnet-4-5", &prompt).await.body;
+    let hour = json!({"type": "ephemeral", "ttl": "1h"});
+    assert_eq!(body["system"][0]["cache_control"], hour);
+    assert_eq!(body["messages"][0]["content"][0]["cache_control"], hour);
+    let usage = json!({
+        "input_tokens": 10, "cache_creation_input_tokens": 100, "cache_read_input_tokens": 1_000, "output_tokens": 1,
+        "cache_creation": {"ephemeral_5m_input_tokens": 40, "ephemeral_1h_input_tokens": 60},
+    });
+    let start =
+        anthropic::event("message_start", json!({"type": "message_start", "message": {"usage": usage}}).to_string());
+    let rest = [
+        anthropic::text_start(0),
+        anthropic::text_delta(0, "Hi"),
+        anthropic::block_stop(0),
+        anthropic::message_delta(Some("end_turn"), 1),
+        anthropic::message_stop(),
+    ];
+    let provider = FakeProvider::start();
+    provider.push(Answer::events([start].into_iter().chain(rest)));
+    let usage = ask(&*model(provider.url(), PATIENT), &hello()).await.reply().usage;
+    assert_eq!((usage.input_tokens, usage.cached_tokens), (1_110, 1_000));
+    assert_eq!((usage.cache_write_tokens, usage.cache_write_1h_tokens), (100, 60));
+}
+
+#[tokio::test]
+async fn an_effort_is_told_in_the_way_of_each_generation() {
+    for (name, level, thinking, effort) in [
+        ("claude-haiku-4-5", Effort::Low, json!({"type": "enabled", "budget_tokens": 4_096}), None),
+        ("claude-haiku-4-5", Effort::Off, json!(null), None),
+        ("claude-opus-4-8", Effort::Max, json!({"type": "adaptive", "display": "summarized"}), Some("max")),
+        ("claude-opus-4-8", Effort::Off, json!(null), None),
+        ("claude-opus-5", Effort::Off, json!({"type": "disabled"}), None),
+        ("claude-sonnet-5-5", Effort::Off, json!({"type": "between_tools"}), None),
+    ] {
+        let prompt = Prompt { effort: Some(level), max_output_tokens: 16_000, ..hello() };
+        let body = asked(name, &prompt).await.body;
+        assert_eq!(body.get("thinking").cloned().unwrap_or_default(), thinking, "{name} {level:?}");
+        assert_eq!(body["output_config"]["effort"].as_str(), effort, "{name} {level:?}");
+    }
 }

@@ -199,7 +199,7 @@ fn automatic_commands_run_by_themselves_and_the_others_ask_with_the_three_short_
         ! allow
         < continue
         ! skip
-        ?~ Command 3/3 ✗\n`rmdir a`\nOutput: [Skipped by the user. Go on with what comes next.]
+        ?~ Command 3/3 –\n`rmdir a`\nOutput: [Skipped by the user. Go on with what comes next.]
         < {"summary":"Done."}
         "#
     ), &KINDS), @r#"

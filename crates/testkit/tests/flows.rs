@@ -132,7 +132,7 @@ fn a_plan_is_modified_in_words_and_as_a_list_until_it_is_approved() {
         r#"
         --- dialogue
         % mode=plan
-        > write files
+        > look at the files
         <@ propose_plan {"steps":["Write a","Write b","Write c"]}
         ! modify leave c out
         ?~ [The user wants version 1 of the plan changed:]

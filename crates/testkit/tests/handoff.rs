@@ -111,7 +111,7 @@ alpha
 % window=100000
 % input_tokens=1000000
 {settings}
-> remark one: change @a.txt. {words}
+> remark one: change @a.txt. {words} end of remark one
 <@ edit_file {{\"path\":\"a.txt\",\"blocks\":[{{\"search\":\"alpha\",\"replace\":\"beta\"}}]}}
 <@ set_steps {{\"steps\":{steps}}}
 <@ run_command {{\"command\":\"ls missing.txt$X\"}}
@@ -210,7 +210,7 @@ fn an_extension_keeps_the_whole_conversation_and_makes_no_session() {
 
 #[test]
 fn older_turns_are_summed_up_first_and_a_person_is_asked_if_that_is_not_enough() {
-    let enough = long("", "?- remark one\n< Four.\n");
+    let enough = long("", "?- end of remark one\n< Four.\n");
     assert_eq!((count(&enough, "context.compressed"), count(&enough, "context.full")), (1, 0));
     let large = filler(190_000);
     let script = format!(
@@ -229,7 +229,7 @@ fn older_turns_are_summed_up_first_and_a_person_is_asked_if_that_is_not_enough()
 fn what_was_summed_up_is_put_back_by_an_extension() {
     let log = long(
         "",
-        "?- remark one\n< Four.\n^E\n@ context.restored\n% window=400000\n> and now\n?+ remark one\n< All of it.\n",
+        "?- end of remark one\n< Four.\n^E\n@ context.restored\n% window=400000\n> and now\n?+ end of remark one\n< All of it.\n",
     );
     assert_eq!((count(&log, "session.extended"), count(&log, "context.compressed")), (1, 1));
 }

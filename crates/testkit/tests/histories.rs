@@ -481,8 +481,13 @@ impl Rig {
                     }
                     Effect::Prepare { call, .. } => {
                         let diffs = vec![String::new(); writes.len()];
-                        let prepared =
-                            Prepared::Ready { writes: writes.to_vec(), diffs, hunks: Vec::new(), versions: Vec::new() };
+                        let prepared = Prepared::Ready {
+                            writes: writes.to_vec(),
+                            diffs,
+                            hunks: Vec::new(),
+                            versions: Vec::new(),
+                            losses: Vec::new(),
+                        };
                         Some(Input::Prepared { call, prepared })
                     }
                     Effect::Apply { call, plan, .. } => Some(Input::Applied { call, problem: self.write(&plan) }),

@@ -9,7 +9,8 @@ use serde_json::{Value, json};
 use trimtab_testkit::provider::{Answer, FakeProvider, Reply, Request, ollama};
 use trimtab_testkit::wire::{self, Cuts, IMPATIENT, LATER, Outcome, PATIENT, WORDS, ask};
 use trimtab_vocab::{
-    Format, Message, Part, ProblemKind, Prompt, RefKey, Retry, Role, StopReason, ToolCall, ToolResult, ToolSpec, Usage,
+    Effort, Format, Message, Part, ProblemKind, Prompt, RefKey, Retry, Role, StopReason, ToolCall, ToolResult,
+    ToolSpec, Usage,
 };
 use trimtab_world::models::{Assembly, Dialect, Listed, Model, ModelRegistry, Provider, Registry, ReplyPiece};
 
@@ -17,8 +18,13 @@ const KEY: &str = "ollama-key-0123456789abcdef";
 const ROOMY: u64 = 131_072;
 
 fn registry(url: &str, idle: Duration) -> Registry {
-    let provider =
-        Provider { dialect: Dialect::Ollama, base_url: url.to_owned(), key_env: None, key: Some(KEY.into()) };
+    let provider = Provider {
+        dialect: Dialect::Ollama,
+        base_url: url.to_owned(),
+        key_env: None,
+        key: Some(KEY.into()),
+        extras: Arc::default(),
+    };
     Registry { providers: [("ollama".to_owned(), provider)].into(), idle, record: None }
 }
 
@@ -302,6 +308,28 @@ async fn thinking_is_asked_for_in_the_way_of_each_model() {
 }
 
 #[tokio::test]
+async fn an_effort_becomes_the_switch_and_a_model_without_one_answers_all_the_same() {
+    let provider = server(ROOMY);
+    provider.always(Answer::ollama("Hi"));
+    for (name, level, expected) in [
+        ("qwen3:8b", Effort::Off, json!(false)),
+        ("qwen3:8b", Effort::Minimal, json!(true)),
+        ("gpt-oss:20b", Effort::Max, json!("high")),
+    ] {
+        let prompt = Prompt { effort: Some(level), ..hello() };
+        assert_eq!(ask(&*named(provider.url(), name), &prompt).await.warnings, Vec::<String>::new());
+        assert_eq!(chats(&provider).last().expect("a request").body["think"], expected, "{name} {level:?}");
+    }
+    let refused = json!({"error": "\"gemma3:4b\" does not support thinking"});
+    provider.push(Answer::json(400, refused));
+    let prompt = Prompt { effort: Some(Effort::High), ..hello() };
+    let outcome = ask(&*named(provider.url(), "gemma3:4b"), &prompt).await;
+    assert!(outcome.warnings.concat().contains("has no setting for effort"), "{:?}", outcome.warnings);
+    assert_eq!(outcome.reply().message, Message::assistant("Hi"));
+    assert_eq!(chats(&provider).last().expect("a request").body.get("think"), None);
+}
+
+#[tokio::test]
 async fn granite_is_told_to_think_before_the_conversation() {
     let provider = server(ROOMY);
     provider.always(Answer::ollama("Hi"));
@@ -432,12 +460,14 @@ async fn a_prompt_that_was_cut_is_noticed_by_what_the_server_read() {
     let provider = server(8_192);
     let model = named(provider.url(), "cutting");
     let read = |tokens| Usage { input_tokens: tokens, output_tokens: 1, ..Usage::default() };
-    for (tokens, used, warned) in [(8_100, 4_000, true), (8_100, 6_000, false), (8_100, 0, false), (300, 20, false)] {
+    let tried =
+        [(8_100, 4_000, true), (8_100, 6_000, false), (8_100, 0, false), (300, 20, false), (3_000, 1_000, false)];
+    for (tokens, used, warned) in tried {
         provider.push(Answer::ollama(Reply::new().text(["Hi"]).usage(read(used))));
         let outcome = ask(&*model, &long(tokens)).await;
         let noticed = outcome.warnings.iter().any(|text| text.contains("read only 4000 of about 8135 tokens"));
         assert_eq!((noticed, outcome.warnings.len()), (warned, usize::from(warned)), "{:?}", outcome.warnings);
-        assert_eq!(outcome.reply().usage, read(used));
+        assert_eq!(Usage { tokens_per_s: None, ..outcome.reply().usage }, read(used));
     }
 }
 
@@ -618,7 +648,7 @@ async fn a_documented_stream_becomes_the_reply_it_says() {
             ]
         );
         assert_eq!(
-            (reply.message.role, reply.stop_reason, reply.usage),
+            (reply.message.role, reply.stop_reason, Usage { tokens_per_s: None, ..reply.usage }),
             (Role::Assistant, Some(StopReason::ToolUse), usage)
         );
     }
@@ -1066,7 +1096,8 @@ async fn a_line_that_cannot_be_read_is_a_fault_not_a_hole() {
         "{\"message\":7,\"note\":\"it does not support tools\"}\n",
     ] {
         let fault = streamed([ollama::content("Hi"), line.into(), done()]).await.fault();
-        assert_eq!((fault.problem.kind, fault.retry), (ProblemKind::Protocol, LATER), "{line}");
+        let retry = if serde_json::from_str::<Value>(line).is_ok() { Retry::Never } else { LATER };
+        assert_eq!((fault.problem.kind, fault.retry), (ProblemKind::Protocol, retry), "{line}");
         assert!(fault.problem.message.len() < 400, "{}", fault.problem.message);
     }
 }

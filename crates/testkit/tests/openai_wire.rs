@@ -8,10 +8,12 @@ use serde_json::{Value, json};
 use trimtab_testkit::provider::{Answer, FakeProvider, Reply, openai};
 use trimtab_testkit::wire::{self, BOUND, Cuts, IMPATIENT, LATER, Outcome, PATIENT, WORDS, ask};
 use trimtab_vocab::{
-    Fault, Format, Message, Part, ProblemKind, Prompt, RefKey, Retry, Role, StopReason, ToolCall, ToolResult, ToolSpec,
-    Usage,
+    Effort, Fault, Format, Message, Part, ProblemKind, Prompt, RefKey, Retry, Role, StopReason, ToolCall, ToolResult,
+    ToolSpec, Usage,
 };
-use trimtab_world::models::{Dialect, DrawOrder, DrawnImage, Listed, Model, ModelRegistry, Provider, Registry};
+use trimtab_world::models::{
+    Dialect, DrawOrder, DrawnImage, Listed, Model, ModelRegistry, Provider, Registry, ReplyPiece,
+};
 
 const KEY: &str = "sk-proj-0123456789abcdef";
 
@@ -21,6 +23,7 @@ fn registry(url: &str, idle: Duration) -> Registry {
         base_url: url.to_owned(),
         key_env: Some("OPENAI_API_KEY".into()),
         key: Some(KEY.into()),
+        extras: Arc::default(),
     };
     Registry { providers: [("openai".to_owned(), provider)].into(), idle, record: None }
 }
@@ -276,6 +279,7 @@ async fn the_request_is_the_documented_one() {
           "strict": true
         }
       },
+      "return_progress": true,
       "stream": true,
       "stream_options": {
         "include_usage": true
@@ -303,7 +307,7 @@ async fn a_request_names_nothing_that_was_not_asked_for() {
         json!({
             "model": "m",
             "messages": [{"role": "user", "content": "Hello"}],
-            "stream": true,
+            "return_progress": true, "stream": true,
             "stream_options": {"include_usage": true},
         })
     );
@@ -1050,7 +1054,7 @@ async fn an_error_within_the_stream_keeps_the_words_and_says_whether_to_try_agai
         (
             openai::error_body("invalid_request_error", Some("context_length_exceeded"), "no"),
             ProblemKind::Refused,
-            Retry::Never,
+            Retry::Shorter { window: None, prompt: None },
             "invalid_request_error: no",
         ),
         (
@@ -1115,7 +1119,7 @@ async fn an_event_with_content_that_cannot_be_read_is_a_fault_not_a_hole() {
         openai::chunk(json!({"index": 0}), json!(null)),
     ] {
         let fault = finished(vec![event.clone()], "stop").await.fault();
-        assert_eq!((fault.problem.kind, fault.retry), (ProblemKind::Protocol, LATER), "{event}");
+        assert_eq!((fault.problem.kind, fault.retry), (ProblemKind::Protocol, wire::again(&event)), "{event}");
     }
 }
 
@@ -1153,6 +1157,7 @@ async fn the_key_is_never_shown_even_by_a_provider_that_repeats_it() {
         assert!(outcome.end.is_err(), "{shown}");
         assert!(!shown.contains(&KEY[..10]), "{shown}");
         let provider = FakeProvider::start();
+        provider.on_path("/v1/models", answer.clone());
         provider.always(answer);
         let model = model(provider.url(), PATIENT);
         let list = model.list().await.expect_err("a fault");
@@ -1210,7 +1215,7 @@ async fn a_list_that_is_none_is_a_fault() {
         (Answer::json(200, json!({"data": "x".repeat(20 << 20)})), ProblemKind::Protocol, Retry::Never),
     ] {
         let provider = FakeProvider::start();
-        provider.push(answer);
+        provider.on_path("/v1/models", answer);
         let fault = model(provider.url(), PATIENT).list().await.expect_err("a fault");
         assert_eq!((fault.problem.kind, fault.retry), (kind, retry), "{fault:?}");
     }
@@ -1345,4 +1350,37 @@ async fn an_answer_without_a_picture_is_a_fault() {
         let fault = drawn(answer).await.expect_err("a fault");
         assert_eq!((fault.problem.kind, fault.retry), (kind, retry), "{fault:?}");
     }
+}
+
+#[tokio::test]
+async fn what_llama_cpp_tells_of_its_speed_is_kept() {
+    let progress = |processed: u64| {
+        let choice = json!([{"index": 0, "delta": {"role": "assistant", "content": null}, "finish_reason": null}]);
+        let read = json!({"total": 7_903, "cache": 0, "processed": processed, "time_ms": 12});
+        openai::event(json!({"choices": choice, "prompt_progress": read}))
+    };
+    let figures = json!({"prompt_tokens": 7_903, "completion_tokens": 2, "total_tokens": 7_905});
+    let timings = json!({"prompt_n": 7_903, "prompt_ms": 900.0, "predicted_n": 2, "predicted_per_second": 31.25});
+    let end = openai::event(json!({"choices": [], "usage": figures, "timings": timings}));
+    let events = [progress(3_400), progress(7_903), openai::text("Hi"), openai::finish("stop"), end, openai::done()];
+    let outcome = streamed(events).await;
+    let read = |piece: &ReplyPiece| match piece {
+        ReplyPiece::Progress(progress) => Some((progress.read_tokens, progress.prompt_tokens)),
+        _ => None,
+    };
+    assert_eq!(outcome.pieces.iter().filter_map(read).collect::<Vec<_>>(), [(3_400, 7_903), (7_903, 7_903)]);
+    let reply = outcome.reply();
+    assert_eq!((reply.message, reply.usage.tokens_per_s), (Message::assistant("Hi"), Some(31.25)));
+}
+
+#[tokio::test]
+async fn a_server_of_this_machine_is_told_the_effort_by_the_switch_of_the_template() {
+    let provider = FakeProvider::start();
+    provider.always(Answer::openai("Hi"));
+    let prompt = Prompt { effort: Some(Effort::Off), ..hello() };
+    let outcome = ask(&*named(provider.url(), "qwen3"), &prompt).await;
+    assert_eq!(outcome.warnings, Vec::<String>::new(), "a server of this machine passes it on to the model's template");
+    let body = &provider.requests().pop().expect("a request").body;
+    assert_eq!(body["chat_template_kwargs"], json!({"enable_thinking": false}));
+    assert_eq!((&body["thinking_budget_tokens"], body.get("reasoning_effort")), (&json!(0), None));
 }

@@ -163,7 +163,7 @@ fn at_the_single_pace_a_person_is_asked_after_each_round_of_tools() {
         alpha
         --- dialogue
         % copilot.pace=single
-        > look at a.txt
+        > work on a.txt
         <@ read_file {"path":"a.txt"}
         <@ search {"pattern":"alpha"}
         ! continue

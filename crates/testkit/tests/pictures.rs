@@ -299,7 +299,7 @@ fn without_a_model_for_pictures_the_model_answers_in_words() {
         ),
         &["banner", "answer"]
     ), @r#"
-    r1 banner {"level":"warning","text":"This asks for a picture, and no model that makes pictures is set (models.image, for example \"xai/grok-2-image\"): the model answers in words. For a drawing as a file, ask for an SVG by name, as in \"Draw the logo as logo.svg\"."}
+    r1 banner {"level":"warning","text":"This asks for a picture, and no model that makes pictures is set (models.image, for example \"xai/grok-imagine-image-2.0\"): the model answers in words. For a drawing as a file, ask for an SVG by name, as in \"Draw the logo as logo.svg\"."}
     r1 answer {"summary":"A fox has a red coat."}
     "#);
 }

@@ -33,19 +33,24 @@ fn what_the_rules_cannot_read_a_model_repairs_once() {
         ?~ Errors:\\n- Not JSON: expected `,` or `}}` at line 1 column 64.\\n- fileChanges: something in it could not be read
         ? {DAMAGED}
         < {REPAIRED}
+        ! allow
+        ! allow
         "
     ));
     insta::assert_snapshot!(only(&log, SHOWN), @r#"
     r1 stage {"stage":"intake","label":"Analyzing request & architecting strategy..."}
     r1 stage {"stage":"routing","label":"Routing intent to files, commands, web tools..."}
+    r1 stage {"stage":"intake","label":"📂 Loaded 1 file"}
     r1 stage {"stage":"running","label":"Waiting for the model..."}
     r1 model.called {"call":"c1","model":"scripted/model","attempt":1}
     r1 stage {"stage":"repairing","label":"Repairing the answer..."}
     r1 model.called {"call":"c2","model":"scripted/model","attempt":1,"purpose":"repair"}
     r1 bug {"kind":"JSON","by":"script","message":"Auto-detected: Response required JSON cleanup"}
-    r1 answer {"summary":"Two.","fileChanges":[{"path":"a.txt","content":"5\" long"},{"path":"b.txt","content":"x"}],"recovered":["unescaped quotation mark kept","repaired by a model, and checked against what was said"]}
+    r1 answer {"summary":"Two.","fileChanges":[{"path":"a.txt","content":"5\" long"},{"path":"b.txt","content":"x"}],"recovered":["unescaped quotation mark kept","repaired by a model, and checked against what was said"],"mended":true}
+    r1 checkpoint.opened {"checkpoint":"r1-k1","kind":"permission","title":"Change a.txt?","choices":[{"id":"allow","label":"Allow this time","number":1,"key":"y","text":"optional","role":"allow_once"},{"id":"always","label":"Always allow","number":2,"key":"a","confirm":true,"text":"optional","role":"allow_always"},{"id":"wait","label":"Wait and tell Trimtab what to do differently","number":3,"key":"n","text":"optional","role":"reject_once"},{"id":"never","label":"Never allow","number":4,"confirm":true,"text":"optional","role":"reject_always"}],"about":"tool","call":"c2t1","tool":"write_file","input":{"path":"a.txt","content":"5\" long"},"class":"doubtful_edit","reason":"it comes from a damaged answer that had to be repaired","ruleText":"allow edit_file: a.txt (in PROJECT)","rule":{"verdict":"allow","tool":"edit_file","pattern":"a.txt"},"proposal":"r1-p-c2t1"}
     r1 change.applied {"changeSet":"r1-x-c2t1","position":0,"files":[{"path":"a.txt","added":1,"removed":0,"modified":0,"isNew":true,"isDeleted":false}]}
     r1 tool.finished {"call":"c2t1","status":"ok","preview":"Created a.txt (1 lines)."}
+    r1 checkpoint.opened {"checkpoint":"r1-k2","kind":"permission","title":"Change b.txt?","choices":[{"id":"allow","label":"Allow this time","number":1,"key":"y","text":"optional","role":"allow_once"},{"id":"always","label":"Always allow","number":2,"key":"a","confirm":true,"text":"optional","role":"allow_always"},{"id":"wait","label":"Wait and tell Trimtab what to do differently","number":3,"key":"n","text":"optional","role":"reject_once"},{"id":"never","label":"Never allow","number":4,"confirm":true,"text":"optional","role":"reject_always"}],"about":"tool","call":"c2t2","tool":"write_file","input":{"path":"b.txt","content":"x"},"class":"doubtful_edit","reason":"it comes from a damaged answer that had to be repaired","ruleText":"allow edit_file: b.txt (in PROJECT)","rule":{"verdict":"allow","tool":"edit_file","pattern":"b.txt"},"proposal":"r1-p-c2t2"}
     r1 change.applied {"changeSet":"r1-x-c2t1","position":0,"files":[{"path":"b.txt","added":1,"removed":0,"modified":0,"isNew":true,"isDeleted":false}]}
     r1 tool.finished {"call":"c2t2","status":"ok","preview":"Created b.txt (1 lines)."}
     r1 request.finished {"status":"completed","usage":{"inputTokens":20,"cachedTokens":0,"outputTokens":10}}
@@ -69,6 +74,7 @@ fn without_repair_no_call_is_made_and_the_person_decides() {
     insta::assert_snapshot!(only(&log, SHOWN), @r#"
     r1 stage {"stage":"intake","label":"Analyzing request & architecting strategy..."}
     r1 stage {"stage":"routing","label":"Routing intent to files, commands, web tools..."}
+    r1 stage {"stage":"intake","label":"📂 Loaded 1 file"}
     r1 stage {"stage":"running","label":"Waiting for the model..."}
     r1 model.called {"call":"c1","model":"scripted/model","attempt":1}
     r1 bug {"kind":"JSON","by":"script","message":"Auto-detected: Response required JSON cleanup"}
@@ -77,7 +83,7 @@ fn without_repair_no_call_is_made_and_the_person_decides() {
     r1 banner {"level":"warning","text":"The content below may be incomplete."}
     r1 banner {"level":"warning","text":"🚫 BLOCKED: 1 file change(s) from damaged response."}
     r1 banner {"level":"warning","text":"A change in it could not be read for certain. NO changes have been applied."}
-    r1 answer {"summary":"Two.","fileChanges":[{"path":"b.txt","content":"x"}],"blocked":true,"recovered":["unescaped quotation mark kept","fileChanges: left out, not certain"],"incomplete":true}
+    r1 answer {"summary":"Two.","fileChanges":[{"path":"b.txt","content":"x"}],"blocked":true,"recovered":["unescaped quotation mark kept","fileChanges: left out, not certain"],"mended":true,"incomplete":true}
     r1 checkpoint.opened {"checkpoint":"r1-k1","kind":"recovery","title":"AI response had errors","choices":[{"id":"retry","label":"🔄 Retry","number":1,"text":"optional","role":"primary"},{"id":"continue","label":"✓ Continue","number":2,"text":"optional","role":"primary"}],"about":"recovery","blockedChanges":1}
     r1 request.finished {"status":"completed","usage":{"inputTokens":10,"cachedTokens":0,"outputTokens":5}}
     "#);
@@ -133,6 +139,8 @@ fn a_repair_goes_on_after_the_program_was_killed() {
         ^K
         ?^ You repair damaged JSON.
         < {REPAIRED}
+        ! allow
+        ! allow
         "
     ));
     let called: Vec<&str> = log.lines().filter(|line| line.contains("model.called")).collect();
@@ -322,7 +330,7 @@ fn signs_of_a_cut_count_in_a_whole_answer_only_where_a_person_is_strict() {
 fn a_diff_without_effect_is_not_needed_or_wrong_as_the_setting_says() {
     let script = |noop: &str, diff: &str, rest: &str| {
         play(&format!(
-            "--- a.txt\nalpha\n--- dialogue\n% noop={noop}\n> change a.txt\n<@ apply_diff {{\"path\":\"a.txt\",\"diff\":\"{diff}\"}}\n{rest}\n< Done.\n"
+            "--- a.txt\nalpha\n--- dialogue\n% noop={noop}\n> change a.txt\n<@ apply_diff {{\"path\":\"a.txt\",\"diff\":\"{diff}\"}}\n{rest}\n< I cannot change it.\n"
         ))
     };
     let done = r"@@ -1 +1 @@\n-omega\n+alpha\n";
@@ -337,7 +345,11 @@ fn a_diff_without_effect_is_not_needed_or_wrong_as_the_setting_says() {
         ("skip", unmatched, true),
         ("skip", run_together, false),
     ] {
-        let rest = if skipped { "?~ Skipped, not needed." } else { "?~ was not changed" };
+        let rest = match skipped {
+            true if diff == done => "?~ Already so, nothing to do.",
+            true => "?~ Skipped, not needed.",
+            false => "?~ was not changed",
+        };
         let log = script(noop, diff, rest);
         assert_eq!(
             log.contains(r#"bug {"kind":"Other","by":"script","message":"Auto-detected: Malformed diff."#),
@@ -363,8 +375,8 @@ fn a_diff_of_which_a_part_is_there_already_is_not_skipped() {
         > change a.txt
         <@ apply_diff {"path":"a.txt","diff":"@@ -1,2 +1,2 @@\n one\n-zwei\n+two\n@@ -4,2 +4,2 @@\n four\n-five\n+FIVE\n"}
         ?~ Hunk 1 may be applied already
-        ?- Skipped, not needed.
-        < Well.
+        ?- Already so
+        < I cannot change it.
         "#,
     );
 }

@@ -20,6 +20,7 @@ fn registry(url: &str, idle: Duration) -> Registry {
         base_url: format!("{url}/v1"),
         key_env: Some("OPENAI_API_KEY".into()),
         key: Some(KEY.into()),
+        extras: Arc::default(),
     };
     Registry { providers: [("openai".to_owned(), provider)].into(), idle, record: None }
 }
@@ -1032,7 +1033,13 @@ async fn each_status_has_its_kind_and_says_whether_to_try_again() {
     let after = |after_ms| Retry::Later { after_ms: Some(after_ms) };
     for (status, kind, code, expected, retry) in [
         (400, "invalid_request_error", "invalid_value", ProblemKind::Refused, Retry::Never),
-        (400, "invalid_request_error", "context_length_exceeded", ProblemKind::Refused, Retry::Never),
+        (
+            400,
+            "invalid_request_error",
+            "context_length_exceeded",
+            ProblemKind::Refused,
+            Retry::Shorter { window: None, prompt: None },
+        ),
         (401, "invalid_request_error", "invalid_api_key", ProblemKind::Auth, Retry::Never),
         (403, "request_forbidden", "unsupported_country_region_territory", ProblemKind::Auth, Retry::Never),
         (404, "invalid_request_error", "model_not_found", ProblemKind::NotFound, Retry::Never),
@@ -1063,7 +1070,7 @@ async fn an_error_within_the_stream_keeps_the_words_and_says_whether_to_try_agai
         ("server_is_overloaded", ProblemKind::Overloaded, LATER, false),
         ("rate_limit_exceeded", ProblemKind::RateLimited, LATER, false),
         ("insufficient_quota", ProblemKind::Refused, Retry::Never, true),
-        ("context_length_exceeded", ProblemKind::Refused, Retry::Never, true),
+        ("context_length_exceeded", ProblemKind::Refused, Retry::Shorter { window: None, prompt: None }, true),
         ("invalid_prompt", ProblemKind::Refused, Retry::Never, false),
         ("error_of_a_newer_version", ProblemKind::Refused, Retry::Never, false),
     ] {
@@ -1131,7 +1138,6 @@ async fn an_event_with_content_that_cannot_be_read_is_a_fault_not_a_hole() {
             "{\"type\":\"response.output_text.delta\",\"output_index\":0,\"del",
         ),
         responses::event("response.output_text.delta", "{\"type\":\"response.output_text.delta\",\"output_index\":0}"),
-        responses::event("response.output_text.delta", "{\"type\":\"response.output_text.delta\",\"delta\":\"x\"}"),
         responses::event(
             "response.function_call_arguments.delta",
             "{\"type\":\"response.function_call_arguments.delta\",\"output_index\":-1,\"delta\":\"x\"}",
@@ -1143,7 +1149,7 @@ async fn an_event_with_content_that_cannot_be_read_is_a_fault_not_a_hole() {
         "data: {}\n\n".into(),
     ] {
         let fault = streamed([responses::text_delta(0, 0, "Hi"), event.clone(), completed()]).await.fault();
-        assert_eq!((fault.problem.kind, fault.retry), (ProblemKind::Protocol, LATER), "{event}");
+        assert_eq!((fault.problem.kind, fault.retry), (ProblemKind::Protocol, wire::again(&event)), "{event}");
     }
 }
 
@@ -1174,7 +1180,7 @@ async fn an_answer_that_is_no_event_stream_is_refused() {
 #[tokio::test]
 async fn the_key_is_never_shown_even_by_a_provider_that_repeats_it() {
     let long = format!("{}{KEY}", "x".repeat(490));
-    let unreadable = format!("{{\"type\":\"response.output_text.delta\",\"delta\":\"{KEY}\"}}");
+    let unreadable = format!("{{\"type\":\"response.output_text.delta\",\"delta\":[\"{KEY}\"]}}");
     for answer in [
         Answer::json(
             401,
@@ -1229,7 +1235,7 @@ async fn a_list_that_is_none_is_a_fault() {
         (Answer::json(401, responses::error_body("invalid_request_error", "invalid_api_key", "no")), ProblemKind::Auth),
     ] {
         let provider = FakeProvider::start();
-        provider.push(answer);
+        provider.on_path("/v1/models", answer);
         let fault = model(provider.url(), PATIENT).list().await.expect_err("a fault");
         assert_eq!(fault.problem.kind, expected);
     }
@@ -1264,4 +1270,56 @@ async fn the_tokens_of_a_prompt_are_counted_by_whoever_can() {
     assert_eq!(model.count_tokens(&prompt).await, Ok(None));
     provider.push(Answer::new(500));
     assert_eq!(model.count_tokens(&prompt).await.expect_err("a fault").problem.kind, ProblemKind::Overloaded);
+}
+
+// ---- llama.cpp, which numbers nothing ----
+
+/// An event as llama.cpp sends it: items have ids and no numbers, calls only their `call_id`.
+fn unnumbered(kind: &str, mut data: Value) -> String {
+    data["type"] = kind.into();
+    format!("event: {kind}\ndata: {data}\n\n")
+}
+
+#[tokio::test]
+async fn a_stream_whose_items_have_ids_and_no_numbers_is_read() {
+    let message =
+        json!({"type": "message", "id": "msg_1", "role": "assistant", "status": "in_progress", "content": []});
+    let call = |id: &str, arguments: &str| json!({"type": "function_call", "status": "in_progress", "call_id": id, "name": "read", "arguments": arguments});
+    let said = json!({"type": "message", "id": "msg_1", "role": "assistant", "status": "completed",
+        "content": [{"type": "output_text", "text": "Let me look.", "annotations": []}]});
+    let thoughts = json!({"type": "reasoning", "id": "rs_1", "summary": [], "content": [], "encrypted_content": ""});
+    let usage = json!({"input_tokens": 9, "output_tokens": 5, "total_tokens": 14});
+    let reply = streamed([
+        unnumbered("response.created", json!({"response": {"id": "resp_1", "status": "in_progress"}})),
+        unnumbered("response.output_item.added", json!({"item": thoughts})),
+        unnumbered("response.reasoning_text.delta", json!({"item_id": "rs_1", "delta": "Hm."})),
+        unnumbered("response.output_item.added", json!({"item": message})),
+        unnumbered("response.content_part.added", json!({"item_id": "msg_1", "part": {"type": "output_text"}})),
+        unnumbered("response.output_text.delta", json!({"item_id": "msg_1", "delta": "Let me "})),
+        unnumbered("response.output_text.delta", json!({"item_id": "msg_1", "delta": "look."})),
+        unnumbered("response.output_item.added", json!({"item": call("fc_a", "")})),
+        unnumbered("response.function_call_arguments.delta", json!({"item_id": "fc_a", "delta": "{\"path\":"})),
+        unnumbered("response.function_call_arguments.delta", json!({"item_id": "fc_a", "delta": "\"a\"}"})),
+        unnumbered("response.output_item.added", json!({"item": call("fc_b", "")})),
+        unnumbered("response.function_call_arguments.delta", json!({"item_id": "fc_b", "delta": "{\"path\":\"b\"}"})),
+        unnumbered("response.output_text.done", json!({"item_id": "msg_1", "text": "Let me look."})),
+        unnumbered("response.output_item.done", json!({"item": said})),
+        unnumbered("response.output_item.done", json!({"item": call("fc_a", "{\"path\":\"a\"}")})),
+        unnumbered("response.output_item.done", json!({"item": call("fc_b", "{\"path\":\"b\"}")})),
+        unnumbered("response.completed", json!({"response": {"status": "completed", "output": [], "usage": usage}})),
+    ])
+    .await
+    .reply();
+    assert_eq!(reply.message.text(), "Let me look.");
+    let calls: Vec<Part> =
+        reply.message.parts.iter().filter(|part| matches!(part, Part::ToolUse(_))).cloned().collect();
+    assert_eq!(calls, [tool("fc_a", "read", json!({"path": "a"})), tool("fc_b", "read", json!({"path": "b"}))]);
+    assert_eq!((reply.stop_reason, reply.usage.input_tokens), (Some(StopReason::ToolUse), 9));
+}
+
+#[tokio::test]
+async fn an_event_that_can_never_be_read_is_not_asked_for_again() {
+    let fault = streamed([unnumbered("response.output_text.delta", json!({"delta": 7}))]).await.fault();
+    assert_eq!((fault.problem.kind, fault.retry), (ProblemKind::Protocol, Retry::Never));
+    assert!(fault.problem.hint.is_some_and(|hint| hint.contains("api")));
 }

@@ -110,13 +110,14 @@ fn a_cut_reply_is_kept_but_is_not_the_answer() {
     r1 stage {"stage":"running","label":"Waiting for the model..."}
     r1 model.called {"call":"c1","model":"scripted/model","attempt":1}
     r1 reply.saved {"call":"c1","raw":"reply-s-c1","usage":{"inputTokens":0,"cachedTokens":0,"outputTokens":0},"message":{"role":"assistant","parts":[{"type":"text","text":"Hi the"}]},"partial":true}
+    r1 usage {"model":"scripted/model","cachedTokens":0,"outputTokens":1,"estimated":true,"unfinished":true}
     r1 model.failed {"call":"c1","error":{"kind":"truncated","message":"The provider's reply broke off before its end."},"retryInMs":254}
     r1 model.called {"call":"c2","model":"scripted/model","attempt":2}
     r1 reply.saved {"call":"c2","raw":"reply-s-c2","stopReason":"end_turn","usage":{"inputTokens":10,"cachedTokens":0,"outputTokens":5},"message":{"role":"assistant","parts":[{"type":"text","text":"Hi there."}]}}
     r1 usage {"model":"scripted/model","inputTokens":10,"cachedTokens":0,"outputTokens":5,"contextWindow":200000}
     r1 stage {"stage":"finishing","label":"Finishing..."}
     r1 answer {"summary":"Hi there."}
-    r1 request.finished {"status":"completed","usage":{"inputTokens":10,"cachedTokens":0,"outputTokens":5}}
+    r1 request.finished {"status":"completed","usage":{"cachedTokens":0,"outputTokens":6,"estimated":true}}
     "#);
 }
 
@@ -154,14 +155,14 @@ fn a_cancelled_request_keeps_the_words_and_the_next_one_knows() {
     - session.opened {}
     r1 request.received {"text":"tell me a long story","mode":"auto"}
     r1 stage {"stage":"intake","label":"Analyzing request & architecting strategy..."}
-    r1 route {"decision":"direct","confidence":1.0,"complexity":0,"categories":["files","commands","web"],"reason":"work in a folder goes straight to the agent"}
-    r1 stage {"stage":"routing","label":"Routing intent to files, commands, web tools..."}
+    r1 route {"decision":"chat","confidence":1.0,"complexity":0,"reason":"the words ask for words alone"}
     r1 stage {"stage":"running","label":"Waiting for the model..."}
     r1 model.called {"call":"c1","model":"scripted/model","attempt":1}
     r1 request.stopping {}
     r1 banner {"level":"info","text":"[Conversation interrupted]"}
     r1 reply.saved {"call":"c1","raw":"reply-s-c1","usage":{"inputTokens":0,"cachedTokens":0,"outputTokens":0},"message":{"role":"assistant","parts":[{"type":"text","text":"Once upon a time"}]},"partial":true}
-    r1 request.finished {"status":"cancelled","usage":{"inputTokens":0,"cachedTokens":0,"outputTokens":0}}
+    r1 usage {"model":"scripted/model","cachedTokens":0,"outputTokens":4,"estimated":true,"unfinished":true}
+    r1 request.finished {"status":"cancelled","usage":{"cachedTokens":0,"outputTokens":4,"estimated":true}}
     r2 request.received {"text":"shorter","mode":"auto"}
     r2 stage {"stage":"intake","label":"Analyzing request & architecting strategy..."}
     r2 route {"decision":"direct","confidence":1.0,"complexity":0,"categories":["files","commands","web"],"reason":"work in a folder goes straight to the agent"}
@@ -190,18 +191,18 @@ fn a_killed_program_makes_the_call_again_and_shows_what_had_come() {
     - session.opened {}
     r1 request.received {"text":"tell me a story","mode":"auto"}
     r1 stage {"stage":"intake","label":"Analyzing request & architecting strategy..."}
-    r1 route {"decision":"direct","confidence":1.0,"complexity":0,"categories":["files","commands","web"],"reason":"work in a folder goes straight to the agent"}
-    r1 stage {"stage":"routing","label":"Routing intent to files, commands, web tools..."}
+    r1 route {"decision":"chat","confidence":1.0,"complexity":0,"reason":"the words ask for words alone"}
     r1 stage {"stage":"running","label":"Waiting for the model..."}
     r1 model.called {"call":"c1","model":"scripted/model","attempt":1}
     r1 reply.saved {"call":"c1","raw":"reply-s-c1","usage":{"inputTokens":0,"cachedTokens":0,"outputTokens":0},"message":{"role":"assistant","parts":[{"type":"text","text":"Once upon"}]},"partial":true}
+    r1 usage {"model":"scripted/model","cachedTokens":0,"outputTokens":2,"estimated":true,"unfinished":true}
     r1 model.failed {"call":"c1","error":{"kind":"interrupted","message":"The program ended while the model was answering."},"retryInMs":0}
     r1 model.called {"call":"c2","model":"scripted/model","attempt":1}
     r1 reply.saved {"call":"c2","raw":"reply-s-c2","stopReason":"end_turn","usage":{"inputTokens":10,"cachedTokens":0,"outputTokens":5},"message":{"role":"assistant","parts":[{"type":"text","text":"Once upon a time."}]}}
     r1 usage {"model":"scripted/model","inputTokens":10,"cachedTokens":0,"outputTokens":5,"contextWindow":200000}
     r1 stage {"stage":"finishing","label":"Finishing..."}
     r1 answer {"summary":"Once upon a time."}
-    r1 request.finished {"status":"completed","usage":{"inputTokens":10,"cachedTokens":0,"outputTokens":5}}
+    r1 request.finished {"status":"completed","usage":{"cachedTokens":0,"outputTokens":7,"estimated":true}}
     "#);
 }
 
@@ -227,19 +228,22 @@ fn a_program_killed_again_and_again_still_comes_to_the_end() {
     r1 stage {"stage":"running","label":"Waiting for the model..."}
     r1 model.called {"call":"c1","model":"scripted/model","attempt":1}
     r1 reply.saved {"call":"c1","raw":"reply-s-c1","usage":{"inputTokens":0,"cachedTokens":0,"outputTokens":0},"message":{"role":"assistant","parts":[{"type":"text","text":"a"}]},"partial":true}
+    r1 usage {"model":"scripted/model","cachedTokens":0,"outputTokens":1,"estimated":true,"unfinished":true}
     r1 model.failed {"call":"c1","error":{"kind":"interrupted","message":"The program ended while the model was answering."},"retryInMs":0}
     r1 model.called {"call":"c2","model":"scripted/model","attempt":1}
     r1 reply.saved {"call":"c2","raw":"reply-s-c2","usage":{"inputTokens":0,"cachedTokens":0,"outputTokens":0},"message":{"role":"assistant","parts":[{"type":"text","text":"ab"}]},"partial":true}
+    r1 usage {"model":"scripted/model","cachedTokens":0,"outputTokens":1,"estimated":true,"unfinished":true}
     r1 model.failed {"call":"c2","error":{"kind":"interrupted","message":"The program ended while the model was answering."},"retryInMs":0}
     r1 model.called {"call":"c3","model":"scripted/model","attempt":1}
     r1 reply.saved {"call":"c3","raw":"reply-s-c3","usage":{"inputTokens":0,"cachedTokens":0,"outputTokens":0},"message":{"role":"assistant","parts":[{"type":"text","text":"abc"}]},"partial":true}
+    r1 usage {"model":"scripted/model","cachedTokens":0,"outputTokens":1,"estimated":true,"unfinished":true}
     r1 model.failed {"call":"c3","error":{"kind":"interrupted","message":"The program ended while the model was answering."},"retryInMs":0}
     r1 model.called {"call":"c4","model":"scripted/model","attempt":1}
     r1 reply.saved {"call":"c4","raw":"reply-s-c4","stopReason":"end_turn","usage":{"inputTokens":10,"cachedTokens":0,"outputTokens":5},"message":{"role":"assistant","parts":[{"type":"text","text":"abcd"}]}}
     r1 usage {"model":"scripted/model","inputTokens":10,"cachedTokens":0,"outputTokens":5,"contextWindow":200000}
     r1 stage {"stage":"finishing","label":"Finishing..."}
     r1 answer {"summary":"abcd"}
-    r1 request.finished {"status":"completed","usage":{"inputTokens":10,"cachedTokens":0,"outputTokens":5}}
+    r1 request.finished {"status":"completed","usage":{"cachedTokens":0,"outputTokens":8,"estimated":true}}
     "#);
 }
 
@@ -261,7 +265,7 @@ fn a_reply_at_the_output_limit_is_truncated() {
     r1 reply.saved {"call":"c1","raw":"reply-s-c1","stopReason":"max_tokens","usage":{"inputTokens":10,"cachedTokens":0,"outputTokens":5},"message":{"role":"assistant","parts":[{"type":"text","text":"2, 3, 5,"}]}}
     r1 usage {"model":"scripted/model","inputTokens":10,"cachedTokens":0,"outputTokens":5,"contextWindow":200000}
     r1 stage {"stage":"finishing","label":"Finishing..."}
-    r1 banner {"level":"warning","text":"The reply was cut off at the output limit. Raise limits.max_output_tokens, or ask for the rest."}
+    r1 banner {"level":"warning","text":"The reply was cut off at 8192 tokens, the most this model writes at once (max_output in models.toml). Ask for the rest."}
     r1 answer {"summary":"2, 3, 5,","truncated":true}
     r1 request.finished {"status":"completed","usage":{"inputTokens":10,"cachedTokens":0,"outputTokens":5}}
     "#);

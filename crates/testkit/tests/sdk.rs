@@ -58,6 +58,13 @@ fn openais_library_understands_responses() {
 }
 
 #[test]
+fn googles_library_understands_it() {
+    let said = heard("gemini", Answer::gemini(with_tool()));
+    let tools = json!([{"name": "read", "input": {"path": "a.rs"}}]);
+    assert_eq!(said, json!({"text": "Hello, wörld 🦀.", "tools": tools, "stop": "STOP", "tokens": [25, 15]}));
+}
+
+#[test]
 fn ollamas_library_understands_it() {
     let said = heard("ollama", Answer::ollama(with_tool()));
     let tools = json!([{"name": "read", "input": {"path": "a.rs"}}]);

@@ -545,30 +545,89 @@ fn the_same_call_again_and_again_is_put_to_the_person() {
     "#);
 }
 
+/// A model that goes through these calls again and again. The scenario fails if it is called more or less often.
+fn circling(settings: &str, calls: &[&str], times: usize) -> String {
+    let settings: String = settings.split(' ').map(|setting| format!("% {setting}\n")).collect();
+    let rounds: String = (0..times).map(|number| format!("<@ {}\n#\n", calls[number % calls.len()])).collect();
+    play(&format!("\n--- a.txt\nalpha\n--- b.txt\nbeta\n--- dialogue\n{settings}> work\n{rounds}"))
+}
+
+const READ_A: &str = r#"read_file {"path":"a.txt"}"#;
+const READ_B: &str = r#"read_file {"path":"b.txt"}"#;
+const LIST: &str = "list_files {}";
+
 #[test]
-fn without_a_person_a_model_that_repeats_itself_is_told_so_and_the_limit_of_steps_ends_it() {
-    let endless = |settings: &str, calls: usize| {
-        let same = "<@ read_file {\"path\":\"a.txt\"}\n#\n".repeat(calls);
-        let settings: String = settings.split(' ').map(|setting| format!("% {setting}\n")).collect();
-        play(&format!(
-            "\n--- a.txt\nalpha\n--- dialogue\n{settings}% steps={calls}\n> work\n{same}< I go round in circles.\n"
-        ))
-    };
+fn without_a_person_a_model_that_goes_round_in_circles_is_told_so_once_and_then_the_request_ends() {
     for settings in ["attended=false", "attended=false approve=auto", "approve=deny"] {
-        for calls in [3, 25] {
-            let log = endless(settings, calls);
-            assert_eq!(only(&log, &["model.called"]).matches("model.called").count(), calls + 1, "{settings}: {log}");
-            assert!(log.contains(r#"banner {"level":"warning","text":"GOAL NOT ACHIEVED"}"#), "{settings}: {log}");
-            assert!(!log.contains(r#""about":"repeat""#) && log.contains(r#""about":"steps""#), "{settings}: {log}");
+        for (cycle, calls) in [(&[READ_A][..], 5), (&[READ_A, READ_B], 8), (&[LIST, READ_A, READ_B], 9)] {
+            let log = circling(settings, cycle, calls);
+            let told = only(&log, &["tool.finished"]);
+            assert_eq!(told.matches("[Not run: this same call had the same result before, ").count(), 1, "{log}");
+            assert!(log.contains("so the request was ended"), "{log}");
+            assert!(log.contains(r#""status":"not_done","error":{"kind":"repetition""#), "nothing was changed: {log}");
+            assert!(!log.contains(r#""about":"repeat""#) && !log.contains(r#""about":"steps""#), "{log}");
         }
-        let told = endless(settings, 25).contains("[Not run: 2 times in a row, this same call had the same result.");
-        assert_eq!(told, !settings.contains("auto"), "{settings}");
     }
-    let last = endless("attended=true", 3);
-    assert!(
-        last.contains(r#""about":"steps""#) && !last.contains(r#""about":"repeat""#),
-        "the limit asks anyway: {last}"
+}
+
+#[test]
+fn a_person_is_asked_about_a_cycle_of_any_length() {
+    for (cycle, calls) in [(&[READ_A, READ_B][..], 6), (&[LIST, READ_A, READ_B], 7)] {
+        let log = circling("attended=true", cycle, calls);
+        assert!(log.contains(r#""about":"repeat""#), "{log}");
+    }
+}
+
+#[test]
+fn at_the_last_step_the_limit_asks_and_not_the_repetition() {
+    let log = play(&format!(
+        "\n--- a.txt\nalpha\n--- dialogue\n% steps=3\n> work\n{}< I go round.\n",
+        format!("<@ {READ_A}\n#\n").repeat(3)
+    ));
+    assert!(log.contains(r#""about":"steps""#) && !log.contains(r#""about":"repeat""#), "{log}");
+}
+
+#[test]
+fn the_same_write_again_is_done_already_and_the_work_it_did_counts() {
+    let write = r#"write_file {"path":"new.txt","content":"hello\n"}"#;
+    let log = circling("attended=false", &[write], 5);
+    assert!(log.contains("Already so, nothing to do."), "{log}");
+    assert_eq!(log.matches("change.applied").count(), 1, "{log}");
+    assert!(log.contains(r#""status":"completed""#), "what was asked for is there: {log}");
+}
+
+#[test]
+fn a_search_that_was_replaced_before_is_done_already() {
+    play(
+        r#"
+        --- a.py
+        def add(a, b):
+            return a - b
+        --- dialogue
+        > fix add in a.py
+        <@ read_file {"path":"a.py"}
+        #
+        <@ edit_file {"path":"a.py","blocks":[{"search":"    return a - b","replace":"    return a + b"}]}
+        #
+        <@ edit_file {"path":"a.py","blocks":[{"search":"    return a - b","replace":"    return a + b"}]}
+        ?~ Already so, nothing to do.
+        < Done.
+        "#,
     );
+}
+
+#[test]
+fn a_test_may_run_after_each_edit_and_a_file_that_changes_may_be_read_as_often_as_it_does() {
+    let rounds: String = (0..6)
+        .map(|number| {
+            format!(
+                "<@ write_file {{\"path\":\"n.txt\",\"content\":\"{number}\\n\"}}\n#\n<@ read_file {{\"path\":\"a.txt\"}}\n#\n<@ read_file {{\"path\":\"n.txt\"}}\n#\n"
+            )
+        })
+        .collect();
+    let log =
+        play(&format!("\n--- a.txt\nalpha\n--- dialogue\n% attended=false\n% steps=30\n> work\n{rounds}< Done.\n"));
+    assert!(log.contains(r#""status":"completed""#) && !log.contains("Not run"), "{log}");
 }
 
 #[test]
@@ -874,7 +933,7 @@ fn files_that_the_words_name_are_loaded_and_shown() {
         > fix src/a.rs and @b.txt, not c/d/e.rs
         ?~ [Loaded src/a.rs]\n1\tfn a() {}
         ?~ 1\tbeta
-        < Done.
+        < I cannot fix it.
         "#
     ), &["stage", "context.loaded"]), @r#"
     r1 stage {"stage":"intake","label":"Analyzing request & architecting strategy..."}
@@ -1057,7 +1116,7 @@ fn a_model_without_tools_answers_in_a_form_that_becomes_the_same_proposals() {
         % tools=false
         > change @a.txt
         ?^ You have no tools. Answer with one JSON object
-        ?~ 1\talpha
+        ?~ alpha
         < {"summary":"Done.","fileChanges":[{"path":"a.txt","diff":"@@ -1 +1 @@\\n-alpha\\n+beta\\n"},{"path":"new.txt","content":"new\\n"}],"commands":[{"command":"cat a.txt"}]}
         ! allow
         ?~ I ran the command: `cat a.txt`\n\nOutput:\n```\nbeta\n```\n\nPlease analyze this output.
@@ -1101,7 +1160,7 @@ fn what_went_wrong_with_the_wishes_of_a_form_goes_back_to_the_model() {
         > change a.txt
         < Sure! {"summary":"Done.","fileChanges":[{"path":"a.txt","diff":"@@ -1 +1 @@\\n-gamma\\n+beta\\n"},],}
         ?~ a.txt was not changed
-        < {"summary":"I give up."}
+        < {"summary":"I cannot change it."}
         "#,
     );
 }
@@ -1326,7 +1385,7 @@ fn a_model_without_tools_is_found_out_once_in_a_session_and_works_with_one_objec
     r1 model.failed {"call":"c2","error":{"kind":"interrupted","message":"The program ended while the model was answering."},"retryInMs":0}
     r1 model.called {"call":"c3","model":"scripted/model","attempt":2}
     r1 change.applied {"changeSet":"r1-x-c3t1","position":0,"files":[{"path":"a.txt","added":1,"removed":1,"modified":1,"isNew":false,"isDeleted":false}]}
-    r1 request.finished {"status":"completed","usage":{"inputTokens":10,"cachedTokens":0,"outputTokens":5}}
+    r1 request.finished {"status":"completed","usage":{"inputTokens":286,"cachedTokens":0,"outputTokens":8,"estimated":true}}
     r2 model.called {"call":"c4","model":"scripted/model","attempt":1}
     r2 change.applied {"changeSet":"r2-x-c4t1","position":1,"files":[{"path":"a.txt","added":1,"removed":1,"modified":1,"isNew":false,"isDeleted":false}]}
     r2 request.finished {"status":"completed","usage":{"inputTokens":10,"cachedTokens":0,"outputTokens":5}}

@@ -34,6 +34,9 @@ pub struct Answer {
     /// What had to be repaired to read the reply; absent when nothing was.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub recovered: Option<Vec<String>>,
+    /// A model repaired it, or the rules that read it had to guess: its changes are asked about.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub mended: bool,
     /// Something of the reply could not be read, and was left out.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub incomplete: bool,
@@ -82,7 +85,7 @@ pub struct Todo {
     pub completed: bool,
 }
 
-/// A change a model would like to make to a file: exactly one of the three is set.
+/// A change a model would like to make to a file: exactly one of the four is set.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
@@ -97,6 +100,18 @@ pub struct FileChange {
     pub diff: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delete: Option<bool>,
+    /// Lines to find and what takes their place, in order.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub blocks: Option<Vec<TextReplacement>>,
+}
+
+/// Lines of a file, and what takes their place.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(default)]
+pub struct TextReplacement {
+    pub search: String,
+    pub replace: String,
 }
 
 /// A command a model would like to run.

@@ -24,6 +24,9 @@ pub enum ApprovalClass {
     NewHost,
     /// Deleting, emptying, or replacing a file that the model has not read.
     DeleteUnread,
+    /// Dropping most of a file, changing files for a request that asks for no change, or making a change of an answer
+    /// that had to be repaired.
+    DoubtfulEdit,
     /// Changing a file that other programs run or obey.
     ControlFile,
     /// Using instructions that have changed since a person accepted them.
@@ -35,7 +38,7 @@ pub enum ApprovalClass {
 }
 
 impl ApprovalClass {
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Command,
         Self::Edit,
         Self::Delete,
@@ -44,6 +47,7 @@ impl ApprovalClass {
         Self::Secret,
         Self::NewHost,
         Self::DeleteUnread,
+        Self::DoubtfulEdit,
         Self::ControlFile,
         Self::Instructions,
         Self::TrustFolder,
@@ -59,6 +63,7 @@ impl ApprovalClass {
             | Self::Secret
             | Self::NewHost
             | Self::DeleteUnread
+            | Self::DoubtfulEdit
             | Self::ControlFile
             | Self::Instructions
             | Self::TrustFolder

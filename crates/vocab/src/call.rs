@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{Message, Problem, RefKey, StopReason, Usage};
+use crate::{Effort, Message, Problem, RefKey, StopReason, Usage};
 
 /// Everything a model is sent.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -25,8 +25,16 @@ pub struct Prompt {
     pub max_output_tokens: u32,
     /// How freely it may choose its words; absent: as the provider sees fit.
     pub temperature: Option<f64>,
+    /// How much a server that takes such a figure holds repeated words against the model; absent: its default. 1 is none.
+    pub repeat_penalty: Option<f64>,
     /// Tokens it may think before it speaks; 0: as the provider sees fit, which often is not at all.
     pub thinking_tokens: u32,
+    /// How much it thinks; absent: as `thinking_tokens` has it, or as the provider sees fit.
+    pub effort: Option<Effort>,
+    /// Names the conversation to a provider that keeps prompts by name; empty: it has none.
+    pub cache_key: String,
+    /// A person waits long between requests: what the provider caches should live longer than usual.
+    pub long_cache: bool,
     /// The form its words must have; absent: any.
     pub format: Option<Format>,
 }
@@ -92,4 +100,15 @@ pub enum Retry {
         #[serde(default, rename = "afterMs")]
         after_ms: Option<u64>,
     },
+    /// A shorter prompt may do better: this one does not fit the model's window.
+    Shorter {
+        /// Tokens that the window holds, where the provider says so.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        window: Option<u64>,
+        /// Tokens that the prompt had, where the provider says so.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        prompt: Option<u64>,
+    },
+    /// A prompt without pictures may do better: the model cannot see.
+    WithoutImages,
 }

@@ -39,9 +39,9 @@ pub use flow::{
 };
 pub use model::{
     AbsentFile, AnswerFact, BannerFact, BugFact, ContextFact, ContextLimit, Level, LoadedFile, ModelFact, OfferedTools,
-    PromptNote, ReplyFact, UsageFact,
+    PromptNote, PromptProgress, ReplyFact, UsageFact,
 };
-pub use request::{RequestFact, Stage, StageFact, Status};
+pub use request::{CommandDone, DoneFacts, ModelSwitch, RequestFact, Stage, StageFact, Status};
 pub use session::SessionFact;
 pub use tool::{CommandFact, CommandsFact, ReflectionEntry, ReflectionFact, ToolFact, ToolStatus};
 

@@ -263,6 +263,11 @@ impl RefKey {
         Self(format!("context-{request}-{n}"))
     }
 
+    /// The key of the texts that the `n`th call of a session was sent parts of, because its window is full.
+    pub fn clipped_of(request: &RequestId, call: u64) -> Self {
+        Self(format!("clipped-{request}-{call}"))
+    }
+
     /// The key of a file's bytes, which a session has read or written.
     pub fn file_of(session: &SessionId, hash: &str) -> Self {
         Self(format!("file-{session}-{}", Self::short(hash)))

@@ -20,6 +20,7 @@ mod control_files;
 mod copilot;
 mod date;
 mod effects;
+mod effort;
 pub mod event;
 mod id;
 mod memory;
@@ -44,7 +45,7 @@ pub mod visible;
 pub mod wording;
 mod work;
 
-pub use answer::{Answer, CodeBlock, CommandProposal, FileChange, NextStep, Section, Synthesis, Todo};
+pub use answer::{Answer, CodeBlock, CommandProposal, FileChange, NextStep, Section, Synthesis, TextReplacement, Todo};
 pub use approval::{ApprovalClass, PersonDecision};
 pub use ask::{
     AskFact, AssistantRequest, AutoMode, Entities, Prior, Raw, RepairOutcome, Said, Selection, TaskShown, TasksShown,
@@ -55,6 +56,7 @@ pub use control_files::{ControlFile, control_entry, control_file};
 pub use copilot::{Analysis, ApprovalMode, Choosable, Copilot, Pace, Question, Routing, TRIGGERS, border};
 pub use date::{BadDate, BadTimeOfDay, Date, TimeOfDay, Weekday};
 pub use effects::{FileEffects, SnapshotLimits, Unkept, Unobserved, WhyUnkept};
+pub use effort::Effort;
 pub use event::{Event, Fact};
 pub use id::{
     BadId, CallId, ChangeSetId, CheckpointId, ExtensionId, ImageId, MemoryId, ProposalId, RefKey, RequestId, SessionId,
@@ -62,15 +64,15 @@ pub use id::{
 };
 pub use memory::{Ingest, MemoryEntry, MemoryFact, MemorySettings, Remembered};
 pub use message::{INTERRUPT_EXPLANATION, INTERRUPT_TOOL, INTERRUPT_USER, Message, Part, Role, ToolCall, ToolResult};
-pub use model::{ModelFacts, Prices};
+pub use model::{AnswerProtocol, LearnedFacts, ModelFacts, Prices};
 pub use picture::{
     GeneratedImage, ImageBatch, ImageFact, ImageSettings, MadePicture, PicturePlan, PictureWish, extension,
     picture_type,
 };
 pub use pill::Pill;
 pub use plan::{
-    Approval, Approved, ChangePart, CommandClass, CommandPlan, CommandRun, FilePlan, FileSet, FileState, FileWrite,
-    MergedWrite, OnConflict, Overtime, Sandbox,
+    Approval, Approved, ChangePart, CommandClass, CommandPlan, CommandRun, FileLoss, FilePlan, FileSet, FileState,
+    FileWrite, MergedWrite, OnConflict, Overtime, Sandbox,
 };
 pub use problem::{Problem, ProblemKind};
 pub use purpose::{AskPurpose, Purpose};

@@ -103,6 +103,17 @@ impl FileWrite {
     }
 }
 
+/// Lines that a file would lose.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FileLoss {
+    pub path: String,
+    /// Lines that would not be in it any more,
+    pub lost: u32,
+    /// of those that are. Blank lines do not count.
+    pub lines: u32,
+}
+
 /// Files to change together.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

@@ -40,6 +40,8 @@ pub enum ProblemKind {
     RateLimited,
     /// The provider is overloaded or failing.
     Overloaded,
+    /// The server is loading the model, and answers once it has.
+    Loading,
     /// The provider could not be reached, or the connection broke.
     Network,
     /// The provider sent nothing for too long.
@@ -48,6 +50,8 @@ pub enum ProblemKind {
     Protocol,
     /// The reply broke off before its end.
     Truncated,
+    /// The model repeated itself without end, and the reply was stopped.
+    Repetition,
     /// The program ended while the call was under way.
     Interrupted,
     /// The data folder cannot be used.
@@ -56,6 +60,8 @@ pub enum ProblemKind {
     Busy,
     /// A limit was reached.
     Limit,
+    /// The request asked for something to be done, and nothing was.
+    NotDone,
     /// A defect of the program; the hint says where to report it.
     Internal,
     /// A kind from a newer version.

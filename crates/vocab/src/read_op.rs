@@ -66,6 +66,11 @@ pub enum ReadOp {
         /// Its address.
         url: String,
     },
+    /// Pages that a search service finds.
+    WebSearch {
+        /// What is looked for.
+        query: String,
+    },
 }
 
 /// What was seen.

@@ -40,6 +40,9 @@ pub struct Request {
     /// What it does to a request of the session that runs or waits for a person; absent: it waits for its turn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub while_running: Option<WhileRunning>,
+    /// Seconds since anything happened in the session before it; absent: nothing had, or nobody knows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pause_s: Option<u64>,
     /// What was in force when it was asked. Part of the record, so that a replay decides alike.
     pub settings: RunSettings,
 }
@@ -58,6 +61,7 @@ impl Request {
             ask: None,
             picture: None,
             while_running: None,
+            pause_s: None,
             settings,
         }
     }

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
-use crate::{AutoMode, Copilot, ImageSettings, MemorySettings, ModelFacts, Remembered, Rule, Sandbox};
+use crate::{AutoMode, Copilot, Effort, ImageSettings, MemorySettings, ModelFacts, Remembered, Rule, Sandbox};
 
 // Grouped here, and flat in what is recorded and sent: the order of the groups and of their fields is the order of the
 // record. Clients see the flat form only, so their description does not say this.
@@ -64,6 +65,9 @@ pub struct RunSettings {
     /// How pictures are made.
     #[serde(skip_serializing_if = "ImageSettings::is_default")]
     pub image: ImageSettings,
+    /// The service that searches the web; empty: there is none.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub web_search: String,
     /// Somebody is there to be asked. Without a person, what would ask ends the run and stays open.
     pub attended: bool,
 }
@@ -101,6 +105,7 @@ impl Default for RunSettings {
             context: ContextSettings::default(),
             auto_mode: AutoMode::default(),
             image: ImageSettings::default(),
+            web_search: String::new(),
             attended: true,
         }
     }
@@ -132,6 +137,9 @@ pub struct ModelSettings {
     pub temperature: Option<f64>,
     /// Tokens it may think before it speaks.
     pub thinking_tokens: u32,
+    /// How much it thinks; absent: as `thinking_tokens` has it, or as the provider sees fit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub effort: Option<Effort>,
     /// Dollars that the session may cost; absent: as much as it takes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub budget_usd: Option<f64>,
@@ -141,6 +149,12 @@ pub struct ModelSettings {
     /// What is known about that one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fast_facts: Option<ModelFacts>,
+    /// Who takes over when the model is overloaded for longer than its tries last; empty: nobody.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub fallback_model: String,
+    /// What is known about that one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fallback_facts: Option<ModelFacts>,
 }
 
 impl Default for ModelSettings {
@@ -155,9 +169,12 @@ impl Default for ModelSettings {
             retries: 5,
             temperature: None,
             thinking_tokens: 0,
+            effort: None,
             budget_usd: None,
             fast_model: String::new(),
             fast_facts: None,
+            fallback_model: String::new(),
+            fallback_facts: None,
         }
     }
 }
@@ -172,11 +189,15 @@ pub struct FileSettings {
     pub apply: Applying,
     /// Deletions are asked about, whatever is said of changes.
     pub confirm_deletes: bool,
+    /// The user has set `applyFiles` and does not only leave it at its default, so it also counts for models that the
+    /// catalog does not know.
+    #[serde(rename = "applyFilesChosen", skip_serializing_if = "std::ops::Not::not")]
+    pub apply_chosen: bool,
 }
 
 impl Default for FileSettings {
     fn default() -> Self {
-        Self { apply: Applying::Auto, confirm_deletes: true }
+        Self { apply: Applying::Auto, confirm_deletes: true, apply_chosen: false }
     }
 }
 
@@ -249,11 +270,14 @@ pub struct AnswerStyle {
     pub assistant: String,
     /// How the work of tools is summed up: by the model's own words, or by a list of results.
     pub synthesis_list: bool,
+    /// The JSON Schema that the answer must fit; absent: it may have any form.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub answer_schema: Option<Value>,
 }
 
 impl Default for AnswerStyle {
     fn default() -> Self {
-        Self { assistant: "Trimtab".into(), synthesis_list: false }
+        Self { assistant: "Trimtab".into(), synthesis_list: false, answer_schema: None }
     }
 }
 

@@ -18,8 +18,11 @@ pub struct Series {
     pub done: u32,
     /// How many of them succeeded.
     pub ok: u32,
-    /// How many of them did not: they failed, were refused or skipped.
+    /// How many of them failed.
     pub failed: u32,
+    /// How many of them did not run: they were refused or skipped.
+    #[serde(skip_serializing_if = "is_none_skipped")]
+    pub skipped: u32,
     /// The share that has ended, in per cent.
     pub percent: u32,
     /// What came of those that have ended, in order.
@@ -78,8 +81,15 @@ pub struct SeriesResult {
     pub command: String,
     /// It succeeded.
     pub ok: bool,
+    /// It did not run, because it was refused or skipped.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub skipped: bool,
     /// The first words of its output; empty: it wrote nothing.
     pub preview: String,
+}
+
+fn is_none_skipped(skipped: &u32) -> bool {
+    *skipped == 0
 }
 
 /// Characters of a command in a list of several.
@@ -129,7 +139,8 @@ impl Series {
     fn counted(mut self) -> Self {
         self.done = count(self.results.len());
         self.ok = count(self.results.iter().filter(|result| result.ok).count());
-        self.failed = self.done - self.ok;
+        self.skipped = count(self.results.iter().filter(|result| result.skipped).count());
+        self.failed = self.done - self.ok - self.skipped;
         self.total = self.done + count(self.remaining.len()) + u32::from(self.current.is_some());
         self.percent = (self.done * 100).checked_div(self.total).unwrap_or(100);
         self
@@ -138,15 +149,20 @@ impl Series {
     /// The documented block of lines about the last command that ended; `output` stands for what it wrote.
     pub fn progress(&self, output: &str) -> String {
         let Some(last) = self.results.last() else { return String::new() };
-        let mark = if last.ok { "✓" } else { "✗" };
+        let mark = match last {
+            SeriesResult { ok: true, .. } => "✓",
+            SeriesResult { skipped: true, .. } => "–",
+            _ => "✗",
+        };
         let output = Some(output.trim_end()).filter(|output| !output.is_empty()).unwrap_or("(no output)");
         let Self { done, total, ok, failed, .. } = self;
+        let skipped = if self.skipped > 0 { format!(", – {} skipped", self.skipped) } else { String::new() };
         let remaining = match self.remaining.is_empty() {
             true => "(none)".to_owned(),
             false => self.remaining.iter().map(|command| short(command)).collect::<Vec<_>>().join(", "),
         };
         format!(
-            "Command {done}/{total} {mark}\n`{}`\nOutput: {output}\nProgress: ✓ {ok} succeeded, ✗ {failed} failed\nRemaining: {remaining}",
+            "Command {done}/{total} {mark}\n`{}`\nOutput: {output}\nProgress: ✓ {ok} succeeded, ✗ {failed} failed{skipped}\nRemaining: {remaining}",
             last.command
         )
     }
@@ -176,7 +192,7 @@ mod tests {
     use super::*;
 
     fn result(command: &str, ok: bool) -> SeriesResult {
-        SeriesResult { command: command.into(), ok, preview: String::new() }
+        SeriesResult { command: command.into(), ok, ..SeriesResult::default() }
     }
 
     fn call() -> CallId {

@@ -13,6 +13,9 @@ mod escapes;
 mod fences;
 #[path = "sandbox/lives.rs"]
 mod lives;
+#[cfg(target_os = "linux")]
+#[path = "sandbox/ready.rs"]
+mod ready;
 #[path = "sandbox/scene.rs"]
 mod scene;
 #[path = "sandbox/terminals.rs"]
@@ -38,7 +41,7 @@ fn main() -> ExitCode {
     let wanted: Vec<String> = std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).collect();
     let checks = lives::CHECKS.iter().chain(terminals::CHECKS).chain(fences::CHECKS).chain(automatic::CHECKS);
     #[cfg(target_os = "linux")]
-    let checks = checks.chain(escapes::CHECKS);
+    let checks = checks.chain(escapes::CHECKS).chain(ready::CHECKS);
     let chosen: Vec<&Check> =
         checks.filter(|(name, _)| wanted.is_empty() || wanted.iter().any(|part| name.contains(part))).collect();
     let mut failed = Vec::new();

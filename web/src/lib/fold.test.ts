@@ -20,6 +20,17 @@ test('words appear as they come and are replaced by those that are stored', () =
   expect(view.turns[0]?.items).toEqual([{ is: 'said', call: 'c1', text: 'Hello.', thinking: 'hm', live: false }]);
 });
 
+test('what a model reads and thinks is told until its words come', () => {
+  let view = fold(start(), [live({ type: 'reply.delta', call: 'c1', text: '', progress: { readTokens: 3400, promptTokens: 7903 } })]);
+  expect([view.turns[0]?.doing, view.turns[0]?.items]).toEqual(['Reading 3,400 of 7,903 tokens', []]);
+  view = fold(view, [live({ type: 'reply.delta', call: 'c1', text: '', thinking: 'Hm.' })]);
+  expect(view.turns[0]?.doing).toBe('Thinking…');
+  view = fold(view, [live({ type: 'reply.delta', call: 'c1', text: 'Yes.' })]);
+  expect([view.turns[0]?.doing, view.turns[0]?.items.length]).toEqual([undefined, 1]);
+  view = fold(view, [at({ type: 'usage', model: 'm', inputTokens: 10, cachedTokens: 5, outputTokens: 2, tokensPerS: 12.5 })]);
+  expect(view.speed).toBe(12.5);
+});
+
 test('a reply that is stored while it comes never takes words from the screen', () => {
   let view = fold(start(), [live({ type: 'reply.delta', call: 'c1', text: 'Hello, you' })]);
   view = fold(view, [at({ type: 'reply.saved', call: 'c1', partial: true, message: { parts: [{ type: 'text', text: 'Hello' }] } })]);

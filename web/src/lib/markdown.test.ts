@@ -22,6 +22,12 @@ test('pictures are never loaded', () => {
   expect(shown).toContain('alt');
 });
 
+test('a table right after a list is a table, and code stays as it is', () => {
+  expect(html('- one\n- two\n| a | b |\n|---|---|\n| 1 | 2 |')).toContain('<table>');
+  expect(html('Words\n| a | b |\n|:--|--:|\n| 1 | 2 |')).toContain('<table>');
+  expect(html('```\nx\n| a | b |\n|---|---|\n```')).toContain('x\n| a | b |');
+});
+
 test('however it is cut, growing text comes to the same blocks', () => {
   const text = '# One\n\nA *few* words.\n\n- a\n- b\n\n  more\n\n1. x\n2. y\n\n```rust\nfn main() {}\n\n// end\n```\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n> quoted\n\nlast';
   const whole = read(text);

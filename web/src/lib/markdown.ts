@@ -81,6 +81,24 @@ function block(token: Token): Block | null {
   return { is: 'html', raw: token.raw, html: clean(marked.parser([token])) };
 }
 
+const row = /^\|.*\|?\s*$/;
+const rule = /^\|[\s:|-]*-[\s:|-]*$/;
+
+/** Models begin tables right after a list, where they count as words of its last item. An empty line sets them apart. */
+function tablesApart(text: string): string {
+  if (!text.includes('\n|')) return text;
+  const lines = text.split('\n');
+  let fenced = false;
+  return lines
+    .map((line, at) => {
+      if (/^\s*(```|~~~)/.test(line)) fenced = !fenced;
+      const before = lines[at - 1] ?? '';
+      const begins = !fenced && row.test(line) && rule.test(lines[at + 1] ?? '') && before.trim() !== '' && !row.test(before);
+      return begins ? `\n${line}` : line;
+    })
+    .join('\n');
+}
+
 /** Text that grows at its end. Blocks that are complete are read once. */
 export class Growing {
   private text = '';
@@ -88,7 +106,8 @@ export class Growing {
   private doneLength = 0;
   private blocks: Block[] = [];
 
-  read(text: string): Block[] {
+  read(whole: string): Block[] {
+    const text = tablesApart(whole);
     if (text === this.text) return this.blocks;
     if (!text.startsWith(this.text.slice(0, this.doneLength))) {
       this.done = [];

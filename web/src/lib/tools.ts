@@ -20,6 +20,7 @@ const says: Record<string, (input: Record<string, unknown>) => string> = {
   move_file: (input) => `Move ${input['from']} to ${input['to']}`,
   run_command: (input) => `Run ${visible(String(input['command']), 'command')}`,
   fetch_url: (input) => `Fetch ${input['url']}`,
+  web_search: (input) => `Search the web for “${input['query']}”`,
   read_ref: () => 'Read a stored text',
   set_steps: () => 'Note the steps',
   ask_user: () => 'Ask you',
@@ -33,6 +34,7 @@ const looks: Record<string, (count: number) => string> = {
   find_files: (count) => `looked for files ${times(count)}`,
   search: (count) => `searched ${times(count)}`,
   fetch_url: (count) => `fetched ${plural(count, 'page')}`,
+  web_search: (count) => `searched the web ${times(count)}`,
   read_ref: (count) => `read ${plural(count, 'stored text')}`,
 };
 const times = (count: number) => (count === 1 ? 'once' : `${count} times`);

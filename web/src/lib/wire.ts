@@ -22,6 +22,7 @@ export type Series = Omit<Schemas['commands'], 'type'>;
 export type Status = Schemas['Status'];
 export type Todo = Schemas['Todo'];
 export type Usage = Schemas['Usage'];
+export type DoneFacts = Schemas['DoneFacts'];
 export type Problem = Schemas['Problem'];
 /** A picture on its way to a session. */
 export type Picture = Schemas['Picture'];

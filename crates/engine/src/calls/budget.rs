@@ -40,7 +40,7 @@ pub(crate) fn allow(session: &Session, prompt: &Prompt) -> BudgetVerdict {
     let (Some(budget), Some(active)) = (session.budget(), session.active()) else { return BudgetVerdict::Free };
     let Some(prices) = super::model(&active.request).1.prices else { return BudgetVerdict::Free };
     let spent = session.spent();
-    let input = tokens_at_most(prompt) as f64 * prices.input.max(prices.cache_write) / 1_000_000.0;
+    let input = tokens_at_most(prompt) as f64 * prices.dearest_input(prompt.long_cache) / 1_000_000.0;
     let left = budget - spent - input;
     if prices.output <= 0.0 && left >= 0.0 {
         return BudgetVerdict::Free;

@@ -20,12 +20,15 @@ pub(crate) fn send(step: &mut Transition<'_>, prompt: Prompt, prices: Option<Pri
 /// Calls a model for the request that is worked on, and tells it these notes.
 pub(crate) fn send_with(
     step: &mut Transition<'_>,
-    prompt: Prompt,
+    mut prompt: Prompt,
     prices: Option<Prices>,
     purpose: Purpose,
     notes: Vec<PromptNote>,
 ) {
     let Some(active) = step.session.active() else { return };
+    if active.calls.runaways > 0 {
+        vary(&mut prompt);
+    }
     let (request, attempt) = (active.request.id.clone(), active.calls.failures + 1);
     let cache_s = active.request.settings.cache_s;
     let call = CallId::nth(step.session.next_call());
@@ -34,6 +37,13 @@ pub(crate) fn send_with(
     let tools = tools.filter(|tools| tools != step.session.offered_tools());
     step.emit(Some(&request), ModelFact::Called { call: call.clone(), model, attempt, purpose, tools, notes });
     step.request(Effect::CallModel { request, call, prompt: Box::new(prompt), prices, cache_s });
+}
+
+/// The same prompt for a model that has repeated itself without end: the same choice of words would repeat itself again.
+fn vary(prompt: &mut Prompt) {
+    let is_warm = prompt.temperature.is_some_and(|temperature| temperature > 0.8);
+    prompt.temperature = Some(if is_warm { 0.6 } else { 1.0 });
+    prompt.repeat_penalty = Some(1.2);
 }
 
 /// Who does small work behind the scenes.

@@ -130,11 +130,6 @@ pub(crate) fn ended(step: &mut Transition<'_>, words: &str, stop: Option<&StopRe
     }
 }
 
-/// The answer is said. Whether something follows it.
-pub(crate) fn answered(step: &mut Transition<'_>) -> bool {
-    pace::go_on(step) || satisfaction::ask(step)
-}
-
 /// Why an answer will not do, in words for the person.
 pub(crate) fn objection(
     step: &Transition<'_>,

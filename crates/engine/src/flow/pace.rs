@@ -58,6 +58,8 @@ pub(crate) fn enough(session: &Session) -> Option<&'static str> {
 pub(crate) fn next_steps(session: &Session, mut given: Vec<NextStep>) -> Vec<NextStep> {
     // A form says all that it has to say: whatever the pace, steps that it leaves open are gone on with by a person.
     let applies = session.active().is_some_and(|active| applies(active) || active.answers_in_form());
+    // A button that says nothing would send nothing.
+    given.retain(|next| !next.input_text.trim().is_empty());
     let is_there = given.iter().any(|next| next.input_text.trim().eq_ignore_ascii_case(CONTINUE));
     if applies && is_open(session.todos()) && !is_there {
         given.insert(0, NextStep { html: "Continue to next step".into(), input_text: CONTINUE.into() });
@@ -78,7 +80,7 @@ pub(crate) fn check(step: &mut Transition<'_>) {
 
 /// Says "continue" by itself while steps are open and the last turn has completed one. Whether it does; limits
 /// of steps and money hold for all of it, and a pause is a pause.
-pub(super) fn go_on(step: &mut Transition<'_>) -> bool {
+pub(crate) fn go_on(step: &mut Transition<'_>) -> bool {
     let goes_by_itself = |active: &&RunningRequest| {
         let single = active.request.settings.copilot.pace == Pace::Single;
         !single && active.flow.state == FlowState::Turn && active.path() == Some(RouteDecision::Direct)

@@ -1,11 +1,11 @@
 //! Plans: shown to a person, and changed until they are content.
 
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 use trimtab_vocab::checkpoint::Ask;
 use trimtab_vocab::event::{BugFact, PlanFact, Stage};
 use trimtab_vocab::wording::{AnswerLabel, QuestionTitle, StageLabel};
-use trimtab_vocab::{Mode, Plan, PlanStep, RequestId};
+use trimtab_vocab::{Format, Mode, Plan, PlanStep, RequestId};
 
 use super::{FlowQuestion, FlowWait, edits, execute, object_in};
 use crate::proposal::plan::read;
@@ -22,9 +22,33 @@ const COMPLAINTS: u32 = 2;
 
 /// What the model is told about the form of a plan, if it has no tools.
 pub(crate) const FORM: &str = r#"You are Trimtab, a copilot for people who work with files, commands and tasks. You plan; nothing is changed or run, and you have no tools.
-Answer with one JSON object and nothing else:
-{"summary":"what it comes to","steps":[{"title":"…","details":"…","files":["…"],"commands":["…"],"dependsOn":[1],"estimate":"…"}],"assumptions":["…"]}
-dependsOn holds numbers of steps that must end first. Leave out what you do not need. If the user only asks something, answer in words."#;
+Answer with one JSON object of this type and nothing else:
+{thought: string, summary: string, steps: {title: string, details: string, files: string[], commands: string[], dependsOn: number[]}[], assumptions: string[]}
+thought is one short sentence on what the request needs. dependsOn holds the numbers of earlier steps that must end first; the first step has none. A list may be empty. If the user only asks something, leave steps empty and answer in summary."#;
+
+/// The form of a plan, where a server can hold a model to one.
+pub(crate) fn format() -> Format {
+    let text = json!({"type": "string"});
+    let texts = json!({"type": "array", "items": text});
+    let step = json!({
+        "type": "object",
+        "properties": {
+            "title": text, "details": text, "files": texts, "commands": texts,
+            "dependsOn": {"type": "array", "items": {"type": "integer"}},
+        },
+        "required": ["title", "details", "files", "commands", "dependsOn"],
+        "additionalProperties": false,
+    });
+    let schema = json!({
+        "type": "object",
+        "properties": {
+            "thought": text, "summary": text, "steps": {"type": "array", "items": step}, "assumptions": texts,
+        },
+        "required": ["thought", "summary", "steps", "assumptions"],
+        "additionalProperties": false,
+    });
+    Format::Schema { name: "plan".into(), schema }
+}
 
 /// A plan was made.
 pub(crate) fn propose(step: &mut Transition<'_>, request: &RequestId, plan: Plan, by: &str) {

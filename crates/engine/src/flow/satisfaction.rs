@@ -16,7 +16,7 @@ pub(crate) use crate::record::names::choice::{NEEDS_CHANGES, SATISFIED, START_OV
 
 /// Asks after work without a plan that changed something, where the person wants to be asked after steps. Never
 /// after talk, and never where nobody is there. Whether it does.
-pub(super) fn ask(step: &mut Transition<'_>) -> bool {
+pub(crate) fn ask(step: &mut Transition<'_>) -> bool {
     let Some(active) = step.session.active() else { return false };
     let settings = &active.request.settings;
     let wanted = settings.copilot.approval_mode.after() && settings.attended && settings.approve == Approve::Ask;

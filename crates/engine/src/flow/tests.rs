@@ -394,7 +394,7 @@ fn a_model_without_tools_plans_in_the_fixed_form_and_is_told_what_is_wrong() {
     let mut plain = settings(Copilot::default());
     plain.models.facts.tools = false;
     let mut talk = Talk::begin(route(RouteDecision::Plan, 60, None), plain);
-    assert!(talk.offered().is_empty() && talk.prompt().contains("\"dependsOn\":[1]"));
+    assert!(talk.offered().is_empty() && talk.prompt().contains("dependsOn: number[]"));
     talk.says(r#"Sure! {"steps":[{"title":"a","dependsOn":[2]},{"title":"b","dependsOn":[1]}]}"#);
     assert!(talk.prompt().contains("[these steps wait for each other"), "{}", talk.prompt());
     talk.says("<think>{\"steps\":[\"no\"]}</think>```json\n{\"summary\":\"s\",\"steps\":[\"One\",\"Two\"]}\n```");

@@ -273,6 +273,7 @@ mod tests {
             ask: None,
             picture: None,
             while_running,
+            pause_s: None,
             settings,
         };
         session.fold(Some(&request), &received.into());
@@ -320,6 +321,7 @@ mod tests {
             ask: None,
             picture: None,
             while_running: None,
+            pause_s: None,
             settings,
         };
         child.fold(Some(&"r2".parse().expect("an id")), &received.into());
@@ -339,6 +341,7 @@ mod tests {
                 usage: Usage { cost_usd: Some(0.75), ..Usage::default() },
                 message: Message::user("x"),
                 partial: false,
+                text_calls: 0,
             }
             .into(),
         );

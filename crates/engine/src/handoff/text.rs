@@ -160,6 +160,7 @@ mod tests {
             ask: None,
             picture: None,
             while_running: None,
+            pause_s: None,
             text: user.into(),
             refs: Vec::new(),
             images: Vec::new(),
@@ -176,12 +177,23 @@ mod tests {
             usage,
             message: Message::assistant(answer),
             partial: false,
+            text_calls: 0,
         };
         session.fold(Some(&request), &saved.into());
         let answer = Answer { summary: answer.into(), ..Answer::default() };
         session.fold(Some(&request), &AnswerFact { answer }.into());
         let status = trimtab_vocab::event::Status::Completed;
-        session.fold(Some(&request), &RequestFact::Finished { status, error: None, usage, reason: None }.into());
+        session.fold(
+            Some(&request),
+            &RequestFact::Finished {
+                status,
+                error: None,
+                usage,
+                reason: None,
+                done: trimtab_vocab::event::DoneFacts::default(),
+            }
+            .into(),
+        );
     }
 
     fn known() -> Session {

@@ -5,11 +5,12 @@ use trimtab_vocab::wording::{PermissionReason, Refusal};
 use trimtab_vocab::{Applying, Approval, ApprovalClass, ControlFile, Rule, RuleVerdict};
 
 use super::deeds::{self, Deed};
+use super::doubt;
 use super::{Guard, OUTSIDE, Permit, Prospect, Ruling, by_rule, guard, guard_in, is_broad, plain, policy, secret_in};
 use crate::proposal::ProposedChange;
 use crate::proposal::command::{self, CommandDecision};
-use crate::record::{RunningRequest, Session};
-use crate::tools::{ToolAction, remark};
+use crate::record::{RunningRequest, Session, model_for};
+use crate::tools::{ToolAction, WEB_SEARCH, remark};
 
 /// What an action is about, in the words of rules.
 pub(super) struct PermitSubject {
@@ -38,6 +39,8 @@ impl PermitSubject {
                 of_files(tool, change.paths().iter().map(|path| plain(path, folder)).collect())
             }
             ToolAction::Fetch { host, .. } => Some(Self { tool: "fetch_url", on: host.clone(), places: Vec::new() }),
+            // One service answers all of them, so one yes may cover them.
+            ToolAction::SearchWeb { .. } => Some(Self { tool: WEB_SEARCH, on: "web".to_owned(), places: Vec::new() }),
             ToolAction::Run { command, outside, .. } => {
                 let tool = if outside.is_some() { OUTSIDE } else { "run_command" };
                 Some(Self { tool, on: command.trim().to_owned(), places: Vec::new() })
@@ -63,6 +66,8 @@ pub(super) struct PermitCase<'a> {
     /// What an edit does besides editing.
     also: Vec<Deed>,
     class: ApprovalClass,
+    /// Why it is asked about whatever the settings say of edits.
+    doubt: Option<PermissionReason>,
     /// A yes to it is a yes to this one time: it is a command that deletes, and no setting says otherwise.
     is_once: bool,
 }
@@ -85,10 +90,11 @@ impl<'a> PermitCase<'a> {
         };
         let unread = deeds::destroys_unread(session, action, prospect.writes);
         let also = deeds::besides_editing(action, prospect.writes, folder);
-        let class = class_of(action, guard, unread, empties(&also));
+        let doubt = doubt::about(active, action, prospect);
+        let class = class_of(action, guard, unread, empties(&also), doubt.is_some());
         let deletes = matches!(action, ToolAction::Run { command, .. } if command::deletes(command));
         let is_once = deletes && !settings.commands.remember_deletes;
-        Some(Self { session, active, action, subject, guard, unread, also, class, is_once })
+        Some(Self { session, active, action, subject, guard, unread, also, class, doubt, is_once })
     }
 
     /// Why it may not be done at all.
@@ -129,9 +135,15 @@ impl<'a> PermitCase<'a> {
         match self.action {
             _ if self.class.needs_person() => false,
             ToolAction::Change(_) if self.class == ApprovalClass::Delete && settings.files.confirm_deletes => false,
-            ToolAction::Change(_) => settings.files.apply == Applying::Auto,
+            ToolAction::Change(_) => settings.files.apply == Applying::Auto && !self.is_of_unknown_model(),
             _ => false,
         }
+    }
+
+    /// Whether the settings only let edits apply because nobody has set them, and the model is one that nobody knows.
+    fn is_of_unknown_model(&self) -> bool {
+        let (_, facts) = model_for(&self.active.request);
+        !facts.known && !self.active.request.settings.files.apply_chosen
     }
 
     /// Whether it comes from a reply that was cut off.
@@ -144,8 +156,13 @@ impl<'a> PermitCase<'a> {
     pub(super) fn question(&self) -> Ruling {
         let missing = self.missing();
         let (tool, on) = missing.unwrap_or((self.subject.tool, &self.subject.on));
+        let is_auto = self.active.request.settings.files.apply == Applying::Auto;
         let (reason, pattern) = match self.reason() {
             Some(reason) => (reason, on),
+            None if is_auto && self.is_of_unknown_model() => {
+                let (model, _) = model_for(&self.active.request);
+                (PermissionReason::UnknownModel(model.to_owned()), "*")
+            }
             None => (PermissionReason::EditsNeedApproval, "*"),
         };
         let rule = Rule {
@@ -165,6 +182,9 @@ impl<'a> PermitCase<'a> {
                 Some(place) => PermissionReason::NewHostNear(host.clone(), place.to_owned()),
                 None => PermissionReason::NewHost(host.clone()),
             },
+            ToolAction::SearchWeb { .. } => {
+                PermissionReason::SearchesWeb(self.active.request.settings.web_search.clone())
+            }
             ToolAction::Run { outside, .. } => PermissionReason::LeavesSandbox(outside.clone()?),
             ToolAction::Change(ProposedChange::Delete { .. }) if self.unread => PermissionReason::DeletesUnread,
             ToolAction::Change(ProposedChange::Delete { .. }) => PermissionReason::Deletes,
@@ -173,7 +193,7 @@ impl<'a> PermitCase<'a> {
                 None if empties(&self.also) => PermissionReason::DeletesOrEmpties,
                 None if self.is_recovered() => PermissionReason::CutOff,
                 None if self.unread => PermissionReason::ReplacesUnread,
-                None => return None,
+                None => return self.doubt.clone(),
             },
             ToolAction::Stored { .. }
             | ToolAction::Steps(_)
@@ -236,14 +256,15 @@ fn empties(also: &[Deed]) -> bool {
 }
 
 /// What an action needs an approval for, which says who may give it.
-fn class_of(action: &ToolAction, guard: Option<Guard>, unread: bool, empties: bool) -> ApprovalClass {
+fn class_of(action: &ToolAction, guard: Option<Guard>, unread: bool, empties: bool, doubtful: bool) -> ApprovalClass {
     match action {
         ToolAction::Read(_) => ApprovalClass::Secret,
-        ToolAction::Fetch { .. } => ApprovalClass::NewHost,
+        ToolAction::Fetch { .. } | ToolAction::SearchWeb { .. } => ApprovalClass::NewHost,
         ToolAction::Run { outside: Some(_), .. } => ApprovalClass::LeaveSandbox,
         ToolAction::Change(_) if unread => ApprovalClass::DeleteUnread,
         ToolAction::Change(_) if guard == Some(Guard::Secret) => ApprovalClass::Secret,
         ToolAction::Change(_) if guard.is_some() => ApprovalClass::ControlFile,
+        ToolAction::Change(_) if doubtful => ApprovalClass::DoubtfulEdit,
         ToolAction::Change(ProposedChange::Delete { .. }) => ApprovalClass::Delete,
         ToolAction::Change(_) if empties => ApprovalClass::Delete,
         ToolAction::Change(_) => ApprovalClass::Edit,

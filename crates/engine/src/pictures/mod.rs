@@ -235,7 +235,10 @@ pub(crate) fn drawn(
     if made > 0 {
         let usage = Usage { cost_usd: Some(settings.price_usd * made as f64), ..Usage::default() };
         let model = settings.model;
-        step.emit(Some(&request), UsageFact { model, usage, context_tokens: None, context_window: None });
+        step.emit(
+            Some(&request),
+            UsageFact { model, usage, context_tokens: None, context_window: None, unfinished: false },
+        );
     }
     for image in &places[made..] {
         let failed = ImageFact::Failed {

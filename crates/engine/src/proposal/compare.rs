@@ -5,6 +5,7 @@
 //! in here that could cut the comparison short. Lines end with `\n` and nothing else, and the blocks are
 //! those that `git diff` finds, so that lines added and removed are the numbers of `git diff --numstat`.
 
+use std::collections::HashMap;
 use std::ops::Range;
 
 use imara_diff::{Algorithm, Diff, InternedInput};
@@ -164,6 +165,30 @@ fn put(text: &mut String, sign: char, lines: &[&[u8]]) {
     }
 }
 
+/// Lines of a file that must be lost before it is asked about.
+const HANDFUL: usize = 5;
+
+/// How many lines of a text are lost in a new one, of how many, if that is most of it and the text becomes much shorter.
+/// One that is rewritten at about its old length, as a translation is, drops nothing. Blank lines and indentation do not
+/// count.
+pub fn dropped(before: &[u8], after: &[u8]) -> Option<(usize, usize)> {
+    fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
+        text.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii).filter(|line| !line.is_empty())
+    }
+    let mut there: HashMap<&[u8], usize> = HashMap::new();
+    lines(after).for_each(|line| *there.entry(line).or_default() += 1);
+    let (old, new) = (lines(before).count(), there.values().sum::<usize>());
+    let mut lost = 0;
+    for line in lines(before) {
+        match there.get_mut(line) {
+            Some(left) if *left > 0 => *left -= 1,
+            _ => lost += 1,
+        }
+    }
+    let is_most = lost >= HANDFUL && lost * 2 > old && new * 4 < old * 3;
+    is_most.then_some((lost, old))
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -256,5 +281,24 @@ mod tests {
             built.extend_from_slice(&old[at..]);
             prop_assert_eq!(built, new);
         }
+    }
+
+    #[test]
+    fn a_text_is_dropped_where_most_of_it_is_gone_and_little_comes_in_its_place() {
+        let program = "import sys\n\ndef greet(name):\n    return \"Hello, \" + name\n\nif __name__ == \"__main__\":\n    print(greet(sys.argv[1]))\n    sys.exit(0)\n";
+        let of = |after: &str| dropped(program.as_bytes(), after.as_bytes());
+        assert_eq!(of("The greet function was added with a 'Goodbye, ' prefix."), Some((6, 6)));
+        assert_eq!(of("This is a new greet.py file.\n"), Some((6, 6)));
+        assert_eq!(of(""), Some((6, 6)));
+        assert_eq!(of(program), None);
+        assert_eq!(of(&format!("{program}\ndef farewell(name):\n    return name\n")), None);
+        assert_eq!(of(&program.replace('"', "'")), None, "other quotation marks");
+        assert_eq!(of(&program.replace("    ", "\t")), None, "other indentation");
+        let translated: String = numbered(0..6).replace("line", "Zeile");
+        assert_eq!(of(&translated), None, "another text of the same length");
+        assert_eq!(dropped(b"a\nb\nc\nd\n", b"x\n"), None, "too little to be worth a question");
+        assert_eq!(dropped(numbered(0..100).as_bytes(), numbered(0..51).as_bytes()), None, "half of it stays");
+        assert_eq!(dropped(numbered(0..100).as_bytes(), numbered(0..49).as_bytes()), Some((51, 100)));
+        assert_eq!(dropped(b"}\n}\n}\n}\n}\n}\n", b"}\n"), Some((5, 6)), "each line counts for itself");
     }
 }

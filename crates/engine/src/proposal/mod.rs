@@ -5,7 +5,10 @@ mod change;
 pub mod command;
 pub mod compare;
 pub mod edit;
+pub(crate) mod fences;
+pub mod json_schema;
 pub(crate) mod plan;
 pub mod recover;
+pub mod text_edits;
 
 pub use change::ProposedChange;

@@ -4,9 +4,8 @@ use std::sync::Arc;
 
 use trimtab_vocab::checkpoint::WithheldResult;
 use trimtab_vocab::event::ToolStatus;
-use trimtab_vocab::{CallId, ChangePart, CheckpointId, CommandClass, FileWrite, ImageRef, ToolCall};
+use trimtab_vocab::{CallId, ChangePart, CheckpointId, CommandClass, FileLoss, FileWrite, ImageRef, ToolCall};
 
-use super::excerpt::timeless;
 use crate::tools::{self, ToolAction};
 
 /// What one reply asks for.
@@ -18,6 +17,8 @@ pub struct Batch {
     pub(super) passed_over: bool,
     /// Its changes come from an answer that was cut off: each is asked about.
     pub(crate) recovered: bool,
+    /// They come from an answer that had to be repaired: each is asked about.
+    pub(crate) mended: bool,
     /// It is the current command of a series.
     pub of_series: bool,
     /// It makes or saves pictures: no model has asked for it, and none is told.
@@ -60,6 +61,8 @@ pub struct BatchItem {
     pub automatic: Option<CommandClass>,
     /// Paths that it would change in a version-control area which the folder's structure shows.
     pub versions: Vec<String>,
+    /// Files of which it would drop most.
+    pub losses: Vec<FileLoss>,
     /// How often it was tried in vain.
     pub tries: u32,
     /// What a command wrote, as people see it; absent: none has run to its end.
@@ -182,15 +185,6 @@ impl Batch {
     pub(crate) fn signature(&self) -> String {
         self.items.iter().map(|item| format!("{} {}\n", item.call.name, item.call.input)).collect()
     }
-
-    /// What came of it, to tell whether it is the same again.
-    pub(super) fn outcome(&self) -> String {
-        self.items
-            .iter()
-            .filter_map(BatchItem::done)
-            .map(|done| format!("{:?} {}\n", done.status, timeless(&done.content)))
-            .collect()
-    }
 }
 
 impl BatchItem {
@@ -212,6 +206,7 @@ impl BatchItem {
             blocked: None,
             automatic: None,
             versions: Vec::new(),
+            losses: Vec::new(),
             output: None,
             tries: 0,
         }

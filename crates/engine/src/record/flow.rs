@@ -355,7 +355,7 @@ impl RunningRequest {
     fn round(&mut self) {
         self.flow.acted = false;
         self.calls.more_steps = self.calls.steps;
-        self.tools.repeat = None;
+        self.tools.rounds.restart();
         self.calls.hollow = 0;
     }
 }

@@ -129,8 +129,14 @@ fn failure(exit_code: Option<i32>, timed_out: bool, preview: &str) -> String {
 /// store, which no other session can read.
 fn words_of(summary: &str) -> &str {
     let words = summary.strip_prefix(super::names::SUMMARY).unwrap_or(summary);
-    let ends =
-        ["\n\nNames and numbers in it, ", "\n\nOpen steps:", "\n\nThe current request, ", "\n\nSource archived at "];
+    let ends = [
+        "\n\nIts last messages, shortened:",
+        "\n\nEarlier, shortened:",
+        "\n\nNames and numbers in it, ",
+        "\n\nOpen steps:",
+        "\n\nThe current request, ",
+        "\n\nSource archived at ",
+    ];
     let end = ends.iter().filter_map(|end| words.find(end)).min().unwrap_or(words.len());
     words[..end].trim()
 }

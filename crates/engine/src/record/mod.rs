@@ -2,6 +2,7 @@
 
 mod assist;
 mod batch;
+mod done;
 pub(crate) mod excerpt;
 mod flow;
 mod fold;
@@ -11,6 +12,7 @@ mod memory;
 pub mod names;
 mod offer;
 mod pictures;
+pub(crate) mod rounds;
 mod running;
 pub(crate) mod series;
 
@@ -20,13 +22,15 @@ use std::sync::Arc;
 use trimtab_vocab::checkpoint::{Ask, Choice};
 use trimtab_vocab::event::{CheckpointKind, OfferedTools, PromptNote, Undo};
 use trimtab_vocab::{
-    CallId, ChangeSetId, CheckpointId, FileWrite, GeneratedImage, ImageId, Lists, MergedWrite, Message, OnConflict,
-    Part, RefKey, Remembered, Request, RequestId, Role, Rule, RunSettings, SessionId, Todo, Usage, sensitive_paths,
+    AnswerProtocol, CallId, ChangeSetId, CheckpointId, FileWrite, GeneratedImage, ImageId, Lists, MergedWrite, Message,
+    OnConflict, Part, RefKey, Remembered, Request, RequestId, Role, Rule, RunSettings, SessionId, Todo, Usage,
+    sensitive_paths,
 };
 
 pub(crate) use assist::is_same_question;
 pub use assist::{Assist, AssistState, OpenProposal, TaskMemory};
 pub use batch::{Batch, BatchItem, HunkSelection, Progress, ToolOutcome, UserDecision};
+pub use done::DoneState;
 pub(crate) use flow::completed;
 pub use flow::{Flow, FlowState};
 pub use lineage::Lineage;
@@ -36,18 +40,14 @@ pub(crate) use pictures::MOST_PICTURES;
 pub use pictures::SessionPicture;
 pub(crate) use running::RequestKind;
 pub use running::{
-    CallState, Compressing, CompressionState, Phase, RepeatedCall, RunningRequest, SteeringState, ToolHistory,
-    TrustState,
+    CallState, Compressing, CompressionState, Phase, RunningRequest, SteeringState, ToolHistory, TrustState,
 };
 pub use trimtab_vocab::checkpoint::WithheldResult;
 
 use crate::fragment;
-use crate::tokens::estimate;
+use crate::tokens::part_tokens;
 pub(crate) use fold::received;
 use fold::{RecordedAnswer, carried};
-
-/// A picture in a prompt, in tokens: about what the dearest one takes.
-const PICTURE: u64 = 1_600;
 
 /// A session as its facts made it.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -88,6 +88,10 @@ struct ConversationState {
     summaries: usize,
     /// What the last summary stands for, until the next one.
     squeezed: Option<Squeezed>,
+    /// Whole replies so far,
+    rounds: u64,
+    /// and how many there were when a model was last asked for a summary.
+    summed_up_at: Option<u64>,
     /// How many messages of the conversation the last turn was sent. Providers may have them cached.
     sent: usize,
 }
@@ -135,10 +139,12 @@ struct SessionContext {
 /// What models were offered, and could not use.
 #[derive(Debug, Clone, Default, PartialEq)]
 struct ModelOffer {
-    /// Models that were found to know no tools.
-    toolless: BTreeSet<String>,
+    /// How models work that were found not to work as their facts say.
+    protocols: BTreeMap<String, AnswerProtocol>,
     /// The tools that a model was offered last.
     offered_tools: OfferedTools,
+    /// A person has waited so long between two requests that a provider's short cache was gone.
+    waits_long: bool,
 }
 
 /// The change sets of a session, and where in them its folder stands.
@@ -182,6 +188,8 @@ pub(crate) struct HistoryMove {
 struct Squeezed {
     source: RefKey,
     originals: Vec<Arc<Message>>,
+    /// How many of them, from the first, are summaries.
+    summaries: usize,
 }
 
 /// Something that waits for a person.
@@ -223,6 +231,11 @@ impl Session {
     /// What it remembers beside its conversation.
     pub fn memory(&self) -> &Memory {
         &self.memory
+    }
+
+    /// Whether a person waits long between the requests of this session.
+    pub(crate) fn waits_long(&self) -> bool {
+        self.models.waits_long
     }
 
     /// The folder it works in, once it is open.
@@ -464,6 +477,11 @@ impl Session {
         &self.todos
     }
 
+    /// Who is asked for the request that is worked on.
+    pub fn model_at_work(&self) -> Option<&str> {
+        self.active.as_ref().map(|active| model_for(&active.request).0)
+    }
+
     /// The tools that a model was offered last; none where no record says so.
     pub fn offered_tools(&self) -> &OfferedTools {
         &self.models.offered_tools
@@ -539,6 +557,11 @@ impl Session {
         self.conversation.summaries
     }
 
+    /// Replies of the conversation since a model was last asked for a summary, if one ever was.
+    pub(crate) fn rounds_since_summary(&self) -> Option<u64> {
+        Some(self.conversation.rounds - self.conversation.summed_up_at?)
+    }
+
     /// Tokens of the messages in a range, about.
     pub(crate) fn weight(&self, range: std::ops::Range<usize>) -> u64 {
         self.conversation.weights.get(range).map_or(0, |weights| weights.iter().sum())
@@ -566,12 +589,5 @@ impl Session {
 
 /// Tokens of a message, about.
 pub(crate) fn weight_of(message: &Message) -> u64 {
-    let part = |part: &Part| match part {
-        Part::Text { text } | Part::Thinking { text, .. } => estimate(text),
-        Part::RedactedThinking { data, .. } => data.len() as u64 / 4,
-        Part::Image { .. } => PICTURE,
-        Part::ToolUse(call) => estimate(&call.input.to_string()) + 16,
-        Part::ToolResult(result) => estimate(&result.content) + 8,
-    };
-    4 + message.parts.iter().map(part).sum::<u64>()
+    4 + message.parts.iter().map(part_tokens).sum::<u64>()
 }

@@ -87,6 +87,10 @@ pub(crate) mod bug {
     pub(crate) const HOLLOW: &str = "empty_tool_use";
     /// The bug of a plan that is only told in words, or cannot be read.
     pub(crate) const UNREADABLE: &str = "plan";
+    /// The bug of a reply that should have done something and only speaks of it.
+    pub(crate) const NOTHING_DONE: &str = "nothing_done";
+    /// The bug of an answer that does not fit the schema of its request.
+    pub(crate) const MISFIT: &str = "answer_schema";
 }
 
 /// Tools that no model is offered.

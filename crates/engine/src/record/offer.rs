@@ -1,7 +1,7 @@
 //! What a request may do, by its path and by the model that is asked.
 
 use trimtab_vocab::event::RouteDecision;
-use trimtab_vocab::{ModelFacts, Request};
+use trimtab_vocab::{AnswerProtocol, ModelFacts, Request};
 
 use super::RunningRequest;
 use crate::tools::ToolOffer;
@@ -29,6 +29,11 @@ impl RunningRequest {
     /// Whether its model can be given tools at all.
     pub(crate) fn has_tools(&self) -> bool {
         model_for(&self.request).1.tools
+    }
+
+    /// Whether its answers hold files and replacements in fences.
+    pub(crate) fn writes_blocks(&self) -> bool {
+        self.answers_in_form() && model_for(&self.request).1.answer_protocol() == AnswerProtocol::EditBlocks
     }
 
     /// Whether it makes or saves pictures, instead of being answered by a model.

@@ -7,7 +7,8 @@ use trimtab_vocab::{
     CallId, CheckpointId, FileChange, Message, Part, Purpose, RefKey, Request, Role, Series, StopReason, TimerId, Usage,
 };
 
-use super::{Assist, Batch, Flow};
+use super::rounds::RoundHistory;
+use super::{Assist, Batch, DoneState, Flow};
 
 /// How often what a person says to a request is kept for what is lasting in it.
 const SAID: usize = 20;
@@ -43,6 +44,8 @@ pub struct RunningRequest {
     pub trust: TrustState,
     /// What its tools have come to.
     pub tools: ToolHistory,
+    /// What it has done.
+    pub done: DoneState,
     /// How its conversation is made to fit.
     pub compression: CompressionState,
     /// What it names was read, or the model was called without.
@@ -65,16 +68,31 @@ pub struct CallState {
     pub assessing: bool,
     /// Failures of the call that is being made, in a row.
     pub failures: u32,
+    /// Milliseconds that it has waited for the server to load the model.
+    pub loading_ms: u64,
+    /// Those among them in which the model repeated itself without end.
+    pub runaways: u32,
     /// Why its last reply ended.
     pub stop: Option<StopReason>,
     /// Replies in a row that announced a tool and named none.
     pub hollow: u32,
+    /// Replies that were to be the answer and did not fit the schema of the request.
+    pub misfits: u32,
     /// Replies in a row that were cut off at the output limit.
     pub cuts: u32,
+    /// Calls that its replies held as text.
+    pub text_calls: u32,
     /// How often its last reply was to be repaired.
     pub repairs: u32,
     /// The changes of an answer that was cut off.
     pub recovered: Vec<FileChange>,
+}
+
+impl CallState {
+    /// A call has come to its end: the next one has failed and waited for nothing yet.
+    pub(crate) fn start_over(&mut self) {
+        (self.failures, self.runaways, self.loading_ms) = (0, 0, 0);
+    }
 }
 
 /// What a person has said to a request while it ran.
@@ -114,8 +132,8 @@ pub struct ToolHistory {
     pub findings: Vec<String>,
     /// What its steps have come to, the last ones.
     pub ledger: VecDeque<ReflectionEntry>,
-    /// The last tools, if they asked for the same and came to the same, and how often.
-    pub repeat: Option<RepeatedCall>,
+    /// Whether they bring anything new.
+    pub(crate) rounds: RoundHistory,
     /// Commands that failed in the sandbox and that a person did not want to run outside.
     pub left_inside: Vec<String>,
 }
@@ -131,17 +149,6 @@ pub struct CompressionState {
     pub fits: bool,
     /// A person was told that it fills its limit, and has decided how to go on or was not there.
     pub told_full: bool,
-}
-
-/// The same, again and again.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RepeatedCall {
-    /// What was asked for.
-    pub signature: String,
-    /// What it came to.
-    pub(super) outcome: String,
-    /// How often in a row.
-    pub times: u32,
 }
 
 /// A part of the conversation on its way to become a summary.
@@ -235,6 +242,7 @@ impl RunningRequest {
             steering: SteeringState::default(),
             trust: TrustState::default(),
             tools: ToolHistory::default(),
+            done: DoneState::default(),
             compression: CompressionState::default(),
             loaded: false,
             begun: false,

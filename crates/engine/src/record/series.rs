@@ -56,6 +56,6 @@ fn change(change: &FileChange) -> Option<(&'static str, Value)> {
         (Some(true), ..) => Some(("delete_file", json!({"path": path}))),
         (_, Some(diff), _) => Some(("apply_diff", json!({"path": path, "diff": diff}))),
         (_, _, Some(content)) => Some(("write_file", json!({"path": path, "content": content}))),
-        _ => None,
+        _ => change.blocks.as_ref().map(|blocks| ("edit_file", json!({"path": path, "blocks": blocks}))),
     }
 }

@@ -2,10 +2,12 @@
 //! where that does not place it one look by the fast model. Work in a folder goes straight to the
 //! agent; conversation has no tools; plan mode looks and changes nothing.
 
+mod asked;
 mod calibrate;
 mod classify;
 mod words;
 
+pub(crate) use asked::{AskedDeeds, deeds};
 pub(crate) use words::{RequestSignals, read as words};
 
 use trimtab_vocab::event::{RouteDecision, RouteFact, Stage};
@@ -57,6 +59,7 @@ fn by_rules(request: &Request, has_folder: bool) -> Option<RouteFact> {
         }
         Mode::Auto if words.plan && copilot.enable_planning => (RouteDecision::Plan, "the words ask for a plan first"),
         Mode::Auto if alone && words.concept => (RouteDecision::Chat, "the words ask about an idea and nothing here"),
+        Mode::Auto if alone && words.prose => (RouteDecision::Chat, "the words ask for words alone"),
         Mode::Auto if alone && words.talk && !words.here && !words.change => {
             (RouteDecision::Chat, "the words ask to talk")
         }

@@ -18,6 +18,8 @@ pub(crate) struct RequestSignals {
     pub(crate) here: bool,
     /// They ask about an idea, which needs nothing of the folder.
     pub(crate) concept: bool,
+    /// They ask for words: a poem, a joke, three names.
+    pub(crate) prose: bool,
     /// They ask for a picture.
     pub(crate) picture: bool,
     /// They ask for a plan before anything is done.
@@ -74,6 +76,25 @@ what's an, what are, what does, what is, what's, why is, why are, why do, why do
 explain what, explain how, explain why, explain the, explain, describe what, describe how, define, \
 who invented, who is, who was, when was, when should, when would, compare, tell me about, is it true that, \
 is there a difference, what would be the, how would";
+
+/// Texts that are answered, not written to a file, unless a file is named.
+const PROSE: &str = "\
+essay, poem, story, haiku, limerick, sonnet, song, ode, joke, jokes, riddle, riddles, tale, fairy tale, rhyme, \
+anecdote, toast, speech, slogan, slogans, pun, puns, fable";
+
+/// What asks for a text.
+const TELLING: &str = "write, write me, compose, tell, tell me, invent, make up, recite, give me";
+
+/// What asks for a few of something.
+const NAMING: &str = "name, name me, suggest, suggest me, recommend, recommend me, list";
+
+const COUNTS: &str = "a few, some, two, three, four, five, six, seven, eight, nine, ten, a dozen, several";
+
+/// What makes such a wish one for work on files.
+const OF_WORK: &str = "\
+this, these, here, our, my, file, files, folder, code, repo, repository, project, function, functions, class, test, \
+tests, module, script, page, readme, docs, changelog, commit, commits, branch, user story, user stories, ticket, \
+issue, bug, bugs, api, endpoint, endpoints, component, dependency, dependencies, save, markdown, html, json, todo, todos";
 
 /// What speaks of what is here.
 const HERE: &str = "\
@@ -141,8 +162,13 @@ pub(crate) fn read(text: &str) -> RequestSignals {
         && phrase.is_none()
         && !here
         && sentences.iter().any(|sentence| listed(IDEAS).any(|idea| begins(sentence, idea)));
+    let prose = !names_a_path
+        && !text.contains("```")
+        && !has(all, OF_WORK)
+        && sentences.first().is_some_and(|first| is_prose(first));
     RequestSignals {
         small_talk: false,
+        prose,
         question,
         change: phrase.is_some() && !picture,
         here,
@@ -158,6 +184,29 @@ pub(crate) fn read(text: &str) -> RequestSignals {
     }
 }
 
+/// Whether a sentence asks for a text of some kind, or for a few of something.
+fn is_prose(sentence: &str) -> bool {
+    let phrase = after_lead(sentence);
+    let after = |leads: &'static str| {
+        let lead = listed(leads).filter(|lead| begins(phrase, lead)).max_by_key(|lead| lead.len())?;
+        Some(phrase[lead.len()..].trim_start())
+    };
+    // "a short story about", not "a script that tells a story".
+    let kind = |rest: &str| rest.split_whitespace().take(5).collect::<Vec<_>>().join(" ");
+    let is_text = after(TELLING).is_some_and(|rest| {
+        let kind = kind(rest);
+        let end = [" about ", " of ", " for ", " that ", " which ", " on ", " to "]
+            .iter()
+            .filter_map(|word| kind.find(word))
+            .min();
+        has(&kind[..end.unwrap_or(kind.len())], PROSE)
+    });
+    let is_few = after(NAMING).is_some_and(|rest| {
+        listed(COUNTS).any(|count| begins(rest, count)) || rest.starts_with(|c: char| c.is_ascii_digit())
+    });
+    is_text || is_few
+}
+
 /// The verb of a sentence that asks for something to be done.
 fn wished(sentence: &str) -> Option<&str> {
     let rest = after_lead(sentence);
@@ -167,7 +216,7 @@ fn wished(sentence: &str) -> Option<&str> {
 }
 
 /// A sentence without the words that only lead up to a wish, at most as many as people use.
-fn after_lead(sentence: &str) -> &str {
+pub(super) fn after_lead(sentence: &str) -> &str {
     let mut rest = sentence.trim_start_matches(['-', '*', '•', '>', '#', '(', '"', ' ']);
     rest = rest.trim_start_matches(|c: char| c.is_ascii_digit()).trim_start_matches(['.', ')', ' ']);
     for _ in 0..6 {
@@ -242,7 +291,7 @@ fn without_subjects(text: &str) -> String {
 }
 
 /// Whether a word looks like a file or folder of the project.
-fn names_a_path(text: &str) -> bool {
+pub(super) fn names_a_path(text: &str) -> bool {
     text.split_whitespace().any(|word| {
         let word = word.trim_matches(|c: char| {
             matches!(c, ',' | ';' | ':' | '?' | '!' | '(' | ')' | '"' | '\'' | '`' | '“' | '”')
@@ -266,23 +315,23 @@ fn names_a_path(text: &str) -> bool {
     })
 }
 
-fn has(text: &str, phrases: &'static str) -> bool {
+pub(super) fn has(text: &str, phrases: &'static str) -> bool {
     listed(phrases).any(|phrase| contains_word(text, phrase))
 }
 
 /// The entries of a list above.
-fn listed(list: &'static str) -> impl Iterator<Item = &'static str> {
+pub(super) fn listed(list: &'static str) -> impl Iterator<Item = &'static str> {
     list.split(", ")
 }
 
 /// Whether a text begins with words, and not in the middle of one.
-fn begins(text: &str, words: &str) -> bool {
+pub(super) fn begins(text: &str, words: &str) -> bool {
     text.strip_prefix(words)
         .is_some_and(|rest| rest.chars().next().is_none_or(|next| !next.is_alphanumeric() && next != '\''))
 }
 
 /// Whether words stand in a text, and not in the middle of others.
-fn contains_word(text: &str, words: &str) -> bool {
+pub(super) fn contains_word(text: &str, words: &str) -> bool {
     text.match_indices(words).any(|(at, _)| {
         let before = text[..at].chars().next_back();
         before.is_none_or(|c| !c.is_alphanumeric()) && begins(&text[at..], words)
@@ -290,7 +339,7 @@ fn contains_word(text: &str, words: &str) -> bool {
 }
 
 /// The text in small letters, without code in fences.
-fn plain(text: &str) -> String {
+pub(super) fn plain(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     let mut fenced = false;
     for line in text.lines() {
@@ -305,7 +354,7 @@ fn plain(text: &str) -> String {
 }
 
 /// The sentences of a text, with the sign that ends each.
-fn sentences(text: &str) -> impl Iterator<Item = &str> {
+pub(super) fn sentences(text: &str) -> impl Iterator<Item = &str> {
     let ends = |pair: (char, Option<char>)| match pair {
         ('\n' | ';', _) => true,
         ('.' | '!' | '?', next) => next.is_none_or(char::is_whitespace),
@@ -331,6 +380,29 @@ fn sentences(text: &str) -> impl Iterator<Item = &str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_text_and_a_few_names_are_words_alone_unless_work_is_named() {
+        for (words, wanted) in [
+            ("Name three colours, only the names.", true),
+            ("Name 5 rivers in Europe", true),
+            ("Write an essay about anchors", true),
+            ("Please write me a short story about a creature who loved stories", true),
+            ("Tell me a joke", true),
+            ("Suggest a few names for a cat", true),
+            ("List three planets", true),
+            ("Write an essay about anchors to essay.md", false),
+            ("Write a story about the sea and save it", false),
+            ("Write a user story for the login", false),
+            ("Write a script that tells a story", false),
+            ("Write a test for the parser", false),
+            ("List the functions", false),
+            ("Name three functions that are too long", false),
+            ("Write tests", false),
+        ] {
+            assert_eq!(read(words).prose, wanted, "{words}");
+        }
+    }
 
     #[test]
     fn a_picture_may_be_asked_for_after_what_it_is_to_be_about() {

@@ -16,6 +16,11 @@ pub(crate) enum ToolAction {
         /// Whose page it is.
         host: String,
     },
+    /// Find pages of the web.
+    SearchWeb {
+        /// What is looked for.
+        query: String,
+    },
     /// Read a stored text.
     Stored {
         /// Its name.
@@ -61,6 +66,7 @@ impl ToolAction {
             Self::Change(_) | Self::Run { .. } | Self::Ask { .. } => true,
             Self::Read(_)
             | Self::Fetch { .. }
+            | Self::SearchWeb { .. }
             | Self::Stored { .. }
             | Self::Steps(_)
             | Self::Plan(_)
@@ -73,6 +79,7 @@ impl ToolAction {
         match self {
             Self::Read(_) | Self::Change(_) | Self::Run { .. } => true,
             Self::Fetch { .. }
+            | Self::SearchWeb { .. }
             | Self::Stored { .. }
             | Self::Steps(_)
             | Self::Plan(_)

@@ -19,6 +19,9 @@ pub(super) const EDIT: BuiltInTool = BuiltInTool {
             blocks: Vec<SearchReplace>,
         }
         let EditFileArguments { path, blocks } = arguments(input)?;
+        if blocks.is_empty() {
+            return Err("edit_file needs at least one block with search and replace.".to_owned());
+        }
         Ok(ToolAction::Change(ProposedChange::Edit(Edit::SearchReplace { path, blocks })))
     },
 };

@@ -13,9 +13,12 @@ mod read;
 mod read_ref;
 mod run_command;
 mod set_steps;
+pub(crate) mod text_calls;
+mod web_search;
 
 pub(crate) use action::ToolAction;
 pub(crate) use fetch::{host_of, interrogating, remark};
+pub(crate) use web_search::WEB_SEARCH;
 
 use std::sync::{Arc, LazyLock};
 
@@ -25,6 +28,9 @@ use trimtab_vocab::event::OfferedTools;
 use trimtab_vocab::{ToolCall, ToolSpec};
 
 use crate::tokens::estimate;
+
+/// How the result of a call begins that was not made because the model repeats itself.
+pub(crate) const REPEATED: &str = "[Not run: this same call had the same result before";
 
 /// Which tools may be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -182,6 +188,7 @@ const BUILT_IN: &[BuiltInTool] = &[
     edit::MOVE,
     run_command::RUN,
     fetch::FETCH,
+    web_search::SEARCH_WEB,
     set_steps::STEPS,
     ask_user::ASK,
     read_ref::READ_REF,
@@ -270,6 +277,7 @@ mod tests {
             ("move_file", json!({"from": "a", "to": "b"})),
             ("run_command", json!({"command": "ls"})),
             ("fetch_url", json!({"url": "https://example.org/x"})),
+            ("web_search", json!({"query": "trim tab"})),
             ("set_steps", json!({"steps": [{"text": "a", "completed": true}, "b"]})),
             ("ask_user", json!({"question": "Which?", "options": ["a", "b"]})),
             ("read_ref", json!({"key": "ref:result-r1-c1t1"})),
@@ -277,6 +285,6 @@ mod tests {
         ] {
             read(name, input, None).unwrap_or_else(|error| panic!("{name}: {error}"));
         }
-        assert_eq!(BUILT_IN.len(), 15, "a new tool belongs into this test");
+        assert_eq!(BUILT_IN.len(), 16, "a new tool belongs into this test");
     }
 }

@@ -1,9 +1,8 @@
 //! Making the conversation fit: before each call it is looked whether the window is nearly full. Then
-//! the older part is stored whole, summed up part by part, and replaced by its summary. What a summary
-//! must not lose is carried over word for word: names of files, identifiers, numbers, open steps, the
-//! request itself.
+//! the older part is stored whole, summed up part by part, and replaced by its summary, together with the
+//! summary that stood before it (`summary.rs`). Models are asked for one rarely; in between, the older part is
+//! shortened without a call. What still does not fit is sent as head and tail.
 
-use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
@@ -11,12 +10,12 @@ use trimtab_vocab::event::{ContextFact, Level, LoadedFile, Stage};
 use trimtab_vocab::wording::{Notice, StageLabel};
 use trimtab_vocab::{Message, ModelFacts, Part, Prompt, Purpose, RefKey, Role};
 
+use super::summary::{self, SummaryBlock};
 use super::{budget, guard, next, prompt};
 use crate::calls::fast;
-use crate::flow;
 use crate::fragment::{self, Fragment};
 use crate::record::{Compressing, Session};
-use crate::tokens::estimate;
+use crate::tokens::{self, estimate};
 use crate::tools;
 use crate::transition::Transition;
 
@@ -36,6 +35,15 @@ const LARGEST_PART: u64 = 24_000;
 const CAP: usize = 512 * 1024;
 /// Tokens of a summary.
 const SUMMARY_TOKENS: u32 = 1_500;
+/// Tokens of the system text and the frame of a call for a summary.
+const FRAME: u64 = 200;
+/// Replies of the conversation between two calls for a summary: a small window fills every few rounds, and a call
+/// each time would cost more than the work.
+const ROUNDS_BETWEEN: u64 = 20;
+/// Tokens of a text that are sent at least, however full the window is.
+const LEAST_SENT: u64 = 48;
+/// Tokens of the lines that say what is left out of a text, and where the whole is.
+const CUT_MARK: u64 = 56;
 
 /// The line above the text of a file that a request names.
 pub(super) fn heading(path: &str) -> String {
@@ -59,6 +67,12 @@ pub(super) fn fitting(mut files: Vec<LoadedFile>, facts: &ModelFacts) -> Vec<Loa
     files
 }
 
+/// Bytes of a folder that are shown to a model that cannot look: its list of files, and those that seem to matter.
+pub(super) fn overview_bytes(facts: &ModelFacts) -> usize {
+    const MOST: usize = 24 * 1024;
+    usize::try_from(facts.window / 2).unwrap_or(usize::MAX).clamp(512, MOST)
+}
+
 /// Tokens that must stay free for the reply.
 fn reserve(facts: &ModelFacts, wanted: u32) -> u64 {
     u64::from(wanted.min(facts.max_output)).min(facts.window / 4)
@@ -73,24 +87,44 @@ pub(super) fn room(session: &Session, turn: &prompt::TurnPrompt, facts: &ModelFa
 }
 
 /// Begins to sum up the older part; whether there is one.
-pub(super) fn begin(step: &mut Transition<'_>, before: u64) -> bool {
+pub(super) fn begin(step: &mut Transition<'_>, used: u64, room: u64) -> bool {
     let Some(active) = step.session.active() else { return false };
     let request = active.request.id.clone();
     let facts = prompt::model(&active.request).1;
+    let most = summary::most(&facts);
     let from = step.session.summaries();
-    let to = tail_start(step.session, facts.window / 4);
-    if to <= from + 1 {
+    let to = tail_start(step.session, tail_room(step.session, &facts, used, room));
+    let is_worth_it = to > from + 1 || step.session.weight(from..to) > most || step.session.weight(0..from) > 2 * most;
+    if !is_worth_it {
         return false;
     }
     let source = RefKey::context_of(&request, active.compression.count + 1);
-    let archive = transcript(&step.session.conversation()[from..to], false);
+    let archive = archive(step.session, from, to);
     let messages = u32::try_from(to - from).unwrap_or(u32::MAX);
     step.enter(&request, Stage::Compressing, StageLabel::Compressing);
     // Archived first: the fact that mentions the source and the source itself become durable together.
     step.store(source.clone(), archive);
-    step.emit(Some(&request), ContextFact::Compressing { messages, before, source });
-    call(step);
+    let asks = to > from && step.session.rounds_since_summary().is_none_or(|rounds| rounds >= ROUNDS_BETWEEN);
+    step.emit(Some(&request), ContextFact::Compressing { messages, before: used, source });
+    match asks {
+        true => call(step),
+        false => conclude(step, None),
+    }
     true
+}
+
+/// Tokens of the last messages that stay: a quarter of the window, or half of what the rest of the prompt leaves.
+fn tail_room(session: &Session, facts: &ModelFacts, used: u64, room: u64) -> u64 {
+    let beside = used.saturating_sub(session.conversation_tokens()) + summary::most(facts);
+    (facts.window / 4).min(room.saturating_sub(beside) / 2)
+}
+
+/// The older part as it is stored. The summaries that it makes room for come first, because they name what was stored
+/// before: so everything that a later summary leaves out can be found, from one source to the one before it.
+fn archive(session: &Session, from: usize, to: usize) -> String {
+    let earlier: String =
+        session.conversation()[..from].iter().map(|message| format!("{}\n\n", message.text())).collect();
+    earlier + &transcript(&session.conversation()[from..to], false)
 }
 
 /// Where the part begins that stays as it is: the last messages, as many as fit, from a point where no
@@ -125,13 +159,13 @@ pub(super) fn call(step: &mut Transition<'_>) {
     let done = &compressing.parts;
     let (system, words) = match done.len() {
         n if n < parts.len() => (SUMMARY_SYSTEM_PROMPT, parts[n].clone()),
-        n if n == parts.len() && n > 1 => (REDUCE_SYSTEM_PROMPT, done.join("\n\n---\n\n")),
+        n if n == parts.len() && n > 1 => (REDUCE_SYSTEM_PROMPT, joined(done, part_room(step.session))),
         _ => return finish(step),
     };
     let (model, facts) = fast(&active.request);
     let prompt = Prompt {
         model: model.to_owned(),
-        max_output_tokens: SUMMARY_TOKENS.min(facts.max_output),
+        max_output_tokens: summary_tokens(&facts),
         temperature: Some(0.0),
         ..fragment::prompt(&[Fragment::stable("summary", system, CAP), Fragment::request(words, CAP)])
     };
@@ -141,15 +175,34 @@ pub(super) fn call(step: &mut Transition<'_>) {
     super::send(step, prompt, facts.prices, Purpose::Summary);
 }
 
-/// The source in parts that fit whoever sums it up.
-fn parts(session: &Session, compressing: &Compressing) -> Vec<String> {
+/// Summaries of parts as one text of at most so many tokens, each with an equal share of it.
+fn joined(parts: &[String], most: u64) -> String {
+    let share = (most / parts.len().max(1) as u64).saturating_sub(8);
+    let parts: Vec<&str> = parts.iter().map(|part| tokens::head(part, share)).collect();
+    parts.join("\n\n---\n\n")
+}
+
+/// Tokens that a summary may take: in a small window, a part of it.
+fn summary_tokens(facts: &ModelFacts) -> u32 {
+    SUMMARY_TOKENS.min(facts.max_output).min(u32::try_from(facts.window / 4).unwrap_or(u32::MAX))
+}
+
+/// Tokens of one part for whoever sums it up. Estimates can be wrong by a fifth.
+fn part_room(session: &Session) -> u64 {
     let facts = session.active().map(|active| fast(&active.request).1).unwrap_or_default();
-    let largest = (facts.window / 2).clamp(512, LARGEST_PART);
+    let reply = u64::from(summary_tokens(&facts));
+    (facts.window.saturating_sub(reply + FRAME) / 5 * 4).clamp(512, LARGEST_PART)
+}
+
+/// The source in parts that fit whoever sums it up. What was only shortened before comes first.
+fn parts(session: &Session, compressing: &Compressing) -> Vec<String> {
+    let largest = part_room(session);
     let from = session.summaries();
     let to = (from + compressing.messages).min(session.conversation().len());
     let (mut parts, mut part, mut size) = (Vec::new(), String::new(), 0);
-    for message in &session.conversation()[from..to] {
-        let text = transcript(std::slice::from_ref(message), true);
+    let shortened = SummaryBlock::standing(session).digest().map(|lines| format!("{lines}\n"));
+    let messages = session.conversation()[from..to].iter();
+    for text in shortened.into_iter().chain(messages.map(|message| transcript(std::slice::from_ref(message), true))) {
         for piece in pieces(&text, largest) {
             let weight = estimate(piece);
             if size + weight > largest && !part.is_empty() {
@@ -168,7 +221,7 @@ fn parts(session: &Session, compressing: &Compressing) -> Vec<String> {
 
 /// A text in pieces of at most so many tokens; a token is at least a byte.
 fn pieces(text: &str, largest: u64) -> impl Iterator<Item = &str> {
-    let bytes = usize::try_from(largest).unwrap_or(usize::MAX).saturating_mul(2);
+    let bytes = usize::try_from(largest).unwrap_or(usize::MAX);
     let mut rest = text;
     std::iter::from_fn(move || {
         let cut = if rest.len() <= bytes { rest.len() } else { rest.floor_char_boundary(bytes) };
@@ -214,22 +267,10 @@ fn archived_line(text: &str) -> &str {
 
 /// Nobody could sum it up: the first words of each message stand for it. The source is stored anyway.
 pub(super) fn give_up(step: &mut Transition<'_>) {
-    let Some(active) = step.session.active() else { return };
-    let Some(compressing) = &active.compression.current else { return };
+    let Some(active) = step.session.active().filter(|active| active.compression.current.is_some()) else { return };
     let request = active.request.id.clone();
-    let from = step.session.summaries();
-    let to = (from + compressing.messages).min(step.session.conversation().len());
-    let mut words = String::from("(No model could sum this up; these are the first words of each message.)\n");
-    for message in &step.session.conversation()[from..to] {
-        let line = transcript(std::slice::from_ref(message), true);
-        let line = line.lines().next().unwrap_or_default();
-        let _ = writeln!(words, "{}", &line[..line.floor_char_boundary(160)]);
-        if words.len() > 8 * 1024 {
-            break;
-        }
-    }
     step.notify(&request, Level::Warning, Notice::NotSummarized);
-    conclude(step, &words);
+    conclude(step, None);
 }
 
 fn finish(step: &mut Transition<'_>) {
@@ -239,50 +280,22 @@ fn finish(step: &mut Transition<'_>) {
         .and_then(|active| active.compression.current.as_ref())
         .and_then(|compressing| compressing.parts.last().cloned())
         .unwrap_or_default();
-    if words.trim().is_empty() { give_up(step) } else { conclude(step, words.trim()) }
+    if words.trim().is_empty() { give_up(step) } else { conclude(step, Some(words.trim())) }
 }
 
-fn conclude(step: &mut Transition<'_>, words: &str) {
+/// Puts the summary into the place of its source and of the summaries before it. `words`: what a model made of it.
+fn conclude(step: &mut Transition<'_>, words: Option<&str>) {
     let Some(active) = step.session.active() else { return };
     let Some(compressing) = active.compression.current.clone() else { return };
     let request = active.request.id.clone();
-    let summary = summary(step.session, &compressing, words);
-    let from = step.session.summaries();
-    let gone = step.session.weight(from..from + compressing.messages);
+    let summary = summary::text(step.session, &compressing, words);
+    let summaries = step.session.summaries();
+    let gone = step.session.weight(0..summaries + compressing.messages);
     let after = compressing.before.saturating_sub(gone) + estimate(&summary);
     let (before, source) = (compressing.before, compressing.source);
-    step.emit(Some(&request), ContextFact::Compressed { before, after, source, summary });
+    let replaces = u32::try_from(summaries).unwrap_or(u32::MAX);
+    step.emit(Some(&request), ContextFact::Compressed { before, after, source, summary, replaces });
     next(step);
-}
-
-/// The summary as it stands in the conversation.
-fn summary(session: &Session, compressing: &Compressing, words: &str) -> String {
-    let from = session.summaries();
-    let to = (from + compressing.messages).min(session.conversation().len());
-    let part = &session.conversation()[from..to];
-    let mut text = format!("{SUMMARY}\n{words}\n");
-    let facts = session.active().map(|active| prompt::model(&active.request).1).unwrap_or_default();
-    let most = usize::try_from(facts.window / 2).unwrap_or(usize::MAX).clamp(512, 48 * 1024);
-    let kept = verbatim(part, most);
-    if !kept.is_empty() {
-        let _ = write!(text, "\nNames and numbers in it, word for word: {}\n", kept.join(", "));
-    }
-    let open: Vec<&str> =
-        session.todos().iter().filter(|todo| !todo.completed).map(|todo| todo.text.as_str()).collect();
-    if !open.is_empty() {
-        let _ = write!(text, "\nOpen steps:\n- {}\n", open.join("\n- "));
-    }
-    if let Some(active) = session.active() {
-        let words = active.request.words();
-        let _ =
-            write!(text, "\nThe current request, word for word: {}\n", &words[..words.floor_char_boundary(8 * 1024)]);
-        let running = active.flow.running();
-        if let Some(step) = running.and_then(|step| flow::execute::told(&active.flow, step)) {
-            let _ = write!(text, "\n{}\n", &step[..step.floor_char_boundary(8 * 1024)]);
-        }
-    }
-    let _ = write!(text, "\nSource archived at ref:{}", compressing.source);
-    text
 }
 
 /// A person's own words in a summary's place.
@@ -290,112 +303,68 @@ pub(super) fn edited(words: &str, source: &RefKey) -> String {
     format!("{SUMMARY}\n{}\n\nSource archived at ref:{source}", words.trim())
 }
 
-/// What a summary must not lose: file names, identifiers, numbers, addresses. Said by people and models
-/// first, then asked of tools, then what tools found; the newest first in each, as far as there is room.
-fn verbatim(messages: &[Arc<Message>], most: usize) -> Vec<String> {
-    let mut kept = Vec::new();
-    let mut known = BTreeSet::new();
-    let mut left = most;
-    for rank in 0..3 {
-        for message in messages.iter().rev() {
-            for part in &message.parts {
-                let text = match (rank, part) {
-                    (0, Part::Text { text })
-                        if !text.starts_with(super::reflection::NOTE) && !fragment::is_note(text) =>
-                    {
-                        text.clone()
-                    }
-                    (1, Part::ToolUse(call)) => call.input.to_string(),
-                    (2, Part::ToolResult(result)) => result.content.clone(),
-                    _ => continue,
-                };
-                for token in tokens(&text) {
-                    if known.contains(token) {
-                        continue;
-                    }
-                    let Some(rest) = left.checked_sub(token.len() + 2) else { return kept };
-                    left = rest;
-                    known.insert(token.to_owned());
-                    kept.push(token.to_owned());
-                }
+/// What does not fit even now is sent as head and tail, the largest texts first and those of one size alike. The
+/// conversation keeps them whole, and so does the store.
+pub(super) fn clip(step: &mut Transition<'_>, prompt: &mut Prompt, used: u64, room: u64) {
+    let Some(active) = step.session.active().filter(|_| used > room) else { return };
+    let key = RefKey::clipped_of(&active.request.id, step.session.next_call());
+    let weights: Vec<u64> =
+        prompt.messages.iter().flat_map(|message| &message.parts).filter_map(clippable).map(estimate).collect();
+    let Some(cap) = clip_at(&weights, used - room) else { return };
+    let mut whole = String::new();
+    for message in &mut prompt.messages {
+        if !message.parts.iter().filter_map(clippable).any(|text| estimate(text) > cap) {
+            continue;
+        }
+        let mut shorter = Message::clone(message);
+        for part in &mut shorter.parts {
+            let (Part::Text { text } | Part::ToolResult(trimtab_vocab::ToolResult { content: text, .. })) = part else {
+                continue;
+            };
+            if estimate(text) > cap {
+                let _ = writeln!(whole, "{text}\n");
+                *text = head_and_tail(text, cap - CUT_MARK, &key);
             }
         }
+        *message = Arc::new(shorter);
     }
-    kept
+    step.store(key, whole);
 }
 
-/// The words of a text that are more than words.
-fn tokens(text: &str) -> impl Iterator<Item = &str> {
-    let splits = |c: char| {
-        c.is_whitespace()
-            || matches!(
-                c,
-                '"' | '\''
-                    | '`'
-                    | ','
-                    | ';'
-                    | '('
-                    | ')'
-                    | '['
-                    | ']'
-                    | '{'
-                    | '}'
-                    | '<'
-                    | '>'
-                    | '|'
-                    | '\\'
-                    | '='
-                    | '“'
-                    | '”'
-                    | '’'
-            )
-    };
-    text.split(splits)
-        .map(|token| token.trim_matches(|c: char| matches!(c, '.' | ':' | '!' | '?' | '*' | '#' | '…' | '-' | '—')))
-        .filter(|token| is_telling(token))
+/// Head and tail of a text, of so many tokens together, with what is left out between them and where the whole is.
+fn head_and_tail(text: &str, most: u64, key: &RefKey) -> String {
+    let head = tokens::head(text, most / 4 * 3);
+    let tail = tokens::tail(&text[head.len()..], most / 4);
+    let left_out = text.len() - head.len() - tail.len();
+    format!("{head}\n[... {left_out} bytes left out ...]\n{tail}\n[Full text saved as ref:{key}]")
 }
 
-fn is_telling(token: &str) -> bool {
-    if token.len() < 2 && !token.chars().any(|c| c.is_ascii_digit()) || token.len() > 200 {
-        return false;
+/// The text of a part that may be cut.
+fn clippable(part: &Part) -> Option<&str> {
+    match part {
+        Part::Text { text } => Some(text),
+        Part::ToolResult(result) => Some(&result.content),
+        _ => None,
     }
-    let mut last = ' ';
-    let mut camel = false;
-    for c in token.chars() {
-        camel |= c.is_uppercase() && (last.is_lowercase() || last.is_ascii_digit());
-        last = c;
+}
+
+/// Tokens that each text may have so that all of them together have `excess` fewer; none where that is not enough.
+fn clip_at(weights: &[u64], excess: u64) -> Option<u64> {
+    let saved = |cap: u64| weights.iter().map(|weight| weight.saturating_sub(cap)).sum::<u64>();
+    let (mut fits, mut most) = (LEAST_SENT + CUT_MARK, weights.iter().copied().max()?);
+    if most <= fits {
+        return None;
     }
-    let has_letters = token.chars().any(char::is_alphabetic);
-    let extension = token.rsplit_once('.').is_some_and(|(stem, end)| {
-        !stem.is_empty() && (1..=5).contains(&end.len()) && end.chars().all(|c| c.is_ascii_alphanumeric())
-    });
-    token.chars().any(|c| c.is_ascii_digit())
-        || (has_letters && (camel || extension || token.contains('_') || token.contains("::")))
-        || (token.contains('/') && has_letters)
-        || (token.len() > 2 && token.contains('-') && token.chars().any(char::is_uppercase))
-        || (token.len() > 1
-            && token.chars().all(|c| c.is_ascii_uppercase() || c == '-')
-            && token.chars().any(|c| c.is_ascii_uppercase()))
+    while fits < most {
+        let middle = fits + (most - fits).div_ceil(2);
+        if saved(middle) >= excess { fits = middle } else { most = middle - 1 }
+    }
+    Some(fits)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn names_and_numbers_are_told_from_words() {
-        let text = "Please fix `parse_header` in src/http/head.rs (line 42), see HttpError::BadHead and issue ABC-7. \
-                    It took 1.5 s with FOO_BAR=3; thanks, then run ./go.sh at https://x.org/a?b=1.";
-        let found: Vec<&str> = tokens(text).collect();
-        for wanted in
-            ["parse_header", "src/http/head.rs", "42", "HttpError::BadHead", "ABC-7", "1.5", "FOO_BAR", "3", "/go.sh"]
-        {
-            assert!(found.iter().any(|token| token.contains(wanted)), "{wanted}: {found:?}");
-        }
-        for word in ["Please", "fix", "see", "thanks", "It"] {
-            assert!(!found.contains(&word), "{word}: {found:?}");
-        }
-    }
 
     #[test]
     fn what_is_stored_already_is_named_and_not_summed_up_again() {
@@ -432,6 +401,6 @@ mod tests {
         let text = "é🦀x".repeat(1_000);
         let joined: String = pieces(&text, 100).collect();
         assert_eq!(joined, text);
-        assert!(pieces(&text, 100).all(|piece| piece.len() <= 200));
+        assert!(pieces(&text, 100).all(|piece| piece.len() <= 100));
     }
 }

@@ -3,7 +3,7 @@
 use trimtab_vocab::checkpoint::Ask;
 use trimtab_vocab::event::{ContextFact, Level, RequestFact, SessionFact, Status};
 use trimtab_vocab::wording::Notice;
-use trimtab_vocab::{Control, Purpose, RequestId, Role};
+use trimtab_vocab::{Control, LearnedFacts, Purpose, RequestId, Role};
 
 use super::{answers, batch, call_again, finish, stop, withdraw};
 use crate::record::Phase;
@@ -34,7 +34,9 @@ pub(crate) fn controlled(step: &mut Transition<'_>, wanted: Option<RequestId>, a
         let machine = step.session.unfinished(request).map(|active| &active.request.settings.machine);
         let trusted = trusted.filter(|_| machine.is_none_or(|machine| !crate::permit::is_broad(folder, machine)));
         if step.session.unfinished(request).is_some() {
-            step.emit(Some(request), RequestFact::Adjusted { approve, attended, max_steps, trusted, tools: None });
+            let (tools, learned, model) = (None, LearnedFacts::default(), None);
+            let adjusted = RequestFact::Adjusted { approve, attended, max_steps, trusted, tools, learned, model };
+            step.emit(Some(request), adjusted);
         }
         return;
     }

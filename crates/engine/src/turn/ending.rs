@@ -2,11 +2,12 @@
 
 use trimtab_vocab::event::{AnswerFact, Level, Stage, Status};
 use trimtab_vocab::wording::{Notice, StageLabel};
-use trimtab_vocab::{Answer, CommandProposal, Role, StopReason, Synthesis};
+use trimtab_vocab::{Answer, CommandProposal, RequestId, Role, StopReason, Synthesis};
 
 use super::goal::{BANNERS, judged, without_banners};
-use super::{finish, further, series};
-use crate::flow::{self, pace};
+use super::{answer_schema, claims, finish, further, series};
+use crate::calls::model;
+use crate::flow::{pace, satisfaction};
 use crate::record::{RunningRequest, Session};
 use crate::transition::Transition;
 
@@ -94,13 +95,28 @@ fn synthesis(active: &RunningRequest, words: &str) -> Option<Synthesis> {
 
 /// The turn is over: says what it came to, and ends the request.
 pub(super) fn end(step: &mut Transition<'_>, words: &str, stop: Option<&StopReason>, status: Status) {
+    if status == Status::Completed && answer_schema::settle(step, words) {
+        return;
+    }
     let Some(request) = answer(step, words, stop) else { return };
     // Folding the answer has made a series of the commands that its words mark.
     if status == Status::Completed && step.session.active().is_some_and(|active| active.series.is_some()) {
         return series::begin(step);
     }
-    if !(status == Status::Completed && flow::answered(step)) {
-        finish(step, &request, status, None);
+    match status {
+        Status::Completed => conclude(step, &request, words),
+        _ => finish(step, &request, status, None),
+    }
+}
+
+/// The answer is said: the request ends, as what it did shows, unless something follows.
+pub(super) fn conclude(step: &mut Transition<'_>, request: &RequestId, words: &str) {
+    if pace::go_on(step) {
+        return;
+    }
+    let (status, problem) = claims::ending(step.session, words);
+    if status == Status::NotDone || !satisfaction::ask(step) {
+        finish(step, request, status, problem);
     }
 }
 
@@ -119,7 +135,7 @@ pub(crate) fn answer(
         None => (Stage::Finishing, StageLabel::Finishing),
     };
     step.enter(&request, stage, label);
-    if let Some(notice) = remark(stop, &summary) {
+    if let Some(notice) = remark(step.session, stop, &summary) {
         step.notify(&request, Level::Warning, notice);
     }
     if let (true, Some(synthesis)) = (summary.trim().is_empty(), &synthesis) {
@@ -167,10 +183,21 @@ pub(super) fn assessed(step: &mut Transition<'_>, words: &str, stop: Option<&Sto
     }
 }
 
+/// Which limit a reply was cut off at. The window is full where what the provider counted comes near it.
+fn cut_off(session: &Session) -> Option<Notice> {
+    let active = session.active()?;
+    let (facts, wanted) = (model(&active.request).1, active.request.settings.models.max_output_tokens);
+    Some(match session.conversation_tokens() {
+        tokens if facts.window > 0 && tokens >= facts.window / 100 * 95 => Notice::CutOffByWindow(facts.window),
+        _ if facts.max_output < wanted => Notice::CutOffByModel(facts.max_output),
+        _ => Notice::CutOff(wanted),
+    })
+}
+
 /// What a person must know about how a reply ended.
-fn remark(stop: Option<&StopReason>, words: &str) -> Option<Notice> {
+fn remark(session: &Session, stop: Option<&StopReason>, words: &str) -> Option<Notice> {
     Some(match stop {
-        Some(StopReason::MaxTokens) => Notice::CutOff,
+        Some(StopReason::MaxTokens) => cut_off(session)?,
         Some(StopReason::ContentFiltered | StopReason::GuardrailIntervened) => Notice::Withheld,
         Some(StopReason::Other(reason)) => Notice::StoppedForOther(reason.to_string()),
         _ if words.trim().is_empty() => Notice::EmptyReply,

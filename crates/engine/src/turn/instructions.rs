@@ -115,7 +115,14 @@ pub(crate) fn bind(step: &mut Transition<'_>, checkpoint: &CheckpointId, choice:
 pub(super) fn load(step: &mut Transition<'_>) {
     let Some(active) = step.session.active() else { return };
     let (request, instructions) = (active.request.id.clone(), named(active));
-    step.request(Effect::Load { request, files: Vec::new(), marked: Vec::new(), urls: Vec::new(), instructions });
+    step.request(Effect::Load {
+        request,
+        files: Vec::new(),
+        marked: Vec::new(),
+        urls: Vec::new(),
+        instructions,
+        overview: None,
+    });
 }
 
 /// A person has accepted instructions: what they had accepted before does not count any more.

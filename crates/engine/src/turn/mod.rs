@@ -1,16 +1,23 @@
 //! A turn: the prompt goes out, the reply comes in, and what it means is decided here.
 
 mod answer_message;
+mod answer_schema;
 pub mod answers;
 pub(crate) mod batch;
+mod blocks;
 pub mod choosing;
+mod circles;
+mod claims;
 pub(crate) mod context;
 pub(crate) mod control;
 pub mod ending;
+mod fallback;
+mod fit;
 pub(crate) mod further;
 mod goal;
 pub(crate) mod guard;
 pub mod instructions;
+mod learning;
 mod noop;
 pub(crate) mod outcome;
 pub(crate) mod outside;
@@ -19,27 +26,31 @@ pub(crate) mod prompt;
 pub mod reflection;
 pub mod series;
 pub(crate) mod structured;
+mod summary;
 pub(crate) mod title;
 mod watched;
 
 use serde_json::json;
 use trimtab_vocab::event::{
-    AbsentFile, BugFact, ContextFact, Level, LoadedFile, ModelFact, ReplyFact, RequestFact, RouteDecision, RouteFact,
-    Stage, Status, UsageFact,
+    AbsentFile, BugFact, ContextFact, DoneFacts, Level, LoadedFile, ModelFact, ReplyFact, RequestFact, RouteDecision,
+    RouteFact, Stage, Status, UsageFact,
 };
 use trimtab_vocab::wording::{Notice, ProblemText, StageLabel};
 use trimtab_vocab::{
-    AskPurpose, CallId, ContextStrategy, Fault, InstructionFile, Message, ModelFacts, Part, Problem, ProblemKind,
-    Purpose, RefKey, Reply, RequestId, Retry, StopReason, TimerId, Usage, sensitive_paths,
+    AskPurpose, CallId, ContextStrategy, Fault, InstructionFile, LearnedFacts, Message, ModelFacts, Part, Problem,
+    ProblemKind, Purpose, RefKey, Reply, RequestId, Retry, StopReason, TimerId, Usage, sensitive_paths,
 };
 
 use crate::calls::{budget, fast, model, purpose, retry, send, send_with};
 use crate::finish::{finish, finish_for};
 use crate::flow::{self, conversation};
 use crate::record::{Phase, RequestKind, RunningRequest, Session};
+use crate::tokens::estimate;
 use crate::tools;
 use crate::transition::{Next, Transition};
-use crate::{Effect, Input, Interrupted, Partial, assistant, handoff, history, permit, pictures, route, words};
+use crate::{
+    Effect, Input, Interrupted, Overview, Partial, assistant, handoff, history, permit, pictures, route, words,
+};
 
 pub use context::SUMMARY;
 pub use prompt::{AGENT_CHAT_SYSTEM_PROMPT, AGENT_SYSTEM_PROMPT};
@@ -77,10 +88,11 @@ pub(crate) fn resume(step: &mut Transition<'_>, left: Next) {
         }
         Next::PlanEnded { answer } => {
             let Some(request) = step.session.active().map(|active| active.request.id.clone()) else { return };
+            let (status, problem) = claims::ending(step.session, answer.as_deref().unwrap_or_default());
             if let Some(words) = answer {
                 ending::answer(step, &words, None);
             }
-            finish(step, &request, Status::Completed, None);
+            finish(step, &request, status, problem);
         }
     }
 }
@@ -135,7 +147,12 @@ pub(crate) fn load_or_next(step: &mut Transition<'_>) {
         .map(|named| named.url)
         .collect();
     let instructions = if trusted && works { instructions::named(active) } else { Vec::new() };
-    if files.is_empty() && urls.is_empty() && instructions.is_empty() {
+    // Whoever cannot look is shown what there is.
+    let overview = (trusted && active.answers_in_form()).then(|| Overview {
+        words: active.request.words().to_owned(),
+        bytes: context::overview_bytes(&model(&active.request).1),
+    });
+    if files.is_empty() && urls.is_empty() && instructions.is_empty() && overview.is_none() {
         return next(step);
     }
     if !files.is_empty() || !urls.is_empty() {
@@ -150,7 +167,7 @@ pub(crate) fn load_or_next(step: &mut Transition<'_>) {
     for host in hosts {
         step.emit(Some(&request), tools::interrogating(Stage::Intake, &host));
     }
-    step.request(Effect::Load { request, files, marked, urls, instructions });
+    step.request(Effect::Load { request, files, marked, urls, instructions, overview });
 }
 
 /// What a request names, and what the folder says of itself.
@@ -172,11 +189,14 @@ pub(crate) fn loaded(step: &mut Transition<'_>, request: &RequestId, loaded: Loa
     let Some(accepted) = instructions::settle(step, request, instruction_files) else { return };
     let instructions = instructions.or_else(|| instructions::joined(&accepted));
     let instructions = instructions.filter(|text| step.session.instructions() != Some(text.as_str()));
+    let in_form = step.session.active().is_some_and(RunningRequest::answers_in_form);
     let files = context::fitting(files, &model_of(step).1);
+    let files: Vec<LoadedFile> = if in_form { files.into_iter().map(raw).collect() } else { files };
     let count = files.len();
     let unread = [unread(step, &missing, absent), uninstructed(step, &missing)].concat();
     if count > 0 || !missing.is_empty() || instructions.is_some() {
-        let headings = files.iter().map(|file| context::heading(&file.path)).collect();
+        let heading = |file: &LoadedFile| if in_form { file.path.clone() } else { context::heading(&file.path) };
+        let headings = files.iter().map(heading).collect();
         step.emit(Some(request), ContextFact::Loaded { files, missing, instructions, headings });
     }
     if !unread.is_empty() {
@@ -191,6 +211,13 @@ pub(crate) fn loaded(step: &mut Transition<'_>, request: &RequestId, loaded: Loa
         true => answers::instructed(step),
         false => next(step),
     }
+}
+
+/// A file as it is shown to whoever has to write it again: without numbers of lines.
+fn raw(file: LoadedFile) -> LoadedFile {
+    // A page or a list is no file, and has no hash.
+    let text = if file.hash.is_some() { blocks::fenced(&file.text) } else { file.text };
+    LoadedFile { text, ..file }
 }
 
 /// Whether the tools of a request go on once the instructions of a folder that was trusted meanwhile are read.
@@ -238,6 +265,9 @@ pub(crate) fn next(step: &mut Transition<'_>) {
     if flow::comes_first(step) {
         return;
     }
+    if learning::leave_tools(step, &request) {
+        return load_or_next(step);
+    }
     let Some(active) = step.session.active() else { return };
     if active.calls.steps == 0 && !active.flow.is_under_way() {
         step.enter(&request, Stage::Running, StageLabel::WaitingForModel);
@@ -268,17 +298,22 @@ pub(crate) fn replied(
 ) {
     let Some(OpenCall { request, purpose, stopping }) = open_call(step, call) else { return };
     let Reply { message, stop_reason, usage } = reply;
+    let (message, text_calls) = match purpose {
+        Purpose::Turn if !stopping => claims::with_text_calls(step.session, message, stop_reason.as_ref()),
+        _ => (message, 0),
+    };
     let words = message.text();
+    let (call, stop) = (call.clone(), stop_reason.clone());
     step.emit(
         Some(&request),
-        ReplyFact::Saved { call: call.clone(), raw, stop_reason: stop_reason.clone(), usage, message, partial: false },
+        ReplyFact::Saved { call, raw, stop_reason: stop, usage, message, partial: false, text_calls },
     );
     let (model, facts) = if purpose::is_small(&purpose) { fast_of(step) } else { model_of(step) };
     // What is said behind the scenes is no part of the conversation, and fills nothing of it.
     let is_conversation = purpose.is_conversation();
     let context_tokens = is_conversation.then(|| step.session.conversation_tokens());
     let context_window = is_conversation.then_some(facts.window);
-    step.emit(Some(&request), UsageFact { model, usage, context_tokens, context_window });
+    step.emit(Some(&request), UsageFact { model, usage, context_tokens, context_window, unfinished: false });
     for text in warnings {
         step.notify(&request, Level::Warning, Notice::Words(text));
     }
@@ -305,7 +340,7 @@ pub(crate) fn replied(
 fn decide(step: &mut Transition<'_>, request: &RequestId, words: &str, stop: Option<&StopReason>) {
     let Some(active) = step.session.active() else { return };
     let wants_tools = active.batch.is_some();
-    let hollow = active.calls.hollow;
+    let (hollow, says_the_same) = (active.calls.hollow, active.tools.rounds.says_the_same());
     if active.calls.assessing {
         batch::reject(step, "[Not run: the steps of this request are used up.]");
         return ending::assessed(step, words, stop);
@@ -314,7 +349,7 @@ fn decide(step: &mut Transition<'_>, request: &RequestId, words: &str, stop: Opt
         return;
     }
     let Some(active) = step.session.active() else { return };
-    if active.answers_in_form() && !wants_tools {
+    if active.answers_in_form() && !wants_tools && active.calls.misfits == 0 {
         return structured::replied(step, request, words, stop);
     }
     if wants_tools && route::offer(active.path()) == tools::ToolOffer::Nothing {
@@ -344,7 +379,7 @@ fn decide(step: &mut Transition<'_>, request: &RequestId, words: &str, stop: Opt
         }
         Some(StopReason::MaxTokens) if structured::goes_on(step, request, ending::GO_ON) => {}
         Some(StopReason::EndTurn | StopReason::MaxTokens | StopReason::ToolUse) => end_or_go_on(step, words, stop),
-        _ if ending::is_unfinished(words) => nudge(step, request, "Continue."),
+        _ if ending::is_unfinished(words) && !says_the_same => nudge(step, request, "Continue."),
         _ => end_or_go_on(step, words, stop),
     }
 }
@@ -363,7 +398,13 @@ fn end_or_go_on(step: &mut Transition<'_>, words: &str, stop: Option<&StopReason
     // Commands that a step of a plan proposes belong to the step: it ends when they have.
     let is_step = step.session.active().is_some_and(|active| active.flow.running().is_some());
     let proposes = is_step && stop != Some(&StopReason::MaxTokens) && !series::verdict::marked(words).is_empty();
-    if proposes || !flow::ended(step, words, stop) {
+    if proposes {
+        return ending::end(step, words, stop, Status::Completed);
+    }
+    let Some(request) = step.session.active().map(|active| active.request.id.clone()) else { return };
+    let is_whole = stop != Some(&StopReason::MaxTokens) && series::verdict::marked(words).is_empty();
+    let goes_on = flow::ended(step, words, stop) || (is_whole && claims::ask_for_deed(step, &request, words));
+    if !goes_on {
         ending::end(step, words, stop, Status::Completed);
     }
 }
@@ -371,26 +412,41 @@ fn end_or_go_on(step: &mut Transition<'_>, words: &str, stop: Option<&StopReason
 /// The call came to nothing: try again, or end the request.
 pub(crate) fn failed(step: &mut Transition<'_>, call: &CallId, fault: Fault, partial: Option<Partial>) {
     let Some(OpenCall { request, purpose, stopping }) = open_call(step, call) else { return };
-    save_partial(step, &request, call, partial);
+    save_partial(step, &request, call, &purpose, partial);
     if stopping {
         finish(step, &request, Status::Cancelled, None);
         return;
     }
     let Some(active) = active(step, &request) else { return };
     let retries = active.request.settings.models.retries;
+    let is_loading = fault.problem.kind == ProblemKind::Loading;
+    let is_first = active.calls.loading_ms == 0;
     let delay = match fault.retry {
-        Retry::Never => None,
+        // A wait for the model to be loaded is not a failure of the call, so it uses up no retry.
+        Retry::Later { .. } if is_loading => retry::load_delay_ms(active.calls.loading_ms),
+        Retry::Never | Retry::Shorter { .. } | Retry::WithoutImages => None,
         // The work need not wait for what it can do without.
         Retry::Later { .. } if purpose::is_dispensable(&purpose) => None,
         Retry::Later { .. } if active.calls.failures >= retries => None,
+        // Once, with other words to choose from: a model that repeats itself all the same has nothing more to say.
+        Retry::Later { .. } if fault.problem.kind == ProblemKind::Repetition => {
+            (active.calls.runaways == 0).then_some(0)
+        }
         Retry::Later { after_ms } => Some(retry::delay_ms(call, active.calls.failures, after_ms)),
     };
     let problem = fault.problem;
     let learns = purpose.is_conversation() && problem.kind == ProblemKind::NoTools && active.has_tools();
-    let delay = if learns { Some(0) } else { delay };
+    let falls_back = delay.is_none() && purpose.is_conversation() && fallback::helps(active, &problem);
+    let learns = learning::from_refusal(step, &request, &purpose, fault.retry) || learns;
+    let delay = if learns || falls_back { Some(0) } else { delay };
     step.emit(Some(&request), ModelFact::Failed { call: call.clone(), error: problem.clone(), retry_in_ms: delay });
     if problem.kind == ProblemKind::NoTools && delay.is_some() {
         go_on_without_tools(step, &request);
+    } else if falls_back {
+        fallback::switch(step, &request);
+    }
+    if is_loading && is_first && delay.is_some() {
+        step.enter(&request, Stage::Running, StageLabel::LoadingModel);
     }
     match purpose {
         _ if delay.is_some() => back_off(step),
@@ -414,15 +470,17 @@ pub(crate) fn failed(step: &mut Transition<'_>, call: &CallId, fault: Fault, par
 /// The model turned out to know no tools: it answers with one object instead, like those that are known to know none.
 fn go_on_without_tools(step: &mut Transition<'_>, request: &RequestId) {
     let model = model_of(step).0;
-    let (approve, attended, max_steps, trusted) = (None, None, None, None);
-    step.emit(Some(request), RequestFact::Adjusted { approve, attended, max_steps, trusted, tools: Some(false) });
+    let (approve, attended, max_steps, trusted, model_switch) = (None, None, None, None, None);
+    let (tools, learned) = (Some(false), LearnedFacts::default());
+    let adjusted = RequestFact::Adjusted { approve, attended, max_steps, trusted, tools, learned, model: model_switch };
+    step.emit(Some(request), adjusted);
     step.notify(request, Level::Info, Notice::NoTools(model.to_string()));
 }
 
 /// The call was ended because a person wanted it.
 pub(crate) fn aborted(step: &mut Transition<'_>, call: &CallId, partial: Option<Partial>) {
-    let Some(OpenCall { request, .. }) = open_call(step, call) else { return };
-    save_partial(step, &request, call, partial);
+    let Some(OpenCall { request, purpose, .. }) = open_call(step, call) else { return };
+    save_partial(step, &request, call, &purpose, partial);
     finish(step, &request, Status::Cancelled, None);
 }
 
@@ -447,10 +505,13 @@ pub(crate) fn woke(step: &mut Transition<'_>, interrupted: Vec<Interrupted>) {
     let Some(active) = step.session.active() else { return };
     let (request, phase) = (active.request.id.clone(), active.phase.clone());
     if let Some(Interrupted { call, partial }) = gone {
-        if let Some(Partial { message, raw: Some(key) }) = &partial {
+        if let Some(Partial { message, raw: Some(key), .. }) = &partial {
             step.store(key.clone(), message.text());
         }
-        save_partial(step, &request, &call, partial);
+        let purpose = phase.purpose().cloned().unwrap_or_default();
+        let usage = lost_usage(step, &purpose, partial.as_ref());
+        let partial = partial.unwrap_or_else(|| Partial { message: Message::assistant(""), raw: None, usage });
+        save_partial(step, &request, &call, &purpose, Some(Partial { usage, ..partial }));
         if matches!(phase, Phase::Stopping { .. }) {
             return finish(step, &request, Status::Cancelled, None);
         }
@@ -511,7 +572,13 @@ pub(crate) fn give_up(step: &mut Transition<'_>, input: Option<Input>, problem: 
                 let status = Status::Failed;
                 step.emit(
                     Some(&id),
-                    RequestFact::Finished { status, error: Some(problem), usage: Usage::default(), reason: None },
+                    RequestFact::Finished {
+                        status,
+                        error: Some(problem),
+                        usage: Usage::default(),
+                        reason: None,
+                        done: DoneFacts::default(),
+                    },
                 );
                 return;
             }
@@ -565,18 +632,25 @@ fn call_model(step: &mut Transition<'_>) {
     if asks_first(step) && handoff::ask(step, &fill) {
         return;
     }
-    if fill.is_to_be_summed_up(step.session) && context::begin(step, used) {
+    if fill.is_to_be_summed_up(step.session) && context::begin(step, used, room) {
         return;
     }
     if handoff::ask(step, &fill) {
         return;
     }
+    context::clip(step, &mut prompt, used, room);
     match budget::allow(step.session, &prompt) {
         budget::BudgetVerdict::Free => {}
         budget::BudgetVerdict::UpTo(tokens) => prompt.max_output_tokens = prompt.max_output_tokens.min(tokens),
         budget::BudgetVerdict::TooDear(bill) => return budget::ask(step, &bill),
     }
-    let purpose = step.session.active().map(flow::purpose).unwrap_or_default();
+    fit::fit(&mut prompt, &facts, used);
+    let Some((request, purpose)) =
+        step.session.active().map(|active| (active.request.id.clone(), flow::purpose(active)))
+    else {
+        return;
+    };
+    learning::warn_of_pictures(step, &request);
     send_with(step, prompt, facts.prices, purpose, notes);
 }
 
@@ -591,21 +665,36 @@ fn asks_first(step: &Transition<'_>) -> bool {
     step.session.active().is_some_and(|active| active.request.settings.context.strategy == ContextStrategy::Ask)
 }
 
-fn save_partial(step: &mut Transition<'_>, request: &RequestId, call: &CallId, partial: Option<Partial>) {
-    let Some(Partial { message, raw }) = partial.filter(|partial| is_worth_keeping(&partial.message)) else {
-        return;
-    };
-    step.emit(
-        Some(request),
-        ReplyFact::Saved {
-            call: call.clone(),
-            raw,
-            stop_reason: None,
-            usage: Usage::default(),
-            message,
-            partial: true,
-        },
-    );
+/// Keeps what came of a call that did not reach its end, and counts what it cost.
+fn save_partial(
+    step: &mut Transition<'_>,
+    request: &RequestId,
+    call: &CallId,
+    purpose: &Purpose,
+    partial: Option<Partial>,
+) {
+    let Some(Partial { message, raw, usage }) = partial else { return };
+    if is_worth_keeping(&message) {
+        let (call, stop_reason) = (call.clone(), None);
+        let usage = Usage::default();
+        let saved = ReplyFact::Saved { call, raw, stop_reason, usage, message, partial: true, text_calls: 0 };
+        step.emit(Some(request), saved);
+    }
+    if usage != Usage::default() {
+        let (model, _) = if purpose::is_small(purpose) { fast_of(step) } else { model_of(step) };
+        let (context_tokens, context_window) = (None, None);
+        step.emit(Some(request), UsageFact { model, usage, context_tokens, context_window, unfinished: true });
+    }
+}
+
+/// What a call came to whose owner went away: its prompt, as it would be sent now, and the words that were saved. Only
+/// calls of the conversation can be told; the others are small.
+fn lost_usage(step: &Transition<'_>, purpose: &Purpose, partial: Option<&Partial>) -> Usage {
+    let Some((input_tokens, _)) = room(step).filter(|_| purpose.is_conversation()) else { return Usage::default() };
+    let output_tokens = partial.map_or(0, |partial| estimate(&partial.message.text()));
+    let usage = Usage { input_tokens, output_tokens, estimated: true, ..Usage::default() };
+    let prices = model_of(step).1.prices;
+    Usage { cost_usd: prices.map(|prices| prices.cost(&usage)), ..usage }
 }
 
 fn is_worth_keeping(message: &Message) -> bool {

@@ -12,7 +12,7 @@ pub const NOTE: &str = "[TOOL REFLECTION]";
 /// The assessment of a batch whose tools have all ended.
 pub(super) fn assess(active: &RunningRequest, batch: &Batch) -> ReflectionFact {
     // The same again with the same end is told apart from the first time.
-    let again = active.tools.repeat.as_ref().is_some_and(|repeat| repeat.signature == batch.signature());
+    let again = active.tools.rounds.is_known(batch);
     let entries: Vec<ReflectionEntry> = batch.items.iter().map(|item| entry(item, again)).collect();
     ReflectionFact { message: Some(note(&entries)), entries }
 }

@@ -2,29 +2,57 @@
 //! `proposal::recover`; what it wants changed or run becomes the same proposals that tools make. Where the
 //! rules cannot read all of it, a model may repair it once; where it was cut off, the person decides.
 
+use serde_json::{Map, Value, json};
 use trimtab_vocab::checkpoint::Ask;
 use trimtab_vocab::event::{AnswerFact, BugFact, Level, RequestFact, Stage, Status, StepsFact};
 use trimtab_vocab::wording::{AnswerLabel, Notice, QuestionTitle, StageLabel};
 use trimtab_vocab::{
-    Answer, Format, OnMaxTokens, Prices, Prompt, Purpose, Recovery, RequestId, Role, SeriesState, StopReason,
+    Answer, AnswerProtocol, Format, OnMaxTokens, Prices, Prompt, Purpose, Recovery, RequestId, Role, SeriesState,
+    StopReason,
 };
 
 use super::answers::{self, CheckpointDraft};
 use super::goal::without_banners;
-use super::{batch, budget, end_or_go_on, fast, finish, next, send, series};
+use super::{
+    answer_schema, batch, blocks, budget, circles, claims, end_or_go_on, ending, fast, finish, learning, load_or_next,
+    next, send, series,
+};
+use crate::calls::model;
 use crate::flow::{self, pace};
 use crate::fragment::{self, Fragment};
 use crate::proposal::recover::json::NOT_CERTAIN;
 use crate::proposal::recover::{Recovered, ReplyStop, recover, verify_repair};
-use crate::record::FlowState;
+use crate::record::{FlowState, RunningRequest};
 use crate::tokens::estimate;
 use crate::transition::Transition;
 
 /// What the model is told about the form of its answer.
 pub(super) const FORM: &str = r#"You are Trimtab, a copilot for people who work with files, commands and tasks. Be brief; say when you are not sure.
-You have no tools. Answer with one JSON object and nothing else:
-{"summary":"what you say to the user","sections":[{"heading":"…","content":"…","codeBlocks":[{"language":"…","code":"…"}]}],"todos":[{"text":"…","completed":false}],"fileChanges":[{"path":"…","content":"the whole new file"},{"path":"…","diff":"a unified diff"},{"path":"…","delete":true}],"commands":[{"command":"…","description":"…"}],"nextSteps":[{"html":"…","inputText":"…"}]}
-Leave out what you do not need. Change only files whose content you were shown. The user sees every change and command before it counts; their results come back to you."#;
+You have no tools. Answer with one JSON object of this type and nothing else:
+{thought: string, summary: string, sections?: {heading: string, content: string, codeBlocks?: {language: string, code: string}[]}[], todos?: {text: string, completed: boolean}[], fileChanges?: ({path: string, content: string} | {path: string, diff: string} | {path: string, delete: true})[], commands?: {command: string, description: string}[], nextSteps?: {html: string, inputText: string}[]}
+thought is one short sentence on what the request needs, summary your answer to the user. content is the whole new text of a file, diff a unified diff; what is not in fileChanges is not changed, and what is not in commands is not run. Leave out what you do not need. Change only files whose content you were shown, or new ones. The results come back to you."#;
+
+/// The form of an answer, where a server can hold a model to one. Small and closed: what a model does not need, it would
+/// fill with anything.
+pub(super) fn format() -> Format {
+    let text = json!({"type": "string"});
+    let object = |properties: Value| {
+        let names: Vec<&String> = properties.as_object().map(Map::keys).into_iter().flatten().collect();
+        json!({"type": "object", "properties": properties, "required": names, "additionalProperties": false})
+    };
+    let change = json!({"anyOf": [
+        object(json!({"path": text, "content": text})),
+        object(json!({"path": text, "diff": text})),
+        object(json!({"path": text, "delete": {"type": "boolean"}})),
+    ]});
+    let schema = object(json!({
+        "thought": text,
+        "summary": text,
+        "fileChanges": {"type": "array", "items": change},
+        "commands": {"type": "array", "items": object(json!({"command": text, "description": text}))},
+    }));
+    Format::Schema { name: "answer".into(), schema }
+}
 
 /// What whoever repairs an answer is told.
 const REPAIR_SYSTEM_PROMPT: &str = "You repair damaged JSON. You are given the errors that were found, with hints, and then \
@@ -41,6 +69,13 @@ const CONTINUES: u32 = 3;
 pub(super) fn replied(step: &mut Transition<'_>, request: &RequestId, words: &str, stop: Option<&StopReason>) {
     if step.session.active().is_some_and(|active| active.flow.state == FlowState::Planning) {
         return end_or_go_on(step, words, stop);
+    }
+    if step.session.active().is_some_and(RunningRequest::writes_blocks) {
+        let answer = blocks::read(step.session, words, stop == Some(&StopReason::MaxTokens));
+        return match answer.read.found {
+            true => settle(step, request, words, stop, answer.read),
+            false => blocks::ask_again(step, request, &answer, words, stop),
+        };
     }
     let read = read(step, words, stop);
     if is_worth_repair(step, words, &read) && repair(step, request, words, &read) {
@@ -148,7 +183,7 @@ pub(super) fn repaired(step: &mut Transition<'_>, request: &RequestId, repaired:
             let by = "repaired by a model, and checked against what was said".to_owned();
             // What the rules had left out is there again.
             let rest = read.repairs.into_iter().filter(|repair| !repair.ends_with(NOT_CERTAIN));
-            Recovered { repairs: rest.chain([by]).collect(), ..mended }
+            Recovered { repairs: rest.chain([by]).collect(), is_guessed: true, ..mended }
         }
         None => read,
     };
@@ -162,7 +197,14 @@ fn settle(step: &mut Transition<'_>, request: &RequestId, words: &str, stop: Opt
     };
     if !read.found {
         if !verify_repair::attempted(words) {
-            return end_or_go_on(step, words, stop);
+            return match claims::file_changes(step.session, words).filter(|_| stop != Some(&StopReason::MaxTokens)) {
+                Some((file_changes, summary)) => {
+                    let answer = Answer { summary, file_changes, ..Answer::default() };
+                    step.emit(Some(request), AnswerFact { answer });
+                    batch::begin(step);
+                }
+                None => end_or_go_on(step, words, stop),
+            };
         }
         bug("JSON", "Auto-detected: Response could not be read");
         return unreadable(step, request, words, read.truncated);
@@ -176,10 +218,15 @@ fn settle(step: &mut Transition<'_>, request: &RequestId, words: &str, stop: Opt
     let mut answer = Answer { truncated: read.truncated, ..read.answer };
     answer.summary = without_banners(&answer.summary);
     answer.recovered = (!read.repairs.is_empty()).then_some(read.repairs);
+    answer.mended = read.is_guessed;
     answer.incomplete = !read.lost.is_empty();
     if read.truncated || read.blocked {
         answer.blocked = !read.truncated;
         return cut(step, request, stop, answer);
+    }
+    // What it wants was done or refused when it came first.
+    if step.session.active().is_some_and(|active| active.tools.rounds.says_the_same()) {
+        return circles::give_up(step, &answer.summary);
     }
     if answer.incomplete {
         warn_of_recovery(step, request, &answer);
@@ -202,6 +249,12 @@ fn settle(step: &mut Transition<'_>, request: &RequestId, words: &str, stop: Opt
 
 /// It was meant to be an answer, and nothing of it can be read: another try is all there is.
 fn unreadable(step: &mut Transition<'_>, request: &RequestId, words: &str, truncated: bool) {
+    // Whoever was found not to use tools, and cannot write the object either, may still write fences.
+    let found = step.session.active().map(|active| model(&active.request).1.protocol);
+    if !truncated && found == Some(Some(AnswerProtocol::StructuredJson)) {
+        learning::change_protocol(step, request, AnswerProtocol::EditBlocks);
+        return load_or_next(step);
+    }
     step.notify(request, Level::Error, Notice::Unreadable);
     let answer = Answer { summary: words.to_owned(), truncated, blocked: !truncated, ..Answer::default() };
     step.emit(Some(request), AnswerFact { answer });
@@ -327,14 +380,20 @@ pub(super) fn closed(step: &mut Transition<'_>, all_went_well: bool) -> bool {
     }
     let said = step.session.conversation().iter().rev().find(|message| message.role == Role::Assistant);
     let words = said.map(|message| message.text()).unwrap_or_default();
-    let summary = recover(words.as_bytes(), ReplyStop::Unknown).answer.summary;
+    let summary = match active.writes_blocks() {
+        true => blocks::read(step.session, &words, false).read.answer.summary,
+        false => recover(words.as_bytes(), ReplyStop::Unknown).answer.summary,
+    };
     conclude(step, &request, &summary);
     true
 }
 
 /// The answer is said and what it wants is done: the request ends, unless something follows.
 fn conclude(step: &mut Transition<'_>, request: &RequestId, summary: &str) {
-    if !flow::ended(step, summary, None) && !flow::answered(step) {
-        finish(step, request, Status::Completed, None);
+    if answer_schema::settle(step, summary) {
+        return;
+    }
+    if !flow::ended(step, summary, None) && !claims::ask_for_deed(step, request, summary) {
+        ending::conclude(step, request, summary);
     }
 }

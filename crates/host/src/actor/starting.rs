@@ -10,10 +10,20 @@ use super::{ANSWERS, Actor};
 use crate::{StreamController, assistant, effects, tools};
 
 impl Actor {
+    /// Whether a request is for whoever sent it to run: this process has seen its own to its end and is about to leave,
+    /// and a call that it begins now would be cut off.
+    fn is_for_others(&self, request: &RequestId) -> bool {
+        let Some(own) = self.deps.roster.own_request(self.reporter.lease.session()) else { return false };
+        let is_active = self.session.active().is_some_and(|active| active.request.id == own);
+        let waits = self.session.waiting().any(|waiting| waiting.id == own);
+        *request != own && self.session.knows(&own) && !is_active && !waits
+    }
+
     /// Begins what the engine asks for.
     pub(super) fn start(&mut self, effect: Effect) {
         let (deps, reporter) = (Arc::clone(&self.deps), self.reporter.clone());
         match effect {
+            Effect::Admit { request } if self.is_for_others(&request) => self.has_declined = true,
             Effect::Admit { request } => {
                 if self.asked.insert(request.clone()) {
                     let wait = self.tasks.spawn(effects::admit(deps, reporter, request.clone()));
@@ -36,7 +46,7 @@ impl Actor {
                 // Not among the waits of the request: a name may come after its end.
                 self.tasks.spawn(effects::title(deps, reporter, request, prompt));
             }
-            Effect::Load { request, files, marked, urls, instructions } => {
+            Effect::Load { request, files, marked, urls, instructions, overview } => {
                 let Some(folder) = self.session.folder().map(str::to_owned) else { return };
                 // One that was begun before a question was answered is of no use any more.
                 self.waits.remove(&request).into_iter().flatten().for_each(|wait| wait.abort());
@@ -45,7 +55,7 @@ impl Actor {
                     reporter,
                     request.clone(),
                     folder,
-                    tools::Named { files, marked, urls, instructions },
+                    tools::Named { files, marked, urls, instructions, overview },
                 ));
                 self.waits.entry(request).or_default().push(wait);
             }

@@ -1,17 +1,55 @@
 //! What is known about models, and what users know better.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+use std::sync::LazyLock;
 
 use serde::Deserialize;
-use trimtab_vocab::{ModelFacts, Prices, Problem, ProblemKind};
+use trimtab_vocab::{AnswerProtocol, ModelFacts, Prices, Problem, ProblemKind};
 
+use crate::model_notes::OwnEntry;
+
+/// The provider that replays what a test or the demo has recorded.
+const REPLAY: &str = "replay/";
 const BUILT_IN: &str = include_str!("catalog.toml");
+
+/// The table that `scripts/catalog` makes from a public one, with its date.
+static DATA: LazyLock<CatalogData> =
+    LazyLock::new(|| toml::from_str(include_str!("catalog_data.toml")).expect("the table is TOML; a test reads it"));
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct CatalogData {
+    date: String,
+    source: String,
+    /// The general model of each provider.
+    general: BTreeMap<String, String>,
+    /// The model of each provider that makes pictures.
+    pictures: BTreeMap<String, String>,
+    models: BTreeMap<String, CatalogEntry>,
+}
+
+/// The general model of a provider, as `PROVIDER/NAME`.
+pub(super) fn general_model(provider: &str) -> Option<String> {
+    DATA.general.get(provider).map(|name| format!("{provider}/{name}"))
+}
+
+/// The model of a provider that makes pictures, as `PROVIDER/NAME`.
+pub(super) fn picture_model(provider: &str) -> Option<String> {
+    DATA.pictures.get(provider).map(|name| format!("{provider}/{name}"))
+}
+
+/// Where the table comes from, in words: `litellm 1.2.3, 2026-11-16`.
+pub fn catalog_source() -> String {
+    format!("{}, {}", DATA.source, DATA.date)
+}
 
 /// Facts by model; a name stands for every longer name that begins with it.
 #[derive(Debug, Clone, Default)]
 pub struct Catalog {
     entries: BTreeMap<String, CatalogEntry>,
+    /// The entries that the user has made.
+    own: BTreeSet<String>,
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -25,6 +63,11 @@ struct CatalogEntry {
     thinking: Option<bool>,
     /// Dollars for one picture.
     image_usd: Option<f64>,
+    /// How it says what it wants done.
+    protocol: Option<AnswerProtocol>,
+    /// It stands in the person's own file.
+    #[serde(skip)]
+    is_own: bool,
 }
 
 #[derive(Debug, Clone, Copy, Deserialize)]
@@ -39,8 +82,11 @@ struct EntryPrices {
 impl Catalog {
     /// The built-in facts, overridden by those in `file` if it exists.
     pub fn load(file: &Path) -> Result<Self, Problem> {
-        let mut entries: BTreeMap<String, CatalogEntry> =
+        let mut named = BTreeSet::new();
+        let own: BTreeMap<String, CatalogEntry> =
             toml::from_str(BUILT_IN).expect("the built-in catalogue is TOML; a test reads it");
+        let mut entries = DATA.models.clone();
+        entries.extend(own);
         match std::fs::read_to_string(file) {
             Err(_) => {}
             Ok(text) => {
@@ -57,23 +103,39 @@ impl Catalog {
                         let message = format!("The prices of {name} in {} cannot be.", file.display());
                         return Err(Problem::new(ProblemKind::Settings, message).hint("A price is a number from 0 on."));
                     }
-                    entries.insert(name, entry);
+                    named.insert(name.clone());
+                    entries.insert(name, CatalogEntry { is_own: true, ..entry });
                 }
             }
         }
-        Ok(Self { entries })
+        Ok(Self { entries, own: named })
+    }
+
+    /// The known models of a provider, without its name before theirs.
+    pub fn names(&self, provider: &str) -> Vec<&str> {
+        let inside = |name: &str| name.strip_prefix(provider).is_some_and(|rest| rest.starts_with('/'));
+        let names = self.entries.iter().filter(|(name, entry)| inside(name) && entry.window.is_some());
+        names
+            .filter_map(|(name, _)| name.split_once('/').map(|(_, name)| name))
+            .filter(|name| !name.is_empty())
+            .collect()
     }
 
     /// What is known about `provider/name`.
     pub fn facts(&self, model: &str) -> ModelFacts {
-        let mut facts = ModelFacts::default();
+        let mut facts = ModelFacts { known: false, ..ModelFacts::default() };
         // From the shortest name that fits to the longest: the more exact one has the last word.
-        for (_, entry) in self.entries.iter().filter(|(name, _)| self.stands_for(name, model)) {
+        for (name, entry) in self.entries.iter().filter(|(name, _)| self.stands_for(name, model)) {
+            // That its provider is known says nothing about what a model can do, unless the user says so. What is
+            // replayed is known word for word.
+            facts.known |= !name.ends_with('/') || self.own.contains(name) || name == REPLAY;
             facts.window = entry.window.unwrap_or(facts.window);
             facts.max_output = entry.max_output.unwrap_or(facts.max_output);
             facts.tools = entry.tools.unwrap_or(facts.tools);
             facts.images = entry.images.unwrap_or(facts.images);
             facts.thinking = entry.thinking.unwrap_or(facts.thinking);
+            facts.blind = entry.images.map_or(facts.blind, |sees| !sees);
+            facts = entry.protocol.map_or(facts, |protocol| facts.with_protocol(protocol));
             if let Some(prices) = entry.prices {
                 facts.prices = Some(Prices {
                     input: prices.input,
@@ -84,6 +146,23 @@ impl Catalog {
             }
         }
         facts
+    }
+
+    /// Whether anything is known about a model.
+    pub(crate) fn knows(&self, model: &str) -> bool {
+        self.entries.keys().any(|name| self.stands_for(name, model))
+    }
+
+    /// What the person's own file says of a model.
+    pub(crate) fn own(&self, model: &str) -> OwnEntry {
+        let about = self.entries.iter().filter(|(name, entry)| entry.is_own && self.stands_for(name, model));
+        about.fold(OwnEntry::default(), |own, (_, entry)| OwnEntry {
+            window: entry.window.or(own.window),
+            max_output: entry.max_output.or(own.max_output),
+            tools: entry.tools.or(own.tools),
+            images: entry.images.or(own.images),
+            protocol: entry.protocol.or(own.protocol),
+        })
     }
 
     /// Dollars that one picture of a model costs, if anybody has said so.
@@ -104,7 +183,13 @@ impl Catalog {
         let inner = model.split_once('/').map(|(_, inner)| inner).filter(|inner| inner.contains('/'));
         goes_on(model)
             || inner.is_some_and(|inner| {
-                goes_on(inner) || (inner.starts_with("anthropic/") && goes_on(&inner.replace('.', "-")))
+                let inner = match inner.split_once('/') {
+                    Some(("anthropic", name)) => format!("anthropic/{}", name.replace('.', "-")),
+                    Some(("google", name)) => format!("gemini/{name}"),
+                    Some(("x-ai", name)) => format!("xai/{name}"),
+                    _ => inner.to_owned(),
+                };
+                goes_on(&inner)
             })
     }
 }
@@ -124,35 +209,101 @@ mod tests {
 
     #[test]
     fn the_longest_name_that_fits_has_the_last_word() {
+        let own = "[\"p/a\"]\nwindow = 5\nthinking = true\nprices = { input = 1, output = 2 }\n[\"p/a-mini\"]\nthinking = false\n\
+                   prices = { input = 0.1, output = 0.2 }\n[\"anthropic/claude-x-1\"]\nwindow = 7\n[\"gemini/g\"]\nwindow = 8\n";
+        let catalog = catalog(own).expect("reads");
+        let facts = |model: &str| {
+            let facts = catalog.facts(model);
+            (facts.window, facts.thinking, facts.prices.map(|prices| prices.output))
+        };
+        assert_eq!(facts("p/a-20250929"), (5, true, Some(2.0)));
+        assert_eq!(facts("p/a-mini"), (5, false, Some(0.2)));
+        assert_eq!(facts("p/a.9").2, None, "another version has another price");
+        assert_eq!(facts("openrouter/p/a").0, 5);
+        assert_eq!(facts("openrouter/anthropic/claude-x.1").0, 7);
+        assert_eq!(facts("openrouter/google/g").0, 8);
+        assert_eq!(facts("ollama/qwen3:8b").2, Some(0.0));
+    }
+
+    #[test]
+    fn the_table_is_dated_sorted_sane_and_has_every_default() {
+        let text = include_str!("catalog_data.toml");
+        let data = &*DATA;
+        assert!(data.date.len() == 10 && data.date.starts_with("20"), "{}", data.date);
+        assert!(data.source.starts_with("litellm "), "{}", data.source);
+        assert!(text.len() < 64 * 1024, "{} bytes", text.len());
+        let names: Vec<&str> =
+            text.lines().filter_map(|line| line.strip_prefix('"')?.split_once('"')).map(|(name, _)| name).collect();
+        assert!(names.is_sorted(), "a difference should show what changed");
+        assert_eq!(names.len(), data.models.len());
+        assert!(names.len() > 40, "{}", names.len());
+        for (name, entry) in &data.models {
+            let (provider, _) = name.split_once('/').expect(name);
+            assert!(super::super::BUILT_IN.iter().any(|(known, ..)| *known == provider), "{name}");
+            match (entry.window, entry.prices, entry.image_usd) {
+                (Some(window), Some(prices), None) => {
+                    assert!((8_000..=20_000_000).contains(&window), "{name}");
+                    assert!(entry.max_output.is_some_and(|most| u64::from(most) <= window && most >= 1_024), "{name}");
+                    // More than this for a million tokens, and the table has dollars where cents belong.
+                    assert!(prices.input > 0.0 && prices.input <= 200.0 && prices.output <= 1_000.0, "{name}");
+                    assert!(prices.output >= prices.input, "{name}");
+                    assert!(prices.cached.is_some_and(|cached| cached > 0.0 && cached <= prices.input), "{name}");
+                    assert!(
+                        prices.cache_write.is_some_and(|write| write >= prices.input && write <= 2.0 * prices.input),
+                        "{name}"
+                    );
+                }
+                (None, None, Some(price)) => assert!(price > 0.0 && price < 2.0, "{name}"),
+                _ => panic!("{name}: a model that talks has a window and prices, one that draws a price: {entry:?}"),
+            }
+        }
         let catalog = catalog("").expect("reads");
-        let sonnet = catalog.facts("anthropic/claude-sonnet-4-5-20250929");
-        assert_eq!((sonnet.window, sonnet.max_output, sonnet.images), (200_000, 64_000, true));
-        assert_eq!(catalog.facts("openai/gpt-5-mini").prices.map(|prices| prices.output), Some(2.0));
-        assert_eq!(catalog.facts("openai/gpt-5").prices.map(|prices| prices.output), Some(10.0));
-        assert_eq!(
-            catalog.facts("openrouter/anthropic/claude-sonnet-4.5").prices.map(|prices| prices.input),
-            Some(3.0)
-        );
-        assert_eq!(catalog.facts("anthropic/claude-opus-4-8").prices.map(|prices| prices.output), Some(25.0));
-        assert_eq!(catalog.facts("anthropic/claude-opus-4-1").prices.map(|prices| prices.output), Some(75.0));
-        assert_eq!(catalog.facts("openai/gpt-5.9").prices, None, "another version has another price");
-        assert_eq!(catalog.facts("openrouter/openai/gpt-5.9").prices, None);
-        assert_eq!(catalog.facts("ollama/qwen3:8b").prices.map(|prices| prices.input), Some(0.0));
+        for provider in super::super::KEY_PROVIDERS {
+            let general = general_model(provider).expect(provider);
+            let facts = catalog.facts(&general);
+            assert!(
+                facts.prices.is_some() && facts.tools && facts.images && facts.window >= 100_000,
+                "{general}: {facts:?}"
+            );
+        }
+        for provider in ["openai", "xai"] {
+            assert!(picture_model(provider).is_some_and(|model| model.starts_with(provider)));
+        }
+        assert!(catalog.names("anthropic").contains(&"claude-haiku-4-5"));
     }
 
     #[test]
     fn an_unknown_model_has_careful_values_and_no_price() {
         let facts = catalog("").expect("reads").facts("mine/brand-new");
-        assert_eq!(facts, ModelFacts::default());
+        assert_eq!(facts, ModelFacts { known: false, ..ModelFacts::default() });
         assert_eq!(facts.prices, None);
+    }
+
+    #[test]
+    fn a_model_is_known_where_an_entry_is_about_it_and_not_only_about_its_provider() {
+        let built_in = catalog("").expect("reads");
+        for (model, known) in [
+            ("anthropic/claude-sonnet-4-5-20250929", true),
+            ("openrouter/anthropic/claude-sonnet-4.5", true),
+            ("replay/demo", true),
+            ("llamacpp/qwen2.5-coder-1.5b", false),
+            ("ollama/qwen3:8b", false),
+            ("mine/brand-new", false),
+        ] {
+            assert_eq!(built_in.facts(model).known, known, "{model}");
+        }
+        let own = catalog("[\"ollama/\"]\nwindow = 8192\n\n[\"mine/x\"]\ntools = false\n").expect("reads");
+        for (model, known) in [("ollama/qwen3:8b", true), ("mine/x", true), ("mine/y", false)] {
+            assert_eq!(own.facts(model).known, known, "{model}");
+        }
     }
 
     #[test]
     fn users_know_better() {
         let own =
-            "[\"anthropic/claude-sonnet-4-5\"]\nmax_output = 9\n\n[\"mine/\"]\nprices = { input = 1, output = 2 }\n";
+            "[\"anthropic/claude-sonnet-9-9\"]\nmax_output = 9\n\n[\"mine/\"]\nprices = { input = 1, output = 2 }\n";
         let catalog = catalog(own).expect("reads");
-        let sonnet = catalog.facts("anthropic/claude-sonnet-4-5");
+        let sonnet = catalog.facts("anthropic/claude-sonnet-9-9");
         assert_eq!((sonnet.window, sonnet.max_output), (200_000, 9));
         assert_eq!(catalog.facts("mine/x").prices.map(|prices| prices.cached), Some(1.0));
     }

@@ -36,6 +36,10 @@ pub enum SettingKind {
     Numbers(i64, i64),
     /// Texts, each with a name of its own; in the environment `NAME=TEXT`, with a semicolon between them.
     Texts,
+    /// HTTP headers with their values; in the environment as [`SettingKind::Texts`].
+    Headers,
+    /// Fields of a JSON body; in the environment a JSON object.
+    Fields,
     /// Any number of texts; in the environment with a comma between them.
     List,
     /// Any number of phrases that begin the work; in the environment with a comma between them.
@@ -57,6 +61,10 @@ impl SettingKind {
             Self::Bool => "true or false".to_owned(),
             Self::Numbers(least, most) => format!("names with whole numbers from {least} to {most}"),
             Self::Texts => "names with texts".to_owned(),
+            Self::Headers => {
+                "names of HTTP headers with texts; Content-Type, Host and their like cannot be set".to_owned()
+            }
+            Self::Fields => "a table of fields; in the environment a JSON object".to_owned(),
             Self::List => "a list of texts".to_owned(),
             Self::Phrases => {
                 let most = intent::LONGEST_TRIGGER;
@@ -85,19 +93,39 @@ pub const KEYS: &[SettingKey] = &[
         "The model that works: PROVIDER/NAME. Empty: the first provider with a key.",
     ),
     key("models.fast", SettingKind::Text, "\"\"", "For small work behind the scenes. Empty: `model`."),
+    key(
+        "models.fallback",
+        SettingKind::Text,
+        "\"\"",
+        "Takes over when the model is overloaded or rate-limited after all retries. Empty: none.",
+    ),
     key("models.vision", SettingKind::Text, "\"\"", "For requests with pictures. Empty: `model`."),
     key(
         "models.image",
         SettingKind::Text,
         "\"\"",
-        "For making pictures. Empty: xai/grok-2-image or openai/gpt-image-1, whichever has a key; else none are made.",
+        "For making pictures. Empty: the current one of xai or openai, whichever has a key; else none are made.",
     ),
     key(
         "answer.protocol",
-        SettingKind::Choice(&["auto", "native_tools", "structured_json"]),
+        SettingKind::Choice(&["auto", "native_tools", "structured_json", "edit_blocks"]),
         "\"auto\"",
-        "How a model works: with tools where it can, with tools also where it is not known to, or by one JSON object that \
-         holds its whole answer. One that refuses tools goes on with the object by itself.",
+        "How a model says what it wants done: native_tools calls tools, structured_json holds the whole answer in one JSON \
+         object, edit_blocks writes files and replacements in fenced blocks. auto decides by the model and its server, \
+         and changes when the model cannot work that way.",
+    ),
+    key(
+        "search.provider",
+        SettingKind::Choice(&["", "brave", "searxng", "exa", "tavily"]),
+        "\"\"",
+        "The service behind the tool web_search. Empty: models cannot search the web.",
+    ),
+    key("search.url", SettingKind::Text, "\"\"", "Its address. Empty: the service's own; searxng needs one."),
+    key(
+        "search.api_key_env",
+        SettingKind::Text,
+        "\"\"",
+        "The environment variable that holds its key. Empty: BRAVE_API_KEY, EXA_API_KEY or TAVILY_API_KEY.",
     ),
     key(
         "image.batch",
@@ -124,6 +152,12 @@ pub const KEYS: &[SettingKey] = &[
         "How freely a model may choose its words, 0 to 2. Below 0: as its provider sees fit.",
     ),
     key(
+        "effort",
+        SettingKind::Choice(&["auto", "off", "minimal", "low", "medium", "high", "max"]),
+        "\"auto\"",
+        "How much a model thinks before it answers. auto: as limits.thinking_tokens and the provider have it.",
+    ),
+    key(
         "record",
         SettingKind::Text,
         "\"\"",
@@ -139,7 +173,7 @@ pub const KEYS: &[SettingKey] = &[
         "apply.files",
         SettingKind::Choice(&["auto", "ask"]),
         "\"auto\"",
-        "Changes of files: auto applies them at once (they can be undone), ask asks first.",
+        "Changes of files: auto applies them at once (they can be undone), ask asks first. Unset, models that the catalog does not know ask.",
     ),
     key(
         "apply.confirm_deletes",
@@ -239,6 +273,12 @@ pub const KEYS: &[SettingKey] = &[
         SettingKind::Int(0, 65_536),
         "64",
         "Megabytes of new or changed files that are kept before a command, and after it. 0: none.",
+    ),
+    key(
+        "output.thinking",
+        SettingKind::Choice(&["folded", "shown"]),
+        "\"folded\"",
+        "How the thinking of a model is shown: folded into one line, or whole.",
     ),
     key(
         "output.archive",
@@ -379,8 +419,8 @@ pub const KEYS: &[SettingKey] = &[
         "tui.status",
         SettingKind::List,
         "[]",
-        "What the line at the bottom of the terminal UI shows, in this order: mode, model, folder, branch, autonomy, \
-         context, tokens, cost, session. Empty: all of it, as far as there is room.",
+        "What the line at the bottom of the terminal UI shows, in this order: mode, model, effort, folder, branch, \
+         autonomy, context, tokens, cached, speed, cost, session. Empty: all of it, as far as there is room.",
     ),
     key(
         "tui.plain",
@@ -566,6 +606,7 @@ pub const KEYS: &[SettingKey] = &[
 pub(super) const KINDS: &[(&str, Dialect)] = &[
     ("anthropic", Dialect::Anthropic),
     ("openai", Dialect::OpenAi),
+    ("gemini", Dialect::Gemini),
     ("ollama", Dialect::Ollama),
     ("replay", Dialect::Replay),
 ];
@@ -592,6 +633,19 @@ pub const PROVIDER_KEYS: &[SettingKey] = &[
     ),
     key("base_url", SettingKind::Text, "\"\"", "Where it is."),
     key("api_key_env", SettingKind::Text, "\"\"", "The environment variable that holds its key. Empty: it needs none."),
+    key(
+        "headers",
+        SettingKind::Headers,
+        "{}",
+        "HTTP headers for every request. `$NAME` in a value is the value of an environment variable.",
+    ),
+    key("query", SettingKind::Texts, "{}", "Query parameters for every request, with `$NAME` as in headers."),
+    key(
+        "body",
+        SettingKind::Fields,
+        "{}",
+        "Fields that are merged into the body of every model call, with `$NAME` as in headers.",
+    ),
 ];
 
 /// Other names under which settings are known: documented elsewhere, and accepted here.

@@ -5,6 +5,8 @@
 //! none of ours may belong to somebody else: they are told, not refused.
 
 mod catalog;
+mod extras;
+mod keep_model;
 mod key_file;
 mod key_ring;
 mod keys;
@@ -20,7 +22,8 @@ use std::path::{Path, PathBuf};
 
 use trimtab_vocab::{Problem, ProblemKind};
 
-pub use catalog::Catalog;
+pub use catalog::{Catalog, catalog_source};
+pub use keep_model::keep_model;
 pub use keys::{KEYS, PROVIDER_KEYS, SettingKey, SettingKind, env_name, find as key_of, nearest_of, variable_meant};
 pub use raw::Origin;
 pub use resolve::{Keeping, Profile, RequestLimits, Roles, Shown, TaskSettings, TuiSettings, without_password};
@@ -31,30 +34,36 @@ use raw::RawSettings;
 const BUILT_IN: &[(&str, &str, &str, &str)] = &[
     ("anthropic", "anthropic", "https://api.anthropic.com", "ANTHROPIC_API_KEY"),
     ("openai", "openai", "https://api.openai.com/v1", "OPENAI_API_KEY"),
+    ("gemini", "gemini", "https://generativelanguage.googleapis.com", "GEMINI_API_KEY"),
     ("xai", "openai", "https://api.x.ai/v1", "XAI_API_KEY"),
     ("openrouter", "openai", "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY"),
     ("ollama", "ollama", "http://127.0.0.1:11434", ""),
     ("llamacpp", "openai", "http://127.0.0.1:8080/v1", ""),
+    ("lmstudio", "openai", "http://127.0.0.1:1234/v1", ""),
+    ("vllm", "openai", "http://127.0.0.1:8000/v1", ""),
     ("replay", "replay", "", ""),
 ];
 
-/// Which model a key alone chooses; the first that is found counts.
-const DEFAULT_MODELS: &[(&str, &str)] = &[
-    ("anthropic", "anthropic/claude-sonnet-4-5"),
-    ("openai", "openai/gpt-5"),
-    ("xai", "xai/grok-4"),
-    ("openrouter", "openrouter/anthropic/claude-sonnet-4.5"),
-];
+/// Other variables that hold a key just as well, after the one in the settings.
+const OTHER_KEYS: &[(&str, &str)] = &[("GEMINI_API_KEY", "GOOGLE_API_KEY")];
+
+/// Whose key alone chooses a model; the first that is found counts.
+const KEY_PROVIDERS: &[&str] = &["anthropic", "openai", "gemini", "xai", "openrouter"];
 
 /// The model that a provider's key alone chooses.
 pub fn default_model(provider: &str) -> Option<String> {
-    DEFAULT_MODELS.iter().find(|(name, _)| *name == provider).map(|(_, model)| (*model).to_owned())
+    catalog::general_model(provider).filter(|_| KEY_PROVIDERS.contains(&provider))
+}
+
+/// Whether a provider is where it usually is.
+pub(crate) fn is_built_in_address(provider: &str, base_url: &str) -> bool {
+    BUILT_IN.iter().any(|(name, _, address, _)| *name == provider && *address == base_url)
 }
 
 /// The variables whose key alone chooses a model, in a sentence: `A, B or C`.
 pub fn key_variables() -> String {
-    let variable = |(name, _): &(&str, &str)| BUILT_IN.iter().find(|(known, ..)| known == name).map(|(.., key)| *key);
-    let all: Vec<&str> = DEFAULT_MODELS.iter().filter_map(variable).collect();
+    let variable = |name: &&str| BUILT_IN.iter().find(|(known, ..)| known == name).map(|(.., key)| *key);
+    let all: Vec<&str> = KEY_PROVIDERS.iter().filter_map(variable).collect();
     match all.split_last() {
         Some((last, rest)) if !rest.is_empty() => format!("{} or {last}", rest.join(", ")),
         _ => all.concat(),
@@ -158,7 +167,7 @@ fn absolute(path: &Path) -> PathBuf {
 mod tests {
     use super::*;
 
-    fn environment(home: &Path, more: &[(&str, &str)]) -> BTreeMap<String, String> {
+    pub(super) fn environment(home: &Path, more: &[(&str, &str)]) -> BTreeMap<String, String> {
         let mut variables = BTreeMap::from([("TRIMTAB_HOME".to_owned(), home.display().to_string())]);
         variables.extend(more.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
         variables
@@ -206,7 +215,13 @@ mod tests {
     fn a_key_alone_chooses_a_model_and_none_says_what_to_do() {
         let home = tempfile::tempdir().expect("folder");
         let with_key = load_from(&environment(home.path(), &[("ANTHROPIC_API_KEY", "k")]), &[]).expect("loads");
-        assert_eq!(with_key.model.as_deref(), Some("anthropic/claude-sonnet-4-5"));
+        assert_eq!(with_key.model, default_model("anthropic"));
+        for (variable, provider) in [("GEMINI_API_KEY", "gemini"), ("GOOGLE_API_KEY", "gemini"), ("XAI_API_KEY", "xai")]
+        {
+            let profile = load_from(&environment(home.path(), &[(variable, "k")]), &[]).expect("loads");
+            assert_eq!(profile.model, default_model(provider), "{variable}");
+            assert_eq!(profile.providers[provider].key_env.as_deref(), Some(variable));
+        }
         let without = load_from(&environment(home.path(), &[]), &[]).expect("loads");
         let problem = without.run_settings().expect_err("no model");
         assert!(problem.hint.expect("a hint").contains("trimtab demo"));

@@ -8,6 +8,7 @@ use toml::Value;
 use trimtab_engine::flow::intent;
 use trimtab_vocab::{Problem, ProblemKind};
 
+use super::extras;
 use super::keys::{self, KEYS, PROVIDER_KEYS, SettingKind};
 use super::lines::Lines;
 use super::rules;
@@ -114,7 +115,7 @@ impl RawSettings {
                 format!(", line {line}")
             });
             wrong(format!("{}{place}: {}", path.display(), error.message()))
-                .hint("Settings are written in TOML, for example: model = \"anthropic/claude-sonnet-4-5\"")
+                .hint("Settings are written in TOML, for example: model = \"anthropic/claude-sonnet-5-5\"")
         })?;
         self.add_table("", table, path, &Lines::new(text))
     }
@@ -183,6 +184,9 @@ impl RawSettings {
                 "ANTHROPIC_BASE_URL" | "OPENAI_BASE_URL" if !text.is_empty() => {
                     let provider = if name == "OPENAI_BASE_URL" { "openai" } else { "anthropic" };
                     self.set(format!("providers.{provider}.base_url"), Value::String(text.clone()), origin);
+                }
+                "GOOGLE_GEMINI_BASE_URL" if !text.is_empty() => {
+                    self.set("providers.gemini.base_url", Value::String(text.clone()), origin);
                 }
                 "OLLAMA_HOST" if !text.is_empty() => {
                     self.set("providers.ollama.base_url", Value::String(ollama_address(text)), origin);
@@ -262,7 +266,10 @@ impl RawSettings {
                 };
                 Value::Table(pairs.map(pair).collect())
             }
-            SettingKind::Texts => {
+            SettingKind::Fields => {
+                serde_json::from_str::<toml::Table>(text).map_or_else(|_| Value::String(text.into()), Value::Table)
+            }
+            SettingKind::Texts | SettingKind::Headers => {
                 let pairs = text.split(';').map(str::trim).filter(|pair| !pair.is_empty());
                 let pair = |pair: &str| {
                     let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
@@ -341,11 +348,17 @@ fn check(path: &str, kind: SettingKind, value: &Value, origin: &Origin) -> Resul
             items.values().all(|item| item.as_integer().is_some_and(|n| (least..=most).contains(&n)))
         }
         (SettingKind::Texts, Value::Table(items)) => items.values().all(Value::is_str),
+        (SettingKind::Headers, Value::Table(items)) => {
+            items.iter().all(|(name, value)| extras::is_header(name) && value.is_str())
+        }
+        (SettingKind::Fields, Value::Table(_)) => true,
         _ => false,
     };
     if is_good {
         return Ok(());
     }
+    let is_hidden = matches!(kind, SettingKind::Headers | SettingKind::Fields) || path.ends_with(".query");
+    let value = if is_hidden { "…".to_owned() } else { value.to_string() };
     let problem = wrong(format!("{path} = {value} ({origin}) will not do."));
     Err(problem.hint(format!("{path} takes {}.", kind.takes())))
 }

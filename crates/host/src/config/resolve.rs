@@ -2,18 +2,20 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde::de::DeserializeOwned;
 use toml::Value;
 use trimtab_vocab::{
-    AnswerStyle, Applying, AutoMode, CommandSettings, ContextSettings, Copilot, Dialog, FileSettings, ImageSettings,
-    Machine, MemorySettings, ModelFacts, ModelSettings, Noop, OnMaxTokens, Problem, ProblemKind, Recovery, RunSettings,
-    Sandbox, SnapshotSettings, TaskLimits, WhileRunning,
+    AnswerProtocol, AnswerStyle, Applying, AutoMode, CommandSettings, ContextSettings, Copilot, Dialog, Effort,
+    FileSettings, ImageSettings, Machine, MemorySettings, ModelFacts, ModelSettings, Noop, OnMaxTokens, Problem,
+    ProblemKind, Recovery, RunSettings, Sandbox, SnapshotSettings, TaskLimits, WhileRunning,
 };
-use trimtab_world::models::{Dialect, Provider, Registry};
+use trimtab_world::models::{Dialect, Provider, Registry, SearchKind, SearchService};
 
-use super::catalog::Catalog;
+use super::catalog::{self, Catalog};
+use super::extras;
 use super::key_ring;
 use super::keys::KINDS;
 use super::raw::{Origin, RawSettings};
@@ -58,6 +60,8 @@ pub struct Profile {
     pub while_running: WhileRunning,
     /// How the terminal UI looks and which keys it has.
     pub tui: TuiSettings,
+    /// Who searches the web, if anybody does.
+    pub search: Option<SearchService>,
     pub(super) raw: RawSettings,
 }
 
@@ -70,6 +74,8 @@ pub struct TuiSettings {
     pub status: Vec<String>,
     /// Plain lines instead of a screen that is drawn over.
     pub plain: bool,
+    /// What models think is shown whole, in plain lines as well.
+    pub shows_thinking: bool,
     /// Keys by the name of what they do.
     pub keys: BTreeMap<String, String>,
 }
@@ -79,6 +85,8 @@ pub struct TuiSettings {
 pub struct Roles {
     /// Small work behind the scenes.
     pub fast: Option<String>,
+    /// Who takes over from a model that is overloaded.
+    pub fallback: Option<String>,
     /// Requests with pictures.
     pub vision: Option<String>,
     /// Making pictures.
@@ -90,6 +98,8 @@ pub struct Roles {
 pub struct PermissionSettings {
     /// Changes of files.
     pub files: Applying,
+    /// The user has set that, and does not only leave it at its default.
+    pub files_chosen: bool,
     /// Deletions are asked about.
     pub confirm_deletes: bool,
     /// Commands that are known to be safe.
@@ -120,10 +130,8 @@ pub struct PermissionSettings {
     pub sandbox: Sandbox,
     /// Folders that are trusted.
     pub trusted: Vec<String>,
-    /// What the assistant is called.
-    pub name: String,
-    /// The work of tools is summed up as a list.
-    pub synthesis_list: bool,
+    /// What the assistant is called, and how its work is summed up.
+    pub style: AnswerStyle,
     /// What is done about answers that are damaged, cut off or change nothing.
     pub recovery: Recovery,
     /// The machine as commands meet it.
@@ -165,6 +173,8 @@ pub struct RequestLimits {
     pub max_output_tokens: u32,
     /// Tokens of thinking before a reply.
     pub thinking_tokens: u32,
+    /// How much a model thinks; absent: as `thinking_tokens` and the provider have it.
+    pub effort: Option<Effort>,
     /// Dollars of a session.
     pub budget_usd: Option<f64>,
     /// Silence of a call.
@@ -255,7 +265,12 @@ impl Profile {
             auto_mode: AutoMode { timezone, limits: task_limits, ..section(&raw, "assistant.")? },
         };
         let role = |path: &str| Some(text(&raw, path)).filter(|name| !name.is_empty());
-        let roles = Roles { fast: role("models.fast"), vision: role("models.vision"), image: role("models.image") };
+        let roles = Roles {
+            fast: role("models.fast"),
+            fallback: role("models.fallback"),
+            vision: role("models.vision"),
+            image: role("models.image"),
+        };
         let temperature = Some(float(&raw, "temperature")).filter(|temperature| *temperature >= 0.0);
         let copilot = section(&raw, "copilot.")?;
         let context = section(&raw, "context.")?;
@@ -271,8 +286,10 @@ impl Profile {
             theme: text(&raw, "tui.theme"),
             status: list(&raw, "tui.status"),
             plain: yes(&raw, "tui.plain"),
+            shows_thinking: text(&raw, "output.thinking") == "shown",
             keys: texts(&raw, "keys"),
         };
+        let search = search_service(&raw, variables);
         Ok(Self {
             file,
             data,
@@ -292,6 +309,7 @@ impl Profile {
             memory,
             while_running,
             tui,
+            search,
             raw,
         })
     }
@@ -305,8 +323,8 @@ impl Profile {
     pub(crate) fn run_settings(&self) -> Result<RunSettings, Problem> {
         let Some(model) = self.model.clone() else {
             return Err(Problem::new(ProblemKind::NoKey, "No model is set up.").hint(format!(
-                "Set a key ({}), or start Ollama and name one of its models with --model ollama/NAME, or set `model = \
-                 \"PROVIDER/NAME\"` in the settings. `trimtab demo` shows everything without any of them.",
+                "Set a key ({}), or start a model server on this machine (llama.cpp, Ollama, LM Studio or vLLM), or set \
+                 `model = \"PROVIDER/NAME\"` in the settings. `trimtab demo` shows everything without any of them.",
                 super::key_variables()
             )));
         };
@@ -334,12 +352,19 @@ impl Profile {
                 retries: self.limits.retries,
                 temperature: self.temperature,
                 thinking_tokens: self.limits.thinking_tokens,
+                effort: self.limits.effort,
                 budget_usd: self.limits.budget_usd,
                 fast_model: self.roles.fast.clone().unwrap_or_default(),
                 fast_facts: self.roles.fast.as_ref().map(|model| self.catalog.facts(model)),
+                fallback_model: self.roles.fallback.clone().unwrap_or_default(),
+                fallback_facts: self.roles.fallback.as_ref().map(|model| self.facts(model)),
             },
-            files: FileSettings { apply: self.hands.files, confirm_deletes: self.hands.confirm_deletes },
-            style: AnswerStyle { assistant: self.hands.name.clone(), synthesis_list: self.hands.synthesis_list },
+            files: FileSettings {
+                apply: self.hands.files,
+                confirm_deletes: self.hands.confirm_deletes,
+                apply_chosen: self.hands.files_chosen,
+            },
+            style: self.hands.style.clone(),
             recovery: self.hands.recovery,
             cache_s: self.limits.cache_s,
             copilot: self.copilot.clone(),
@@ -348,6 +373,7 @@ impl Profile {
             auto_mode: self.tasks.auto_mode.clone(),
             memory: self.memory,
             image: self.image_settings(),
+            web_search: self.search_name(),
             ..self.command_settings()
         })
     }
@@ -377,12 +403,25 @@ impl Profile {
     /// What is known about a model, and how it is to work.
     pub fn facts(&self, model: &str) -> ModelFacts {
         let facts = self.catalog.facts(model);
-        let tools = match text(&self.raw, "answer.protocol").as_str() {
-            "native_tools" => true,
-            "structured_json" => false,
-            _ => facts.tools,
-        };
-        ModelFacts { tools, ..facts }
+        match self.chosen_protocol() {
+            Some(AnswerProtocol::StructuredJson) => ModelFacts { tools: false, protocol: None, ..facts },
+            Some(protocol) => facts.with_protocol(protocol),
+            None => facts,
+        }
+    }
+
+    /// How models work, where the person has decided that.
+    pub(crate) fn chosen_protocol(&self) -> Option<AnswerProtocol> {
+        AnswerProtocol::from_name(&text(&self.raw, "answer.protocol"))
+    }
+
+    /// The name of the service that searches the web, and where it is if that is not its usual place.
+    fn search_name(&self) -> String {
+        if self.search.is_none() {
+            return String::new();
+        }
+        let (name, url) = (text(&self.raw, "search.provider"), text(&self.raw, "search.url"));
+        if url.is_empty() { name } else { format!("{name} ({})", without_password(&url)) }
     }
 
     /// Where a server of this data folder listens just now: no command of a model may talk to it.
@@ -393,11 +432,9 @@ impl Profile {
 
     /// How pictures are made. Without a model that is set for it, the first provider with a key that makes some.
     fn image_settings(&self) -> ImageSettings {
-        let known = || [("xai", "xai/grok-2-image"), ("openai", "openai/gpt-image-1")];
-        let found = known()
-            .into_iter()
-            .find(|(provider, _)| self.providers.get(*provider).is_some_and(|provider| provider.key.is_some()));
-        let model = self.roles.image.clone().or(found.map(|(_, model)| model.to_owned())).unwrap_or_default();
+        let has_key = |name: &&str| self.providers.get(*name).is_some_and(|provider| provider.key.is_some());
+        let found = ["xai", "openai"].into_iter().find(has_key).and_then(catalog::picture_model);
+        let model = self.roles.image.clone().or(found).unwrap_or_default();
         let price_usd = self.catalog.picture_price(&model).unwrap_or(self.image.price_usd);
         ImageSettings { model, price_usd, ..self.image.clone() }
     }
@@ -435,7 +472,7 @@ impl Profile {
     pub fn shown(&self) -> Vec<Shown> {
         let show = |(path, value, origin): (&str, &Value, &Origin)| Shown {
             path: path.to_owned(),
-            value: without_password(&value.to_string()),
+            value: without_password(&extras::shown(path, value).to_string()),
             origin: origin.to_string(),
         };
         let (providers, rest): (Vec<_>, Vec<_>) =
@@ -478,23 +515,42 @@ fn resolve_providers(
             Dialect::OpenAi if responds => Dialect::Responses,
             dialect => dialect,
         };
-        let key_env = Some(field("api_key_env")).filter(|name| !name.is_empty());
         // A variable that is set to nothing says nothing.
-        let set = key_env.as_ref().and_then(|name| variables.get(name)).filter(|key| !key.trim().is_empty());
+        let is_set = |name: &str| variables.get(name).filter(|key| !key.trim().is_empty());
+        let mut extras = extras::resolve(raw, name, variables);
+        let mut key_env = Some(field("api_key_env")).filter(|name| !name.is_empty());
+        if let Some((first, other)) = super::OTHER_KEYS.iter().find(|(first, _)| key_env.as_deref() == Some(*first)) {
+            extras.variables.extend([(*first).to_owned(), (*other).to_owned()]);
+            if is_set(first).is_none() && is_set(other).is_some() {
+                key_env = Some((*other).to_owned());
+            }
+        }
+        let set = key_env.as_deref().and_then(is_set);
         let named = set.or_else(|| keys.get(name)).cloned();
         let key = named.or_else(|| key_env.as_ref().and_then(|_| key_ring::find(name)));
         let key = key.map(|key| key.trim().to_owned()).filter(|key| !key.is_empty());
-        let provider = Provider { dialect, base_url, key: key.map(Into::into), key_env };
+        let provider = Provider { dialect, base_url, key: key.map(Into::into), key_env, extras: Arc::new(extras) };
         providers.insert(name.to_owned(), provider);
     }
     providers
 }
 
+/// The service that searches the web, if one is set.
+fn search_service(raw: &RawSettings, variables: &BTreeMap<String, String>) -> Option<SearchService> {
+    let (name, url, variable) =
+        (text(raw, "search.provider"), text(raw, "search.url"), text(raw, "search.api_key_env"));
+    let (_, kind, usual_url, usual_key) = SearchKind::ALL.into_iter().find(|(known, ..)| *known == name)?;
+    let url = if url.is_empty() { usual_url.to_owned() } else { url };
+    let variable = if variable.is_empty() { usual_key.to_owned() } else { variable };
+    let key_env = Some(variable).filter(|name| !name.is_empty());
+    let key = key_env.as_ref().and_then(|name| variables.get(name)).map(|key| key.trim().to_owned());
+    let key = key.filter(|key| !key.is_empty()).map(Into::into);
+    Some(SearchService { kind, url, key_env, key })
+}
+
 fn first_with_key(providers: &BTreeMap<String, Provider>) -> Option<String> {
-    let (_, default) = super::DEFAULT_MODELS
-        .iter()
-        .find(|(name, _)| providers.get(*name).is_some_and(|provider| provider.key.is_some()))?;
-    Some((*default).to_owned())
+    let has_key = |name: &&&str| providers.get(**name).is_some_and(|provider| provider.key.is_some());
+    super::KEY_PROVIDERS.iter().find(has_key).and_then(|name| super::default_model(name))
 }
 
 /// What commands must leave alone, and the shell that reads them.
@@ -546,6 +602,7 @@ fn request_limits(raw: &RawSettings) -> RequestLimits {
         jobs: number(raw, "limits.jobs"),
         max_output_tokens: number(raw, "limits.max_output_tokens"),
         thinking_tokens: number(raw, "limits.thinking_tokens"),
+        effort: Effort::named(&text(raw, "effort")),
         budget_usd: Some(float(raw, "limits.budget_usd")).filter(|budget| *budget > 0.0),
         api_timeout: Duration::from_secs(number(raw, "limits.api_timeout_s").into()),
         retries: number(raw, "limits.retries"),
@@ -557,8 +614,10 @@ fn request_limits(raw: &RawSettings) -> RequestLimits {
 }
 
 fn permissions(raw: &RawSettings, applying: impl Fn(&str) -> Applying, machine: Machine) -> PermissionSettings {
+    let is_chosen = |path: &str| raw.get(path).is_some_and(|(_, origin)| *origin != Origin::Default);
     PermissionSettings {
         files: applying("apply.files"),
+        files_chosen: is_chosen("apply.files") || is_chosen("apply.auto"),
         confirm_deletes: yes(raw, "apply.confirm_deletes"),
         commands: applying("apply.commands"),
         allow: Some(beginnings(raw, "commands.allow")).filter(|allow| !allow.is_empty()),
@@ -588,8 +647,11 @@ fn permissions(raw: &RawSettings, applying: impl Fn(&str) -> Applying, machine: 
             _ => Sandbox::Workspace,
         },
         trusted: list(raw, "folders.trusted"),
-        name: text(raw, "copilot.name"),
-        synthesis_list: text(raw, "copilot.synthesis") == "list",
+        style: AnswerStyle {
+            assistant: text(raw, "copilot.name"),
+            synthesis_list: text(raw, "copilot.synthesis") == "list",
+            ..AnswerStyle::default()
+        },
         recovery: recovery(raw),
         machine,
     }

@@ -16,7 +16,7 @@ use super::follow::{Attendance, OutputForm, follow};
 use super::output::{note, note_part, print, print_json};
 use super::run::{ApproveArg, ModeArgument, dollars, joined, read_prompt};
 use super::tasks::{listed, not_applied};
-use super::{CliOutcome, keyboard, place};
+use super::{CliOutcome, keyboard, local_model, place};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -65,7 +65,7 @@ impl AskArgs {
         if let Some(budget) = self.budget {
             flags.push(Flag { path: "limits.budget_usd", option: "--budget", value: budget.to_string() });
         }
-        let (profile, client) = place::open(&flags)?;
+        let (mut profile, client) = place::open(&flags)?;
         let tasks = client.tasks(&profile.tasks)?;
         if self.apply.is_some() || self.reject {
             return self.decide(&client, &tasks).await;
@@ -76,6 +76,7 @@ impl AskArgs {
         let text = read_prompt(prompt)?;
         let asking = Attendance::from_approve(self.approve, self.json);
         let attended = asking == Attendance::AtTheTerminal;
+        local_model::choose(&client, &mut profile, attended).await?;
         let manner = Manner { attended, approve: self.approve.into(), piped: !typed, ..Manner::default() };
         let draft = RequestDraft { mode: self.mode.into(), literal: true, ..RequestDraft::new(text, manner) };
         let say = client.compose(&profile, NO_FOLDER, draft).await?;

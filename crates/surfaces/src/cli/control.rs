@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use trimtab_host::{JobState, Manner, RequestDraft, SendTo, WhenBusy};
+use trimtab_host::{Client, JobRow, JobState, Manner, RequestDraft, SendTo, WhenBusy};
 use trimtab_vocab::{CallId, Control as Action, Mode, Problem, ProblemKind, SessionId};
 
 use super::follow::{Attendance, OutputForm, follow};
@@ -107,6 +107,9 @@ impl ControlArgs {
         let folder = place::folder(self.dir.as_deref())?;
         let (_, client) = place::open(&[])?;
         let about_the_past = matches!(self.action, ActionArgument::EditSummary | ActionArgument::UndoSummary);
+        if action == Action::Cancel {
+            return cancel(&client, self.session, &folder).await;
+        }
         let session = match self.session {
             Some(session) => session,
             None if about_the_past => match client.sessions().latest(&folder).await? {
@@ -114,17 +117,51 @@ impl ControlArgs {
                 None => return Err(Problem::new(ProblemKind::NotFound, words::NO_SESSION_HERE)),
             },
             None => {
-                let running = |job: &trimtab_host::JobRow| job.folder == folder && job.state == JobState::Running;
-                client.requests().list(false).await?.into_iter().find(running).map(|job| job.session).ok_or_else(
-                    || {
-                        Problem::new(ProblemKind::NotFound, "Nothing runs in this folder.")
-                            .hint("`trimtab jobs` lists what runs elsewhere; name it with --session.")
-                    },
-                )?
+                let running = |job: &JobRow| job.folder == folder && job.state == JobState::Running;
+                let jobs = client.requests().list(false).await?;
+                let is_interrupted = jobs.iter().any(|job| is_interrupted(job) && job.folder == folder);
+                let found = jobs.into_iter().find(running).map(|job| job.session);
+                found.ok_or_else(|| nothing_runs(is_interrupted))?
             }
         };
         client.requests().control(&session, None, action).await?;
         note(&format!("Passed on to {session}."));
         Ok(CliOutcome::Done)
     }
+}
+
+fn is_interrupted(job: &JobRow) -> bool {
+    job.state == JobState::Interrupted
+}
+
+fn nothing_runs(is_interrupted: bool) -> Problem {
+    let hint = match is_interrupted {
+        true => "A request was interrupted here: `trimtab resume` continues it, `trimtab control cancel` ends it.",
+        false => "`trimtab jobs` lists what runs elsewhere; name it with --session.",
+    };
+    Problem::new(ProblemKind::NotFound, "Nothing runs in this folder.").hint(hint)
+}
+
+/// Cancels what runs, or what was interrupted when its process ended, and waits until it has ended.
+async fn cancel(client: &Client, session: Option<SessionId>, folder: &str) -> Result<CliOutcome, Problem> {
+    let jobs = client.requests().list(false).await?;
+    let is_here = |job: &&JobRow| match &session {
+        Some(session) => job.session == *session,
+        None => job.folder == folder,
+    };
+    let running = jobs.iter().filter(is_here).find(|job| job.state == JobState::Running);
+    let found = running.or_else(|| jobs.iter().filter(is_here).find(|job| is_interrupted(job)));
+    let Some(job) = found else {
+        let Some(session) = session else { return Err(nothing_runs(false)) };
+        client.requests().control(&session, None, Action::Cancel).await?;
+        note(&format!("Passed on to {session}."));
+        return Ok(CliOutcome::Done);
+    };
+    let was_interrupted = is_interrupted(job);
+    let has_ended = client.requests().cancel(&job.session, &job.request).await?;
+    note(&match (was_interrupted, has_ended) {
+        (true, true) => format!("Cancelled the interrupted request in {}.", job.session),
+        _ => format!("Passed on to {}.", job.session),
+    });
+    Ok(CliOutcome::Done)
 }

@@ -65,6 +65,11 @@ impl Doctor {
 const PATIENCE: Duration = Duration::from_secs(3);
 
 async fn check_models(profile: &Profile, report: &mut DoctorReport) -> Result<(), Problem> {
+    let mut profile = profile.clone();
+    // What a request would do without a model and a key.
+    let found = if profile.model.is_none() { trimtab_host::local_model(&profile).await } else { None };
+    found.iter().for_each(|found| profile.use_found(found));
+    let profile = &profile;
     let chosen = profile.ready_model();
     let asked = chosen.as_ref().ok().and_then(|model| model.split_once('/'));
     for (name, provider) in &profile.providers {
@@ -81,8 +86,14 @@ async fn check_models(profile: &Profile, report: &mut DoctorReport) -> Result<()
             }
             continue;
         }
+        if let Some(variable) = provider.extras.missing.first() {
+            report.note(&format!("{who}: its settings name ${variable}, which is not set"))?;
+            continue;
+        }
+        let named = &provider.extras.variables;
         let key = match config::key_place(profile, name) {
             Some(place) => format!("key from {place}"),
+            None if !named.is_empty() => format!("headers with ${}", named.join(", $")),
             None => "needs no key".to_owned(),
         };
         let listed = tokio::time::timeout(PATIENCE, trimtab_host::list_models(profile, name)).await;
@@ -110,13 +121,23 @@ async fn check_models(profile: &Profile, report: &mut DoctorReport) -> Result<()
             Err(_) => report.note(&format!("{who}: {key}, does not answer"))?,
         }
     }
+    report.good(&format!("catalog of models: {}", config::catalog_source()))?;
     match chosen {
         Ok(model) => {
-            let facts = profile.facts(&model);
+            let facts = trimtab_host::informed_facts(profile, &model).await;
             let able = [(facts.tools, "tools"), (facts.images, "pictures"), (facts.thinking, "thinking")];
             let able: Vec<&str> = able.into_iter().filter_map(|(is, word)| is.then_some(word)).collect();
             let known = if facts.prices.is_some() { "" } else { "; its prices are not known" };
-            let line = format!("model: {model}, {}k tokens, {}{known}", facts.window / 1_000, able.join(", "));
+            if let Some(found) = &found {
+                let why = "used because no model is set and no key was found";
+                report.good(&format!("model server: {}; {why}", found.line()))?;
+            }
+            let protocol = facts.answer_protocol().name();
+            let line = format!(
+                "model: {model}, {}k tokens, {}, answer.protocol {protocol}{known}",
+                facts.window / 1_000,
+                able.join(", ")
+            );
             report.good(&line)
         }
         Err(problem) => report.bad(&problem),

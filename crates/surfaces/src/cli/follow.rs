@@ -35,11 +35,22 @@ pub(super) enum OutputForm {
     Text,
     /// Every event as a line.
     Json,
+    /// The answer alone, once it is there: it is one JSON value.
+    Answer,
 }
 
 impl OutputForm {
     pub(super) fn from_json_flag(json: bool) -> Self {
-        if json { Self::Json } else { Self::Text }
+        Self::new(json, false)
+    }
+
+    /// Events where they are asked for; else words, or the answer alone where it has a schema.
+    pub(super) fn new(json: bool, has_schema: bool) -> Self {
+        match (json, has_schema) {
+            (true, _) => Self::Json,
+            (false, true) => Self::Answer,
+            (false, false) => Self::Text,
+        }
     }
 }
 
@@ -90,7 +101,7 @@ pub(super) async fn follow_resumed(
     form: OutputForm,
     asking: Attendance,
 ) -> Result<CliOutcome, Problem> {
-    if form == OutputForm::Text {
+    if form != OutputForm::Json {
         behind.tell();
     }
     let ended = watch(client, sent, 0, RunPrinter::since(form, behind.since()), asking).await;
@@ -114,6 +125,7 @@ async fn watch(
     asking: Attendance,
 ) -> Result<CliOutcome, Problem> {
     let mut signals = Signals::listen()?;
+    client.requests().run_for(&sent.session, &sent.request);
     let mut watch = client.watch(&sent.session, after);
     let mut tick = tokio::time::interval(Duration::from_millis(100));
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -279,6 +291,7 @@ impl Follower<'_> {
     /// Its words were passed on to another request, or taken as an answer.
     async fn joined(&mut self, event: &Event, into: RequestId, answers: bool) -> Result<Option<CliOutcome>, Problem> {
         (self.sent.request, self.has_joined) = (into, true);
+        self.client.requests().run_for(&self.sent.session, &self.sent.request);
         if !answers && rests_since(self.client, &self.sent, event.seq).await? {
             return self.screen.still_open(self.client, &self.sent).await.map(Some);
         }

@@ -55,6 +55,7 @@ fn state_of(job: &JobRow) -> &'static str {
         JobState::Running => "running",
         JobState::Interrupted => "interrupted",
         JobState::Finished(Status::Completed) => "completed",
+        JobState::Finished(Status::NotDone) => "not_done",
         JobState::Finished(Status::Failed) => "failed",
         JobState::Finished(Status::Cancelled) => "cancelled",
         JobState::Finished(Status::NeedsUser) => "needs_user",

@@ -2,12 +2,13 @@
 //! what comes of it is told in lines, and questions are asked in lines.
 
 use trimtab_host::config::Profile;
-use trimtab_host::{Client, Manner, RequestDraft, SendTo, WhenBusy, local_model};
+use trimtab_host::{Client, Manner, RequestDraft, SendTo, WhenBusy};
 use trimtab_vocab::{Mode, Problem, SessionId};
 
 use super::follow::{Attendance, OutputForm, follow};
 use super::output::{note, note_part, problem};
-use super::{CliOutcome, keyboard};
+use super::{CliOutcome, keyboard, local_model};
+use crate::words;
 
 /// Talks until the input ends or the person leaves.
 pub(super) async fn talk(
@@ -16,11 +17,10 @@ pub(super) async fn talk(
     session: Option<SessionId>,
 ) -> Result<CliOutcome, Problem> {
     let client = Client::open(&profile)?.on("plain");
-    if profile.model.is_none() {
-        profile.model = local_model(&profile).await;
-    }
+    local_model::choose(&client, &mut profile, true).await.unwrap_or_else(|error| problem(&error));
     note(
-        "Trimtab in plain lines. Say what you would like to have done; /quit leaves, /chat, /plan and /auto choose the mode.",
+        "Trimtab in plain lines. Say what you would like to have done; /quit leaves, /chat, /plan and /auto choose the mode, \
+         /effort LEVEL how much the model thinks.",
     );
     let (mut session, mut mode) = (session, Mode::Auto);
     loop {
@@ -32,6 +32,13 @@ pub(super) async fn talk(
             "/auto" => mode = Mode::Auto,
             "/chat" => mode = Mode::Chat,
             "/plan" => mode = Mode::Plan,
+            text if let Some(level) = text.strip_prefix("/effort") => {
+                match words::effort_level(level) {
+                    Ok(level) => profile.limits.effort = level,
+                    Err(expected) => note(&expected),
+                }
+                note(&words::effort_set(profile.limits.effort));
+            }
             text => {
                 let told = say(&client, &profile, &folder, text, mode, &mut session).await;
                 match told {

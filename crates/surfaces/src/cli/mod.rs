@@ -17,6 +17,7 @@ mod images;
 mod jobs;
 mod keyboard;
 mod lines;
+mod local_model;
 mod manual;
 mod memory;
 mod models;
@@ -155,7 +156,7 @@ impl CliOutcome {
     fn code(self) -> u8 {
         match self {
             Self::Done | Self::Finished(Status::Completed) => 0,
-            Self::Finished(Status::Failed) => 1,
+            Self::Finished(Status::Failed | Status::NotDone) => 1,
             Self::Finished(Status::NeedsUser) => 3,
             Self::Finished(Status::Limit) => 4,
             Self::Finished(Status::Cancelled) => 130,
@@ -280,9 +281,17 @@ mod tests {
 
     #[test]
     fn every_end_has_its_documented_code() {
-        let codes = [Status::Completed, Status::Failed, Status::NeedsUser, Status::Limit, Status::Cancelled]
-            .map(|status| CliOutcome::Finished(status).code());
-        assert_eq!(codes, [0, 1, 3, 4, 130]);
+        let ends = [
+            (Status::Completed, 0),
+            (Status::NotDone, 1),
+            (Status::Failed, 1),
+            (Status::NeedsUser, 3),
+            (Status::Limit, 4),
+            (Status::Cancelled, 130),
+        ];
+        for (status, code) in ends {
+            assert_eq!(CliOutcome::Finished(status).code(), code, "{status:?}");
+        }
         assert_eq!(CliOutcome::Left(15).code(), 143);
     }
 }

@@ -1,10 +1,12 @@
 //! `trimtab models`: who could be asked.
 
-use clap::Args;
+mod test;
+
+use clap::{Args, Subcommand};
 use serde_json::json;
-use trimtab_host::config;
+use trimtab_host::{ModelNotes, config};
 use trimtab_vocab::event::Status;
-use trimtab_vocab::{ModelFacts, Problem, ProblemKind};
+use trimtab_vocab::{AnswerProtocol, ModelFacts, Problem, ProblemKind};
 
 use super::CliOutcome;
 use super::output::{note, print, print_json, problem, sanitize};
@@ -13,11 +15,14 @@ const EXAMPLES: &str = "\
 Examples:
   trimtab models              of every provider that is set up
   trimtab models anthropic    of one
-  trimtab run --model anthropic/claude-sonnet-4-5 \"Hello\"    use one; `model` in the settings keeps it";
+  trimtab models test ollama/qwen2.5-coder:1.5b    find the protocol that a model works best with
+  trimtab run --model anthropic/claude-sonnet-5-5 \"Hello\"    use one; `model` in the settings keeps it";
 
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
 pub(super) struct ModelsArgs {
+    #[command(subcommand)]
+    command: Option<ModelsCommand>,
     /// The provider to ask; without it, every provider that is set up
     provider: Option<String>,
     /// One JSON object per line
@@ -25,9 +30,19 @@ pub(super) struct ModelsArgs {
     json: bool,
 }
 
+#[derive(Debug, Subcommand)]
+enum ModelsCommand {
+    /// Try every protocol on a few small tasks and store the best one
+    Test(test::ModelTest),
+}
+
 impl ModelsArgs {
-    pub(super) async fn execute(self) -> Result<CliOutcome, Problem> {
+    pub(super) async fn execute(mut self) -> Result<CliOutcome, Problem> {
+        if let Some(ModelsCommand::Test(test)) = self.command.take() {
+            return test.execute().await;
+        }
         let profile = config::load(&[])?;
+        let notes = ModelNotes::new(&profile.data);
         if let Some(name) = &self.provider
             && !profile.providers.contains_key(name)
         {
@@ -53,8 +68,11 @@ impl ModelsArgs {
                     found = true;
                     for model in listed {
                         let full = format!("{name}/{}", model.name);
-                        let mut facts = profile.catalog.facts(&full);
+                        let mut facts = profile.facts(&full);
                         facts.window = model.window.unwrap_or(facts.window);
+                        if let Some(protocol) = notes.about(&full).and_then(|note| note.protocol()) {
+                            facts = facts.with_protocol(protocol);
+                        }
                         self.show(&full, &facts)?;
                     }
                 }
@@ -93,7 +111,11 @@ impl ModelsArgs {
                 able.push(word);
             }
         }
-        let line = format!("{name}  {}k tokens, {prices}; {}", facts.window / 1_000, able.join(", "));
+        let protocol = match facts.answer_protocol() {
+            AnswerProtocol::NativeTools => String::new(),
+            other => format!("; answers by {}", other.name()),
+        };
+        let line = format!("{name}  {}k tokens, {prices}; {}{protocol}", facts.window / 1_000, able.join(", "));
         print(&format!("{}\n", sanitize(&line)))
     }
 }

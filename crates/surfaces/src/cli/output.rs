@@ -3,6 +3,7 @@
 //! Every function here writes foreign text visibly, so that callers need not think of it.
 
 use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use ratatui::text::Line;
 use serde::Serialize;
@@ -97,6 +98,17 @@ fn folded(text: &str, columns: Option<usize>) -> String {
     let Some(width) = columns.filter(|width| *width >= 20) else { return text.to_owned() };
     let rows = text.lines().flat_map(|line| wrap(&Line::from(line.to_owned()), width, 2));
     rows.map(|row| row.to_string()).collect::<Vec<_>>().join("\n")
+}
+
+/// Whether the thinking of models is shown whole; the settings say so once.
+static SHOWS_THINKING: AtomicBool = AtomicBool::new(false);
+
+pub(super) fn show_thinking(on: bool) {
+    SHOWS_THINKING.store(on, Ordering::Relaxed);
+}
+
+pub(in crate::cli) fn shows_thinking() -> bool {
+    SHOWS_THINKING.load(Ordering::Relaxed)
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use trimtab_host::Client;
 use trimtab_host::config::{self, Flag, Profile};
 use trimtab_vocab::{Problem, ProblemKind};
 
-use super::output::note;
+use super::output::{note, show_thinking};
 
 /// The folder, checked and with its one true name.
 pub(super) fn folder(given: Option<&Path>) -> Result<String, Problem> {
@@ -37,6 +37,7 @@ pub(super) fn open(flags: &[Flag]) -> Result<(Profile, Client), Problem> {
     {
         note(&format!("note: {stray} sets nothing; {meant} would."));
     }
+    show_thinking(profile.tui.shows_thinking);
     let client = Client::open(&profile)?;
     Ok((profile, client))
 }

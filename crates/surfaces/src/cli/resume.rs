@@ -55,8 +55,12 @@ pub(super) struct Resume {
 impl Resume {
     pub(super) async fn execute(self) -> Result<CliOutcome, Problem> {
         let folder = place::folder(self.dir.as_deref())?;
-        let (profile, client) = place::open(&[])?;
+        let (mut profile, client) = place::open(&[])?;
         let client = client.on("resume");
+        // A request that began with a model of this machine finds it where it is now.
+        if let (None, Some(found)) = (&profile.model, trimtab_host::local_model(&profile).await) {
+            client.use_found(&mut profile, &found);
+        }
         let job = self.choose(&client, &folder).await?;
         let sent = Sent { session: job.session, request: job.request };
         let asking = Attendance::from_approve(self.approve, self.json);
@@ -209,7 +213,7 @@ fn still_asked(open: Option<&Event>, behind: &Recap, json: bool) -> Result<CliOu
 async fn heard(client: &Client, sent: &Sent, after: u64) {
     let mut watch = client.watch(&sent.session, after);
     while let Ok(event) = watch.next().await {
-        let is_adjusted = matches!(event.fact, Fact::Request(RequestFact::Adjusted { tools: None, .. }));
+        let is_adjusted = matches!(event.fact, Fact::Request(RequestFact::Adjusted { tools: None, model: None, .. }));
         if is_adjusted && event.request.as_ref() == Some(&sent.request) {
             return;
         }

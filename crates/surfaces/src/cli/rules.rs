@@ -35,7 +35,7 @@ enum RulesCommand {
     Add {
         /// What happens
         verdict: RuleKind,
-        /// The tool: run_command, run_outside (of the sandbox), read_file (what holds keys), edit_file, delete_file, move_file, fetch_url
+        /// The tool: run_command, run_outside (of the sandbox), read_file (what holds keys), edit_file, delete_file, move_file, fetch_url, web_search
         tool: String,
         /// Which uses of it: a command, a path, a host; `*` at its end stands for anything
         pattern: String,
@@ -61,8 +61,8 @@ enum RuleKind {
 }
 
 /// The tools that rules are about.
-const TOOLS: [&str; 7] =
-    ["run_command", "run_outside", "read_file", "edit_file", "delete_file", "move_file", "fetch_url"];
+const TOOLS: [&str; 8] =
+    ["run_command", "run_outside", "read_file", "edit_file", "delete_file", "move_file", "fetch_url", "web_search"];
 
 impl RulesArgs {
     pub(super) async fn execute(self) -> Result<CliOutcome, Problem> {

@@ -3,9 +3,10 @@
 use std::borrow::Cow;
 use std::ffi::OsString;
 use std::io::Read;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
+use serde_json::Value;
 use trimtab_host::config::Flag;
 use trimtab_host::{Client, LONGEST_TEXT, Manner, PillMiss, RequestDraft, SendTo, WhenBusy};
 use trimtab_vocab::{Mode, Problem, ProblemKind, SessionId, WhileRunning};
@@ -14,7 +15,7 @@ use super::changes;
 use super::follow::{Attendance, OutputForm, follow};
 use super::handoff::quoted;
 use super::output::note;
-use super::{CliOutcome, place};
+use super::{CliOutcome, local_model, place};
 use crate::picture;
 use crate::words;
 
@@ -24,6 +25,7 @@ Examples:
   git diff | trimtab run - > review.txt         the request comes from a pipe
   trimtab run --continue \"And in Rust?\"         go on in the latest session of this folder
   trimtab run --mode plan \"Add a dark theme\"    agree on a plan first; nothing is changed before
+  trimtab run --schema out.json \"Which versions does Cargo.toml name?\"    one JSON value that fits the schema
   trimtab run --trust --approve auto --budget 0.50 \"Fix the failing test\"    nobody is asked";
 
 #[derive(Debug, Args)]
@@ -42,6 +44,9 @@ pub(super) struct RunArgs {
     /// The model to ask
     #[arg(long, value_name = "PROVIDER/NAME")]
     model: Option<String>,
+    /// Set how much the model thinks before it answers
+    #[arg(long, value_name = "LEVEL", value_parser = ["auto", "off", "minimal", "low", "medium", "high", "max"])]
+    effort: Option<String>,
     /// Go on in this session
     #[arg(long, value_name = "ID", conflicts_with = "continue_latest")]
     session: Option<SessionId>,
@@ -63,6 +68,9 @@ pub(super) struct RunArgs {
     /// What happens where a person would be asked
     #[arg(long, value_enum, default_value = "ask")]
     approve: ApproveArg,
+    /// Print one JSON value that is valid against the JSON Schema in this file, and nothing else
+    #[arg(long, value_name = "FILE", conflicts_with = "steer")]
+    schema: Option<PathBuf>,
     /// If a request of the session runs or waits: pass the words on to it
     #[arg(long, conflicts_with_all = ["queue", "replace"])]
     steer: bool,
@@ -113,6 +121,9 @@ impl RunArgs {
         if let Some(model) = self.model {
             flags.push(Flag { path: "model", option: "--model", value: model });
         }
+        if let Some(effort) = self.effort {
+            flags.push(Flag { path: "effort", option: "--effort", value: effort });
+        }
         if let Some(steps) = self.max_steps {
             flags.push(Flag { path: "limits.steps", option: "--max-steps", value: steps.to_string() });
         }
@@ -120,7 +131,7 @@ impl RunArgs {
             flags.push(Flag { path: "limits.budget_usd", option: "--budget", value: budget.to_string() });
         }
         let images = self.image.iter().map(|file| picture::read(file)).collect::<Result<_, _>>()?;
-        let (profile, client) = place::open(&flags)?;
+        let (mut profile, client) = place::open(&flags)?;
         let client = client.on("run");
         let keeping = profile.limits.keeping;
         let ask = Attendance::from_approve(self.approve, self.json);
@@ -139,7 +150,11 @@ impl RunArgs {
             None => folder,
         };
         let attended = ask == Attendance::AtTheTerminal;
-        let manner = Manner { attended, approve: self.approve.into(), trust: self.trust, model: None, piped: !typed };
+        local_model::choose(&client, &mut profile, attended).await?;
+        let schema = self.schema.as_deref().map(read_schema).transpose()?;
+        let form = OutputForm::new(self.json, schema.is_some());
+        let (approve, trust) = (self.approve.into(), self.trust);
+        let manner = Manner { attended, approve, trust, schema, piped: !typed, ..Manner::default() };
         let when_busy = match (self.steer, self.queue, self.replace) {
             (true, ..) => WhenBusy::Exactly(Some(WhileRunning::Steer)),
             (_, true, _) => WhenBusy::Exactly(Some(WhileRunning::Queue)),
@@ -153,10 +168,22 @@ impl RunArgs {
         }
         let target = session.map_or(SendTo::New { folder }, SendTo::Session);
         let sent = client.send(target, say).await?;
-        let outcome = follow(&client, &sent, 0, OutputForm::from_json_flag(self.json), ask).await?;
+        let outcome = follow(&client, &sent, 0, form, ask).await?;
         changes::tidy(&client, keeping).await;
         Ok(outcome)
     }
+}
+
+/// The JSON Schema in a file.
+fn read_schema(file: &Path) -> Result<Value, Problem> {
+    let text = std::fs::read_to_string(file).map_err(|error| {
+        Problem::new(ProblemKind::Usage, format!("The schema {} cannot be read: {error}.", file.display()))
+            .hint("Check the path that --schema names.")
+    })?;
+    serde_json::from_str(&text).map_err(|error| {
+        Problem::new(ProblemKind::Usage, format!("The schema {} is not JSON: {error}.", file.display()))
+            .hint("Write a JSON Schema, for example {\"type\": \"object\", \"properties\": {…}}.")
+    })
 }
 
 /// Words that look like a pill and call none go to the model unchanged; the person should know.

@@ -226,6 +226,7 @@ fn in_words(entry: &Entry, change: &EntryChange) -> Option<String> {
         (Entry::Banner { text, .. }, _) => format!("[{text}]"),
         (Entry::Summary(summary), _) => match (&summary.error, summary.status) {
             (_, Status::Cancelled) => "[Cancelled.]".to_owned(),
+            (Some(error), Status::NotDone) => format!("[{}]", error.message),
             (Some(error), _) => format!("[Failed: {}]", error.message),
             (None, _) => return None,
         },

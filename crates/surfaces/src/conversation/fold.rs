@@ -9,7 +9,7 @@ use trimtab_vocab::event::{
     ContextFact, IntentFact, ModelFact, PlanFact, ProposalFact, ReplyFact, RequestFact, RuleFact, SessionFact,
     StepsFact, ToolFact, ToolStatus,
 };
-use trimtab_vocab::{Answer, CallId, ChangeSetId, Event, Fact, Message, Part, RequestId};
+use trimtab_vocab::{Answer, CallId, ChangeSetId, Event, Fact, Message, Part, ProblemKind, RequestId};
 
 use super::entry::GivenAnswer;
 use super::{
@@ -279,6 +279,10 @@ impl EventFold<'_> {
                 if let Some(in_ms) = *retry_in_ms {
                     let is_repeated = self.conversation.failure == error.message;
                     self.conversation.failure.clone_from(&error.message);
+                    // That a model is still being loaded is nothing new.
+                    if is_repeated && error.kind == ProblemKind::Loading {
+                        return;
+                    }
                     let error = error.clone();
                     self.add(Entry::Retry(CallRetry { error, in_ms, is_repeated, is_over: false }));
                 }
@@ -309,7 +313,9 @@ impl EventFold<'_> {
         match fact {
             ReplyFact::Delta { call, .. } | ReplyFact::Saved { call, .. } if self.conversation.calls.is_aside(call) => {
             }
-            ReplyFact::Delta { call, text } => {
+            // What is only read or thought is no entry yet.
+            ReplyFact::Delta { text, .. } if text.is_empty() => {}
+            ReplyFact::Delta { call, text, .. } => {
                 let at = self.reply_at(call);
                 let said = self.reply_mut(at).map(|reply| {
                     let words = reply.reader.take(text).into_owned();

@@ -169,7 +169,7 @@ impl Translator {
                     Status::NeedsUser if matches!(self.reply, AssistantReply::Question { .. }) => MessageEnd::Done,
                     Status::Cancelled => MessageEnd::Replaced,
                     Status::Limit => MessageEnd::Failed("The budget of the session is used up.".into()),
-                    Status::Failed | Status::NeedsUser => MessageEnd::Failed(why),
+                    Status::Failed | Status::NotDone | Status::NeedsUser => MessageEnd::Failed(why),
                 });
                 Vec::new()
             }

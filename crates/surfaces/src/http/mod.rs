@@ -29,6 +29,7 @@ mod pages;
 mod proposals;
 mod refs;
 mod sessions;
+mod setup;
 mod todos;
 mod trace;
 mod usage;
@@ -143,6 +144,7 @@ fn router() -> (Router<Shared>, Value) {
         llm::routes,
         assistant::routes,
         about::routes,
+        setup::routes,
     ];
     for group in groups {
         api = group(api);

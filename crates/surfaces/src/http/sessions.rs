@@ -10,10 +10,10 @@ use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::json;
+use serde_json::{Value, json};
 use trimtab_host::config::Profile;
 use trimtab_host::{Manner, RequestDraft, SendTo, WhenBusy};
-use trimtab_vocab::{Mode, RequestId, SessionId, WhileRunning};
+use trimtab_vocab::{Effort, Mode, RequestId, SessionId, WhileRunning};
 
 use super::Shared;
 use super::document::{SessionDocument, SessionInfo};
@@ -176,6 +176,9 @@ struct NewMessage {
     /// The model to ask, `provider/name`; without it, the one of the settings.
     #[serde(default)]
     model: Option<String>,
+    /// How much the model thinks; without it, as the settings say.
+    #[serde(default)]
+    effort: Option<Effort>,
     /// What they do to a request of the session that runs; without it, what the settings say.
     #[serde(default)]
     while_running: Option<WhileRunning>,
@@ -185,6 +188,9 @@ struct NewMessage {
     /// The text is a message even where it begins with `/`: it was not typed as the name of a pill.
     #[serde(default)]
     literal: bool,
+    /// A JSON Schema: the answer's `summary` is one JSON value that is valid against it, or the request fails.
+    #[serde(default)]
+    schema: Option<Value>,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -245,14 +251,15 @@ async fn messages(
     headers: HeaderMap,
     JsonBody(message): JsonBody<NewMessage>,
 ) -> Result<(StatusCode, Json<Accepted>), Failure> {
-    let NewMessage { _kind: _, text, images, mode, model, while_running, auto_continue, literal } = message;
+    let NewMessage { _kind: _, text, images, mode, model, effort, while_running, auto_continue, literal, schema } =
+        message;
     if images.len() > PICTURES {
         return Err(Failure::unprocessable("A message brings 8 pictures at most."));
     }
     let images = images.into_iter().map(Picture::checked).collect::<Result<_, _>>()?;
     let key = idempotency_key(&headers)?;
     let when_busy = while_running.map_or(WhenBusy::AsConfigured, |choice| WhenBusy::Exactly(Some(choice)));
-    let manner = Manner { model, ..Manner::attended() };
+    let manner = Manner { model, effort, schema, ..Manner::attended() };
     let words = RequestDraft { mode, images, when_busy, literal, ..RequestDraft::new(text, manner) };
     let said = if auto_continue {
         send_message_under(&server, &goes_on(&server.profile), &id, words, key).await?

@@ -9,7 +9,8 @@ use ratatui::text::Line;
 use trimtab_host::Sent;
 use trimtab_vocab::event::{CheckpointFact, RequestFact, SessionFact};
 use trimtab_vocab::{
-    CallId, CheckpointId, Control, Event, Fact, Mode, Problem, ProblemKind, RequestId, SessionId, Time, WhileRunning,
+    CallId, CheckpointId, Control, Effort, Event, Fact, Mode, Problem, ProblemKind, RequestId, SessionId, Time,
+    WhileRunning,
 };
 
 use super::command::{self, SlashCommand};
@@ -100,6 +101,8 @@ pub(super) struct LaunchOptions {
     pub(super) auto_continue: bool,
     /// The file that keys are kept in.
     pub(super) keys_file: String,
+    /// The model that was found on this machine, in a line; empty: none was.
+    pub(super) found: String,
 }
 
 /// What the screen begins with.
@@ -314,7 +317,9 @@ impl App {
 
     /// Shows another session, or none yet.
     fn open(&mut self, session: Option<SessionId>) {
+        let shows_thinking = self.transcript.shows_thinking();
         self.transcript = if session.is_some() { Transcript::reading() } else { Transcript::default() };
+        self.transcript.show_thinking(shows_thinking);
         (self.activity, self.batch, self.sticky, self.trace) = Default::default();
         self.dialogs.begin_session();
         self.outbox.said.clear();
@@ -545,6 +550,12 @@ impl App {
                     _ => "auto: whatever the request needs",
                 });
             }
+            Some(KeyAction::CycleEffort) => self.set_effort(Effort::next(self.status.effort)),
+            Some(KeyAction::Thinking) => {
+                let on = !self.transcript.shows_thinking();
+                self.transcript.show_thinking(on);
+                self.show_hint(if on { "Thinking is shown." } else { "Thinking is folded. ctrl-o shows it." });
+            }
             Some(KeyAction::Transcript) => self.view = Some(Overlay::Transcript(view::transcript::Whole::new())),
             Some(KeyAction::Trace) => self.view = Some(Overlay::Trace(view::trace::Waterfall::new())),
             Some(KeyAction::Steps) => self.steps.is_shown = !self.steps.is_shown,
@@ -627,6 +638,11 @@ impl App {
             SlashCommand::Transcript => self.act(Some(KeyAction::Transcript)),
             SlashCommand::Trace => self.act(Some(KeyAction::Trace)),
             SlashCommand::Steps => self.act(Some(KeyAction::Steps)),
+            SlashCommand::Thinking => self.act(Some(KeyAction::Thinking)),
+            SlashCommand::Effort(level) => match words::effort_level(&level) {
+                Ok(effort) => self.set_effort(effort),
+                Err(expected) => self.show_hint(expected),
+            },
             SlashCommand::Sessions => {
                 self.view = Some(Overlay::Sessions(Box::new(view::sessions::SessionsView::new(self.session.clone()))));
                 self.emit(Cmd::LoadSessions { query: String::new() });
@@ -695,9 +711,16 @@ impl App {
         }
     }
 
+    fn set_effort(&mut self, effort: Option<Effort>) {
+        self.status.effort = effort;
+        self.emit(Cmd::Effort(effort));
+        self.show_hint(words::effort_set(effort));
+    }
+
     /// Asks for a model before anything else.
     pub(super) fn set_up(&mut self) {
-        self.view = Some(Overlay::Setup(Box::new(SetupDialog::new(self.launch.keys_file.clone()))));
+        let setup = SetupDialog::new(self.launch.keys_file.clone()).with_found(&self.launch.found);
+        self.view = Some(Overlay::Setup(Box::new(setup)));
     }
 
     fn viewed(&mut self, outcome: view::ViewOutcome) {

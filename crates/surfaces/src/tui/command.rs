@@ -19,6 +19,9 @@ pub(super) enum SlashCommand {
     AutoContinue,
     Control(Control),
     Model(String),
+    /// How much the model thinks.
+    Effort(String),
+    Thinking,
     Fork,
     Rename(String),
     Export,
@@ -76,6 +79,12 @@ pub(super) const COMMANDS: &[SlashCommandRow] = &[
         SlashCommand::Model,
         "choose another model for the next request: /model, or /model PROVIDER/NAME",
     ),
+    with_words(
+        "effort",
+        SlashCommand::Effort,
+        "set how much the model thinks: /effort auto, off, minimal, low, medium, high or max",
+    ),
+    row("thinking", SlashCommand::Thinking, "show what models think, or fold it"),
     row("setup", SlashCommand::SetUp, "give a provider's key, or choose a model on this machine"),
     row("handoff", SlashCommand::Control(Control::Handoff), "go on in a new session with a summary and the open tasks"),
     row("extend", SlashCommand::Control(Control::Extend), "go on here with the whole conversation"),

@@ -37,6 +37,10 @@ pub(super) struct Executor {
     watching: Option<JoinHandle<()>>,
 }
 
+/// What is said where no server of this machine has a model.
+const NO_LOCAL_MODEL: &str = "No model server answers on this machine. Start llama.cpp, Ollama, LM Studio or vLLM with a model, \
+                              or type its address.";
+
 impl Executor {
     pub(super) fn new(
         client: Client,
@@ -145,7 +149,9 @@ impl Executor {
                     Err(problem) => Msg::NotReady(problem.message),
                 });
             }
-            Cmd::Local => self.use_local_model(),
+            Cmd::Local => self.use_local_model(None),
+            Cmd::Address(address) => self.use_local_model(Some(address)),
+            Cmd::Effort(effort) => self.change_profile(|profile| profile.limits.effort = effort),
             Cmd::Demo => {
                 let model = "replay/demo".to_owned();
                 self.change_profile(|profile| profile.model = Some(model.clone()));
@@ -226,15 +232,24 @@ impl Executor {
         });
     }
 
-    fn use_local_model(&self) {
-        let (profile, shared) = (self.profile(), Arc::clone(&self.profile));
+    /// Works with a model of this machine, or of a server at an address, from now on.
+    fn use_local_model(&self, address: Option<String>) {
+        let (client, messages) = (self.client.clone(), self.messages.clone());
+        let (mut profile, shared) = (self.profile(), Arc::clone(&self.profile));
         self.spawn(async move {
-            let Some(model) = trimtab_host::local_model(&profile).await else {
-                let problem = "No model answers here. Start Ollama, pull a model, and try again.";
-                return Ok(Some(Msg::NotReady(problem.into())));
+            let found = match address {
+                Some(address) => trimtab_host::model_at(&profile, &address).await.map_err(|problem| problem.message),
+                None => trimtab_host::local_model(&profile).await.ok_or_else(|| NO_LOCAL_MODEL.to_owned()),
             };
-            shared.lock().unwrap_or_else(PoisonError::into_inner).model = Some(model.clone());
-            Ok(Some(Msg::Ready(model)))
+            let found = match found {
+                Ok(found) => found,
+                Err(problem) => return Ok(Some(Msg::NotReady(problem))),
+            };
+            client.use_found(&mut profile, &found);
+            let remembered = trimtab_host::remember_found(&profile, &found);
+            *shared.lock().unwrap_or_else(PoisonError::into_inner) = profile;
+            let _ = messages.send(Msg::Ready(found.model)).await;
+            Ok(remembered.err().map(Msg::Failed))
         });
     }
 

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use trimtab_host::{Answered, History, JobRow, Sent, SessionRow};
 use trimtab_vocab::{
-    CallId, ChangePart, ChangeSetId, CheckpointId, Control, Event, FileWrite, Mode, PlanStep, Problem, RequestId,
-    SessionId, Time, WhileRunning,
+    CallId, ChangePart, ChangeSetId, CheckpointId, Control, Effort, Event, FileWrite, Mode, PlanStep, Problem,
+    RequestId, SessionId, Time, WhileRunning,
 };
 
 use super::composer::{CompletionSource, ComposerDraft, SavedComposer};
@@ -100,6 +100,10 @@ pub(super) enum Cmd {
     LoadModels,
     /// Use another model from the next request on.
     Model(String),
+    /// Think so much from the next request on.
+    Effort(Option<Effort>),
+    /// Work with the model of a server at this address.
+    Address(String),
     /// Say "continue" by itself from the next request on, or no longer.
     AutoContinue(bool),
     /// Run a command of the person's own, as a shell does.

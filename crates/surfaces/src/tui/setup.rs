@@ -18,9 +18,12 @@ use super::theme::{StyleName, Theme};
 const PROVIDERS: &[(&str, &str, &str)] = &[
     ("anthropic", "Anthropic", "console.anthropic.com"),
     ("openai", "OpenAI", "platform.openai.com"),
+    ("gemini", "Google Gemini", "aistudio.google.com/apikey"),
     ("xai", "xAI", "console.x.ai"),
     ("openrouter", "OpenRouter", "openrouter.ai/keys"),
 ];
+/// Where the choice of a model on this machine stands.
+const LOCAL: usize = PROVIDERS.len();
 /// Longer texts are no keys.
 const LONGEST: usize = 1_000;
 
@@ -50,6 +53,8 @@ pub enum SetupChoice {
     Key { provider: &'static str, key: Secret },
     /// Look whether a model runs on this machine, and tell [`SetupDialog::failed`] if none does.
     Local,
+    /// Use the model of a server at this address, and tell [`SetupDialog::failed`] if there is none.
+    Address(String),
     /// Show the demo.
     Demo,
     /// Not now.
@@ -61,6 +66,7 @@ pub enum SetupChoice {
 enum SetupPage {
     Choice,
     Key { provider: usize, key: Secret },
+    Address { typed: String },
 }
 
 /// The set-up.
@@ -82,13 +88,28 @@ impl SetupDialog {
         let mut choices = Picker::new("", "");
         let keys = PROVIDERS.iter().map(|(_, name, site)| (format!("A key of {name}"), format!("from {site}")));
         let rest = [
-            ("A model on this machine", "start Ollama first; nothing leaves the machine"),
+            ("A model on this machine", "llama.cpp, Ollama, LM Studio or vLLM; nothing leaves it"),
+            ("The address of a server", "for example 127.0.0.1:8080"),
             ("The demo", "no key, no network; the model is a recording"),
         ];
         let all = keys.chain(rest.map(|(name, note)| (name.to_owned(), note.to_owned())));
         let numbered = all.enumerate().map(|(at, (name, note))| PickerItem::noted(format!("{}. {name}", at + 1), note));
         choices.set_items(Arc::new(numbered.collect()));
         Self { choices, step: SetupPage::Choice, place: place.into(), problem: String::new(), again: false }
+    }
+
+    /// With a model that was found on this machine, which Enter then chooses; empty: none was.
+    pub fn with_found(mut self, found: &str) -> Self {
+        if !found.is_empty() {
+            let mut items = self.choices.items().to_vec();
+            items[LOCAL] =
+                PickerItem::noted(format!("{}. A model on this machine", LOCAL + 1), format!("found {found}"));
+            self.choices.set_items(Arc::new(items));
+            for _ in 0..LOCAL {
+                self.choices.act(KeyAction::Down);
+            }
+        }
+        self
     }
 
     /// For somebody who has worked with a model already.
@@ -106,6 +127,7 @@ impl SetupDialog {
         match &mut self.step {
             SetupPage::Choice => self.choose(input, keys),
             SetupPage::Key { .. } => self.write(input, keys),
+            SetupPage::Address { .. } => self.write_address(input, keys),
         }
     }
 
@@ -126,6 +148,10 @@ impl SetupDialog {
                         SetupChoice::Moved
                     }
                     Some(0) => SetupChoice::Local,
+                    Some(1) => {
+                        self.step = SetupPage::Address { typed: String::new() };
+                        SetupChoice::Moved
+                    }
                     Some(_) => SetupChoice::Demo,
                 }
             }
@@ -169,6 +195,40 @@ impl SetupDialog {
         SetupChoice::Moved
     }
 
+    fn write_address(&mut self, input: &TerminalInput, keys: &KeyMap) -> SetupChoice {
+        let SetupPage::Address { typed } = &mut self.step else { return SetupChoice::Moved };
+        let action = match input {
+            TerminalInput::Paste(text) => {
+                add_text(typed, text);
+                return SetupChoice::Moved;
+            }
+            TerminalInput::Key(chord) => match chord.typed() {
+                Some(c) => {
+                    add_text(typed, c.encode_utf8(&mut [0; 4]));
+                    return SetupChoice::Moved;
+                }
+                None => keys.action(*chord),
+            },
+            _ => return SetupChoice::Moved,
+        };
+        match action {
+            Some(KeyAction::Backspace) => {
+                typed.pop();
+            }
+            Some(KeyAction::KillToStart) => typed.clear(),
+            Some(KeyAction::Send) if !typed.is_empty() => {
+                self.problem.clear();
+                return SetupChoice::Address(typed.clone());
+            }
+            Some(KeyAction::Interrupt | KeyAction::Quit) => {
+                self.problem.clear();
+                self.step = SetupPage::Choice;
+            }
+            _ => {}
+        }
+        SetupChoice::Moved
+    }
+
     /// Draws it, and tells where the cursor is.
     pub fn draw(&mut self, area: Rect, buf: &mut Buffer, theme: &Theme) -> Option<Position> {
         let area = area.intersection(buf.area);
@@ -194,6 +254,15 @@ impl SetupDialog {
                 page.write("enter or a number chooses · esc: later", theme.style(StyleName::Dim));
                 None
             }
+            SetupPage::Address { typed } => {
+                page.write("Type the address of a model server.", theme.style(StyleName::Text));
+                let cursor = page.write(&format!("› {typed}"), theme.style(StyleName::Accent));
+                page.gap();
+                page.problem(&self.problem, theme);
+                page.write("It is kept in your settings.", theme.style(StyleName::Dim));
+                page.write("enter uses it · esc: back", theme.style(StyleName::Dim));
+                cursor
+            }
             SetupPage::Key { provider, key } => {
                 let (_, name, site) = PROVIDERS[*provider];
                 page.write(&format!("Paste your key of {name}. You get one at {site}."), theme.style(StyleName::Text));
@@ -212,8 +281,12 @@ impl SetupDialog {
 
 /// Adds what of a text can be part of a key.
 fn add(key: &mut Secret, text: &str) {
-    let room = LONGEST.saturating_sub(key.0.len());
-    key.0.extend(text.chars().filter(char::is_ascii_graphic).take(room));
+    add_text(&mut key.0, text);
+}
+
+fn add_text(typed: &mut String, text: &str) {
+    let room = LONGEST.saturating_sub(typed.len());
+    typed.extend(text.chars().filter(char::is_ascii_graphic).take(room));
 }
 
 /// Rows, from top to bottom, as far as there is room.
@@ -277,24 +350,41 @@ mod tests {
     #[test]
     fn the_first_start_offers_what_there_is() {
         let mut setup = SetupDialog::new("~/.config/trimtab/keys.toml");
-        insta::assert_snapshot!(drawn(&mut setup, 80, 12), @"
+        insta::assert_snapshot!(drawn(&mut setup, 90, 14), @"
         Welcome to Trimtab.
         It needs a model to work with. Which one would you like?
 
         › 1. A key of Anthropic       from console.anthropic.com
           2. A key of OpenAI          from platform.openai.com
-          3. A key of xAI             from console.x.ai
-          4. A key of OpenRouter      from openrouter.ai/keys
-          5. A model on this machine  start Ollama first; nothing leaves the machine
-          6. The demo                 no key, no network; the model is a recording
+          3. A key of Google Gemini   from aistudio.google.com/apikey
+          4. A key of xAI             from console.x.ai
+          5. A key of OpenRouter      from openrouter.ai/keys
+          6. A model on this machine  llama.cpp, Ollama, LM Studio or vLLM; nothing leaves it
+          7. The address of a server  for example 127.0.0.1:8080
+          8. The demo                 no key, no network; the model is a recording
 
         enter or a number chooses · esc: later
         ");
-        assert_eq!(press(&mut setup, &["5"]), SetupChoice::Local);
+        assert_eq!(press(&mut setup, &["6"]), SetupChoice::Local);
         setup.failed("Ollama does not answer.");
-        assert!(drawn(&mut setup, 80, 12).contains("Ollama does not answer."));
+        assert!(drawn(&mut setup, 80, 13).contains("Ollama does not answer."));
         assert_eq!(press(&mut setup, &["up", "enter"]), SetupChoice::Demo);
         assert_eq!(press(&mut setup, &["esc"]), SetupChoice::Closed);
+    }
+
+    #[test]
+    fn a_found_model_is_one_key_away_and_an_address_can_be_typed() {
+        let found = "llama.cpp at http://127.0.0.1:8080/v1 (llamacpp/qwen)";
+        let mut setup = SetupDialog::new("x").with_found(found);
+        assert!(drawn(&mut setup, 90, 13).contains(&format!("› 6. A model on this machine  found {found}")));
+        assert_eq!(press(&mut setup, &["enter"]), SetupChoice::Local);
+        press(&mut setup, &["7", "8", "0", "8", "1", "backspace", "0"]);
+        assert!(drawn(&mut setup, 80, 9).contains("› 8080"));
+        assert_eq!(press(&mut setup, &["enter"]), SetupChoice::Address("8080".into()));
+        setup.failed("No model server answers at http://127.0.0.1:8080.");
+        assert!(drawn(&mut setup, 80, 9).contains("No model server answers"));
+        press(&mut setup, &["esc"]);
+        assert!(drawn(&mut setup, 80, 13).contains("A key of Anthropic"));
     }
 
     #[test]

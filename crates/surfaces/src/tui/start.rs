@@ -50,11 +50,9 @@ pub fn check(profile: &Profile) -> Vec<Problem> {
 }
 
 /// Runs the terminal UI until the person leaves; a signal that ended it, if one did.
-pub async fn run(mut profile: Profile, folder: String, wanted: StartOptions) -> Result<Option<i32>, Problem> {
+pub async fn run(profile: Profile, folder: String, wanted: StartOptions) -> Result<Option<i32>, Problem> {
     let client = Client::open(&profile)?.on("tui");
-    if profile.model.is_none() {
-        profile.model = trimtab_host::local_model(&profile).await;
-    }
+    let found = if profile.model.is_none() { trimtab_host::local_model(&profile).await } else { None };
     let local_files = LocalFiles::new(&profile.data);
     let last_session = LastSession::new(local_files.clone(), &folder);
     let (mode, draft, passing) = (wanted.mode, wanted.draft.clone(), wanted.passing);
@@ -71,6 +69,7 @@ pub async fn run(mut profile: Profile, folder: String, wanted: StartOptions) -> 
     let status = StatusLine {
         mode,
         model: profile.model.clone().unwrap_or_default(),
+        effort: profile.limits.effort,
         folder: short(&folder, &profile.hands.machine.home),
         branch: trusted.then(|| trimtab_host::branch(Path::new(&folder))).flatten(),
         autonomy: autonomy(&profile),
@@ -87,6 +86,8 @@ pub async fn run(mut profile: Profile, folder: String, wanted: StartOptions) -> 
     let size = Size { width, height };
     let place = Path::new(&folder).to_owned();
     let mut app = App::new(AppOptions { theme, keys, size, now, folder: place, status, while_running, pills });
+    app.launch.found = found.map(|found| found.line()).unwrap_or_default();
+    app.transcript.show_thinking(profile.tui.shows_thinking);
     app.launch.keys_file = profile.file.with_file_name("keys.toml").display().to_string();
     // What somebody writes in another terminal is theirs.
     let drafts = match last_session.shown() {

@@ -78,6 +78,7 @@ impl TraceSpans {
                 if let Some(request) = &event.request {
                     let note = match status {
                         Status::Completed => "",
+                        Status::NotDone => "not done",
                         Status::Failed => "failed",
                         Status::Cancelled => "stopped",
                         Status::NeedsUser => "needs you",
@@ -87,7 +88,12 @@ impl TraceSpans {
                     for span in self.spans.iter_mut().filter(|span| span.request.as_ref() == Some(request)) {
                         span.ended.get_or_insert(event.time);
                     }
-                    self.end(event, &Of::Request(request.clone()), *status == Status::Failed, note.to_owned());
+                    self.end(
+                        event,
+                        &Of::Request(request.clone()),
+                        matches!(status, Status::Failed | Status::NotDone),
+                        note.to_owned(),
+                    );
                 }
             }
             Fact::Model(ModelFact::Called { call, model, attempt, purpose, .. }) => {

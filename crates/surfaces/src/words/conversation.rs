@@ -2,19 +2,23 @@
 
 use trimtab_vocab::checkpoint::ChoiceText;
 use trimtab_vocab::event::{ChangedFile, CheckpointKind};
-use trimtab_vocab::{Series, SeriesState, Unobserved};
+use trimtab_vocab::{ProblemKind, Series, SeriesState, Unobserved};
 
 use super::sentence;
 use crate::conversation::{AskedQuestion, CallRetry, PlanProgress};
 
 /// The title of several commands that run one after the other.
 pub(crate) const SERIES_TITLE: &str = "🖥 CLI Execution";
+pub(crate) const LOADING_MODEL: &str = "Waiting for the server to load the model.";
 pub(crate) const REPLY_BROKE_OFF: &str = "The reply broke off here.";
 /// Files that a line names.
 const NAMED: usize = 5;
 
 /// How a call failed, and when it is made again. What failed the same way just before is not told at length.
 pub(crate) fn retry(retry: &CallRetry) -> String {
+    if retry.error.kind == ProblemKind::Loading {
+        return LOADING_MODEL.to_owned();
+    }
     let what = match retry.is_repeated {
         true => "Failed again in the same way.".into(),
         false => sentence(&retry.error.message),
@@ -36,8 +40,9 @@ pub(crate) fn series_lines(series: &Series, progress: &str) -> Vec<String> {
     }
     let mut lines: Vec<String> = progress.lines().map(str::to_owned).collect();
     if series.state == SeriesState::Done {
-        let Series { ok, failed, done, total, percent, .. } = series;
-        lines.push(format!("{SERIES_TITLE}  ✓ {ok}  ✗ {failed}  {done}/{total} ({percent}%)"));
+        let Series { ok, failed, skipped, done, total, percent, .. } = series;
+        let skipped = if *skipped > 0 { format!("  – {skipped}") } else { String::new() };
+        lines.push(format!("{SERIES_TITLE}  ✓ {ok}  ✗ {failed}{skipped}  {done}/{total} ({percent}%)"));
     }
     lines
 }

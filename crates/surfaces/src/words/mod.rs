@@ -9,10 +9,12 @@ mod wrap;
 
 use std::borrow::Cow;
 
+use trimtab_vocab::event::{PromptProgress, ReplyFact};
 use trimtab_vocab::visible::visible;
 use trimtab_vocab::wording::{Refusal, permission};
-use trimtab_vocab::{INTERRUPT_TOOL, ImageFact, Time};
+use trimtab_vocab::{Effort, INTERRUPT_TOOL, ImageFact, Time, Usage};
 
+use crate::diff::grouped;
 pub(crate) use asked::{asked, details, reasons, shell_hints, text_label, title};
 pub(crate) use wrap::wrap;
 
@@ -30,7 +32,7 @@ pub(crate) fn no_session(name: impl std::fmt::Display) -> String {
 
 /// A tool call in one line.
 pub(crate) fn tool_line(name: &str, input: &serde_json::Value) -> String {
-    let main = ["command", "path", "pattern", "url", "from", "question", "key"];
+    let main = ["command", "path", "pattern", "url", "query", "from", "question", "key"];
     let what = main.iter().find_map(|field| input.get(*field)?.as_str());
     let what = what.map(|what| what.lines().next().unwrap_or_default().to_owned()).unwrap_or_default();
     let mut line = format!("{name} {what}");
@@ -150,6 +152,45 @@ pub(crate) fn age(then: Time, now: Time) -> String {
         60..3_600 => format!("{}m ago", seconds / 60),
         3_600..172_800 => format!("{}h ago", seconds / 3_600),
         _ => format!("{}d ago", seconds / 86_400),
+    }
+}
+
+/// What a model is doing while its reply comes.
+pub(crate) fn reply_label(fact: &ReplyFact) -> Option<String> {
+    match fact {
+        ReplyFact::Delta { text, .. } if !text.is_empty() => Some("Writing...".to_owned()),
+        ReplyFact::Delta { thinking, .. } if !thinking.is_empty() => Some("Thinking...".to_owned()),
+        ReplyFact::Delta { progress: Some(PromptProgress { read_tokens, prompt_tokens }), .. } => {
+            Some(format!("Reading {} of {} tokens", grouped(read_tokens), grouped(prompt_tokens)))
+        }
+        _ => None,
+    }
+}
+
+/// How fast a call was, as far as it is known.
+pub(crate) fn speed(usage: &Usage) -> Option<String> {
+    let first = usage.first_token_ms.map(|wait| format!("first token after {:.1} s", wait as f64 / 1_000.0));
+    let rate = usage.tokens_per_s.map(|rate| format!("{rate:.0} tokens/s"));
+    let told: Vec<String> = first.into_iter().chain(rate).collect();
+    (!told.is_empty()).then(|| told.join(", "))
+}
+
+/// The effort that a person typed; `auto` and nothing leave it to the provider. Otherwise, what would do.
+pub(crate) fn effort_level(typed: &str) -> Result<Option<Effort>, String> {
+    match typed.trim() {
+        "" | "auto" => Ok(None),
+        name => Effort::named(name).map(Some).ok_or_else(|| {
+            let levels = Effort::ALL.map(Effort::name).join(", ");
+            format!("Invalid effort \"{name}\". Expected auto, {levels}.")
+        }),
+    }
+}
+
+/// What is said once an effort is chosen.
+pub(crate) fn effort_set(effort: Option<Effort>) -> String {
+    match effort {
+        Some(level) => format!("Effort for the next request: {}.", level.name()),
+        None => "Effort for the next request: the provider's default.".to_owned(),
     }
 }
 

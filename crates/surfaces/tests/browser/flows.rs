@@ -38,7 +38,8 @@ fn answers(answer: &Value) -> Answer {
 #[test]
 fn an_answer_in_parts_keeps_its_summary_at_hand_and_its_commands_in_one_panel() {
     let program = plain();
-    let long = "A paragraph that takes its time and some room on the screen as well.\n\n".repeat(30);
+    let paragraph = |n: u32| format!("Paragraph {n} takes its time and some room on the screen as well.\n\n");
+    let long: String = (1..=30).map(paragraph).collect();
     let steps = ["one", "two", "three", "four", "five"];
     program.provider.push(answers(&json!({
         "summary": "A summary that is long enough to be cut short in a bar, since it goes on and on about what was \
@@ -198,7 +199,7 @@ fn a_full_session_goes_on_in_a_new_one_with_what_was_open() {
     program.set("TRIMTAB_CONTEXT_STRATEGY", "ask");
     let todos = json!({"todos": [{"text": "Open task", "completed": false}]});
     program.provider.push(asks("set_steps", &todos));
-    program.provider.push(says(&"Many words. ".repeat(25_000)));
+    program.provider.push(says(&(1..=25_000).map(|n| format!("{n} words. ")).collect::<String>()));
     let served = Served::start(&program, "test", &[]);
     walks(node("full.mjs", &[&served.login]));
 }

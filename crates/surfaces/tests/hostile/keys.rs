@@ -65,7 +65,7 @@ fn a_next_step_never_runs_as_a_shell_command() {
     let answer =
         json!({"summary": "All fixed.", "sections": [], "nextSteps": [{"html": "Run the tests", "inputText": text}]});
     program.provider.push(says(&answer.to_string()));
-    program.provider.always(says(&json!({"summary": "Well.", "sections": []}).to_string()));
+    program.provider.always(says(&json!({"summary": "I cannot run them.", "sections": []}).to_string()));
     let terminal = Terminal::start(&program, &[], 100, 30);
     say(&terminal, "go");
     let offered = terminal.wait_for("alt-1");

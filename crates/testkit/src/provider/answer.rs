@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use serde_json::Value;
 
-use super::{Gate, Reply, anthropic, ollama, openai, responses};
+use super::{Gate, Reply, anthropic, gemini, ollama, openai, responses};
 
 /// One answer: a status, headers, a body in chunks, and the way it ends.
 ///
@@ -68,6 +68,11 @@ impl Answer {
         Self::events(responses::stream(&reply.into()))
     }
 
+    /// A reply as Google's Gemini API streams it, one chunk per event.
+    pub fn gemini(reply: impl Into<Reply>) -> Self {
+        Self::events(gemini::stream(&reply.into()))
+    }
+
     /// A reply as Ollama streams it, one chunk per line.
     pub fn ollama(reply: impl Into<Reply>) -> Self {
         Self::events(ollama::stream(&reply.into())).header("content-type", "application/x-ndjson")
@@ -80,6 +85,18 @@ impl Answer {
             .header("cache-control", "no-cache");
         answer.chunks = events.into_iter().map(Into::into).filter(|chunk: &Bytes| !chunk.is_empty()).collect();
         answer
+    }
+
+    /// Whether it is a stream, as only calls are answered.
+    pub(super) fn is_stream(&self) -> bool {
+        let headers = self.head.iter().flat_map(|head| &head.headers);
+        let mut kinds = headers.filter(|(name, _)| name == "content-type").map(|(_, kind)| kind);
+        kinds.any(|kind| kind.starts_with("text/event-stream") || kind == "application/x-ndjson")
+    }
+
+    /// Whether it says that the request failed.
+    pub(super) fn is_error(&self) -> bool {
+        self.head.as_ref().is_some_and(|head| head.status >= 400)
     }
 
     /// A JSON document.

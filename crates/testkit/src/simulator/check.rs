@@ -494,7 +494,7 @@ impl<'a> Story<'a> {
                 match status {
                     Status::Completed => self.tally.completed += 1,
                     Status::Cancelled => self.tally.cancelled += 1,
-                    Status::Failed => self.tally.failed += 1,
+                    Status::Failed | Status::NotDone => self.tally.failed += 1,
                     Status::NeedsUser | Status::Limit => {}
                 }
             }
@@ -888,7 +888,8 @@ fn one_request(history: &History, said: &super::Said, log: &[Event]) -> Result<(
         _ => None,
     });
     match ended {
-        Some(Status::Completed) => Ok(()),
+        // A reply in words where a deed was asked for is an end as well.
+        Some(Status::Completed | Status::NotDone) => Ok(()),
         Some(Status::Cancelled | Status::Limit) if said.cancelled || refused => Ok(()),
         // There was nothing to be carried out.
         Some(Status::Failed) if mode == Some(Mode::Implement) && !called => Ok(()),

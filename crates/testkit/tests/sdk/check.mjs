@@ -2,6 +2,7 @@
 // Usage: node check.mjs DIALECT URL
 
 import Anthropic from '@anthropic-ai/sdk';
+import { GoogleGenAI } from '@google/genai';
 import { Ollama } from 'ollama';
 import OpenAI from 'openai';
 
@@ -50,6 +51,26 @@ const ask = {
       stop: response.status,
       tokens: [response.usage.input_tokens, response.usage.output_tokens],
     };
+  },
+
+  async gemini() {
+    const client = new GoogleGenAI({ apiKey: 'key', httpOptions: { baseUrl: url } });
+    const declaration = { name: tool.name, description: tool.description, parametersJsonSchema: tool.schema };
+    const config = { tools: [{ functionDeclarations: [declaration] }] };
+    const heard = { text: '', tools: [], stop: '', tokens: [] };
+    for await (const chunk of await client.models.generateContentStream({ model: 'm', contents: 'Say hello', config })) {
+      for (const part of chunk.candidates?.[0]?.content?.parts ?? []) {
+        heard.text += part.text ?? '';
+      }
+      for (const call of chunk.functionCalls ?? []) {
+        heard.tools.push({ name: call.name, input: call.args });
+      }
+      heard.stop = chunk.candidates?.[0]?.finishReason ?? heard.stop;
+      if (chunk.usageMetadata) {
+        heard.tokens = [chunk.usageMetadata.promptTokenCount, chunk.usageMetadata.candidatesTokenCount];
+      }
+    }
+    return heard;
   },
 
   async ollama() {

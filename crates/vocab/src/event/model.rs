@@ -75,8 +75,14 @@ pub enum ReplyFact {
     Delta {
         /// The call they belong to.
         call: CallId,
-        /// The words.
+        /// The words; empty where only the fields below say something.
         text: String,
+        /// More of what the model thinks before it speaks.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        thinking: String,
+        /// How much of the prompt the model has read so far, where its server says so.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        progress: Option<PromptProgress>,
     },
     /// The reply, or as much of it as came.
     #[serde(rename = "reply.saved")]
@@ -97,7 +103,25 @@ pub enum ReplyFact {
         /// The reply broke off: the call was interrupted, cancelled or cut.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         partial: bool,
+        /// How many tool calls of the message the model wrote as text.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        text_calls: u32,
     },
+}
+
+fn is_zero(number: &u32) -> bool {
+    *number == 0
+}
+
+/// How much of a prompt a model has read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct PromptProgress {
+    /// Tokens that it has read, cached ones included.
+    pub read_tokens: u64,
+    /// Tokens that the prompt has.
+    pub prompt_tokens: u64,
 }
 
 /// The conversation was made to fit.
@@ -168,7 +192,14 @@ pub enum ContextFact {
         source: RefKey,
         /// What stands in its place.
         summary: String,
+        /// How many summaries before it have made room for it, too.
+        #[serde(default, skip_serializing_if = "is_none_replaced")]
+        replaces: u32,
     },
+}
+
+fn is_none_replaced(replaces: &u32) -> bool {
+    *replaces == 0
 }
 
 /// What a conversation can fill.
@@ -223,6 +254,10 @@ single! {
         /// The model's window.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub context_window: Option<u64>,
+        /// The call broke off, was cancelled, or was lost with the program: the figures say what it came to by then, as
+        /// far as that is known.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        pub unfinished: bool,
     }
 }
 

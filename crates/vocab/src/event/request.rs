@@ -2,10 +2,23 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::ChangedFile;
 use crate::{
-    Approve, AssistantRequest, CheckpointId, ImageRef, Lists, Mode, PictureWish, Pill, Problem, RefKey, RequestId,
-    RunSettings, Usage, WhileRunning,
+    Approve, AssistantRequest, CheckpointId, ImageRef, LearnedFacts, Lists, Mode, ModelFacts, PictureWish, Pill,
+    Problem, RefKey, RequestId, RunSettings, Usage, WhileRunning,
 };
+
+/// The model that a request continues with.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct ModelSwitch {
+    /// `provider/name`.
+    pub model: String,
+    /// What is known about it.
+    #[serde(default)]
+    pub facts: ModelFacts,
+}
 
 /// A request came or ended.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -41,6 +54,9 @@ pub enum RequestFact {
         /// `replace`: it takes the place of the request that ran when it came.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         while_running: Option<WhileRunning>,
+        /// Seconds since anything happened in the session before it; absent: nothing had, or nobody knows.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pause_s: Option<u64>,
         /// What was in force.
         #[serde(default)]
         settings: Box<RunSettings>,
@@ -91,6 +107,12 @@ pub enum RequestFact {
         /// Whether its model can use tools: one that was found not to answers with one object.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         tools: Option<bool>,
+        /// What was found out about its model beside that.
+        #[serde(flatten)]
+        learned: LearnedFacts,
+        /// Another model takes over, because the first one is overloaded.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        model: Option<ModelSwitch>,
     },
     /// The lists of the settings are others than when it came; they count from here on.
     #[serde(rename = "request.relisted")]
@@ -126,7 +148,50 @@ pub enum RequestFact {
         /// More about how: `stopped_by_user` where a person ended the work at a rest or between steps.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
+        /// What it did, as the log has it; absent where it did nothing but speak.
+        #[serde(default, skip_serializing_if = "DoneFacts::is_empty")]
+        done: DoneFacts,
     },
+}
+
+/// What a request did: files that changed, commands that ran, and how much was read. It is counted from the facts of the
+/// log, never from what a model says.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase", default)]
+pub struct DoneFacts {
+    /// Files that changed, each once, with all its lines that were added and removed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<ChangedFile>,
+    /// Commands that ran, in order.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub commands: Vec<CommandDone>,
+    /// How often something of the folder or the web was read.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub reads: u32,
+}
+
+/// A command that ran.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct CommandDone {
+    /// The command line, its first line at most.
+    pub command: String,
+    /// Absent when a signal ended it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit_code: Option<i32>,
+}
+
+fn is_zero(number: &u32) -> bool {
+    *number == 0
+}
+
+impl DoneFacts {
+    /// Whether nothing was done.
+    pub fn is_empty(&self) -> bool {
+        self.files.is_empty() && self.commands.is_empty() && self.reads == 0
+    }
 }
 
 /// How a request ended.
@@ -136,6 +201,8 @@ pub enum RequestFact {
 pub enum Status {
     /// As it should.
     Completed,
+    /// It asked for something to be done, and nothing was.
+    NotDone,
     /// With an error.
     Failed,
     /// By the person.

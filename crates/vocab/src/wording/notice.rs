@@ -10,10 +10,16 @@ sentences! {
         // From elsewhere: a provider's warning, or a model's.
         Words(words: String) => "{words}",
         // How a reply or a request ended.
-        CutOff => "The reply was cut off at the output limit. Raise limits.max_output_tokens, or ask for the rest.",
+        CutOff(most: u32) =>
+            "The reply was cut off at {most} tokens. Raise limits.max_output_tokens, or ask for the rest.",
+        CutOffByModel(most: u32) =>
+            "The reply was cut off at {most} tokens, the most this model writes at once (max_output in models.toml). Ask for the rest.",
+        CutOffByWindow(window: u64) =>
+            "The reply was cut off because the model's context window of {window} tokens is full. Ask for the rest, or choose a model with a larger window.",
         Withheld => "The provider withheld part of this reply.",
         StoppedForOther(reason: String) => "The model stopped for a reason of its own: {reason}.",
         EmptyReply => "The model sent an empty reply.",
+        NoProgress => "The model kept repeating the same step, so the request was ended.",
         ContinuesCutReply => "The reply was cut off at the output limit; the model goes on by itself.",
         Interrupted => "[Conversation interrupted]",
         WaitingForFeedback => "[Tool execution interrupted - waiting for user feedback]",
@@ -51,8 +57,16 @@ sentences! {
         Queued => "This waits until the request before it has ended.",
         QueuedBecause(reason: String) => "This waits until the request before it has ended: {reason}.",
         NoImageModel =>
-            "This asks for a picture, and no model that makes pictures is set (models.image, for example \"xai/grok-2-image\"): the model answers in words. For a drawing as a file, ask for an SVG by name, as in \"Draw the logo as logo.svg\".",
+            "This asks for a picture, and no model that makes pictures is set (models.image, for example \"xai/grok-imagine-image-2.0\"): the model answers in words. For a drawing as a file, ask for an SVG by name, as in \"Draw the logo as logo.svg\".",
         NoTools(model: String) => "{model} cannot use tools; it says what it wants done in one answer instead.",
+        WindowLearned(model: String, window: u64) =>
+            "The conversation does not fit {model}, which holds about {window} tokens. Shortening it and trying again.",
+        PicturesLeftOut(model: String) =>
+            "{model} cannot see pictures, so they are left out. Choose a model that can with --model or models.vision.",
+        ProtocolChanged(model: String, protocol: String) =>
+            "{model} does not work well this way. Continuing with answer.protocol = \"{protocol}\".",
+        FallbackModel(before: String, after: String) =>
+            "{before} is still overloaded. The request continues with {after} (models.fallback).",
         TooManyPictures(asked: u32, most: u32) => "You asked for {asked} pictures; {most} are made at a time.",
         PausingIsOff => "Pausing is switched off (copilot.pause_enabled); cancel stops the request.",
         NothingToSkip => "Nothing that could be skipped is running.",
@@ -137,6 +151,7 @@ sentences! {
         Loaded(files: usize) => "📂 Loaded {files} files",
         Understanding => "Understanding the request...",
         WaitingForModel => "Waiting for the model...",
+        LoadingModel => "Waiting for the server to load the model...",
         Synthesizing => "Synthesizing final intelligence...",
         Finishing => "Finishing...",
         Compressing => "Making the conversation fit the model's window...",

@@ -16,7 +16,21 @@ sentences! {
         NoRoomInBudget => "The budget has no room for this call.",
         AnnouncedTool => "The model announced a tool twice and named none.",
         AnnouncedToolHint => "Ask again, or use another model: this one may not be able to use tools.",
+        RepeatedItself => "The model repeated itself; the reply was stopped.",
+        RepeatedItselfHint => "Ask again in other words, or use another model.",
+        NoProgress => "The model kept repeating the same step and made no progress.",
+        NoProgressHint => "Ask in smaller steps, or use another model.",
+        Misfit(errors: String) => "The answer does not fit the JSON Schema: {errors}.",
+        MisfitHint => "Simplify the schema, say in the request what each field means, or use another model with --model.",
         EndedWhileAnswering => "The program ended while the model was answering.",
+        // Words without deeds.
+        NoChangeMade => "Not done: the model described a change but made none.",
+        NothingRun => "Not done: the model described a command but ran none.",
+        ClaimedChange(path: String) => "Not done: the model reports a change to {path} but made none.",
+        CalledNoTool(name: String) => "Not done: the model called {name}, which is not a tool.",
+        CalledWrongly => "Not done: the model called a tool with arguments that cannot be used.",
+        NoPlanMade => "Not done: the model proposed no plan.",
+        NotDoneHint => "Ask again and name the file or the command, or choose another model with --model.",
         // Pictures.
         FewerPictures(made: usize, count: u32) => "The provider made only {made} of {count} pictures.",
         FewerPicturesHint => "Ask for the others again.",
@@ -28,7 +42,7 @@ sentences! {
         NothingSavedHint => "Nothing was written. Choose another folder.",
         NoImageModel => "No model that makes pictures is set.",
         NoImageModelHint =>
-            "Set models.image, for example \"xai/grok-2-image\" with XAI_API_KEY or \"openai/gpt-image-1\" with OPENAI_API_KEY.",
+            "Set models.image, for example \"xai/grok-imagine-image-2.0\" with XAI_API_KEY or \"openai/gpt-image-2\" with OPENAI_API_KEY.",
         NoSuchPicture(image: String) => "There is no picture {image} in this session.",
         NoSuchPictureHint => "`trimtab images list` shows those that there are.",
     }

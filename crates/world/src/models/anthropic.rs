@@ -12,8 +12,11 @@ use trimtab_vocab::{
     Fault, Format, Message, Part, ProblemKind, Prompt, RefKey, Retry, Role, StopReason, ToolSpec, Usage,
 };
 
+use super::effort::{self, ClaudeEffort, Took};
 use super::http::{self, ApiKey, Framing, Outgoing, SentEvent, fault, printable};
-use super::{Listed, Model, PieceStream, ReplyPiece};
+use super::openai::server::ServerKind;
+use super::server_word::ServerAddress;
+use super::{Listed, Model, PieceStream, ReplyPiece, RequestExtras, ServerFacts, server_word, with_warning};
 
 const VERSION: &str = "2023-06-01";
 /// Lets a request say what becomes of reasoning whose past has changed.
@@ -34,6 +37,7 @@ pub(super) struct Anthropic {
     pub(super) key: Option<SecretString>,
     pub(super) model: String,
     pub(super) idle: Duration,
+    pub(super) extras: Arc<RequestExtras>,
 }
 
 #[async_trait]
@@ -45,7 +49,8 @@ impl Model for Anthropic {
     fn stream(&self, prompt: &Prompt) -> PieceStream {
         let outgoing = http::RequestBody::json(&AnthropicBody::new(&self.model, prompt).run(prompt))
             .map(|body| self.outgoing("/v1/messages", "text/event-stream", body));
-        http::converse(outgoing, Framing::Events, AnthropicReader::default(), self.idle)
+        let pieces = http::converse(outgoing, Framing::Events, AnthropicReader::default(), self.idle);
+        with_warning(effort_note(&self.model, prompt), pieces)
     }
 
     async fn count_tokens(&self, prompt: &Prompt) -> Result<Option<u64>, Fault> {
@@ -57,6 +62,12 @@ impl Model for Anthropic {
             Err(fault) if fault.problem.kind == ProblemKind::NotFound => Ok(None),
             Err(fault) => Err(fault),
         }
+    }
+
+    async fn describe(&self, _: bool) -> Option<ServerFacts> {
+        let nearby = ServerKind::at(&self.base_url) == ServerKind::Local;
+        let address = ServerAddress { base_url: &self.base_url, key: self.key.as_ref(), extras: &self.extras };
+        if nearby { server_word::ask_props(address).await } else { None }
     }
 
     async fn list(&self) -> Result<Vec<Listed>, Fault> {
@@ -92,6 +103,7 @@ impl Anthropic {
             headers,
             key: self.key.clone().map(|key| ApiKey::Header("x-api-key", key)),
             body,
+            extras: Arc::clone(&self.extras),
         }
     }
 }
@@ -146,10 +158,12 @@ struct Marked<T> {
     cache_control: Option<CacheControl>,
 }
 
-#[derive(Serialize)]
-#[serde(tag = "type", rename_all = "snake_case")]
-enum CacheControl {
-    Ephemeral,
+#[derive(Serialize, Clone, Copy)]
+struct CacheControl {
+    r#type: &'static str,
+    /// Unsaid, five minutes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ttl: Option<&'static str>,
 }
 
 #[derive(Serialize)]
@@ -213,6 +227,10 @@ enum Thinking {
         #[serde(skip_serializing_if = "Option::is_none")]
         block_binding: Option<BlockBinding>,
     },
+    /// Not at all.
+    Disabled,
+    /// Not before the reply, only between tools.
+    BetweenTools,
 }
 
 #[derive(Serialize)]
@@ -243,25 +261,18 @@ enum OutputFormat<'a> {
 impl<'a> AnthropicBody<'a> {
     fn new(model: &'a str, prompt: &'a Prompt) -> Self {
         let generation = Generation::for_model(model);
-        let thinks = prompt.thinking_tokens > 0;
-        let adaptive = generation.thinks_adaptively();
-        let thinking = if adaptive {
-            let binds = generation.binds_thinking();
-            // Instructions and tools may change within a conversation; better no earlier reasoning than
-            // no reply.
-            let block_binding = binds.then_some(BlockBinding { prefix_mismatch_behavior: "drop_block" });
-            // Unsaid, the newer ones show nothing of it.
-            (thinks || binds).then_some(Thinking::Adaptive { display: "summarized", block_binding })
-        } else {
-            thinking_budget(prompt).map(|budget_tokens| Thinking::Enabled { budget_tokens })
-        };
+        let told = effort::claude((generation.0, generation.1), model, prompt);
+        let thinking = thinking(generation, told, prompt);
         let format = match &prompt.format {
             Some(Format::Schema { schema, .. }) if generation.holds_to_schemas() && can_hold(schema) => {
                 Some(OutputFormat::JsonSchema { schema })
             }
             _ => None,
         };
-        let effort = (thinks && adaptive).then(|| http::effort(prompt.thinking_tokens));
+        let effort = match told {
+            ClaudeEffort::Word(word) => Some(word),
+            _ => None,
+        };
         let mut body = AnthropicBody {
             model,
             tools: prompt.tools.iter().map(|spec| unmarked(tool(spec))).collect(),
@@ -275,7 +286,7 @@ impl<'a> AnthropicBody<'a> {
             output_config: OutputConfig { effort, format },
             run: None,
         };
-        body.mark();
+        body.mark(CacheControl { r#type: "ephemeral", ttl: prompt.long_cache.then_some("1h") });
         body
     }
 
@@ -283,7 +294,7 @@ impl<'a> AnthropicBody<'a> {
     /// conversation up to now. The message before the last reply was marked by the call before this one;
     /// marked again, it is found however much has been said since, for the API looks back only some
     /// blocks from each mark. Those are the four marks that it allows.
-    fn mark(&mut self) {
+    fn mark(&mut self, control: CacheControl) {
         let tool = self.tools.last_mut().map(|tool| &mut tool.cache_control);
         let system = self.system.last_mut().map(|system| &mut system.cache_control);
         let replied = self.messages.iter().rposition(|message| message.role == Role::Assistant).unwrap_or(0);
@@ -292,13 +303,14 @@ impl<'a> AnthropicBody<'a> {
         let users = ends.filter(|message| message.role == Role::User);
         let said = users.filter_map(|message| message.content.last_mut()).map(|block| &mut block.cache_control);
         for mark in tool.into_iter().chain(system).chain(said) {
-            *mark = Some(CacheControl::Ephemeral);
+            *mark = Some(control);
         }
     }
 
     fn run(self, prompt: &Prompt) -> Self {
         // Whoever thinks takes no temperature, and the highest is 1.
-        let takes_temperature = self.thinking.is_none() && Generation::for_model(self.model).takes_temperature();
+        let thinks = !matches!(self.thinking, None | Some(Thinking::Disabled));
+        let takes_temperature = !thinks && Generation::for_model(self.model).takes_temperature();
         let run = AnthropicRun {
             max_tokens: prompt.max_output_tokens,
             temperature: prompt.temperature.filter(|_| takes_temperature).map(|temperature| temperature.min(1.0)),
@@ -308,11 +320,41 @@ impl<'a> AnthropicBody<'a> {
     }
 }
 
+fn thinking(generation: Generation, told: ClaudeEffort, prompt: &Prompt) -> Option<Thinking> {
+    let binds = generation.binds_thinking();
+    let adaptive = || Thinking::Adaptive {
+        // Unsaid, the newer ones show nothing of it.
+        display: "summarized",
+        // Instructions and tools may change within a conversation; better no earlier reasoning than no reply.
+        block_binding: binds.then_some(BlockBinding { prefix_mismatch_behavior: "drop_block" }),
+    };
+    match told {
+        ClaudeEffort::Budget(tokens) => {
+            thinking_budget(prompt, tokens).map(|budget_tokens| Thinking::Enabled { budget_tokens })
+        }
+        ClaudeEffort::Disabled => Some(Thinking::Disabled),
+        ClaudeEffort::BetweenTools => Some(Thinking::BetweenTools),
+        ClaudeEffort::Word(_) => Some(adaptive()),
+        ClaudeEffort::Unsaid | ClaudeEffort::Unsupported => binds.then(adaptive),
+    }
+}
+
+/// What a person should know about the effort that they chose, where the model cannot have it.
+fn effort_note(model: &str, prompt: &Prompt) -> Option<String> {
+    let generation = Generation::for_model(model);
+    let took = match effort::claude((generation.0, generation.1), model, prompt) {
+        ClaudeEffort::Unsupported => Took::Nothing,
+        ClaudeEffort::Word(word) => Took::from_word(prompt, Some(word)),
+        _ => Took::AsItIs,
+    };
+    effort::note(prompt, model, took)
+}
+
 /// The tokens to think with, if there is room for any. They count as part of the reply, whose limit may
 /// be all that is left of a budget: it is not for us to raise.
-fn thinking_budget(prompt: &Prompt) -> Option<u32> {
+fn thinking_budget(prompt: &Prompt, tokens: u32) -> Option<u32> {
     let most = prompt.max_output_tokens.saturating_sub(LEAST_WORDS);
-    (prompt.thinking_tokens > 0 && most >= LEAST_THINKING).then(|| prompt.thinking_tokens.clamp(LEAST_THINKING, most))
+    (tokens > 0 && most >= LEAST_THINKING).then(|| tokens.clamp(LEAST_THINKING, most))
 }
 
 /// When a model was made, by its name: 4.8 for `claude-opus-4-8`. What older ones take, newer ones
@@ -334,11 +376,6 @@ impl Generation {
             // Names without numbers came after those with them.
             _ => Self(5, 0),
         }
-    }
-
-    /// Decides by itself how much to think, and from 4.7 on refuses to be told in tokens.
-    fn thinks_adaptively(self) -> bool {
-        self >= Self(4, 6)
     }
 
     fn takes_temperature(self) -> bool {
@@ -478,6 +515,14 @@ struct StartedMessage {
     usage: Option<AnthropicUsage>,
 }
 
+/// A reply in one document.
+#[derive(Deserialize)]
+struct WholeMessage {
+    content: Vec<StartedBlock>,
+    stop_reason: Option<String>,
+    usage: Option<AnthropicUsage>,
+}
+
 #[derive(Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 enum StartedBlock {
@@ -535,6 +580,14 @@ struct AnthropicUsage {
     cache_creation_input_tokens: Option<u64>,
     cache_read_input_tokens: Option<u64>,
     output_tokens: Option<u64>,
+    cache_creation: Option<CacheCreation>,
+}
+
+/// How long what was written to the cache stays there.
+#[derive(Deserialize, Default, Clone, Copy)]
+struct CacheCreation {
+    #[serde(default)]
+    ephemeral_1h_input_tokens: u64,
 }
 
 #[derive(Deserialize)]
@@ -581,9 +634,26 @@ impl http::EventReader for AnthropicReader {
             AnthropicEvent::ContentBlockStop {} | AnthropicEvent::Unknown => vec![ReplyPiece::Alive],
         })
     }
+
+    fn read_whole(&mut self, document: &Value) -> Option<Result<Vec<ReplyPiece>, Fault>> {
+        if let Some(error) = document.get("error").and_then(|error| WireError::deserialize(error).ok()) {
+            return Some(Err(error_event(&error)));
+        }
+        let message = WholeMessage::deserialize(document).ok().filter(|message| message.stop_reason.is_some())?;
+        Some(self.message(message))
+    }
 }
 
 impl AnthropicReader {
+    fn message(&mut self, message: WholeMessage) -> Result<Vec<ReplyPiece>, Fault> {
+        let mut pieces = vec![self.count(message.usage)];
+        for (block, content) in (0..).zip(message.content) {
+            pieces.extend(self.start(block, content)?);
+        }
+        pieces.extend(self.end(message.stop_reason.as_deref()));
+        Ok(pieces)
+    }
+
     fn start(&mut self, block: u32, started: StartedBlock) -> Result<Vec<ReplyPiece>, Fault> {
         if self.blocks.len() >= MOST_BLOCKS {
             let message = format!("The provider's reply has more than {MOST_BLOCKS} parts; it was cut off.");
@@ -655,11 +725,7 @@ impl AnthropicReader {
         match kind {
             "message_stop" => Ok(self.end(None)),
             "message_start" | "message_delta" | "content_block_start" | "content_block_delta" | "error" | "" => {
-                Err(fault(
-                    ProblemKind::Protocol,
-                    format!("The provider sent an event that cannot be read ({error}): {}", printable(&sent.data, 120)),
-                    Retry::Later { after_ms: None },
-                ))
+                Err(http::unreadable(error, &sent.data))
             }
             _ => Ok(vec![ReplyPiece::Alive]),
         }
@@ -677,6 +743,7 @@ impl AnthropicReader {
         ] {
             *old = new.or(*old);
         }
+        usage.cache_creation = new.cache_creation.or(usage.cache_creation);
         ReplyPiece::Usage(self.figures())
     }
 
@@ -688,6 +755,7 @@ impl AnthropicReader {
             input_tokens: self.usage.input_tokens.unwrap_or(0).saturating_add(cached).saturating_add(written),
             cached_tokens: cached,
             cache_write_tokens: written,
+            cache_write_1h_tokens: self.usage.cache_creation.unwrap_or_default().ephemeral_1h_input_tokens.min(written),
             output_tokens: self.usage.output_tokens.unwrap_or(0),
             ..Usage::default()
         }

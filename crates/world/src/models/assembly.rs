@@ -23,6 +23,8 @@ pub struct Assembly {
     dialect: &'static str,
     drafts: BTreeMap<u32, PartDraft>,
     words: String,
+    /// Words that may be nothing but the opening of a fence, which watchers see once more follows.
+    held: String,
     bytes: usize,
     usage: Usage,
     stop: Option<StopReason>,
@@ -55,12 +57,16 @@ impl Assembly {
         }
         match piece {
             ReplyPiece::Text { block, text } => {
-                match self.drafts.entry(block).or_insert_with(|| PartDraft::Text(String::new())) {
-                    PartDraft::Text(whole) => whole.push_str(&text),
+                let is_bare = match self.drafts.entry(block).or_insert_with(|| PartDraft::Text(String::new())) {
+                    PartDraft::Text(whole) => {
+                        whole.push_str(&text);
+                        is_bare_fence(whole)
+                    }
                     _ => return Err(mixed(block)),
-                }
+                };
                 self.words.push_str(&text);
-                return Ok(Some(text));
+                self.held.push_str(&text);
+                return Ok((!is_bare).then(|| std::mem::take(&mut self.held)));
             }
             ReplyPiece::Thinking { block, text } => match self.thinking(block) {
                 Some((whole, _)) => whole.push_str(&text),
@@ -93,7 +99,7 @@ impl Assembly {
             }
             ReplyPiece::Usage(usage) => self.usage = usage,
             ReplyPiece::Stop(reason) => self.stop = Some(reason),
-            ReplyPiece::Alive => {}
+            ReplyPiece::Alive | ReplyPiece::Progress(_) => {}
             ReplyPiece::Warning(text) => {
                 if self.warnings.len() < MOST_WARNINGS {
                     self.warnings.push(text.chars().take(LONGEST_WARNING).collect());
@@ -115,6 +121,16 @@ impl Assembly {
     /// The words so far, as they came.
     pub fn words(&self) -> &str {
         &self.words
+    }
+
+    /// What the provider has told of its price so far.
+    pub fn usage(&self) -> Usage {
+        self.usage
+    }
+
+    /// How much has come, thinking and calls of tools included.
+    pub fn bytes(&self) -> usize {
+        self.bytes
     }
 
     /// What a person should know about the call.
@@ -140,8 +156,12 @@ impl Assembly {
             let problem = Problem::new(ProblemKind::Truncated, "The provider's reply broke off before its end.");
             return Err(Fault { problem, retry: Retry::Later { after_ms: None } });
         }
-        let parts: Vec<Part> =
+        let mut parts: Vec<Part> =
             self.drafts.values().map(|draft| draft.part(self.dialect)).filter(|part| !is_empty(part)).collect();
+        // Some models open a fence for the call that they then make.
+        if parts.iter().any(|part| matches!(part, Part::ToolUse(_))) {
+            parts.retain(|part| !matches!(part, Part::Text { text } if is_bare_fence(text)));
+        }
         if parts.iter().any(|part| matches!(part, Part::ToolUse(call) if call.id.is_empty() || call.name.is_empty())) {
             let problem = Problem::new(ProblemKind::Protocol, "The provider asks for a tool without its name or id.");
             return Err(Fault { problem, retry: Retry::Later { after_ms: None } });
@@ -181,6 +201,15 @@ fn read_arguments(text: &str) -> (Value, Option<String>) {
     }
 }
 
+/// Whether a text is nothing but the opening of a fence, or the beginning of one.
+fn is_bare_fence(text: &str) -> bool {
+    let bare = text.trim();
+    let name = bare.trim_start_matches('`');
+    let ticks = bare.len() - name.len();
+    (ticks == 3 && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '+')))
+        || ((1..3).contains(&ticks) && name.is_empty())
+}
+
 fn is_empty(part: &Part) -> bool {
     match part {
         Part::Text { text } => text.is_empty(),
@@ -196,7 +225,12 @@ fn size(piece: &ReplyPiece) -> usize {
         }
         ReplyPiece::Redacted { data, .. } => data.len(),
         ReplyPiece::Tool { arguments, .. } => arguments.len() + 64,
-        ReplyPiece::Usage(_) | ReplyPiece::Stop(_) | ReplyPiece::Alive | ReplyPiece::Warning(_) | ReplyPiece::End => 0,
+        ReplyPiece::Usage(_)
+        | ReplyPiece::Stop(_)
+        | ReplyPiece::Progress(_)
+        | ReplyPiece::Alive
+        | ReplyPiece::Warning(_)
+        | ReplyPiece::End => 0,
     }
 }
 

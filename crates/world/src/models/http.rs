@@ -19,10 +19,12 @@ use sse_stream::SseByteStream;
 use tokio::time::Instant;
 use trimtab_vocab::{Fault, Problem, ProblemKind, Retry};
 
-use super::{PieceStream, ReplyPiece, stalled, with_patience};
+use super::{PieceStream, ReplyPiece, RequestExtras, limits, stalled, with_patience};
 
 /// One event of a stream holds at most this much.
 const LARGEST_EVENT: usize = 8 * 1024 * 1024;
+/// A reply that comes as one document is not larger than one that comes in pieces may be.
+const LARGEST_DOCUMENT: usize = 32 * 1024 * 1024;
 /// As much of an error page as is worth reading,
 const LARGEST_ERROR: usize = 64 * 1024;
 /// and as long: its status has come already, and says more.
@@ -152,6 +154,22 @@ pub(super) struct Outgoing {
     pub(super) headers: Vec<(&'static str, String)>,
     pub(super) key: Option<ApiKey>,
     pub(super) body: RequestBody,
+    pub(super) extras: Arc<RequestExtras>,
+}
+
+impl Outgoing {
+    /// What must not show in an error, even where the provider repeats it.
+    fn secrets(&self) -> Vec<SecretString> {
+        self.key.iter().map(ApiKey::secret).chain(&self.extras.secrets).cloned().collect()
+    }
+
+    /// The request with the fields that the settings add to every call of a model.
+    fn with_extra_fields(mut self) -> Result<Self, Fault> {
+        if let RequestBody::Json(body) = self.body {
+            self.body = RequestBody::Json(self.extras.add_fields(body)?);
+        }
+        Ok(self)
+    }
 }
 
 /// A key, and the header that carries it.
@@ -214,6 +232,12 @@ pub(super) trait EventReader: Send + 'static {
     /// The pieces of the reply that an event holds.
     fn read(&mut self, event: &SentEvent) -> Result<Vec<ReplyPiece>, Fault>;
 
+    /// The pieces of a reply that came as one JSON document although a stream was asked for, with its end. None: this
+    /// is not such a reply.
+    fn read_whole(&mut self, _: &Value) -> Option<Result<Vec<ReplyPiece>, Fault>> {
+        None
+    }
+
     /// The stream has ended in good order; what that means, if it means anything.
     fn over(&mut self) -> Vec<ReplyPiece> {
         Vec::new()
@@ -234,13 +258,13 @@ pub(super) fn converse(
     reader: impl EventReader,
     idle: Duration,
 ) -> PieceStream {
-    let key = outgoing.as_ref().ok().and_then(|outgoing| outgoing.key.clone());
+    let secrets = outgoing.as_ref().map(Outgoing::secrets).unwrap_or_default();
     let pieces = stream::once(async move {
-        let response = send(outgoing?).await?;
-        demand_kind(&response, framing)?;
+        let response = send(outgoing?.with_extra_fields()?).await?;
         Ok(match framing {
-            Framing::Events => events(response),
-            Framing::Lines => lines(response),
+            Framing::Events if is_json(&response) => document(response),
+            Framing::Events => events(demand_kind(response, framing)?),
+            Framing::Lines => lines(demand_kind(response, framing)?),
         })
     })
     .flat_map(|opened: Result<_, Fault>| match opened {
@@ -261,6 +285,10 @@ pub(super) fn converse(
         let (pieces, goes_on) = match event {
             None => (reader.over().into_iter().map(Ok).collect(), false),
             Some(Ok(None)) => (vec![Ok(ReplyPiece::Alive)], true),
+            Some(Ok(Some(event))) if event.whole => match read_document(&mut reader, &event.data) {
+                Err(fault) => (vec![Err(fault)], false),
+                Ok(pieces) => (pieces.into_iter().map(Ok).collect(), false),
+            },
             Some(Ok(Some(event))) => match reader.read(&event) {
                 Err(fault) => (vec![Err(fault)], false),
                 Ok(pieces) => {
@@ -273,17 +301,14 @@ pub(super) fn converse(
         Some((stream::iter(pieces), goes_on.then_some((events, reader, deadline))))
     })
     .flatten()
-    .map(move |piece| match &key {
-        Some(key) => piece.map_err(|fault| without_key(fault, key.secret().expose_secret())),
-        None => piece,
-    })
+    .map(move |piece| piece.map_err(|fault| limits::explain(without_secrets(fault, &secrets))))
     .boxed();
     with_patience(pieces, idle)
 }
 
 /// Sends a request and reads its whole answer, a JSON value of at most `largest` bytes.
 pub(super) async fn fetch(outgoing: Outgoing, idle: Duration, largest: usize) -> Result<Value, Fault> {
-    let key = outgoing.key.clone();
+    let secrets = outgoing.secrets();
     let answer = async {
         let response = send(outgoing).await?;
         let mut body = Vec::new();
@@ -302,15 +327,13 @@ pub(super) async fn fetch(outgoing: Outgoing, idle: Duration, largest: usize) ->
         })
     };
     let answer = tokio::time::timeout(idle, answer).await.unwrap_or_else(|_| Err(stalled(idle)));
-    answer.map_err(|fault| match &key {
-        Some(key) => without_key(fault, key.secret().expose_secret()),
-        None => fault,
-    })
+    answer.map_err(|fault| without_secrets(fault, &secrets))
 }
 
 /// The response, if its status is good.
 async fn send(outgoing: Outgoing) -> Result<Response, Fault> {
-    let Outgoing { url, headers, key, body } = outgoing;
+    let Outgoing { url, headers, key, body, extras } = outgoing;
+    let url = extras.add_query(&url)?;
     let mut request = match body {
         RequestBody::Nothing => client(&url)?.get(url),
         RequestBody::Json(bytes) => client(&url)?.post(url).header("content-type", "application/json").body(bytes),
@@ -322,6 +345,7 @@ async fn send(outgoing: Outgoing) -> Result<Response, Fault> {
         let (name, value) = key.header()?;
         request = request.header(name, value);
     }
+    request = request.headers(extras.header_map()?);
     let response = request.send().await.map_err(|error| unreachable(&error))?;
     if response.status() != StatusCode::OK {
         return Err(refused(response).await);
@@ -330,20 +354,36 @@ async fn send(outgoing: Outgoing) -> Result<Response, Fault> {
 }
 
 /// An answer of another kind is not an answer of this provider.
-fn demand_kind(response: &Response, framing: Framing) -> Result<(), Fault> {
-    let kind = response.headers().get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or("");
-    let plain = kind.trim_start().to_ascii_lowercase();
+fn demand_kind(response: Response, framing: Framing) -> Result<Response, Fault> {
+    let kind = content_type(&response);
+    let plain = kind.to_ascii_lowercase();
     let fits = match framing {
         Framing::Events => plain.starts_with("text/event-stream"),
         Framing::Lines => !plain.starts_with("text/html"),
     };
-    if fits {
-        return Ok(());
-    }
+    if fits { Ok(response) } else { Err(no_stream(kind)) }
+}
+
+fn content_type(response: &Response) -> &str {
+    response.headers().get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or("").trim_start()
+}
+
+/// Some gateways answer with the whole reply as one document, whatever was asked for.
+fn is_json(response: &Response) -> bool {
+    content_type(response).to_ascii_lowercase().starts_with("application/json")
+}
+
+fn no_stream(kind: &str) -> Fault {
     let message = format!("The provider answered with `{}` instead of a stream of events.", printable(kind, 80));
     let problem = Problem::new(ProblemKind::Protocol, message)
         .hint("Is the provider's address right? `trimtab config` shows it.");
-    Err(Fault { problem, retry: Retry::Never })
+    Fault { problem, retry: Retry::Never }
+}
+
+/// A whole reply. It says why it ended, or ends with the document: what is one JSON value is not cut.
+fn read_document(reader: &mut impl EventReader, data: &str) -> Result<Vec<ReplyPiece>, Fault> {
+    let Ok(document) = serde_json::from_str::<Value>(data) else { return Err(cut()) };
+    reader.read_whole(&document).unwrap_or_else(|| Err(no_stream("application/json")))
 }
 
 /// One event of a stream.
@@ -351,10 +391,33 @@ pub(super) struct SentEvent {
     /// Its name; empty when the provider gives none.
     pub(super) name: String,
     pub(super) data: String,
+    /// It is the whole reply, as one JSON document.
+    pub(super) whole: bool,
 }
 
 /// An event, or none: bytes came, which shows that the provider is there, but no event is whole.
 type WireItem = Result<Option<SentEvent>, Fault>;
+
+/// The whole body, as one event.
+fn document(response: Response) -> BoxStream<'static, WireItem> {
+    let chunks = response.bytes_stream().boxed();
+    stream::unfold(Some((chunks, Vec::new())), |state| async {
+        let (mut chunks, mut body): (_, Vec<u8>) = state?;
+        match chunks.next().await {
+            Some(Ok(chunk)) => {
+                body.extend_from_slice(&chunk);
+                let fits = body.len() <= LARGEST_DOCUMENT;
+                Some(if fits { (Ok(None), Some((chunks, body))) } else { (Err(too_large()), None) })
+            }
+            Some(Err(error)) => Some((Err(broken(&error)), None)),
+            None => {
+                let data = String::from_utf8_lossy(&body).into_owned();
+                Some((Ok(Some(SentEvent { name: String::new(), data, whole: true })), None))
+            }
+        }
+    })
+    .boxed()
+}
 
 /// Each line that is not empty, whole, decoded once.
 fn lines(response: Response) -> BoxStream<'static, WireItem> {
@@ -391,7 +454,7 @@ fn lines(response: Response) -> BoxStream<'static, WireItem> {
 }
 
 fn line_event(line: Vec<u8>) -> Result<SentEvent, Fault> {
-    String::from_utf8(line).map(|data| SentEvent { name: String::new(), data }).map_err(|error| {
+    String::from_utf8(line).map(|data| SentEvent { name: String::new(), data, whole: false }).map_err(|error| {
         let message = format!("The provider's stream cannot be read: {}.", error.utf8_error());
         fault(ProblemKind::Protocol, message, Retry::Later { after_ms: None })
     })
@@ -422,7 +485,8 @@ fn events(response: Response) -> BoxStream<'static, WireItem> {
         Poll::Ready(event.map(|event| match event {
             Ok(event) if event.event.is_none() && event.data.is_none() => Ok(None),
             Ok(event) => {
-                Ok(Some(SentEvent { name: event.event.unwrap_or_default(), data: event.data.unwrap_or_default() }))
+                let (name, data) = (event.event.unwrap_or_default(), event.data.unwrap_or_default());
+                Ok(Some(SentEvent { name, data, whole: false }))
             }
             Err(sse_stream::Error::Body(error)) => Err(match error.downcast_ref() {
                 Some(Cut::TooLarge) => too_large(),
@@ -444,6 +508,18 @@ enum Cut {
     Broken(String),
     #[error("an event is too large")]
     TooLarge,
+}
+
+/// An event that cannot be read. One that was damaged on its way may come whole next time; one that is written in
+/// another form than this version knows will come in that form again.
+pub(super) fn unreadable(error: &dyn std::fmt::Display, data: &str) -> Fault {
+    let message = format!("The provider sent an event that cannot be read ({error}): {}", printable(data, 120));
+    let is_json = serde_json::from_str::<Value>(data).is_ok();
+    let retry = if is_json { Retry::Never } else { Retry::Later { after_ms: None } };
+    let problem = Problem::new(ProblemKind::Protocol, message);
+    let hint = "The provider speaks another dialect than its settings say, or a newer one. Check kind and api of the \
+                provider, or choose another model with --model.";
+    Fault { problem: if is_json { problem.hint(hint) } else { problem }, retry }
 }
 
 /// The stream ended in good order, but not its last event.
@@ -516,8 +592,9 @@ fn plain(cause: &str) -> String {
 
 async fn refused(response: Response) -> Fault {
     let status = response.status();
-    let wait = retry_after(response.headers());
-    let (said, code) = read_error(response).await;
+    let asked = retry_after(response.headers());
+    let (said, code, wait) = read_error(response).await;
+    let wait = asked.or(wait);
     let later = Retry::Later { after_ms: wait };
     let (mut kind, mut retry, mut what, mut hint) = by_status(status.as_u16(), later);
     if let Some(meaning) = code.as_deref().and_then(ErrorMeaning::from_code) {
@@ -527,6 +604,9 @@ async fn refused(response: Response) -> Fault {
         if kind == ProblemKind::Refused {
             what = "refused the request";
         }
+    }
+    if status.is_server_error() && says_loading(&said) {
+        (kind, retry, what, hint) = (ProblemKind::Loading, later, "is loading the model", Some(LOADING));
     }
     if says_no_tools(&said) {
         (kind, retry, what, hint) = (ProblemKind::NoTools, Retry::Never, "refused the request", Some(NO_TOOLS));
@@ -553,6 +633,17 @@ pub(super) fn says_no_tools(said: &str) -> bool {
     ]
     .iter()
     .any(|words| said.contains(words))
+}
+
+/// What to do about a server that has been loading for longer than anybody waits.
+const LOADING: &str = "Look at the server's own output. Once it answers, continue with `trimtab resume`.";
+
+/// Whether a server says that it is loading the model: llama.cpp, Ollama, and those that Hugging Face runs.
+pub(super) fn says_loading(said: &str) -> bool {
+    let said = said.to_ascii_lowercase();
+    ["loading model", "loading the model", "currently loading", "model is loading"]
+        .iter()
+        .any(|words| said.contains(words))
 }
 
 /// What to do about a provider that cannot answer just now.
@@ -625,32 +716,24 @@ impl ErrorMeaning {
                 false,
                 Some("Add credit to the provider's account, or choose another model with --model."),
             ),
-            "context_length_exceeded" => (
-                ProblemKind::Refused,
-                false,
-                Some(
-                    "The conversation is too long for this model: begin a new one, or choose a model with a larger window.",
-                ),
-            ),
+            "context_length_exceeded" | "exceed_context_size_error" => {
+                (ProblemKind::Refused, false, Some(limits::TOO_LONG))
+            }
             "invalid_api_key" => (ProblemKind::Auth, false, None),
             "model_not_found" => (ProblemKind::NotFound, false, None),
             "rate_limit_exceeded" => (ProblemKind::RateLimited, true, None),
             "server_error" | "server_is_overloaded" | "slow_down" | "vector_store_timeout" => {
                 (ProblemKind::Overloaded, true, None)
             }
+            // Google's.
+            "API_KEY_INVALID" | "UNAUTHENTICATED" => {
+                (ProblemKind::Auth, false, Some("Check the key; `trimtab doctor` shows where it is taken from."))
+            }
+            "RESOURCE_EXHAUSTED" => (ProblemKind::RateLimited, true, None),
+            "UNAVAILABLE" | "DEADLINE_EXCEEDED" => (ProblemKind::Overloaded, true, None),
             _ => return None,
         };
         Some(Self { kind, may_pass, hint })
-    }
-}
-
-/// How hard a model is to think, for providers that take a word for it instead of tokens. These three
-/// are the words that all of them know.
-pub(super) fn effort(thinking_tokens: u32) -> &'static str {
-    match thinking_tokens {
-        0..=4_096 => "low",
-        4_097..=16_384 => "medium",
-        _ => "high",
     }
 }
 
@@ -671,9 +754,17 @@ fn retry_after(headers: &header::HeaderMap) -> Option<u64> {
     Some(u64::try_from(wait).unwrap_or(0))
 }
 
+/// How long Google asks to wait, in milliseconds: `{"@type": "….RetryInfo", "retryDelay": "34.5s"}` among the details.
+pub(super) fn retry_info(json: &Value) -> Option<u64> {
+    let details = json.pointer("/error/details")?.as_array()?;
+    let delay = details.iter().find_map(|detail| detail.get("retryDelay")?.as_str())?;
+    let seconds: f64 = delay.strip_suffix('s')?.parse().ok()?;
+    (seconds.is_finite() && seconds >= 0.0).then_some((seconds * 1_000.0) as u64)
+}
+
 /// What the provider says went wrong: the message and the code of a JSON error, or the first words of
 /// a page.
-async fn read_error(response: Response) -> (String, Option<String>) {
+async fn read_error(response: Response) -> (String, Option<String>, Option<u64>) {
     let mut body = Vec::new();
     let mut chunks = response.bytes_stream();
     // What came in time is used, whether or not it is all.
@@ -687,16 +778,24 @@ async fn read_error(response: Response) -> (String, Option<String>) {
     })
     .await;
     let text = String::from_utf8_lossy(&body);
-    match serde_json::from_str::<Value>(&text) {
-        Ok(json) => (error_message(&json).unwrap_or_default(), error_code(&json).map(str::to_owned)),
-        Err(_) => (printable(text.trim(), 200), None),
+    // Some send the error as an event of the stream that was asked for.
+    let text = text.trim().strip_prefix("data:").map_or(&*text, str::trim);
+    match serde_json::from_str::<Value>(text) {
+        Ok(json) => {
+            // Where a stream was asked for, Google's is a list of one.
+            let json = json.get(0).unwrap_or(&json);
+            (error_message(json).unwrap_or_default(), error_code(json).map(str::to_owned), retry_info(json))
+        }
+        Err(_) => (printable(text.trim(), 200), None, None),
     }
 }
 
 /// The code of an error object, wherever this provider puts it; the first that has a meaning.
 pub(super) fn error_code(json: &Value) -> Option<&str> {
-    let places = ["/error/code", "/error/type", "/error/details/error_code", "/code", "/type"];
-    let mut codes = places.iter().filter_map(|place| json.pointer(place)?.as_str());
+    let places = ["/error/code", "/error/type", "/error/details/error_code", "/code", "/type", "/error/status"];
+    let reasons = json.pointer("/error/details").and_then(Value::as_array).into_iter().flatten();
+    let reasons = reasons.filter_map(|detail| detail.get("reason")?.as_str());
+    let mut codes = reasons.chain(places.iter().filter_map(|place| json.pointer(place)?.as_str()));
     codes.find(|code| ErrorMeaning::from_code(code).is_some())
 }
 
@@ -707,6 +806,10 @@ pub(super) fn error_message(json: &Value) -> Option<String> {
     // A router repeats what the provider behind it said beside a message that says only that one failed.
     let behind = json.pointer("/error/metadata/raw").and_then(Value::as_str).filter(|raw| !raw.trim().is_empty());
     Some(printable(&behind.map_or(message.to_owned(), |raw| format!("{message} ({})", raw.trim())), 500))
+}
+
+fn without_secrets(fault: Fault, secrets: &[SecretString]) -> Fault {
+    secrets.iter().fold(fault, |fault, secret| without_key(fault, secret.expose_secret()))
 }
 
 /// Takes the key out of what a provider says: some repeat it when they refuse it.

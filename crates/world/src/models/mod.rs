@@ -6,24 +6,36 @@
 
 mod anthropic;
 mod assembly;
+mod discover;
+mod effort;
+mod extras;
+mod gemini;
 mod http;
+mod limits;
 mod ollama;
 mod openai;
 mod registry;
 mod replay;
 mod responses;
+mod server_word;
 mod think_tags;
+mod web_search;
 
 use std::time::Duration;
 
 use async_trait::async_trait;
 use futures_util::StreamExt;
 use futures_util::stream::BoxStream;
+use serde::{Deserialize, Serialize};
+use trimtab_vocab::event::PromptProgress;
 use trimtab_vocab::{Fault, Problem, ProblemKind, Prompt, Retry, StopReason, Usage};
 
 pub use assembly::Assembly;
+pub use discover::{LocalServer, LocalServerKind, find_servers, identify, server_root};
+pub use extras::{ExtraFields, RequestExtras};
 pub(crate) use http::{causes, printable};
 pub use registry::{Dialect, ModelRegistry, Provider, Registry};
+pub use web_search::{SearchKind, SearchService};
 
 /// A piece of a reply, as it comes. `block` says which part of the message it belongs to: parts
 /// may come interleaved, and their order is the order of their numbers.
@@ -72,6 +84,8 @@ pub enum ReplyPiece {
     Usage(Usage),
     /// Why the model stopped; the last word counts.
     Stop(StopReason),
+    /// How much of the prompt the model has read.
+    Progress(PromptProgress),
     /// Nothing new, only a sign of life: a provider that pings while its model thinks is not silent.
     Alive,
     /// Something that a person should know about this call.
@@ -102,12 +116,56 @@ pub trait Model: Send + Sync {
         Ok(Vec::new())
     }
 
+    /// What the server says about the model. `is_known`: the catalog knows it, so that only a server nearby is worth
+    /// asking.
+    async fn describe(&self, _is_known: bool) -> Option<ServerFacts> {
+        None
+    }
+
     /// Makes pictures.
     async fn draw(&self, _: &DrawOrder) -> Result<Vec<DrawnImage>, Fault> {
         let problem = Problem::new(ProblemKind::Refused, "This model does not make pictures.")
             .hint("Name one that does with the setting models.image.");
         Err(Fault { problem, retry: Retry::Never })
     }
+}
+
+/// What a server says about a model; what it does not say is absent.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ServerFacts {
+    /// Tokens it can take in and give, together, as it was loaded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub window: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_output: Option<u32>,
+    /// Whether its template knows tools.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tools: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub images: Option<bool>,
+    /// How many weights it has.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parameters: Option<u64>,
+}
+
+impl ServerFacts {
+    /// This, and what another source says where this one is silent.
+    #[must_use]
+    pub fn or(self, other: Self) -> Self {
+        Self {
+            window: self.window.or(other.window),
+            max_output: self.max_output.or(other.max_output),
+            tools: self.tools.or(other.tools),
+            images: self.images.or(other.images),
+            parameters: self.parameters.or(other.parameters),
+        }
+    }
+}
+
+/// Whether an address is on this machine or near it, where questions cost nothing.
+pub fn is_nearby(base_url: &str) -> bool {
+    openai::server::ServerKind::at(base_url) == openai::server::ServerKind::Local
 }
 
 /// A model as its provider lists it.
@@ -137,6 +195,14 @@ pub struct DrawnImage {
     pub media_type: &'static str,
     /// How the provider understood the order, where it says so.
     pub revised_prompt: Option<String>,
+}
+
+/// A reply that begins with something that a person should know.
+fn with_warning(warning: Option<String>, pieces: PieceStream) -> PieceStream {
+    match warning {
+        Some(text) => futures_util::stream::iter([Ok(ReplyPiece::Warning(text))]).chain(pieces).boxed(),
+        None => pieces,
+    }
 }
 
 /// Ends a stream that says nothing for too long.

@@ -8,6 +8,7 @@ mod body;
 mod known;
 mod reader;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -21,10 +22,12 @@ use self::body::{PromptFit, WireFormat};
 use self::known::KnownModel;
 use self::reader::OllamaReader;
 use super::http::{self, ApiKey, Framing, Outgoing, RequestBody};
-use super::{Listed, Model, PieceStream, ReplyPiece};
+use super::{Listed, Model, PieceStream, ReplyPiece, RequestExtras, ServerFacts, effort, with_warning};
 
 /// An answer that is not a reply (a model's facts, a list of models) is smaller than this.
 const LARGEST_ANSWER: usize = 16 * 1024 * 1024;
+/// What Ollama says of a model that was asked to think and cannot.
+const NO_THINKING: &str = "does not support thinking";
 
 #[derive(Clone)]
 pub(super) struct Ollama {
@@ -32,6 +35,7 @@ pub(super) struct Ollama {
     pub(super) key: Option<SecretString>,
     pub(super) model: String,
     pub(super) idle: Duration,
+    pub(super) extras: Arc<RequestExtras>,
 }
 
 #[async_trait]
@@ -51,6 +55,10 @@ impl Model for Ollama {
         let names = models.filter_map(|model| model.get("name").or_else(|| model.get("model"))?.as_str());
         Ok(names.filter(|name| is_name(name)).map(|name| Listed { name: name.to_owned(), window: None }).collect())
     }
+
+    async fn describe(&self, _: bool) -> Option<ServerFacts> {
+        known::about(&self.base_url, &self.model).shown(self).await
+    }
 }
 
 impl Ollama {
@@ -64,8 +72,36 @@ impl Ollama {
                 (Some(WireFormat::Json), self.constrained(&prompt, &fit, schema, &known).await)
             }
         };
-        let pieces = pieces.unwrap_or_else(|| self.send(&prompt, &fit, format));
-        stream::iter(fit.warning(&self.model).map(|text| Ok(ReplyPiece::Warning(text)))).chain(pieces).boxed()
+        let pieces = match pieces {
+            Some(pieces) => pieces,
+            None if body::asks_to_think(&self.model, &prompt) && prompt.effort.is_some() => {
+                self.thinking_if_it_can(&prompt, &fit, format).await
+            }
+            None => self.send(&prompt, &fit, format),
+        };
+        let warnings = [fit.warning(&self.model), body::effort_note(&self.model, &prompt)];
+        let warnings = warnings.into_iter().flatten().map(|text| Ok(ReplyPiece::Warning(text)));
+        stream::iter(warnings).chain(pieces).boxed()
+    }
+
+    /// The reply of a model that is asked to think; one that cannot is asked again without that, because effort is
+    /// a setting for every model and not a wish that only some may fulfil.
+    async fn thinking_if_it_can(
+        &self,
+        prompt: &Prompt,
+        fit: &PromptFit,
+        format: Option<WireFormat<'_>>,
+    ) -> PieceStream {
+        let mut pieces = self.send(prompt, fit, format).fuse();
+        let first = pieces.next().await;
+        if let Some(Err(fault)) = &first
+            && fault.problem.message.contains(NO_THINKING)
+        {
+            let plain = Prompt { effort: None, ..prompt.clone() };
+            let note = effort::note(prompt, &self.model, effort::Took::Nothing);
+            return with_warning(note, self.send(&plain, fit, format));
+        }
+        stream::iter(first).chain(pieces).boxed()
     }
 
     /// The reply within a schema; none when a schema has no effect here.
@@ -115,6 +151,7 @@ impl Ollama {
             headers: vec![("accept", accept.to_owned())],
             key: self.key.clone().map(ApiKey::Bearer),
             body,
+            extras: Arc::clone(&self.extras),
         }
     }
 
@@ -148,9 +185,9 @@ impl Ollama {
                 format!("Fetch it with `ollama pull {}`, or choose another with --model.", self.model),
             ),
             _ if http::says_no_tools(said) => (Some(ProblemKind::NoTools), http::NO_TOOLS.into()),
-            _ if said.contains("does not support thinking") => (
+            _ if said.contains(NO_THINKING) => (
                 Some(ProblemKind::Refused),
-                "This model does not think; set limits.thinking_tokens to 0, or choose another with --model.".into(),
+                "This model does not think; set effort to \"off\" and limits.thinking_tokens to 0, or choose another with --model.".into(),
             ),
             _ if said.contains("does not support chat") || said.contains("does not support generate") => (
                 Some(ProblemKind::Refused),

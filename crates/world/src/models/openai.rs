@@ -10,35 +10,41 @@
 //! figures could follow and they do not. Without it, nothing completes a reply.
 
 mod body;
+mod forms;
 mod pictures;
 mod reader;
-mod server;
+pub(super) mod server;
 pub(super) mod strict;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use futures_util::stream::{self, StreamExt};
 use secrecy::SecretString;
 use serde_json::Value;
 use trimtab_vocab::{Fault, ProblemKind, Prompt, Retry};
 
 use super::http::{self, ApiKey, Framing, Outgoing, fault};
-use super::{DrawOrder, DrawnImage, Listed, Model, PieceStream};
+use super::server_word::ServerAddress;
+use super::{DrawOrder, DrawnImage, Listed, Model, PieceStream, RequestExtras, ServerFacts, server_word, with_warning};
 use body::OpenAiBody;
 use pictures::{PictureBody, pictures};
 use reader::OpenAiReader;
-use server::ServerKind;
+pub(super) use server::{ModelName, ServerKind};
 
 /// Some routers list thousands of models.
 const LARGEST_LIST: usize = 16 * 1024 * 1024;
 /// Ten large pictures in base64.
 const LARGEST_PICTURES: usize = 128 * 1024 * 1024;
 
+#[derive(Clone)]
 pub(super) struct OpenAi {
     pub(super) base_url: String,
     pub(super) key: Option<SecretString>,
     pub(super) model: String,
     pub(super) idle: Duration,
+    pub(super) extras: Arc<RequestExtras>,
 }
 
 #[async_trait]
@@ -48,9 +54,12 @@ impl Model for OpenAi {
     }
 
     fn stream(&self, prompt: &Prompt) -> PieceStream {
-        let body = http::RequestBody::json(&OpenAiBody::new(self.server(), &self.model, prompt));
-        let outgoing = body.map(|body| self.outgoing("/chat/completions", "text/event-stream", body));
-        http::converse(outgoing, Framing::Events, OpenAiReader::after(&prompt.messages), self.idle)
+        let note = body::effort_note(self.server(), &self.model, prompt);
+        if prompt.format.is_none() {
+            return with_warning(note, self.send(prompt));
+        }
+        let (model, prompt) = (self.clone(), prompt.clone());
+        with_warning(note, stream::once(async move { model.constrained(prompt).await }).flatten().boxed())
     }
 
     async fn list(&self) -> Result<Vec<Listed>, Fault> {
@@ -60,13 +69,20 @@ impl Model for OpenAi {
             .ok_or_else(|| fault(ProblemKind::Protocol, "The provider's list of models is not one.", Retry::Never))
     }
 
+    async fn describe(&self, is_known: bool) -> Option<ServerFacts> {
+        let nearby = self.server() == ServerKind::Local;
+        let asks = nearby || (self.server() == ServerKind::Other && !is_known);
+        let address = ServerAddress { base_url: &self.base_url, key: self.key.as_ref(), extras: &self.extras };
+        if asks { server_word::ask(address, &self.model, nearby).await } else { None }
+    }
+
     async fn draw(&self, order: &DrawOrder) -> Result<Vec<DrawnImage>, Fault> {
         let body = http::RequestBody::json(&PictureBody::new(self.server(), &self.model, order))?;
         let outgoing = self.outgoing("/images/generations", "application/json", body);
         let answer = http::fetch(outgoing, self.idle, LARGEST_PICTURES).await.map_err(|fault| match fault.problem.kind {
             ProblemKind::NotFound => {
                 let hint = "Not every provider makes pictures. Name a model that does with the setting models.image, \
-                            for example xai/grok-2-image or openai/gpt-image-1.";
+                            for example xai/grok-imagine-image-2.0 or openai/gpt-image-2.";
                 Fault { problem: fault.problem.hint(hint), ..fault }
             }
             _ => fault,
@@ -76,6 +92,27 @@ impl Model for OpenAi {
 }
 
 impl OpenAi {
+    fn send(&self, prompt: &Prompt) -> PieceStream {
+        let body = http::RequestBody::json(&OpenAiBody::new(self.server(), &self.model, prompt));
+        let outgoing = body.map(|body| self.outgoing("/chat/completions", "text/event-stream", body));
+        http::converse(outgoing, Framing::Events, OpenAiReader::after(&prompt.messages), self.idle)
+    }
+
+    /// A reply in the form that is wanted, or in as much of it as the server takes.
+    async fn constrained(&self, mut prompt: Prompt) -> PieceStream {
+        loop {
+            prompt.format = forms::allowed(&self.base_url, &self.model, prompt.format.take());
+            let mut pieces = self.send(&prompt).fuse();
+            let first = pieces.next().await;
+            match (&first, &prompt.format) {
+                (Some(Err(fault)), Some(format)) if forms::is_refused(fault) => {
+                    forms::give_up(&self.base_url, &self.model, format);
+                }
+                _ => return stream::iter(first).chain(pieces).boxed(),
+            }
+        }
+    }
+
     fn server(&self) -> ServerKind {
         ServerKind::at(&self.base_url)
     }
@@ -86,6 +123,7 @@ impl OpenAi {
             headers: vec![("accept", accept.to_owned())],
             key: self.key.clone().map(ApiKey::Bearer),
             body,
+            extras: Arc::clone(&self.extras),
         }
     }
 }
@@ -93,7 +131,14 @@ impl OpenAi {
 /// The documented list stands in `data`; Together's is bare.
 fn listed(answer: &Value) -> Option<Vec<Listed>> {
     let entries = answer.get("data").unwrap_or(answer).as_array()?;
-    let places = ["/context_length", "/context_window", "/max_model_len", "/max_context_length", "/meta/n_ctx"];
+    let places = [
+        "/context_length",
+        "/context_window",
+        "/max_model_len",
+        "/max_context_length",
+        "/meta/n_ctx",
+        "/max_input_tokens",
+    ];
     let models = entries.iter().filter_map(|entry| {
         let name = entry.get("id")?.as_str().filter(|name| !name.is_empty() && !name.contains(char::is_control))?;
         let window = places.iter().find_map(|place| entry.pointer(place)?.as_u64()).filter(|window| *window > 0);

@@ -9,11 +9,12 @@ use secrecy::SecretString;
 use trimtab_vocab::{Problem, ProblemKind};
 
 use super::anthropic::Anthropic;
+use super::gemini::Gemini;
 use super::ollama::Ollama;
 use super::openai::OpenAi;
 use super::replay::{Recorder, Replay};
 use super::responses::Responses;
-use super::{Model, http};
+use super::{Model, RequestExtras, http};
 
 /// How a provider speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,6 +25,8 @@ pub enum Dialect {
     OpenAi,
     /// The Responses API.
     Responses,
+    /// Google's `generateContent`.
+    Gemini,
     /// Ollama's own.
     Ollama,
     /// A recording.
@@ -40,6 +43,8 @@ pub struct Provider {
     pub key_env: Option<String>,
     /// The key, if it was found.
     pub key: Option<SecretString>,
+    /// What its requests hold beside that.
+    pub extras: Arc<RequestExtras>,
 }
 
 /// Whoever can be called by name.
@@ -61,10 +66,10 @@ pub struct Registry {
 
 /// A model's name with the provider that it is known for.
 fn with_provider(name: &str) -> String {
-    let known = [("claude", "anthropic"), ("gpt", "openai"), ("grok", "xai")];
+    let known = [("claude", "anthropic"), ("gpt", "openai"), ("grok", "xai"), ("gemini", "gemini")];
     match known.iter().find(|(beginning, _)| name.starts_with(beginning)) {
         Some((_, provider)) => format!("{provider}/{name}"),
-        None => "anthropic/claude-sonnet-4-5".to_owned(),
+        None => "anthropic/claude-sonnet-5-5".to_owned(),
     }
 }
 
@@ -86,16 +91,23 @@ impl ModelRegistry for Registry {
             return Err(Problem::new(ProblemKind::NoKey, format!("There is no key for {provider}."))
                 .hint(format!("Set {variable}, choose another model with --model, or try `trimtab demo`.")));
         }
+        if let Some(variable) = settings.extras.missing.first() {
+            let message = format!("The settings of {provider} name ${variable}, which is not set.");
+            return Err(Problem::new(ProblemKind::NoKey, message)
+                .hint(format!("Set {variable}, or change headers, query or body of [providers.{provider}].")));
+        }
         let (base_url, key, model, idle) =
             (settings.base_url.clone(), settings.key.clone(), model.to_owned(), self.idle);
+        let extras = Arc::clone(&settings.extras);
         if settings.dialect != Dialect::Replay {
             http::prepare(&base_url);
         }
         let found: Arc<dyn Model> = match settings.dialect {
-            Dialect::Anthropic => Arc::new(Anthropic { base_url, key, model, idle }),
-            Dialect::OpenAi => Arc::new(OpenAi { base_url, key, model, idle }),
-            Dialect::Responses => Arc::new(Responses { base_url, key, model, idle }),
-            Dialect::Ollama => Arc::new(Ollama { base_url, key, model, idle }),
+            Dialect::Anthropic => Arc::new(Anthropic { base_url, key, model, idle, extras }),
+            Dialect::OpenAi => Arc::new(OpenAi { base_url, key, model, idle, extras }),
+            Dialect::Responses => Arc::new(Responses { base_url, key, model, idle, extras }),
+            Dialect::Gemini => Arc::new(Gemini { base_url, key, model, idle, extras }),
+            Dialect::Ollama => Arc::new(Ollama { base_url, key, model, idle, extras }),
             Dialect::Replay => Arc::new(Replay::open(&model)?),
         };
         Ok(match &self.record {

@@ -25,7 +25,7 @@ use tokio::time::Instant;
 use trimtab_vocab::event::PromptNote;
 use trimtab_vocab::{Fault, Message, Part, Problem, ProblemKind, Prompt, Retry, Role, StopReason, ToolResult, Usage};
 
-use super::{DrawOrder, DrawnImage, Listed, Model, PieceStream, ReplyPiece};
+use super::{DrawOrder, DrawnImage, Listed, Model, PieceStream, ReplyPiece, ServerFacts};
 
 /// What `trimtab demo` plays; known under the name `replay/demo`.
 const DEMO: &str = include_str!("demo.jsonl");
@@ -232,6 +232,10 @@ impl Model for Recorder {
         self.inner.list().await
     }
 
+    async fn describe(&self, is_known: bool) -> Option<ServerFacts> {
+        self.inner.describe(is_known).await
+    }
+
     async fn draw(&self, order: &DrawOrder) -> Result<Vec<DrawnImage>, Fault> {
         self.inner.draw(order).await
     }
@@ -295,7 +299,7 @@ impl Tape {
             ReplyPiece::Usage(usage) => self.moments.push(ReplayMoment::Usage(*usage)),
             ReplyPiece::Stop(reason) => self.moments.push(ReplayMoment::Stop(reason.clone())),
             ReplyPiece::Redacted { data, .. } => self.moments.push(ReplayMoment::Redacted(data.clone())),
-            ReplyPiece::Alive | ReplyPiece::Warning(_) | ReplyPiece::End => {}
+            ReplyPiece::Alive | ReplyPiece::Progress(_) | ReplyPiece::Warning(_) | ReplyPiece::End => {}
         }
     }
 

@@ -5,6 +5,7 @@
 //! led to.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -13,9 +14,15 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use trimtab_vocab::{Fault, Format, Part, Problem, ProblemKind, Prompt, Retry, Role, StopReason, ToolSpec, Usage};
 
+use super::effort::{self, Took};
 use super::http::{self, ApiKey, ErrorMeaning, Framing, Outgoing, SentEvent, fault, printable};
-use super::openai::{OpenAi, strict};
-use super::{DrawOrder, DrawnImage, Listed, Model, PieceStream, ReplyPiece};
+use super::openai::server::ServerKind;
+use super::openai::{ModelName, OpenAi, strict};
+use super::server_word::ServerAddress;
+use super::{
+    DrawOrder, DrawnImage, Listed, Model, PieceStream, ReplyPiece, RequestExtras, ServerFacts, server_word,
+    with_warning,
+};
 
 const DIALECT: &str = "responses";
 /// The API refuses a smaller limit.
@@ -24,6 +31,8 @@ const SMALLEST_LIMIT: u32 = 16;
 /// the memory.
 const MOST_ITEMS: u32 = 10_000;
 const MOST_PARTS: u32 = 1_000;
+/// Ids are short.
+const LONGEST_ID: usize = 1_000;
 /// A count of tokens is small.
 const LARGEST_ANSWER: usize = 64 * 1024;
 
@@ -32,6 +41,7 @@ pub(super) struct Responses {
     pub(super) key: Option<SecretString>,
     pub(super) model: String,
     pub(super) idle: Duration,
+    pub(super) extras: Arc<RequestExtras>,
 }
 
 #[async_trait]
@@ -41,9 +51,15 @@ impl Model for Responses {
     }
 
     fn stream(&self, prompt: &Prompt) -> PieceStream {
-        let outgoing = http::RequestBody::json(&ResponsesBody::new(&self.model, prompt).run(prompt))
-            .map(|body| self.outgoing("/responses", "text/event-stream", body));
-        http::converse(outgoing, Framing::Events, ResponsesReader::default(), self.idle)
+        let mut body = ResponsesBody::new(&self.model, prompt).run(prompt);
+        if ServerKind::at(&self.base_url).takes_cache_keys() && !prompt.cache_key.is_empty() {
+            body.prompt_cache_key = Some(&prompt.cache_key);
+        }
+        let outgoing =
+            http::RequestBody::json(&body).map(|body| self.outgoing("/responses", "text/event-stream", body));
+        let took = Took::from_word(prompt, effort_word(&self.model, prompt));
+        let pieces = http::converse(outgoing, Framing::Events, ResponsesReader::default(), self.idle);
+        with_warning(effort::note(prompt, &self.model, took), pieces)
     }
 
     async fn count_tokens(&self, prompt: &Prompt) -> Result<Option<u64>, Fault> {
@@ -55,6 +71,14 @@ impl Model for Responses {
             Err(fault) if fault.problem.kind == ProblemKind::NotFound => Ok(None),
             Err(fault) => Err(fault),
         }
+    }
+
+    async fn describe(&self, is_known: bool) -> Option<ServerFacts> {
+        let server = ServerKind::at(&self.base_url);
+        let nearby = server == ServerKind::Local;
+        let asks = nearby || (server == ServerKind::Other && !is_known);
+        let address = ServerAddress { base_url: &self.base_url, key: self.key.as_ref(), extras: &self.extras };
+        if asks { server_word::ask(address, &self.model, nearby).await } else { None }
     }
 
     async fn list(&self) -> Result<Vec<Listed>, Fault> {
@@ -69,7 +93,13 @@ impl Model for Responses {
 impl Responses {
     /// The other API of the same provider: what is no conversation, both share.
     fn beside(&self) -> OpenAi {
-        OpenAi { base_url: self.base_url.clone(), key: self.key.clone(), model: self.model.clone(), idle: self.idle }
+        OpenAi {
+            base_url: self.base_url.clone(),
+            key: self.key.clone(),
+            model: self.model.clone(),
+            idle: self.idle,
+            extras: Arc::clone(&self.extras),
+        }
     }
 
     fn outgoing(&self, path: &str, accept: &str, body: http::RequestBody) -> Outgoing {
@@ -78,6 +108,7 @@ impl Responses {
             headers: vec![("accept", accept.into())],
             key: self.key.clone().map(ApiKey::Bearer),
             body,
+            extras: Arc::clone(&self.extras),
         }
     }
 }
@@ -96,6 +127,8 @@ struct ResponsesBody<'a> {
     text: Option<TextOptions<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     reasoning: Option<ResponsesReasoning>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    prompt_cache_key: Option<&'a str>,
     #[serde(flatten)]
     run: Option<ResponsesRun>,
 }
@@ -115,7 +148,16 @@ struct ResponsesRun {
 #[derive(Serialize)]
 struct ResponsesReasoning {
     effort: &'static str,
-    summary: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    summary: Option<&'static str>,
+}
+
+/// The word for how much to think; none for a model that does not, and where nobody asks.
+fn effort_word(model: &str, prompt: &Prompt) -> Option<&'static str> {
+    if kind(model) == ModelFamily::Plain {
+        return None;
+    }
+    effort::responses_word(ModelName::new(model), prompt)
 }
 
 #[derive(Serialize)]
@@ -175,15 +217,15 @@ enum TextFormat<'a> {
 
 impl<'a> ResponsesBody<'a> {
     fn new(model: &'a str, prompt: &'a Prompt) -> Self {
-        let thinks = prompt.thinking_tokens > 0 && kind(model) != ModelFamily::Plain;
         ResponsesBody {
             model,
             instructions: &prompt.system,
             input: input(prompt, kind(model) != ModelFamily::Plain),
             tools: prompt.tools.iter().map(|spec| tool(spec)).collect(),
             text: prompt.format.as_ref().map(|format| TextOptions { format: text_format(format) }),
-            reasoning: thinks
-                .then(|| ResponsesReasoning { effort: http::effort(prompt.thinking_tokens), summary: "auto" }),
+            reasoning: effort_word(model, prompt)
+                .map(|effort| ResponsesReasoning { effort, summary: (effort != "none").then_some("auto") }),
+            prompt_cache_key: None,
             run: None,
         }
     }
@@ -340,59 +382,90 @@ fn text_format(format: &Format) -> TextFormat<'_> {
 
 // ---- what comes back ----
 
+/// Where an event belongs: by the number of its item or, where a server gives none, by the item's id.
+#[derive(Deserialize, Default)]
+struct ItemPlace {
+    #[serde(default)]
+    output_index: Option<u32>,
+    #[serde(default)]
+    item_id: Option<String>,
+}
+
 #[derive(Deserialize)]
 #[serde(tag = "type")]
 enum ResponsesEvent {
     #[serde(rename = "response.output_item.added")]
-    ItemAdded { output_index: u32, item: Value },
+    ItemAdded {
+        #[serde(flatten)]
+        place: ItemPlace,
+        item: Value,
+    },
     #[serde(rename = "response.output_item.done")]
-    ItemDone { output_index: u32, item: Value },
+    ItemDone {
+        #[serde(flatten)]
+        place: ItemPlace,
+        item: Value,
+    },
     #[serde(rename = "response.output_text.delta")]
     TextDelta {
-        output_index: u32,
+        #[serde(flatten)]
+        place: ItemPlace,
         #[serde(default)]
         content_index: u32,
         delta: String,
     },
     #[serde(rename = "response.output_text.done")]
     TextDone {
-        output_index: u32,
+        #[serde(flatten)]
+        place: ItemPlace,
         #[serde(default)]
         content_index: u32,
         text: String,
     },
     #[serde(rename = "response.refusal.delta")]
     RefusalDelta {
-        output_index: u32,
+        #[serde(flatten)]
+        place: ItemPlace,
         #[serde(default)]
         content_index: u32,
         delta: String,
     },
     #[serde(rename = "response.refusal.done")]
     RefusalDone {
-        output_index: u32,
+        #[serde(flatten)]
+        place: ItemPlace,
         #[serde(default)]
         content_index: u32,
         refusal: String,
     },
     #[serde(rename = "response.reasoning_summary_text.delta")]
     SummaryDelta {
-        output_index: u32,
+        #[serde(flatten)]
+        place: ItemPlace,
         #[serde(default)]
         summary_index: u32,
         delta: String,
     },
     #[serde(rename = "response.reasoning_text.delta")]
     ReasoningDelta {
-        output_index: u32,
+        #[serde(flatten)]
+        place: ItemPlace,
         #[serde(default)]
         content_index: u32,
         delta: String,
     },
     #[serde(rename = "response.function_call_arguments.delta")]
-    ArgumentsDelta { output_index: u32, delta: String },
+    ArgumentsDelta {
+        #[serde(flatten)]
+        place: ItemPlace,
+        delta: String,
+    },
     #[serde(rename = "response.function_call_arguments.done")]
-    ArgumentsDone { output_index: u32, arguments: String },
+    ArgumentsDone {
+        #[serde(flatten)]
+        place: ItemPlace,
+        arguments: String,
+    },
     #[serde(rename = "response.completed", alias = "response.incomplete")]
     Ended { response: Value },
     #[serde(rename = "response.failed")]
@@ -430,6 +503,8 @@ const TELLING: [&str; 14] = [
 #[derive(Default)]
 struct ResponsesReader {
     items: BTreeMap<u32, OpenItem>,
+    /// The numbers of items that only have ids.
+    numbers: BTreeMap<String, u32>,
     called: bool,
     refused: bool,
 }
@@ -479,44 +554,47 @@ impl http::EventReader for ResponsesReader {
             Err(error) => return unreadable(sent, &error),
         };
         let pieces = match event {
-            ResponsesEvent::ItemAdded { output_index, item } => self.begin(output_index, &item)?,
-            ResponsesEvent::ItemDone { output_index, item } => self.finish(output_index, &item)?,
-            ResponsesEvent::TextDelta { output_index, content_index, delta } => {
-                self.words(output_index, content_index, delta)?
+            ResponsesEvent::ItemAdded { place, item } => {
+                let index = self.place_of_item(&place, &item)?;
+                self.begin(index, &item)?
             }
-            ResponsesEvent::TextDone { output_index, content_index, text } => {
-                self.all_words(output_index, content_index, &text)?
+            ResponsesEvent::ItemDone { place, item } => {
+                let index = self.place_of_item(&place, &item)?;
+                self.finish(index, &item)?
             }
-            ResponsesEvent::RefusalDelta { output_index, content_index, delta } => {
+            ResponsesEvent::TextDelta { place, content_index, delta } => {
+                let index = self.index(&place)?;
+                self.words(index, content_index, delta)?
+            }
+            ResponsesEvent::TextDone { place, content_index, text } => {
+                let index = self.index(&place)?;
+                self.all_words(index, content_index, &text)?
+            }
+            ResponsesEvent::RefusalDelta { place, content_index, delta } => {
                 self.refused = true;
-                self.words(output_index, content_index, delta)?
+                let index = self.index(&place)?;
+                self.words(index, content_index, delta)?
             }
-            ResponsesEvent::RefusalDone { output_index, content_index, refusal } => {
+            ResponsesEvent::RefusalDone { place, content_index, refusal } => {
                 self.refused = true;
-                self.all_words(output_index, content_index, &refusal)?
+                let index = self.index(&place)?;
+                self.all_words(index, content_index, &refusal)?
             }
-            ResponsesEvent::SummaryDelta { output_index, summary_index, delta } => {
-                self.think(output_index, (ImageSource::Summary, summary_index), delta)?
+            ResponsesEvent::SummaryDelta { place, summary_index, delta } => {
+                let index = self.index(&place)?;
+                self.think(index, (ImageSource::Summary, summary_index), delta)?
             }
-            ResponsesEvent::ReasoningDelta { output_index, content_index, delta } => {
-                self.think(output_index, (ImageSource::Reasoning, content_index), delta)?
+            ResponsesEvent::ReasoningDelta { place, content_index, delta } => {
+                let index = self.index(&place)?;
+                self.think(index, (ImageSource::Reasoning, content_index), delta)?
             }
-            ResponsesEvent::ArgumentsDelta { output_index, delta } => {
-                let block = block(output_index, 0)?;
-                match self.call(output_index)? {
-                    Some(call) if !delta.is_empty() => vec![call.more(block, delta)],
-                    _ => Vec::new(),
-                }
+            ResponsesEvent::ArgumentsDelta { place, delta } => {
+                let index = self.index(&place)?;
+                self.arguments(index, delta)?
             }
-            ResponsesEvent::ArgumentsDone { output_index, arguments } => {
-                let block = block(output_index, 0)?;
-                match self.call(output_index)? {
-                    Some(call) if !arguments.is_empty() => {
-                        let rest = call.rest(&arguments)?;
-                        vec![call.more(block, rest)]
-                    }
-                    _ => Vec::new(),
-                }
+            ResponsesEvent::ArgumentsDone { place, arguments } => {
+                let index = self.index(&place)?;
+                self.all_arguments(index, &arguments)?
             }
             ResponsesEvent::Ended { response } => self.end(&response),
             ResponsesEvent::Failed { response } => return Err(failure(response.get("error").unwrap_or(&Value::Null))),
@@ -526,9 +604,77 @@ impl http::EventReader for ResponsesReader {
         self.called |= pieces.iter().any(|piece| matches!(piece, ReplyPiece::Tool { .. }));
         Ok(if pieces.is_empty() { vec![ReplyPiece::Alive] } else { pieces })
     }
+
+    fn read_whole(&mut self, document: &Value) -> Option<Result<Vec<ReplyPiece>, Fault>> {
+        if let Some(error) = document.get("error").filter(|error| !error.is_null()) {
+            return Some(Err(failure(error)));
+        }
+        let items = document.get("output")?.as_array().filter(|items| !items.is_empty())?;
+        Some(self.whole(document, items))
+    }
 }
 
 impl ResponsesReader {
+    fn whole(&mut self, response: &Value, items: &[Value]) -> Result<Vec<ReplyPiece>, Fault> {
+        let mut pieces = Vec::new();
+        for (index, item) in (0..).zip(items) {
+            pieces.extend(self.finish(index, item)?);
+        }
+        self.called |= pieces.iter().any(|piece| matches!(piece, ReplyPiece::Tool { .. }));
+        pieces.extend(self.end(response));
+        Ok(pieces)
+    }
+
+    /// The number of an item that begins or ends. llama.cpp gives none, and names a call only by its `call_id`.
+    fn place_of_item(&mut self, place: &ItemPlace, item: &Value) -> Result<u32, Fault> {
+        let named = |name| Some(text_at(item, name)).filter(|id| !id.is_empty());
+        let id = named("id").or_else(|| named("call_id")).or(place.item_id.as_deref());
+        self.number(place.output_index, id)
+    }
+
+    /// The number of the item that a piece belongs to. One that names no item belongs to the last.
+    fn index(&mut self, place: &ItemPlace) -> Result<u32, Fault> {
+        match (place.output_index, place.item_id.as_deref()) {
+            (None, None) => Ok(self.items.last_key_value().map_or(0, |(last, _)| *last)),
+            (index, id) => self.number(index, id),
+        }
+    }
+
+    fn number(&mut self, index: Option<u32>, id: Option<&str>) -> Result<u32, Fault> {
+        if let Some(index) = index {
+            return Ok(index);
+        }
+        if let Some(known) = id.and_then(|id| self.numbers.get(id)) {
+            return Ok(*known);
+        }
+        let next = self.items.keys().chain(self.numbers.values()).max().map_or(0, |last| last.saturating_add(1));
+        block(next, 0)?;
+        // An id that no honest item has is not worth its memory.
+        if let Some(id) = id.filter(|id| id.len() <= LONGEST_ID) {
+            self.numbers.insert(id.to_owned(), next);
+        }
+        Ok(next)
+    }
+
+    fn arguments(&mut self, index: u32, delta: String) -> Result<Vec<ReplyPiece>, Fault> {
+        let block = block(index, 0)?;
+        Ok(match self.call(index)? {
+            Some(call) if !delta.is_empty() => vec![call.more(block, delta)],
+            _ => Vec::new(),
+        })
+    }
+
+    fn all_arguments(&mut self, index: u32, arguments: &str) -> Result<Vec<ReplyPiece>, Fault> {
+        let block = block(index, 0)?;
+        match self.call(index)? {
+            Some(call) if !arguments.is_empty() => {
+                let rest = call.rest(arguments)?;
+                Ok(vec![call.more(block, rest)])
+            }
+            _ => Ok(Vec::new()),
+        }
+    }
+
     fn begin(&mut self, index: u32, item: &Value) -> Result<Vec<ReplyPiece>, Fault> {
         block(index, 0)?;
         match item.get("type").and_then(Value::as_str) {
@@ -784,8 +930,7 @@ fn unreadable(sent: &SentEvent, error: &serde_json::Error) -> Result<Vec<ReplyPi
     if !kind.is_empty() && !TELLING.contains(&kind) {
         return Ok(vec![ReplyPiece::Alive]);
     }
-    let message = format!("The provider sent an event that cannot be read ({error}): {}", printable(&sent.data, 120));
-    Err(fault(ProblemKind::Protocol, message, Retry::Later { after_ms: None }))
+    Err(http::unreadable(error, &sent.data))
 }
 
 /// An error within the stream. It has a code, or at least a type; one that has neither is taken for a

@@ -40,11 +40,13 @@ mod paths;
 #[cfg_attr(target_os = "linux", allow(dead_code, reason = "it is compiled for its tests"))]
 mod seatbelt;
 
-use std::io::{Read as _, Write as _};
+use std::io::{BufRead, Write as _};
 use std::os::fd::AsFd as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
+
+use serde::de::DeserializeOwned;
 
 #[cfg(target_os = "linux")]
 use self::linux as system;
@@ -53,8 +55,13 @@ pub(super) use self::namespaces::{NamespaceError, found};
 #[cfg(not(target_os = "linux"))]
 use self::other as system;
 #[cfg(not(target_os = "linux"))]
-pub(super) use self::other::{NoNamespaces, found};
-use super::wire::{FenceReport, RunOrder};
+pub(super) use self::other::{NoNamespaces as NamespaceError, found};
+use super::wire::{FenceReport, FolderMarks, RunOrder};
+
+/// Waits for what the supervisor makes of the folder; nothing if it is gone.
+type NextMarks<'f> = &'f mut dyn FnMut() -> Option<FolderMarks>;
+
+const NO_SUPERVISOR: &str = "The supervisor of the command is gone.";
 
 /// What people keep secrets in, below their home.
 const SECRETS: &[&str] = &[
@@ -151,20 +158,17 @@ pub(super) fn main() -> ExitCode {
     // What is said after the command has taken over standard output must go another way.
     let Ok(voice) = std::io::stdout().as_fd().try_clone_to_owned() else { return ExitCode::FAILURE };
     let mut voice = std::fs::File::from(voice);
-    // The order comes when the supervisor has looked at the folder; what does not depend on it is done until then.
+    // The order may come much later; what does not depend on it is done until then.
     let is_apart = std::env::args_os().nth(3).is_some_and(|argument| argument == APART);
     let apart = is_apart.then(system::step_apart);
-    let mut text = Vec::new();
-    let order: RunOrder = match std::io::stdin().read_to_end(&mut text).map(|_| serde_json::from_slice(&text)) {
-        Ok(Ok(order)) => order,
-        _ => return ExitCode::FAILURE,
-    };
+    let mut told = std::io::stdin().lock();
+    let Some(order) = next::<RunOrder>(&mut told) else { return ExitCode::FAILURE };
     let mut say = |ready: &FenceReport| {
         let mut line = serde_json::to_vec(ready).unwrap_or_default();
         line.push(b'\n');
         let _ = voice.write_all(&line);
     };
-    let fences = match system::shut_in(&order, apart) {
+    let fences = match system::shut_in(&order, apart, &mut || next(&mut told)) {
         FenceReport::Fenced(fences) => fences,
         ready => {
             say(&ready);
@@ -218,6 +222,13 @@ pub(super) fn main() -> ExitCode {
         say(&FenceReport::Failed(why_not(&order, &error)));
     }
     ExitCode::FAILURE
+}
+
+/// What the supervisor tells next; nothing if it is gone.
+fn next<T: DeserializeOwned>(told: &mut impl BufRead) -> Option<T> {
+    let mut line = Vec::new();
+    told.read_until(b'\n', &mut line).ok()?;
+    serde_json::from_slice(&line).ok()
 }
 
 /// The command, ready to be started. `variables` keep git from running what a repository names.

@@ -4,14 +4,16 @@
 //! not. Closing a file by its number takes `unsafe`, since the number might belong to someone. A shell
 //! may do it, so a supervisor that finds such files begins its life once more, by way of a shell.
 
+use std::ffi::OsString;
 use std::os::unix::process::CommandExt as _;
 
-/// The second argument of a supervisor that has been through the shell already.
+/// An argument of a supervisor that has been through the shell already.
 const CLEAN: &str = "clean";
 
 /// Comes back when there is nothing to close, or no way to.
 pub(super) fn close() {
-    if std::env::args_os().nth(2).is_some_and(|argument| argument == CLEAN) {
+    let own: Vec<OsString> = std::env::args_os().skip(2).collect();
+    if own.iter().any(|argument| argument == CLEAN) {
         return;
     }
     let inherited = inherited();
@@ -28,7 +30,7 @@ pub(super) fn close() {
     #[expect(clippy::disallowed_methods, reason = "it is this program that is started")]
     let mut command = std::process::Command::new(shell);
     // If this fails, the command has some files more than it should; that is no reason not to run it.
-    let _ = command.arg("-c").arg(script).arg(program).args([super::SUPERVISE, CLEAN]).exec();
+    let _ = command.arg("-c").arg(script).arg(program).args([super::SUPERVISE, CLEAN]).args(own).exec();
 }
 
 /// The numbers of open files that a started program would inherit, apart from the three it is to have.

@@ -15,6 +15,8 @@
 //! * The **fence** (`fence.rs`) puts the fences around itself and becomes the command, or, where it is the first
 //!   process of a namespace, its parent. So the supervisor stands outside of them, and the command cannot touch it.
 //!
+//! Both may be started before there is a command for them (`ready.rs`).
+//!
 //! Both exist because code that runs between `fork` and `exec` would need `unsafe`, which this
 //! workspace forbids. The program's `main` hands over to [`supervise::main`] when its first argument
 //! is [`SUPERVISE`], before it does anything else.
@@ -27,6 +29,7 @@ mod inherited_fds;
 mod listings;
 mod proof;
 mod protect;
+mod ready;
 mod repository;
 pub mod run;
 mod scan;
@@ -41,6 +44,7 @@ pub use collect::Collected;
 pub use group::group;
 pub use listings::ListingCache;
 pub use proof::{Proof, prove};
+pub use ready::ReadySupervisor;
 pub use run::{CommandLimits, CommandOutcome, CommandReport, SandboxSetup, probe, run};
 pub use wire::{Fence, Fences};
 

@@ -22,7 +22,7 @@ use trimtab_vocab::{ControlFile, Sandbox};
 
 use super::repository;
 use super::scan::{FolderScan, ScanTarget, holds_credential, scan};
-use super::wire::{RunOrder, ScannedFolder};
+use super::wire::{FolderMarks, RunOrder, ScannedFolder};
 use crate::git_config::Repositories;
 
 const STICKY: u32 = 0o1000;
@@ -109,8 +109,8 @@ struct ProtectedPaths {
 }
 
 impl Protected {
-    /// Looks for all that has to be marked, and puts the marks into the order.
-    pub(super) fn prepare(order: &mut RunOrder) -> Self {
+    /// Looks for all that has to be marked. `scanned` is what the host has found in the folder.
+    pub(super) fn prepare(order: &RunOrder, scanned: Option<ScannedFolder>) -> (Self, FolderMarks) {
         let mut protected = Self {
             folder: order.folder.clone(),
             placeholders: Vec::new(),
@@ -122,8 +122,7 @@ impl Protected {
             others: Vec::new(),
         };
         let is_off = order.sandbox == Sandbox::Off;
-        let scanned = order.scanned.take();
-        let Some(wanted) = order.wanted() else { return protected };
+        let Some(wanted) = order.wanted() else { return (protected, FolderMarks::default()) };
         let scan = usable(scanned, &order.folder).unwrap_or_else(|| scan(&order.folder, wanted));
         let mut found = ProtectedPaths { trouble: scan.cut.clone(), ..ProtectedPaths::default() };
         if order.writes_folder() {
@@ -136,13 +135,13 @@ impl Protected {
             // Nothing is fenced; what changed is said.
             found.watched.append(&mut found.missing);
             protected.before = found.watched.iter().map(|path| stamp(path)).collect();
-            return Self { watched: found.watched, ..protected };
+            return (Self { watched: found.watched, ..protected }, FolderMarks::default());
         }
         if order.is_scanned_afterwards() {
             protected.known = Some(made_of(&scan));
         }
         found.read_only.extend(order.read_only.iter().cloned());
-        order.marks = marks(&order.folder, &found.read_only);
+        let mut marks = marks(&order.folder, &found.read_only);
         if order.automatic.is_some() {
             // Git itself needs its settings; whatever else runs can do without those that hold a credential.
             let repositories = match order.git.plain {
@@ -151,16 +150,15 @@ impl Protected {
             };
             let settings = repositories.iter().flat_map(|of| ["config", "config.worktree"].map(|name| of.join(name)));
             let settings = settings.filter(|settings| holds_credential(settings));
-            order.marks.extend(scan.secrets.iter().cloned().chain(settings).map(MountMark::Absent));
+            marks.extend(scan.secrets.iter().cloned().chain(settings).map(MountMark::Absent));
         }
-        if order.marks.len() > MOST_MARKS {
-            found.trouble = Some(format!("the folder has {} files to guard, which is too many", order.marks.len()));
-            order.marks.truncate(MOST_MARKS);
+        if marks.len() > MOST_MARKS {
+            found.trouble = Some(format!("the folder has {} files to guard, which is too many", marks.len()));
+            marks.truncate(MOST_MARKS);
         }
-        order.unmarked = found.trouble;
         protected.before = found.watched.iter().map(|path| stamp(path)).collect();
-        let ProtectedPaths { watched, missing, links, others, .. } = found;
-        Self { watched, missing, links, others, ..protected }
+        let ProtectedPaths { watched, missing, links, others, trouble, .. } = found;
+        (Self { watched, missing, links, others, ..protected }, FolderMarks { marks, unmarked: trouble })
     }
 
     fn put_placeholders(&mut self, order: &RunOrder, scan: &FolderScan) {

@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::future::Future;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::pin::{Pin, pin};
 use std::process::Stdio;
 use std::time::Duration;
@@ -16,8 +16,9 @@ use trimtab_vocab::{CommandPlan, CommandRun, Overtime, Sandbox};
 use super::collect::Collected;
 use super::environment::{home, passed_on, tools};
 use super::listings::ListingCache;
+use super::ready::ReadySupervisor;
 use super::scan::{ScanTarget, scan_again};
-use super::supervise::remove;
+use super::supervise::{EARLY, remove};
 use super::wire::{
     CommandEnding, EmptiedHomes, FenceSetup, Fences, GitGuard, HostMessage, ResourceLimits, RunOrder, ScannedFolder,
     SupervisorReport,
@@ -43,6 +44,8 @@ pub struct SandboxSetup {
     pub limits: CommandLimits,
     /// What is known about the folders in which commands have run.
     pub listings: ListingCache,
+    /// Where the supervisor of the next command waits, if one shall be started ahead.
+    pub ready: Option<ReadySupervisor>,
 }
 
 /// What one command may use. `None`: as much as there is.
@@ -81,7 +84,20 @@ impl SandboxSetup {
             private: Vec::new(),
             limits: CommandLimits::default(),
             listings: ListingCache::default(),
+            ready: None,
         }
+    }
+
+    /// Has a supervisor started for the next fenced command, if one shall wait and none does. It takes no time here.
+    pub fn prepare(&self) {
+        if let Some(ready) = &self.ready {
+            ready.prepare(self.launcher.clone(), self.variables(Sandbox::Workspace));
+        }
+    }
+
+    /// The variables that a command gets.
+    fn variables(&self, sandbox: Sandbox) -> Vec<(OsString, OsString)> {
+        passed_on(self.environment.iter().cloned(), sandbox, &self.private)
     }
 
     fn order(&self, run: &CommandRun) -> RunOrder {
@@ -98,9 +114,7 @@ impl SandboxSetup {
             automatic: run.automatic,
             writes_repository: run.writes_repository,
             home: EmptiedHomes { homes: home(&self.environment).into_iter().collect(), kept: tools(&self.environment) },
-            scanned: None,
-            marks: Vec::new(),
-            unmarked: None,
+            scan_follows: false,
             is_init: false,
             hidden: self.hidden.clone(),
             read_only: Vec::new(),
@@ -214,11 +228,19 @@ pub(super) async fn carry_out(
     mut overtime: mpsc::Receiver<Overtime>,
 ) -> CommandOutcome {
     let mut stop = pin!(stop);
+    let mut waiting = setup.ready.as_ref().filter(|_| order.begins_early());
     loop {
-        match attempt(&order, setup, &mut tell, &mut stop, &mut overtime).await {
-            StartAttempt::Over(outcome) => return *outcome,
+        match attempt(&order, setup, waiting.take(), &mut tell, &mut stop, &mut overtime).await {
+            StartAttempt::Over(outcome) => {
+                if outcome.fences.as_ref().is_some_and(|fences| fences.namespaces) {
+                    setup.prepare();
+                }
+                return *outcome;
+            }
             // Once only: without namespaces there is nothing to be halfway in.
             StartAttempt::NoNamespaces(why) => order.fence.no_namespaces = Some(why),
+            // Once only: the next one is not taken from those that wait.
+            StartAttempt::Gone => {}
         }
     }
 }
@@ -226,6 +248,8 @@ pub(super) async fn carry_out(
 enum StartAttempt {
     Over(Box<CommandOutcome>),
     NoNamespaces(String),
+    /// The supervisor that had waited ended before it took the order.
+    Gone,
 }
 
 impl From<CommandOutcome> for StartAttempt {
@@ -237,12 +261,13 @@ impl From<CommandOutcome> for StartAttempt {
 async fn attempt(
     order: &RunOrder,
     setup: &SandboxSetup,
+    ready: Option<&ReadySupervisor>,
     tell: &mut impl FnMut(CommandReport<'_>),
     mut stop: &mut Pin<&mut impl Future<Output = ()>>,
     overtime: &mut mpsc::Receiver<Overtime>,
 ) -> StartAttempt {
-    let SupervisorProcess { process: mut supervisor, mut control, report, mut written } =
-        match start_supervisor(order, setup) {
+    let SupervisorProcess { process: supervisor, mut control, report, mut written } =
+        match take_or_start_supervisor(order, setup, ready) {
             Ok(supervisor) => supervisor,
             Err(why) => return CommandOutcome::not_started(why).into(),
         };
@@ -252,16 +277,10 @@ async fn attempt(
     let mut started = None;
     let mut taken = None;
     let mut open = true;
-    let passed_on = async {
-        // Meanwhile the supervisor starts.
-        let scanned = scanned(order.folder.clone(), order.wanted(), setup).await;
-        let order = RunOrder { scanned, ..order.clone() };
-        // The order may be longer than a pipe. A supervisor that cannot be written to says so by ending.
-        send(&mut control, &order).await
-    };
     let stopped = tokio::select! {
+        biased;
         () = &mut stop => true,
-        sent = passed_on => match sent {
+        sent = pass_on(&mut control, order, setup) => match sent {
             Ok(()) => false,
             Err(why) => return CommandOutcome::not_started(format!("The command cannot be passed on: {why}.")).into(),
         }
@@ -286,7 +305,7 @@ async fn attempt(
                     Some(SupervisorReport::Started { pid, fences }) => (started, outcome.fences) = (Some(pid), Some(fences)),
                     Some(SupervisorReport::Overdue) => tell(CommandReport::Overdue),
                     Some(SupervisorReport::Rescan) => {
-                        let found = scanned(order.folder.clone(), Some(ScanTarget::Control), setup).await;
+                        let found = scanned(order.folder.clone(), ScanTarget::Control, setup).await;
                         if let Some(control) = &mut control {
                             let _ = send(control, &HostMessage::Scanned(found)).await;
                         }
@@ -297,11 +316,12 @@ async fn attempt(
                         break Err(why);
                     }
                     Some(SupervisorReport::NoNamespaces { why }) if order.fence.no_namespaces.is_none() => {
-                        tokio::spawn(async move { supervisor.wait().await });
+                        wait_for_end(supervisor);
                         return StartAttempt::NoNamespaces(why);
                     }
                     Some(SupervisorReport::NoNamespaces { why }) => break Err(why),
                     Some(SupervisorReport::Ended(ending)) => break Ok(ending),
+                    None if supervisor.is_none() && taken.is_none() && control.is_some() => return StartAttempt::Gone,
                     None => {
                         outcome.lost = taken.is_some();
                         break Err("The supervisor ended before the command was started.".into());
@@ -326,8 +346,19 @@ async fn attempt(
         outcome.output.push(&chunk[..count]);
     }
     // It removes the temporary folder now, and is waited for where nobody else has to wait.
-    tokio::spawn(async move { supervisor.wait().await });
+    wait_for_end(supervisor);
     conclude(outcome, ending, control.is_none(), started, taken.flatten()).await.into()
+}
+
+/// Sends the order, and what is in the folder.
+async fn pass_on(control: &mut ChildStdin, order: &RunOrder, setup: &SandboxSetup) -> Result<(), serde_json::Error> {
+    let wanted = order.wanted();
+    // The order may be longer than a pipe. A supervisor that cannot be written to says so by ending.
+    send(control, &RunOrder { scan_follows: wanted.is_some(), ..order.clone() }).await?;
+    let Some(wanted) = wanted else { return Ok(()) };
+    // Meanwhile the supervisor starts, and the fence does what does not depend on the folder.
+    let found = scanned(order.folder.clone(), wanted, setup).await;
+    send(control, &HostMessage::Scanned(found)).await
 }
 
 /// The outcome of a command whose supervisor has reported its end, or why there is none.
@@ -355,36 +386,71 @@ async fn conclude(
 }
 
 struct SupervisorProcess {
-    process: Child,
+    /// None if it had waited for the order, because then a thread waits for its end.
+    process: Option<Child>,
     control: ChildStdin,
     report: ChildStdout,
     /// What the command writes, on both of its streams.
     written: ChildStderr,
 }
 
-fn start_supervisor(order: &RunOrder, setup: &SandboxSetup) -> Result<SupervisorProcess, String> {
+fn take_or_start_supervisor(
+    order: &RunOrder,
+    setup: &SandboxSetup,
+    ready: Option<&ReadySupervisor>,
+) -> Result<SupervisorProcess, String> {
+    let failed = |error| format!("The supervisor {} cannot be started: {error}.", setup.launcher.display());
+    let environment = setup.variables(order.sandbox);
+    if let Some(waiting) = ready.and_then(|ready| ready.take(&setup.launcher, &environment)) {
+        return Ok(SupervisorProcess {
+            process: None,
+            control: ChildStdin::from_std(waiting.control).map_err(failed)?,
+            report: ChildStdout::from_std(waiting.report).map_err(failed)?,
+            written: ChildStderr::from_std(waiting.written).map_err(failed)?,
+        });
+    }
+    let command = supervisor_command(&setup.launcher, &environment, order.begins_early());
+    let mut process = tokio::process::Command::from(command).spawn().map_err(failed)?;
+    match (process.stdin.take(), process.stdout.take(), process.stderr.take()) {
+        (Some(control), Some(report), Some(written)) => {
+            Ok(SupervisorProcess { process: Some(process), control, report, written })
+        }
+        _ => Err("The supervisor has no pipes.".into()),
+    }
+}
+
+/// The program as a supervisor. One that begins early puts its command behind a fence with namespaces.
+pub(super) fn supervisor_command(
+    launcher: &Path,
+    environment: &[(OsString, OsString)],
+    begins_early: bool,
+) -> std::process::Command {
+    use std::os::unix::process::CommandExt as _;
     #[expect(clippy::disallowed_methods, reason = "this is the place where commands are started")]
-    let process = tokio::process::Command::from(std::process::Command::new(&setup.launcher))
+    let mut command = std::process::Command::new(launcher);
+    command
         .arg0(NAME)
         .arg(SUPERVISE)
+        .args(begins_early.then_some(EARLY))
         .env_clear()
-        .envs(passed_on(setup.environment.iter().cloned(), order.sandbox, &setup.private))
+        .envs(environment.iter().map(|(name, value)| (name, value)))
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn();
-    let mut process =
-        process.map_err(|error| format!("The supervisor {} cannot be started: {error}.", setup.launcher.display()))?;
-    match (process.stdin.take(), process.stdout.take(), process.stderr.take()) {
-        (Some(control), Some(report), Some(written)) => Ok(SupervisorProcess { process, control, report, written }),
-        _ => Err("The supervisor has no pipes.".into()),
+        .stderr(Stdio::piped());
+    command
+}
+
+/// Waits where nobody else has to wait.
+fn wait_for_end(supervisor: Option<Child>) {
+    if let Some(mut supervisor) = supervisor {
+        tokio::spawn(async move { supervisor.wait().await });
     }
 }
 
 /// What is in a folder, as far as commands have to be kept from it. None where the supervisor has to look for itself,
 /// which takes longer.
-async fn scanned(folder: PathBuf, wanted: Option<ScanTarget>, setup: &SandboxSetup) -> Option<ScannedFolder> {
-    let (wanted, listings) = (wanted?, setup.listings.clone());
+async fn scanned(folder: PathBuf, wanted: ScanTarget, setup: &SandboxSetup) -> Option<ScannedFolder> {
+    let listings = setup.listings.clone();
     let scanning = tokio::task::spawn_blocking(move || {
         let folder = folder.canonicalize().ok()?;
         let scan = scan_again(&folder, wanted, &listings);

@@ -8,6 +8,7 @@ use std::process::{ChildStdin, ExitCode, Stdio};
 use std::time::Duration;
 
 use rustix::process::Pid;
+use serde::Serialize;
 use tokio::io::AsyncReadExt as _;
 use tokio::net::unix::pipe;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -24,6 +25,12 @@ use super::{fence, inherited_fds, proof};
 
 /// The second argument that makes the process a fence.
 const FENCE: &str = "fence";
+
+/// The argument of a supervisor that begins before it has its order.
+pub(super) const EARLY: &str = "early";
+
+/// How long a supervisor waits for its order. A model seldom takes longer from one command to the next.
+const READY: Duration = Duration::from_secs(30);
 
 /// How long a command may take to end by itself once its time is up.
 const GRACE: Duration = Duration::from_secs(2);
@@ -54,19 +61,25 @@ pub fn main() -> ExitCode {
     // A Ctrl-C at the terminal is for the host to interpret. It must not end the one who cleans up.
     let _ = rustix::process::setsid();
     Tree::watch_over_orphans();
+    let begins_early = std::env::args_os().skip(2).any(|argument| argument == EARLY);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    match runtime.ok().and_then(|runtime| runtime.block_on(supervise())) {
+    match runtime.ok().and_then(|runtime| runtime.block_on(supervise(begins_early))) {
         Some(()) => ExitCode::SUCCESS,
         None => ExitCode::FAILURE,
     }
 }
 
-async fn supervise() -> Option<()> {
+async fn supervise(begins_early: bool) -> Option<()> {
     let mut control = HostPipe::open()?;
-    let mut order = control.order().await?;
+    let mut entered = begins_early.then(fence::found);
+    let mut waiting = matches!(entered, Some(Ok(()))).then(|| start(false, true));
+    let mut order = timeout(READY, control.order()).await.ok()??;
+    if begins_early && !order.begins_early() {
+        return None;
+    }
     order.fence.supervisor = std::process::id();
     if order.sandbox != Sandbox::Off && order.fence.no_namespaces.is_none() {
-        match fence::found() {
+        match entered.take().unwrap_or_else(fence::found) {
             Ok(()) => order.is_init = true,
             Err(NamespaceError::Unavailable(why)) => order.fence.no_namespaces = Some(why),
             Err(NamespaceError::Halfway(why)) => {
@@ -75,7 +88,8 @@ async fn supervise() -> Option<()> {
             }
         }
     }
-    let started = true_folder(&mut order).and_then(|()| start(&order));
+    let started = true_folder(&mut order);
+    let started = started.and_then(|()| waiting.take().unwrap_or_else(|| start(order.terminal, order.is_init)));
     // The fence starts meanwhile. It waits for its order.
     let started = started.and_then(|started| {
         order.fence.temp = private_temp(order.sandbox)?;
@@ -86,34 +100,57 @@ async fn supervise() -> Option<()> {
         Ok(mut started) => {
             tell(&SupervisorReport::Taken { temp: order.fence.temp.clone() });
             keep_hidden(&mut order);
-            let protected = Protected::prepare(&mut order);
-            let outcome = run(&mut control, &order, &mut started).await;
-            // Two waits at once: for the look at the folder, and for the fence. As long as the fence has placeholders
-            // mounted, the kernel takes its time to remove them.
-            let scan = async { if order.is_scanned_afterwards() { control.rescanned().await } else { None } };
-            let fence = async {
-                if protected.has_placeholders() {
-                    if let Ok(mut child) = signal(SignalKind::child()) {
-                        let _ = timeout(LINGER, main_is_reaped(&mut started.tree, &mut child)).await;
-                    }
-                    started.tree.kill();
-                }
-            };
-            let (scanned, ()) = tokio::join!(scan, fence);
-            let Aftermath { touched, undone } = protected.finish(scanned);
-            protected.remove_placeholders();
-            // First the report: to take down mounts, or to remove a large temporary folder, takes its time.
-            tell(&match outcome {
-                Ok(ending) => SupervisorReport::Ended(CommandEnding { touched, undone, ..ending }),
-                Err(report) => report,
-            });
-            started.tree.kill();
+            let passed_on = started.pass_on(&order);
+            let scanned = if order.scan_follows { control.scanned().await } else { None };
+            if control.stopped {
+                let stuck = started.tree.kill();
+                tell(&SupervisorReport::Ended(CommandEnding { stopped: true, stuck, ..CommandEnding::default() }));
+            } else {
+                let (protected, marks) = Protected::prepare(&order, scanned);
+                let passed_on = passed_on.and_then(|()| started.pass_on(&marks));
+                started.ear = None;
+                attend(&mut control, &order, protected, passed_on, &mut started).await;
+            }
         }
     }
     if let Some(temp) = &order.fence.temp {
         remove(temp);
     }
     Some(())
+}
+
+/// Sees the command to its end, undoes what could not be prevented, and reports.
+async fn attend(
+    control: &mut HostPipe,
+    order: &RunOrder,
+    protected: Protected,
+    passed_on: Result<(), String>,
+    started: &mut Started,
+) {
+    let outcome = match passed_on {
+        Ok(()) => run(control, order, started).await,
+        Err(why) => Err(SupervisorReport::NotStarted { why }),
+    };
+    // Two waits at once: for the look at the folder, and for the fence. As long as the fence has placeholders
+    // mounted, the kernel takes its time to remove them.
+    let scan = async { if order.is_scanned_afterwards() { control.rescanned().await } else { None } };
+    let fence = async {
+        if protected.has_placeholders() {
+            if let Ok(mut child) = signal(SignalKind::child()) {
+                let _ = timeout(LINGER, main_is_reaped(&mut started.tree, &mut child)).await;
+            }
+            started.tree.kill();
+        }
+    };
+    let (scanned, ()) = tokio::join!(scan, fence);
+    let Aftermath { touched, undone } = protected.finish(scanned);
+    protected.remove_placeholders();
+    // First the report: to take down mounts, or to remove a large temporary folder, takes its time.
+    tell(&match outcome {
+        Ok(ending) => SupervisorReport::Ended(CommandEnding { touched, undone, ..ending }),
+        Err(report) => report,
+    });
+    started.tree.kill();
 }
 
 async fn run(
@@ -124,7 +161,6 @@ async fn run(
     let not_started = |why: String| SupervisorReport::NotStarted { why };
     let child = signal(SignalKind::child());
     let mut child = child.map_err(|error| not_started(format!("Signals cannot be received: {error}.")))?;
-    started.pass_on(order).map_err(not_started)?;
     let Started { tree, main, ours, voice, .. } = started;
     let ready = tokio::select! {
         ready = voice.ready() => ready,
@@ -247,27 +283,28 @@ struct Started {
 
 impl Started {
     /// Tells the fence what to do. If it dies while it listens, what it says, or does not say, tells.
-    fn pass_on(&mut self, order: &RunOrder) -> Result<(), String> {
-        let text = serde_json::to_vec(order).map_err(|error| format!("The order cannot be passed on: {error}."))?;
-        let _ = self.ear.take().map(|mut ear| ear.write_all(&text));
+    fn pass_on(&mut self, what: &impl Serialize) -> Result<(), String> {
+        let mut line = serde_json::to_vec(what).map_err(|error| format!("The order cannot be passed on: {error}."))?;
+        line.push(b'\n');
+        let _ = self.ear.as_mut().map(|ear| ear.write_all(&line));
         Ok(())
     }
 }
 
 /// Starts a fence, which will become the command, or its parent, once it has its order.
-fn start(order: &RunOrder) -> Result<Started, String> {
+fn start(has_terminal: bool, is_init: bool) -> Result<Started, String> {
     let failed = |error: std::io::Error| format!("The fence around the command cannot be started: {error}.");
-    let (ours, theirs) = order.terminal.then(terminal::open).transpose()?.unzip();
+    let (ours, theirs) = has_terminal.then(terminal::open).transpose()?.unzip();
     let mut fence = this_program()
         .args([super::SUPERVISE, FENCE])
-        .args(order.is_init.then_some(fence::APART))
+        .args(is_init.then_some(fence::APART))
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(theirs.map_or_else(Stdio::inherit, Stdio::from))
         .spawn()
         .map_err(failed)?;
     let main = i32::try_from(fence.id()).ok().and_then(Pid::from_raw).ok_or("A process without a number.")?;
-    let tree = Tree::new(main, order.is_init);
+    let tree = Tree::new(main, is_init);
     let ear = fence.stdin.take();
     let words = fence.stdout.take().ok_or("The fence around the command has no voice.")?;
     let pipe = pipe::Receiver::from_owned_fd(OwnedFd::from(words)).map_err(failed)?;
@@ -417,26 +454,28 @@ impl HostPipe {
         Some(Self { pipe, signals: [term.ok()?, int.ok()?, hup.ok()?], stopped: false, read: Vec::new() })
     }
 
-    /// The first line.
+    /// The first line. None if there will be none.
     async fn order(&mut self) -> Option<RunOrder> {
-        let line = next_line(&mut self.pipe, &mut self.read).await?;
-        serde_json::from_slice(&line).ok()
+        serde_json::from_slice(&self.line().await?).ok()
     }
 
-    /// What the host says about the command's time. None when the command is to be killed: the pipe is
-    /// closed, by whatever kind of end, or someone wants the supervisor itself gone.
-    async fn overtime(&mut self) -> Option<Overtime> {
-        if self.stopped {
-            return None;
-        }
+    /// The next line. None when the pipe is closed, by whatever kind of end, or someone wants the supervisor itself gone.
+    async fn line(&mut self) -> Option<Vec<u8>> {
         let [term, int, hup] = &mut self.signals;
-        let line = tokio::select! {
+        tokio::select! {
             line = next_line(&mut self.pipe, &mut self.read) => line,
             _ = term.recv() => None,
             _ = int.recv() => None,
             _ = hup.recv() => None,
-        };
-        let message = line.and_then(|line| serde_json::from_slice(&line).ok());
+        }
+    }
+
+    /// What the host says about the command's time. None when the command is to be killed.
+    async fn overtime(&mut self) -> Option<Overtime> {
+        if self.stopped {
+            return None;
+        }
+        let message = self.line().await.and_then(|line| serde_json::from_slice(&line).ok());
         let Some(HostMessage::Overtime(overtime)) = message else {
             self.stopped = true;
             return None;
@@ -444,15 +483,14 @@ impl HostPipe {
         Some(overtime)
     }
 
-    /// What the host finds in the folder after the command. None if it is gone, or busy with something else.
-    async fn rescanned(&mut self) -> Option<ScannedFolder> {
-        if self.stopped {
-            return None;
-        }
-        tell(&SupervisorReport::Rescan);
+    /// What the host finds in the folder. None if it is gone, cannot look, or is busy with something else.
+    async fn scanned(&mut self) -> Option<ScannedFolder> {
         let answer = async {
             loop {
-                let line = next_line(&mut self.pipe, &mut self.read).await?;
+                let Some(line) = self.line().await else {
+                    self.stopped = true;
+                    return None;
+                };
                 match serde_json::from_slice(&line).ok()? {
                     HostMessage::Scanned(found) => return found,
                     // The command has ended just as its time was extended.
@@ -461,6 +499,15 @@ impl HostPipe {
             }
         };
         timeout(LONGEST_SCAN, answer).await.ok().flatten()
+    }
+
+    /// What it finds there after the command.
+    async fn rescanned(&mut self) -> Option<ScannedFolder> {
+        if self.stopped {
+            return None;
+        }
+        tell(&SupervisorReport::Rescan);
+        self.scanned().await
     }
 
     /// Comes when the command is to be killed.

@@ -29,15 +29,9 @@ pub(super) struct RunOrder {
     pub(super) writes_repository: bool,
     #[serde(flatten)]
     pub(super) home: EmptiedHomes,
-    /// What the host has found in the folder, for the supervisor.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) scanned: Option<ScannedFolder>,
-    /// How the paths of the folder are treated, outer before inner; the supervisor finds them.
+    /// What the host finds in the folder comes next, as [`HostMessage::Scanned`].
     #[serde(default)]
-    pub(super) marks: Vec<MountMark>,
-    /// Why not everything that has to be marked could be.
-    #[serde(default)]
-    pub(super) unmarked: Option<String>,
+    pub(super) scan_follows: bool,
     /// The supervisor has entered a user and a process namespace, in which the fence is the first process.
     #[serde(default)]
     pub(super) is_init: bool,
@@ -107,6 +101,11 @@ impl RunOrder {
         self.sandbox == Sandbox::Workspace && self.automatic != Some(CommandClass::Read)
     }
 
+    /// Whether its supervisor may enter namespaces and start the fence before it has the order.
+    pub(super) fn begins_early(&self) -> bool {
+        self.sandbox != Sandbox::Off && self.fence.no_namespaces.is_none() && !self.terminal
+    }
+
     /// What has to be found in the folder before the command starts.
     pub(super) fn wanted(&self) -> Option<ScanTarget> {
         match (self.writes_folder() || self.sandbox == Sandbox::Off, self.automatic) {
@@ -124,6 +123,15 @@ impl RunOrder {
     }
 }
 
+/// What the supervisor has made of a folder. The fence gets it after the order, and has done the rest by then.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub(super) struct FolderMarks {
+    /// How the paths of the folder are treated, outer before inner.
+    pub(super) marks: Vec<MountMark>,
+    /// Why not everything that has to be marked could be.
+    pub(super) unmarked: Option<String>,
+}
+
 /// What was found in a folder, with its real path.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct ScannedFolder {
@@ -137,7 +145,7 @@ pub(super) struct ScannedFolder {
 pub(super) enum HostMessage {
     /// What becomes of a command whose time is up.
     Overtime(Overtime),
-    /// The answer to [`SupervisorReport::Rescan`].
+    /// What is in the folder, before the command and as the answer to [`SupervisorReport::Rescan`].
     Scanned(Option<ScannedFolder>),
 }
 

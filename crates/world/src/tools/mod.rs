@@ -17,6 +17,7 @@ mod place;
 mod read;
 mod search;
 mod walk;
+mod web_search;
 mod window;
 
 use std::io::{self, Read};
@@ -30,6 +31,7 @@ use trimtab_vocab::{ReadOp, ReadResult};
 pub(crate) use fetch::{PictureAddress, fetch_picture};
 pub use nearest::edits;
 pub use place::ReadScope;
+pub use web_search::search_web;
 
 /// A look that takes longer hangs: its disk has gone away.
 const LONGEST: Duration = Duration::from_secs(30);
@@ -53,6 +55,7 @@ pub async fn perform_read(place: &ReadScope, op: &ReadOp) -> ReadResult {
             .await
         }
         ReadOp::Fetch { url } => fetch::fetch(&url).await,
+        ReadOp::WebSearch { query } => search_web(None, &query).await,
     }
 }
 

@@ -11,7 +11,7 @@ use tokio::sync::mpsc;
 use trimtab_vocab::{
     Approval, Approved, CallId, CommandClass, CommandPlan, CommandRun, Overtime, PersonDecision, Sandbox,
 };
-use trimtab_world::sandbox::{CommandOutcome, CommandReport, SandboxSetup, run};
+use trimtab_world::sandbox::{CommandOutcome, CommandReport, ReadySupervisor, SandboxSetup, run};
 
 /// The argument that makes the test a program that runs a command and waits.
 pub(crate) const HOST: &str = "__host";
@@ -44,6 +44,8 @@ impl Scene {
         let environment = std::env::vars_os().filter(|(name, _)| name != "HOME").chain([("HOME".into(), home)]);
         let mut setup = SandboxSetup::new(environment);
         setup.hidden.push(base.path().join("data"));
+        // Every further command of a scene has a supervisor that was started ahead.
+        setup.ready = Some(ReadySupervisor::default());
         Self { base, setup, timeout: 60, attended: false, plain_git: false, terminal: false, automatic: None }
     }
 

@@ -1,5 +1,6 @@
 // What models say and cost, and what the conversation was made to fit.
 
+import { count } from '../format';
 import { inWords } from '../structured';
 import { hang } from '../gallery';
 import type { Event } from '../wire';
@@ -7,6 +8,7 @@ import type { Draft, Handlers } from './draft';
 import { ignored } from './draft';
 
 function saved(draft: Draft, event: Extract<Event, { type: 'reply.saved' }>) {
+  draft.update(event.request, { doing: undefined });
   if (event.call in draft.view.aside) return;
   let [text, thinking] = ['', ''];
   for (const part of event.message.parts) {
@@ -45,6 +47,7 @@ function usage({ view }: Draft, event: Extract<Event, { type: 'usage' }>) {
     costUsd: all.costUsd + (event.costUsd ?? 0),
     estimated: all.estimated || event.estimated === true,
   };
+  view.speed = event.tokensPerS ?? view.speed;
   if (event.contextTokens !== undefined && event.contextWindow) {
     view.context = { tokens: event.contextTokens, window: event.contextWindow };
   }
@@ -63,6 +66,11 @@ export const modelEvents = {
   },
   'reply.delta'(draft, event) {
     if (event.call in draft.view.aside) return;
+    // What is only read or thought is no words yet.
+    const { readTokens, promptTokens } = event.progress ?? {};
+    const doing = readTokens === undefined ? (event.thinking ? 'Thinking…' : undefined) : `Reading ${count(readTokens)} of ${count(promptTokens ?? 0)} tokens`;
+    draft.update(event.request, { doing: event.text ? undefined : doing });
+    if (!event.text) return;
     const grown = draft.change(
       event.request,
       'said',

@@ -91,8 +91,8 @@ export const sessionEvents = {
   'request.finished'(draft, event) {
     const found = draft.turn(event.request);
     if (!found) return;
-    const { status, error, usage, reason } = event;
-    Object.assign(found, { status, error, usage, reason, finished: event.time, stopping: false, pausing: false });
+    const { status, error, usage, reason, done } = event;
+    Object.assign(found, { status, error, usage, reason, done, finished: event.time, stopping: false, pausing: false });
     found.items = found.items.map((item) => (item.is === 'said' && item.live ? { ...item, live: false } : item));
   },
   'request.adjusted': ignored,

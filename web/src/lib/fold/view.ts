@@ -1,7 +1,7 @@
 // A session as the page shows it.
 
 import type { MadeImage } from '../gallery';
-import type { Answer, Ask, ChangedFile, Choice, Conflict, ImageRef, PlanStep, Problem, Series, Status, Todo, Usage } from '../wire';
+import type { Answer, Ask, ChangedFile, Choice, Conflict, DoneFacts, ImageRef, PlanStep, Problem, Series, Status, Todo, Usage } from '../wire';
 
 export interface Checkpoint extends Ask {
   kind: string;
@@ -61,6 +61,8 @@ export interface Turn {
   items: Item[];
   thoughts: string[];
   stage: string;
+  /** What the model does while no words come. */
+  doing?: string;
   /** What its words ask for beyond words, and whether that was begun. */
   intent?: { intent: string; phrase?: string; accepted: boolean };
   answer?: Answer;
@@ -71,6 +73,8 @@ export interface Turn {
   reason?: string;
   error?: Problem;
   usage?: Usage;
+  /** What it did, as the log has it. */
+  done?: DoneFacts;
   finished?: string;
   stopping: boolean;
   pausing: boolean;
@@ -136,6 +140,8 @@ export interface View {
   model: string;
   budgetUsd: number;
   context: { tokens: number; window: number } | null;
+  /** Tokens in a second, of the last reply that tells. */
+  speed?: number;
   full: { limit: string; used: number; of: number } | null;
   /** The message that was passed on last, and where to: the running request tells it once more. */
   joined: { into: string; text: string } | null;

@@ -143,10 +143,11 @@ fn a_summary_in_the_middle_of_a_step_says_which_step_it_is() {
     let facts = ModelFacts { window: 6_000, max_output: 500, ..ModelFacts::default() };
     let mut small = RunSettings { attended: false, approve: Approve::Auto, ..settings(Copilot::default()) };
     small.models.facts = facts;
+    small.models.max_steps = 100;
     let mut talk = Talk::begin(route(RouteDecision::Plan, 60, None), small);
     talk.uses("propose_plan", two());
     let mut summed_up = 0;
-    for round in 0..40 {
+    for round in 0..80 {
         let system = &talk.call.as_ref().expect("a call").1.system;
         if system.starts_with("You sum up") || system.starts_with("You are given summaries") {
             talk.says("They worked on it.");

@@ -19,13 +19,39 @@ pub(super) fn apply(path: &str, blocks: &[SearchReplace], before: Option<&[u8]>)
     let mut bytes = Cow::Borrowed(before);
     for (at, block) in blocks.iter().enumerate() {
         let name = if blocks.len() == 1 { "The search text".to_owned() } else { format!("Search block {}", at + 1) };
-        bytes = Cow::Owned(replace(path, &name, block, &bytes)?);
+        let replaced = replace(path, &name, block, &bytes);
+        bytes = Cow::Owned(replaced.map_err(|refusal| all_or_partly(path, blocks, before, refusal))?);
     }
     if *bytes == *before {
         let reason = format!("The edit changes nothing in {path}: what it would write is there already.");
         return Err(EditRefusal::new(RefusalKind::NoChange, reason));
     }
     Ok(NewContent::Write(bytes.into_owned()))
+}
+
+/// Only where every block is there already has the edit nothing left to do.
+fn all_or_partly(path: &str, blocks: &[SearchReplace], before: &[u8], refusal: EditRefusal) -> EditRefusal {
+    if refusal.kind != RefusalKind::AlreadyApplied {
+        return refusal;
+    }
+    let is_done = |block: &SearchReplace| {
+        replace(path, "", block, before).is_err_and(|refusal| refusal.kind == RefusalKind::AlreadyApplied)
+    };
+    match blocks {
+        [block] if !is_certain(block, before) => EditRefusal { kind: RefusalKind::NotFound, ..refusal },
+        _ if blocks.iter().all(|block| is_done(block) && is_certain(block, before)) => refusal,
+        _ => EditRefusal { kind: RefusalKind::PartlyApplied, ..refusal },
+    }
+}
+
+/// Whether a block whose new text was found in the file is there already for certain. Where the old text is not around
+/// it any more, the new one must say enough, and stand there once.
+fn is_certain(block: &SearchReplace, before: &[u8]) -> bool {
+    const TELLING: usize = 8;
+    let before = String::from_utf8_lossy(before);
+    let (search, replace) = (block.search.trim(), block.replace.trim());
+    let is_telling = replace.chars().filter(|c| c.is_alphanumeric()).count() >= TELLING;
+    before.contains(search) || (is_telling && before.matches(replace).take(2).count() == 1)
 }
 
 fn replace(path: &str, name: &str, block: &SearchReplace, bytes: &[u8]) -> Result<Vec<u8>, EditRefusal> {

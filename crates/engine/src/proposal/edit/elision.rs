@@ -40,6 +40,18 @@ pub(super) fn refuse<'t>(
     Ok(())
 }
 
+/// Whether a line of a text stands for others that were left out.
+pub(super) fn is_in(path: &str, text: &str) -> bool {
+    let mut before = "";
+    text.lines().any(|line| {
+        let found = is_placeholder(path, line.as_bytes(), before.as_bytes());
+        if !line.trim_end().is_empty() {
+            before = line;
+        }
+        found
+    })
+}
+
 /// Longer lines are no placeholders.
 const LONGEST: usize = 200;
 

@@ -11,12 +11,13 @@
 //! The way of an edit through the files here: `diff` (with `header`) or `block` reads it into hunks,
 //! `place` finds where each hunk fits (`occur` searches, `indent` judges indentation, `anchor` holds it to
 //! what it says about its place, `gaps` reads over blank lines), `splice` builds the new text, `elision` and
-//! `joined` look for damage in what is added, and `nearest` explains a refusal. `numbered` takes copied line
+//! `joined` look for damage in what is added, `echo` for words that stand for a text, and `nearest` explains a refusal. `numbered` takes copied line
 //! numbers off a block, and `part` replaces a part of a line.
 
 mod anchor;
 mod block;
 mod diff;
+pub mod echo;
 mod elision;
 mod gaps;
 mod header;
@@ -88,6 +89,11 @@ impl Edit {
             Edit::SearchReplace { path, .. } | Edit::WholeFile { path, .. } => vec![path.clone()],
         }
     }
+}
+
+/// Whether a text for a file holds a line that stands for others ("... existing code ...").
+pub fn has_placeholder(path: &str, text: &str) -> bool {
+    elision::is_in(path, text)
 }
 
 /// Lines to find, and the lines that take their place. A part of one line is found as well if it occurs only once.
@@ -201,6 +207,7 @@ impl<'f> Files<'f> {
 /// Pure and total: no input makes it panic. Memory grows with the sizes of the files and of the edit.
 /// So does time, but for search blocks, each of which reads the file that the one before it made.
 pub fn apply(edit: &Edit, files: &Files<'_>) -> Result<Vec<FileAfter>, EditRefusal> {
+    echo::refuse(edit)?;
     let one = |path: &str, after: NewContent| vec![FileAfter { path: path.to_owned(), after, from: None }];
     match edit {
         Edit::UnifiedDiff { path, diff } => diff::apply(path, diff, files),

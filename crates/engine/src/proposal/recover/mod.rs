@@ -61,6 +61,8 @@ pub struct Recovered {
     pub plain_steps: bool,
     /// What had to be mended to read it.
     pub repairs: Vec<String>,
+    /// A model repaired it, or the rules had to guess where a text of it ends.
+    pub is_guessed: bool,
 }
 
 impl Recovered {
@@ -122,6 +124,7 @@ fn counted(bytes: &[u8], stop: ReplyStop) -> (Recovered, u64) {
         elided: reading.elided,
         plain_steps: reading.repairs.contains(&json::Repair::Plain { field: "nextSteps".into() }),
         repairs: reading.repairs.iter().map(ToString::to_string).collect(),
+        is_guessed: reading.repairs.iter().any(json::Repair::is_guess),
     };
     (recovered, steps)
 }

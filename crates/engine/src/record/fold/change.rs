@@ -49,8 +49,10 @@ impl Session {
                 let left = |operation: &Value| operation.get("left").and_then(Value::as_str).map(str::to_owned);
                 let versions = |operation: &&Value| operation.get("versions").and_then(Value::as_bool) == Some(true);
                 let path = |operation: &Value| operation.get("path").and_then(Value::as_str).map(str::to_owned);
+                let loss = |operation: &Value| serde_json::from_value(operation.get("loss")?.clone()).ok();
                 if let Some(item) = self.item_mut(call) {
                     item.writes = writes;
+                    item.losses = operations.iter().filter_map(loss).collect();
                     item.versions = operations.iter().filter(versions).filter_map(path).collect();
                     item.hunks = operations.iter().map(|one| u32::try_from(hunks(one)).unwrap_or(0)).collect();
                     if let Some(chosen) = &mut item.chosen {
@@ -95,6 +97,9 @@ impl Session {
                     None => items.clone().find(acts).or_else(|| items.find(mine)).and_then(|item| item.writes.clone()),
                 };
                 let Some(writes) = writes else { return };
+                if let Some(active) = &mut self.active {
+                    active.tools.rounds.changed(&writes);
+                }
                 // What was taken back and is now built over cannot be brought forward any more.
                 self.changes.sets.truncate(self.changes.in_force);
                 match self.changes.sets.last_mut().filter(|set| set.id == change.change_set) {

@@ -131,7 +131,7 @@ impl Session {
                         active.calls.assessing = false;
                     }
                     Ask::Repeat => {
-                        active.tools.repeat = None;
+                        active.tools.rounds.restart();
                         active.steering.diverted = choice == choice::TELL;
                     }
                     Ask::Pause => active.steering.pausing = false,

@@ -45,22 +45,25 @@ impl Session {
                     });
                 }
             }
-            ContextFact::Compressed { source, summary, .. } => {
+            ContextFact::Compressed { source, summary, replaces, .. } => {
                 let Some(active) = &mut self.active else { return };
                 let Some(Compressing { messages, .. }) = active.compression.current.take() else { return };
                 active.compression.fits = true;
+                // It has what it read no longer before its eyes, so it may read it again.
+                active.tools.rounds.restart();
                 // Whoever could not sum it up says nothing about the call that comes next.
-                active.calls.failures = 0;
+                (active.calls.failures, active.calls.runaways) = (0, 0);
                 active.phase = Phase::Replied;
-                let from = self.conversation.summaries;
-                let to = (from + messages).min(self.conversation.messages.len());
+                let replaced = (*replaces as usize).min(self.conversation.summaries);
+                let from = self.conversation.summaries - replaced;
+                let to = (from + replaced + messages).min(self.conversation.messages.len());
                 let summary = Message::user(summary.clone());
                 let weight = weight_of(&summary);
                 let originals = self.conversation.messages.splice(from..to, [Arc::new(summary)]).collect();
                 self.conversation.weights.splice(from..to, [weight]);
                 self.move_beginnings(from, to - from, 1);
-                self.conversation.summaries += 1;
-                self.conversation.squeezed = Some(Squeezed { source: source.clone(), originals });
+                self.conversation.summaries = from + 1;
+                self.conversation.squeezed = Some(Squeezed { source: source.clone(), originals, summaries: replaced });
                 self.keep_told();
                 self.rewritten(unseen);
             }
@@ -81,7 +84,7 @@ impl Session {
                     self.conversation.messages.splice(at..=at, squeezed.originals);
                     self.conversation.weights.splice(at..=at, weights);
                     self.move_beginnings(at, 1, count);
-                    self.conversation.summaries = at;
+                    self.conversation.summaries = at + squeezed.summaries;
                     self.rewritten(unseen);
                 }
             }

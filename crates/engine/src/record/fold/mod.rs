@@ -12,7 +12,9 @@ pub(crate) use request::received;
 
 use std::sync::Arc;
 
-use trimtab_vocab::event::{AnswerFact, BugFact, CommandFact, ProposalFact, RequirementsFact, SessionFact, StepsFact};
+use trimtab_vocab::event::{
+    AnswerFact, BugFact, CommandFact, ProposalFact, RequirementsFact, SessionFact, StepsFact, UsageFact,
+};
 use trimtab_vocab::{CallId, Fact, MemoryFact, Message, RequestId, SeriesState, SessionId};
 
 use super::{Batch, BatchItem, Progress, RunningRequest, Session, legacy, names, series, weight_of};
@@ -30,6 +32,7 @@ impl Session {
     /// Makes a fact true. Facts of other versions and facts that only inform change nothing.
     pub fn fold(&mut self, request: Option<&RequestId>, fact: &Fact) {
         self.memory.fold(request, fact);
+        self.fold_done(request, fact);
         match fact {
             Fact::Session(fact) => self.fold_session(fact),
             Fact::Request(fact) => self.fold_request(request, fact),
@@ -45,6 +48,11 @@ impl Session {
             Fact::Plan(fact) => self.fold_plan(request, fact),
             Fact::Model(fact) => self.fold_model(fact),
             Fact::Reply(fact) => self.fold_reply(fact),
+            // What a whole reply cost is recorded with it.
+            Fact::Usage(UsageFact { usage, unfinished: true, .. }) => {
+                self.spending.usage += *usage;
+                self.active.iter_mut().for_each(|active| active.usage += *usage);
+            }
             Fact::Checkpoint(fact) => self.fold_checkpoint(request, fact),
             Fact::Memory(MemoryFact::Recalled { entries }) => self.context.recalled.clone_from(entries),
             Fact::Rule(fact) => self.fold_rule(fact),
@@ -83,7 +91,8 @@ impl Session {
                     return;
                 }
                 if active.answers_in_form() {
-                    active.batch = Batch::new(&call, series::change_calls(answer)).map(Batch::in_words);
+                    let batch = Batch::new(&call, series::change_calls(answer)).map(Batch::in_words);
+                    active.batch = batch.map(|batch| Batch { mended: answer.mended, ..batch });
                 }
                 // One that is under way goes on; one that never began has had its time.
                 let is_fresh = |series: &trimtab_vocab::Series| series.state == SeriesState::Offered;
@@ -99,6 +108,11 @@ impl Session {
             Fact::Bug(BugFact { kind, .. }) if kind == names::bug::HOLLOW => {
                 if let Some(active) = &mut self.active {
                     active.calls.hollow += 1;
+                }
+            }
+            Fact::Bug(BugFact { kind, .. }) if kind == names::bug::MISFIT => {
+                if let Some(active) = &mut self.active {
+                    active.calls.misfits += 1;
                 }
             }
             _ => {}

@@ -8,7 +8,7 @@ use trimtab_vocab::{CallId, Message, Part, ProblemKind, Purpose, StopReason, Tim
 use super::carried;
 use super::results::{INTERRUPTED, in_words, is_interrupt, results};
 use crate::record::excerpt::finding;
-use crate::record::{Batch, BatchItem, Phase, RepeatedCall, RunningRequest, Session, legacy, weight_of};
+use crate::record::{Batch, BatchItem, Phase, RunningRequest, Session, legacy, weight_of};
 
 /// Entries of the ledger that are kept.
 const LEDGER: usize = 24;
@@ -24,6 +24,9 @@ impl Session {
                 let Some(active) = &mut self.active else { return };
                 active.phase = Phase::Calling { call: call.clone(), purpose: purpose.clone() };
                 active.loaded |= *purpose != Purpose::Route;
+                if *purpose == Purpose::Summary {
+                    self.conversation.summed_up_at = Some(self.conversation.rounds);
+                }
                 if purpose.is_conversation() {
                     active.compression.fits = false;
                     self.send(notes);
@@ -39,8 +42,11 @@ impl Session {
                     return;
                 }
                 active.phase = Phase::BackingOff { timer, millis: retry_in_ms.unwrap_or(0), purpose };
-                if error.kind != ProblemKind::Interrupted {
-                    active.calls.failures += 1;
+                active.calls.runaways += u32::from(error.kind == ProblemKind::Repetition);
+                match (error.kind, retry_in_ms) {
+                    (ProblemKind::Interrupted, _) => {}
+                    (ProblemKind::Loading, Some(millis)) => active.calls.loading_ms += millis,
+                    _ => active.calls.failures += 1,
                 }
             }
         }
@@ -75,7 +81,7 @@ impl Session {
         }
         // Any other reply is used and not kept: what it comes to is a fact of its own. A part of one is of no use.
         let Some(active) = self.active.as_mut().filter(|_| !partial) else { return };
-        active.calls.failures = 0;
+        active.calls.start_over();
         if !stopping {
             active.phase = Phase::Replied;
         }
@@ -92,13 +98,14 @@ impl Session {
 
     /// A reply that is part of the conversation.
     fn fold_turn_reply(&mut self, fact: &ReplyFact, stopping: bool) {
-        let ReplyFact::Saved { call, usage, message, partial, stop_reason, .. } = fact else { return };
+        let ReplyFact::Saved { call, usage, message, partial, stop_reason, text_calls, .. } = fact else { return };
         if let Some(active) = self.active.as_mut().filter(|_| !partial) {
             active.calls.steps += u32::from(!active.calls.assessing);
-            active.calls.failures = 0;
+            active.calls.start_over();
             active.calls.repairs = 0;
             active.calls.cuts = if stop_reason == &Some(StopReason::MaxTokens) { active.calls.cuts + 1 } else { 0 };
             active.calls.stop.clone_from(stop_reason);
+            active.calls.text_calls += text_calls;
             if !stopping {
                 active.phase = Phase::Replied;
             }
@@ -107,7 +114,9 @@ impl Session {
                 _ => None,
             });
             active.batch = Batch::new(call, tool_calls);
+            active.tools.rounds.replied(&message.text(), active.batch.is_some());
         }
+        self.conversation.rounds += u64::from(!partial);
         // A reply that will be asked for again is kept in the log for the person, not in the
         // conversation: the model would answer its own torso.
         if !partial || stopping {
@@ -163,12 +172,9 @@ impl RunningRequest {
                 self.tools.findings.push(finding(&done.content));
             }
         }
-        let (signature, outcome) = (batch.signature(), batch.outcome());
-        let times = match self.tools.repeat.take() {
-            Some(repeat) if repeat.signature == signature && repeat.outcome == outcome => repeat.times + 1,
-            _ => 1,
-        };
-        self.tools.repeat = Some(RepeatedCall { signature, outcome, times });
+        if !batch.of_series && !batch.of_pictures {
+            self.tools.rounds.close(&batch);
+        }
         self.steering.diverted = false;
         self.phase = Phase::Replied;
         Some(batch)

@@ -1,7 +1,9 @@
 //! A request comes, is steered, and leaves its end in the conversation.
 
-use trimtab_vocab::event::{RequestFact, Status};
-use trimtab_vocab::{INTERRUPT_USER, Message, Request, RequestId, RunSettings, WhileRunning};
+use trimtab_vocab::event::{ModelSwitch, RequestFact, Status};
+use trimtab_vocab::{
+    AnswerProtocol, INTERRUPT_USER, LearnedFacts, Message, Request, RequestId, RunSettings, WhileRunning,
+};
 
 use super::carried;
 use super::results::{INTERRUPTED, PASSED_OVER, results};
@@ -9,34 +11,60 @@ use crate::record::model_for;
 use crate::record::names::AUTO_CONTINUE;
 use crate::record::{Phase, RunningRequest, Session, legacy};
 
+/// Seconds between requests after which a provider's short cache is gone and its long one is not.
+const LONG_PAUSE: std::ops::RangeInclusive<u64> = 300..=3_600;
+
 impl Session {
+    /// A request is taken in, and waits for its turn.
+    fn fold_received(&mut self, id: &RequestId, fact: &RequestFact) {
+        let RequestFact::Received {
+            text,
+            refs,
+            images,
+            mode,
+            tags,
+            pill,
+            ask,
+            picture,
+            while_running,
+            pause_s,
+            settings,
+        } = fact
+        else {
+            return;
+        };
+        let mut request = Request {
+            id: id.clone(),
+            text: text.clone(),
+            refs: refs.clone(),
+            images: images.clone(),
+            mode: *mode,
+            tags: tags.clone(),
+            pill: pill.clone(),
+            ask: ask.clone(),
+            picture: picture.clone(),
+            while_running: *while_running,
+            pause_s: *pause_s,
+            settings: RunSettings::clone(settings),
+        };
+        for (model, protocol) in &self.models.protocols {
+            correct(&mut request, model, &LearnedFacts { protocol: Some(*protocol), ..LearnedFacts::default() });
+        }
+        self.queue.known.insert(id.clone());
+        self.models.waits_long |= pause_s.is_some_and(|pause| LONG_PAUSE.contains(&pause));
+        self.lineage.prefill = None;
+        match while_running {
+            // It takes the place of what runs, before whatever waits behind that.
+            Some(WhileRunning::Replace) => self.queue.waiting.push_front(RunningRequest::new(request)),
+            _ => self.queue.waiting.push_back(RunningRequest::new(request)),
+        }
+        self.start_next();
+    }
+
     pub(super) fn fold_request(&mut self, id: Option<&RequestId>, fact: &RequestFact) {
         let Some(id) = id else { return };
         match fact {
-            RequestFact::Received { text, refs, images, mode, tags, pill, ask, picture, while_running, settings } => {
-                let mut request = Request {
-                    id: id.clone(),
-                    text: text.clone(),
-                    refs: refs.clone(),
-                    images: images.clone(),
-                    mode: *mode,
-                    tags: tags.clone(),
-                    pill: pill.clone(),
-                    ask: ask.clone(),
-                    picture: picture.clone(),
-                    while_running: *while_running,
-                    settings: RunSettings::clone(settings),
-                };
-                self.models.toolless.iter().for_each(|model| without_tools(&mut request, model));
-                self.queue.known.insert(id.clone());
-                self.lineage.prefill = None;
-                match while_running {
-                    // It takes the place of what runs, before whatever waits behind that.
-                    Some(WhileRunning::Replace) => self.queue.waiting.push_front(RunningRequest::new(request)),
-                    _ => self.queue.waiting.push_back(RunningRequest::new(request)),
-                }
-                self.start_next();
-            }
+            RequestFact::Received { .. } => self.fold_received(id, fact),
             RequestFact::Joined { .. } => {
                 self.queue.known.insert(id.clone());
             }
@@ -103,7 +131,10 @@ impl Session {
     }
 
     fn fold_adjustment(&mut self, id: &RequestId, fact: &RequestFact) {
-        let RequestFact::Adjusted { approve, attended, max_steps, trusted, tools } = fact else { return };
+        let RequestFact::Adjusted { approve, attended, max_steps, trusted, tools, learned, model } = fact else {
+            return;
+        };
+        let known = model.as_ref().and_then(|switch| self.models.protocols.get(&switch.model)).copied();
         let Some(active) = self.unfinished_mut(id) else { return };
         let settings = &mut active.request.settings;
         settings.approve = approve.unwrap_or(settings.approve);
@@ -112,10 +143,24 @@ impl Session {
         settings.trusted = trusted.unwrap_or(settings.trusted);
         // Whoever says so now has the folder as it is now in mind.
         settings.instructions_bound &= *trusted != Some(true);
-        if *tools == Some(false) {
+        if let Some(ModelSwitch { model, facts }) = model {
+            settings.models.model.clone_from(model);
+            settings.models.facts = known.map_or(*facts, |protocol| facts.with_protocol(protocol));
+            settings.models.vision_model.clear();
+            // Its tries are its own.
+            active.calls.failures = 0;
+        }
+        let toolless = (*tools == Some(false)).then_some(AnswerProtocol::StructuredJson);
+        let learned = LearnedFacts { protocol: learned.protocol.or(toolless), ..*learned };
+        if !learned.is_empty() {
             let model = model_for(&active.request).0.to_owned();
-            without_tools(&mut active.request, &model);
-            self.models.toolless.insert(model);
+            correct(&mut active.request, &model, &learned);
+            if learned.protocol.is_some_and(|protocol| tools.is_none() && protocol != AnswerProtocol::NativeTools) {
+                // It cannot look any more, so it is shown what it needs.
+                (active.loaded, active.phase) = (false, Phase::Loading);
+            }
+            // A window or an eye may be there tomorrow: whoever sends the next request knows better.
+            self.models.protocols.extend(learned.protocol.map(|protocol| (model, protocol)));
         }
     }
 
@@ -195,21 +240,22 @@ impl Session {
 }
 
 /// What was found out about a model holds for whatever it is asked.
-fn without_tools(request: &mut Request, model: &str) {
-    let settings = &mut request.settings;
-    if settings.models.model == model {
-        settings.models.facts.tools = false;
-    }
-    if settings.models.vision_model == model
-        && let Some(facts) = &mut settings.models.vision_facts
-    {
-        facts.tools = false;
+fn correct(request: &mut Request, model: &str, learned: &LearnedFacts) {
+    let models = &mut request.settings.models;
+    let named = [
+        (models.model == model, Some(&mut models.facts)),
+        (models.vision_model == model, models.vision_facts.as_mut()),
+        (models.fast_model == model, models.fast_facts.as_mut()),
+    ];
+    for (_, facts) in named.into_iter().filter(|(is_it, _)| *is_it) {
+        facts.into_iter().for_each(|facts| learned.correct(facts));
     }
 }
 
 /// The fact that a request was taken in.
 pub(crate) fn received(request: Request) -> RequestFact {
-    let Request { id: _, text, refs, images, mode, tags, pill, ask, picture, while_running, settings } = request;
+    let Request { id: _, text, refs, images, mode, tags, pill, ask, picture, while_running, pause_s, settings } =
+        request;
     let settings = Box::new(settings);
-    RequestFact::Received { text, refs, images, mode, tags, pill, ask, picture, while_running, settings }
+    RequestFact::Received { text, refs, images, mode, tags, pill, ask, picture, while_running, pause_s, settings }
 }

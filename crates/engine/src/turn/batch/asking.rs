@@ -72,6 +72,9 @@ pub(super) fn ask_permission(
         ToolAction::Run { command, outside: Some(_), .. } => PermissionTitle::RunOutside(command::visible(command)),
         ToolAction::Run { command, .. } => PermissionTitle::Run(command::visible(command)),
         ToolAction::Fetch { url, host } => PermissionTitle::Fetch(host.clone(), command::visible(url)),
+        ToolAction::SearchWeb { query } => {
+            PermissionTitle::SearchWeb(settings.web_search.clone(), command::visible(query))
+        }
         ToolAction::Change(ProposedChange::Delete { path }) => PermissionTitle::Delete(path.clone()),
         ToolAction::Change(ProposedChange::Move { from, to }) => PermissionTitle::Move(from.clone(), to.clone()),
         ToolAction::Change(ProposedChange::Save { folder, pictures }) => {

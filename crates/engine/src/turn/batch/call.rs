@@ -247,6 +247,13 @@ fn act(step: &mut Transition<'_>, staged: StagedCall, permitted: PermittedCall) 
             step.audit(&request, "fetch", json!({"op": "fetch", "host": host, "url": url}));
             step.request(Effect::Read { request, call, op: ReadOp::Fetch { url: url.clone() } });
         }
+        ToolAction::SearchWeb { query } => {
+            let service = step.session.active().map(|active| active.request.settings.web_search.clone());
+            let service = service.unwrap_or_default();
+            step.emit(Some(&request), tools::interrogating(Stage::Running, &service));
+            step.audit(&request, "fetch", json!({"op": "web_search", "host": service, "query": query}));
+            step.request(Effect::Read { request, call, op: ReadOp::WebSearch { query: query.clone() } });
+        }
         ToolAction::Stored { key, offset } => {
             let Some(active) = step.session.active() else { return };
             let limit = guard::limit(&prompt::model(&active.request).1) - 512;

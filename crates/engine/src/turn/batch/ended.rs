@@ -47,17 +47,20 @@ pub(crate) fn prepared(step: &mut Transition<'_>, call: &CallId, prepared: Prepa
     match prepared {
         Prepared::Refused { reason } => finished(step, call, ToolStatus::Error, reason),
         Prepared::NoEffect { why, reason } => crate::turn::noop::met(step, call, &request, why, reason),
-        Prepared::Ready { writes, diffs, hunks, versions } => {
+        Prepared::Ready { writes, diffs, hunks, versions, losses } => {
             let hunks = hunks.into_iter().chain(std::iter::repeat(0));
             let each = writes.iter().zip(&diffs).zip(hunks);
-            let of_versions = |write: &FileWrite, mut operation: Value| {
+            let with_signs = |write: &FileWrite, mut operation: Value| {
                 if versions.contains(&write.path) {
                     operation["versions"] = json!(true);
+                }
+                if let Some(loss) = losses.iter().find(|loss| loss.path == write.path) {
+                    operation["loss"] = json!(loss);
                 }
                 operation
             };
             let operations =
-                each.map(|((write, diff), hunks)| of_versions(write, operation(write, diff, hunks))).collect();
+                each.map(|((write, diff), hunks)| with_signs(write, operation(write, diff, hunks))).collect();
             let proposal = ProposalId::for_call(&request, call);
             let kind = if saves_pictures(&item) { ProposalKind::Image } else { ProposalKind::Files };
             step.emit(

@@ -12,12 +12,14 @@ mod stopping;
 use trimtab_vocab::event::{Status, ToolFact, ToolStatus};
 use trimtab_vocab::{Approve, CallId, RefKey, RequestId, ToolResult};
 
-use super::{answers, finish, next, overtime, reflection, watched};
+use super::{answers, circles, finish, next, overtime, reflection, watched};
 use crate::Effect;
 use crate::flow::pace;
 use crate::permit::Permit;
 use crate::pictures;
+use crate::record::rounds::Repetition;
 use crate::record::{Batch, BatchItem, Phase, Progress};
+use crate::tools::REPEATED;
 use crate::tools::ToolAction;
 use crate::transition::Transition;
 use asking::shown;
@@ -33,27 +35,29 @@ const SIDE_BY_SIDE: usize = 8;
 /// Bytes of a diff that a question shows.
 pub(super) const SHOWN_DIFF: usize = 16 * 1024;
 
-/// The reply asks for tools: begin, unless it is the same once more. A person is asked then. Where nobody is there, the
-/// model hears that it repeats itself, and the limit of steps ends it; so it does where this is the last step.
+/// The reply asks for tools: begin, unless they only repeat what was done. A person is asked then. Where nobody is there,
+/// the model hears of it once, and the request ends when it does so again. At the last step the limit of steps asks.
 pub(super) fn begin(step: &mut Transition<'_>) {
     let Some(active) = step.session.active() else { return };
     let Some(batch) = &active.batch else { return };
-    let again = active.tools.repeat.as_ref().filter(|last| last.times >= 2 && last.signature == batch.signature());
     let is_last = active.calls.steps >= active.step_limit();
-    let Some(again) = again.filter(|_| !is_last && answers::approve(active) != Approve::Auto) else {
-        return advance(step);
-    };
-    let times = again.times;
-    if active.request.settings.attended && answers::approve(active) == Approve::Ask {
-        let what = describe(batch);
-        return answers::ask_about_repeat(step, &what, times);
+    let is_attended = active.request.settings.attended && answers::approve(active) == Approve::Ask;
+    match active.tools.rounds.repetition(batch) {
+        _ if is_last => advance(step),
+        Repetition::None => advance(step),
+        Repetition::Again { times } if is_attended => {
+            let what = describe(batch);
+            answers::ask_about_repeat(step, &what, times);
+        }
+        Repetition::Again { times } => {
+            reject(step, &format!("{REPEATED}, {times} times. Do something else; if you are done or stuck, say so.]"));
+            next(step);
+        }
+        Repetition::Endless => {
+            reject(step, &format!("{REPEATED}; the request ends]"));
+            circles::end(step);
+        }
     }
-    let text = format!(
-        "[Not run: {times} times in a row, this same call had the same result. Do something else; if you are done or \
-         cannot go on, say so.]"
-    );
-    reject(step, &text);
-    next(step);
 }
 
 fn describe(batch: &Batch) -> String {

@@ -142,7 +142,8 @@ pub(super) fn ran(step: &mut Transition<'_>) {
     let (_, output) = parts(item, done);
     let preview = if output.trim().is_empty() { String::new() } else { reflection::finding(output) };
     let ok = done.status == ToolStatus::Ok;
-    let series = series.with(SeriesResult { command, ok, preview });
+    let skipped = done.status == ToolStatus::Blocked;
+    let series = series.with(SeriesResult { command, ok, skipped, preview });
     let state = if series.total == 1 { SeriesState::Done } else { SeriesState::Judging };
     let progress = series.progress(&head(output));
     say(step, &request, Series { state, ..series }, progress, String::new());
@@ -228,11 +229,12 @@ fn reminder(series: &Series) -> String {
         }
     }
     text.push_str(match series.remaining.is_empty() {
-        true => ", or run another one with {\"verdict\":\"run\",\"command\":\"…\",\"reason\":\"…\"}.",
+        true => {
+            ", or run another one with a JSON object of the type {verdict: \"run\", command: string, reason: string}."
+        }
         false => {
-            ": {\"verdict\":\"continue\",\"command\":\"\",\"reason\":\"…\"} runs the next one, \
-             {\"verdict\":\"stop\",\"command\":\"\",\"reason\":\"…\"} pauses, \
-             {\"verdict\":\"run\",\"command\":\"…\",\"reason\":\"…\"} runs that one first. Answer with one of these."
+            " with a JSON object of the type {verdict: \"continue\" | \"stop\" | \"run\", command: string, reason: string}: \
+             continue runs the next one, stop pauses, run runs the one in command first."
         }
     });
     text

@@ -1,7 +1,7 @@
 //! `trimtab rewind` and `forward`: moves along the history, whole sets or parts of one.
 
 use clap::Args;
-use trimtab_host::{Client, History};
+use trimtab_host::{Client, History, JobState};
 use trimtab_vocab::event::{Change, ChangeFact, Conflict, Status};
 use trimtab_vocab::{ChangePart, Control, OnConflict, Problem, ProblemKind, SessionId};
 
@@ -62,6 +62,7 @@ impl Rewind {
     pub(in crate::cli) async fn execute(self) -> Result<CliOutcome, Problem> {
         let (_, client) = place::open(&[])?;
         let session = self.place.find(&client).await?;
+        end_interrupted(&client, &session).await?;
         let history = at_rest(&client, &session).await?;
         let on_conflict = self.mine.on_conflict();
         let parts = parts(&self.files, &self.hunks)?;
@@ -78,6 +79,17 @@ impl Rewind {
         let change_set = set.id.clone();
         move_history(&client, &session, &history, Control::UndoPart { change_set, parts, on_conflict }).await
     }
+}
+
+/// Whoever undoes the changes of a request whose process has ended does not want it to continue.
+async fn end_interrupted(client: &Client, session: &SessionId) -> Result<(), Problem> {
+    let jobs = client.requests().list(false).await?;
+    let interrupted = jobs.into_iter().find(|job| job.session == *session && job.state == JobState::Interrupted);
+    if let Some(job) = interrupted {
+        client.requests().cancel(session, &job.request).await?;
+        note("Cancelled the request that was interrupted in this session.");
+    }
+    Ok(())
 }
 
 /// The parts that are named: files, and hunks as `PATH:K`.

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 use trimtab_vocab::event::{Level, Status, ToolStatus};
-use trimtab_vocab::{Answer, Problem, Rule, StepStatus, Time};
+use trimtab_vocab::{Answer, Problem, ProblemKind, Rule, StepStatus, Time};
 
 use super::{OutputForm, choice_line};
-use crate::cli::output::{no_colour, note, note_ink, note_part, print, print_exact, problem, sanitize};
+use crate::cli::output::{no_colour, note, note_ink, note_part, print, print_exact, problem, sanitize, shows_thinking};
 use crate::cli::{handoff, memory};
 use crate::conversation::{
     AppliedChange, CallRetry, CommandProgress, Conversation, Entry, EntryChange, EntryUpdate, MessageVia, ModelReply,
@@ -83,11 +83,10 @@ impl StreamedWords {
 
 impl RunOutput {
     pub(super) fn new(form: OutputForm) -> Self {
-        let terminal = |is: bool| is && form == OutputForm::Text;
         Self {
             form,
-            is_live: terminal(StdStream::Out.is_terminal()),
-            is_moving: terminal(StdStream::Err.is_terminal()),
+            is_live: form == OutputForm::Text && StdStream::Out.is_terminal(),
+            is_moving: form != OutputForm::Json && StdStream::Err.is_terminal(),
             line: MovingLine {
                 label: String::new(),
                 elapsed: Elapsed::default(),
@@ -144,6 +143,10 @@ impl RunOutput {
     }
 
     fn reply(&mut self, reply: &ModelReply, change: &EntryChange) -> Result<(), Problem> {
+        if *change == EntryChange::Ended && shows_thinking() && !reply.thinking.trim().is_empty() {
+            self.say("Thought:");
+            reply.thinking.trim().lines().for_each(|line| self.say(&format!("  | {}", sanitize(line))));
+        }
         match change {
             EntryChange::Said(words) if self.is_live => self.stream(words),
             EntryChange::Ended if reply.state == ReplyState::Partial => {
@@ -162,6 +165,21 @@ impl RunOutput {
                 self.end_shown()
             }
             _ => Ok(()),
+        }
+    }
+
+    /// Prints the words of the reply that is coming, where they were not shown as they came.
+    pub(super) fn show_rest(&mut self, conversation: &Conversation) {
+        if self.is_live || self.form != OutputForm::Text {
+            return;
+        }
+        let last = conversation.entries().iter().rev().find_map(|placed| match &placed.entry {
+            Entry::Reply(reply) => Some(reply),
+            _ => None,
+        });
+        if let Some(reply) = last.filter(|reply| reply.state == ReplyState::Live && !reply.text.trim().is_empty()) {
+            // Nobody may be there to read it any more.
+            let _ = print_exact(&with_line_end(reply.text.clone()));
         }
     }
 
@@ -250,6 +268,13 @@ impl RunOutput {
             self.line.again_at = None;
             return Ok(());
         }
+        if retry.error.kind == ProblemKind::Loading {
+            // The moving line says so, and for how long.
+            if !self.is_moving {
+                self.say(entry_words::LOADING_MODEL);
+            }
+            return Ok(());
+        }
         self.streamed.shown_before = std::mem::take(&mut self.streamed.shown);
         self.end_line()?;
         self.line.again_at = Some(Instant::now() + Duration::from_millis(retry.in_ms));
@@ -308,7 +333,18 @@ impl RunOutput {
     fn summary(&mut self, conversation: &Conversation, summary: &RequestSummary) -> Result<(), Problem> {
         self.end_shown()?;
         self.clear_line();
+        let work = match summary.status {
+            Status::NotDone => summary.work.facts(),
+            _ => summary.work.line(),
+        };
+        if let Some(line) = work {
+            self.say(&line);
+        }
         match (summary.status, &summary.error) {
+            (Status::NotDone, Some(error)) => {
+                note(&error.message);
+                error.hint.iter().for_each(|hint| note(&format!("  {hint}")));
+            }
             (_, Some(error)) => problem(error),
             (Status::Cancelled, None) => note("Cancelled. What was said is kept in the session."),
             (Status::NeedsUser | Status::Limit, None) if let Some(asked) = conversation.open_question() => {
@@ -342,7 +378,7 @@ impl RunOutput {
     }
 
     pub(super) fn say(&mut self, line: &str) {
-        if self.form == OutputForm::Text {
+        if self.form != OutputForm::Json {
             self.clear_line();
             // Should nobody read our output any more, the next word of it will tell.
             let _ = self.end_line();

@@ -1,8 +1,8 @@
 //! What of a request is shown, and how: the words of its answer, a line for what happens meanwhile.
 
 use trimtab_host::{Client, Sent};
-use trimtab_vocab::event::{ModelFact, RequestFact, StageFact, Status};
-use trimtab_vocab::{CheckpointId, Event, Fact, Problem};
+use trimtab_vocab::event::{ModelFact, RequestFact, StageFact, Status, UsageFact};
+use trimtab_vocab::{CheckpointId, Event, Fact, Problem, Usage};
 
 use super::entries::RunOutput;
 use super::{Attendance, OutputForm, describe};
@@ -12,6 +12,7 @@ use crate::cli::output::{note, note_ink, print_json, problem};
 use crate::conversation::Conversation;
 use crate::diff::LoadedDiff;
 use crate::words::elapsed::in_words;
+use crate::words::{reply_label, speed};
 
 /// Prints a request as it is worked on.
 pub(super) struct RunPrinter {
@@ -21,6 +22,8 @@ pub(super) struct RunPrinter {
     since: u64,
     /// The fact that was seen last.
     last: Option<u64>,
+    /// What the last call cost, and how fast it was.
+    usage: Usage,
 }
 
 /// What a script says that ends because somebody at another screen is asked.
@@ -36,7 +39,13 @@ impl RunPrinter {
 
     /// A screen that shows nothing of what was recorded before `seq`.
     pub(super) fn since(form: OutputForm, seq: u64) -> Self {
-        Self { output: RunOutput::new(form), conversation: Conversation::default(), since: seq, last: None }
+        Self {
+            output: RunOutput::new(form),
+            conversation: Conversation::default(),
+            since: seq,
+            last: None,
+            usage: Usage::default(),
+        }
     }
 
     fn form(&self) -> OutputForm {
@@ -45,7 +54,7 @@ impl RunPrinter {
 
     /// Says what is asked, with the change it is about.
     pub(super) async fn announce(&mut self, client: &Client, event: &Event, checkpoint: &CheckpointId) {
-        if self.form() != OutputForm::Text {
+        if self.form() == OutputForm::Json {
             return;
         }
         self.say("");
@@ -65,7 +74,7 @@ impl RunPrinter {
     /// The words were passed on to a request that cannot go on without an answer: says which.
     pub(super) async fn still_open(&mut self, client: &Client, sent: &Sent) -> Result<CliOutcome, Problem> {
         let open = client.requests().checkpoints().await?;
-        if self.form() == OutputForm::Text {
+        if self.form() != OutputForm::Json {
             self.say("It waits for an answer first:");
             open.iter().filter(|event| event.request.as_ref() == Some(&sent.request)).for_each(describe);
             note("It stays open, whatever happens: see `trimtab checkpoints`, and go on with `trimtab answer`.");
@@ -81,7 +90,7 @@ impl RunPrinter {
             // What is asked of this request itself was printed as it came.
             OutputForm::Json if self.last != open.seq => print_json(open)?,
             OutputForm::Json => {}
-            OutputForm::Text => {
+            OutputForm::Text | OutputForm::Answer => {
                 self.say("It waits for an answer first:");
                 describe(open);
                 note(
@@ -97,7 +106,7 @@ impl RunPrinter {
 
     /// It is asked at another screen, where somebody has taken the request up: says so.
     pub(super) fn asked_elsewhere(&mut self, open: &Event) {
-        if self.form() == OutputForm::Text {
+        if self.form() != OutputForm::Json {
             self.say("");
             describe(open);
             note(ASKED_ELSEWHERE);
@@ -116,10 +125,20 @@ impl RunPrinter {
         if let Fact::Stage(StageFact { label, .. }) = &event.fact {
             self.output.line.label.clone_from(label);
         }
+        if let Fact::Usage(UsageFact { usage, .. }) = &event.fact {
+            self.usage = *usage;
+        }
+        if let Fact::Reply(fact) = &event.fact
+            && let Some(label) = reply_label(fact)
+        {
+            self.output.line.label = label;
+        }
         match self.form() {
             OutputForm::Json => print_json(event)?,
-            OutputForm::Text if event.seq.is_some_and(|seq| seq < self.since) => return Ok(finished),
-            OutputForm::Text => {
+            OutputForm::Text | OutputForm::Answer if event.seq.is_some_and(|seq| seq < self.since) => {
+                return Ok(finished);
+            }
+            OutputForm::Text | OutputForm::Answer => {
                 // What an earlier call said has been read, and is no part of what this one says.
                 if let Fact::Model(ModelFact::Called { purpose, .. }) = &event.fact
                     && purpose.is_turn()
@@ -133,7 +152,8 @@ impl RunPrinter {
             }
         }
         if let Some(took) = self.output.line.took(event.time).filter(|_| finished.is_some() && self.output.is_moving) {
-            note(&format!("Took {}.", in_words(took)));
+            let speed = speed(&self.usage).map(|speed| format!(" ({speed})")).unwrap_or_default();
+            note(&format!("Took {}{speed}.", in_words(took)));
         }
         Ok(finished)
     }
@@ -151,7 +171,9 @@ impl RunPrinter {
         self.output.clear_line();
     }
 
+    /// The program was told to end: whoever could not watch the words gets those that came.
     pub(super) fn leave(&mut self, number: i32) -> CliOutcome {
+        self.output.show_rest(&self.conversation);
         self.say("Stopped; nothing is lost. `trimtab resume` goes on from here.");
         CliOutcome::Left(number)
     }

@@ -58,6 +58,47 @@ pub(super) struct Counts {
     tools: BTreeMap<String, (u64, u64)>,
     running: BTreeMap<String, String>,
     usage: Usage,
+    /// How fast models answered, by name.
+    speeds: BTreeMap<String, Speed>,
+}
+
+/// How fast a model answered, summed up over its calls.
+#[derive(Debug, Default)]
+struct Speed {
+    first_token_ms: u64,
+    first_tokens: u64,
+    tokens_per_s: f64,
+    measured: u64,
+}
+
+impl Speed {
+    fn add(&mut self, usage: &Usage) {
+        if let Some(wait) = usage.first_token_ms {
+            self.first_token_ms += wait;
+            self.first_tokens += 1;
+        }
+        if let Some(speed) = usage.tokens_per_s {
+            self.tokens_per_s += speed;
+            self.measured += 1;
+        }
+    }
+
+    fn average_first_token_ms(&self) -> Option<u64> {
+        self.first_token_ms.checked_div(self.first_tokens)
+    }
+
+    fn average_tokens_per_s(&self) -> Option<f64> {
+        (self.measured > 0).then(|| (self.tokens_per_s / self.measured as f64 * 10.0).round() / 10.0)
+    }
+
+    fn json(&self) -> serde_json::Value {
+        json!({"firstTokenMs": self.average_first_token_ms(), "tokensPerS": self.average_tokens_per_s()})
+    }
+
+    fn words(&self) -> Option<String> {
+        let (first_token_ms, tokens_per_s) = (self.average_first_token_ms(), self.average_tokens_per_s());
+        crate::words::speed(&Usage { first_token_ms, tokens_per_s, ..Usage::default() })
+    }
 }
 
 impl StatsArgs {
@@ -175,7 +216,12 @@ impl Counts {
             Fact::Model(ModelFact::Called { .. }) => self.calls += 1,
             Fact::Model(ModelFact::Failed { .. }) => self.failed_calls += 1,
             Fact::Reply(ReplyFact::Saved { partial: false, .. }) => self.steps += 1,
-            Fact::Usage(UsageFact { usage, .. }) => self.usage += *usage,
+            Fact::Usage(UsageFact { usage, model, .. }) => {
+                self.usage += *usage;
+                if usage.first_token_ms.is_some() || usage.tokens_per_s.is_some() {
+                    self.speeds.entry(model.clone()).or_default().add(usage);
+                }
+            }
             Fact::Checkpoint(CheckpointFact::Opened { checkpoint, ask, .. }) => {
                 if let Some(asked) = ask.permission() {
                     self.asked.insert(checkpoint.clone(), asked.tool.clone());
@@ -225,6 +271,7 @@ impl Counts {
         json!({
             "requests": self.requests.len(),
             "completed": self.ended(Status::Completed),
+            "notDone": self.ended(Status::NotDone),
             "failed": self.ended(Status::Failed),
             "cancelled": self.ended(Status::Cancelled),
             "needsUser": self.ended(Status::NeedsUser),
@@ -237,15 +284,18 @@ impl Counts {
             "permissions": permissions,
             "tools": tools,
             "usage": self.usage,
+            "cachedPercent": self.usage.cached_percent(),
+            "models": self.speeds.iter().map(|(model, speed)| (model.clone(), speed.json())).collect::<serde_json::Map<_, _>>(),
         })
     }
 
     fn words(&self) -> String {
         let percent = self.completion() * 100.0;
         let mut text = format!(
-            "requests   {}: {} completed ({percent:.0} % of those that ended), {} failed, {} cancelled, {} need a person, {} at a limit\n",
+            "requests   {}: {} completed ({percent:.0} % of those that ended), {} not done, {} failed, {} cancelled, {} need a person, {} at a limit\n",
             self.requests.len(),
             self.ended(Status::Completed),
+            self.ended(Status::NotDone),
             self.ended(Status::Failed),
             self.ended(Status::Cancelled),
             self.ended(Status::NeedsUser),
@@ -255,7 +305,14 @@ impl Counts {
             &format!("steps      {:.1} on average; {} stopped while they ran\n", self.average_steps(), self.stopped);
         text += &format!("calls      {} of models, {} of them failed\n", self.calls, self.failed_calls);
         let cost = self.usage.cost_usd.map(|cost| format!(", ${cost:.4}")).unwrap_or_default();
-        text += &format!("tokens     {} in, {} out{cost}\n", self.usage.input_tokens, self.usage.output_tokens);
+        let part = if self.usage.estimated { " (partly estimated)" } else { "" };
+        let cached = self.usage.cached_percent().filter(|_| self.usage.cached_tokens > 0);
+        let cached = cached.map(|percent| format!(" ({percent} % from the cache)")).unwrap_or_default();
+        let (input, output) = (self.usage.input_tokens, self.usage.output_tokens);
+        text += &format!("tokens     {input} in{cached}, {output} out{cost}{part}\n");
+        for (model, words) in self.speeds.iter().filter_map(|(model, speed)| Some((model, speed.words()?))) {
+            text += &format!("speed      {model}: {words}\n");
+        }
         for (name, (uses, bad)) in &self.tools {
             text += &format!("tool       {name}: {uses} times, {bad} failed or refused\n");
         }

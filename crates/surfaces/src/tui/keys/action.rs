@@ -54,6 +54,7 @@ actions! {
     Interrupt: Talk, "interrupt", ["esc"], "stop what runs, or close what is open";
     EditPending: Talk, "edit-pending", ["alt-up"], "take the latest waiting message back to edit it";
     CycleMode: Talk, "mode", ["shift-tab"], "go to the next mode";
+    CycleEffort: Talk, "effort", ["alt-e"], "go to the next effort";
     History: Talk, "history", ["ctrl-r"], "search what you said before";
     Stash: Talk, "stash", ["ctrl-s"], "put the draft away, or bring it back";
     Paste: Talk, "paste", ["ctrl-v"], "put what is in the clipboard, a picture too";
@@ -69,6 +70,7 @@ actions! {
     Transcript: Views, "transcript", ["ctrl-o"], "show everything that was said and done";
     Trace: Views, "trace", ["alt-t"], "show what took how long";
     Steps: Views, "steps", ["ctrl-t"], "show or hide the steps";
+    Thinking: Views, "thinking", ["alt-h"], "show what models think, or fold it";
     Help: Views, "help", ["?"], "show the keys, if nothing is written";
     PageUp: Views, "page-up", ["pageup"], "go up a page";
     PageDown: Views, "page-down", ["pagedown"], "go down a page";

@@ -133,7 +133,7 @@ impl Blocks {
             if self.goes_on(rest) {
                 return;
             }
-        } else if matches!(self.leaf, Leaf::Paragraph(_)) && !begins(rest) {
+        } else if matches!(self.leaf, Leaf::Paragraph(_)) && !begins(rest) && !rest.starts_with('|') {
             // A line that forgot the signs of its quote or item still belongs to it.
             return self.text(rest);
         } else {

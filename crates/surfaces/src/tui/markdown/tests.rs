@@ -127,6 +127,15 @@ fn tables_fit_their_columns_and_wrap_their_cells() {
 }
 
 #[test]
+fn a_table_right_after_a_list_is_a_table() {
+    let listed = drawn("- one\n- two\n| a | b |\n|---|---|\n| 1 | 2 |\n", 40);
+    let apart = drawn("- one\n- two\n\n| a | b |\n|---|---|\n| 1 | 2 |\n", 40);
+    assert!(!listed.contains('|'), "{listed}");
+    let rows = |text: &str| text.lines().filter(|line| !line.trim().is_empty()).map(str::to_owned).collect::<Vec<_>>();
+    assert_eq!(rows(&listed), rows(&apart));
+}
+
+#[test]
 fn no_cell_of_a_table_is_lost() {
     assert_eq!(
         drawn("| a | b |\n|---|---|\n| 1 |\n| 1 | 2 | 3 | 4 |", 40),

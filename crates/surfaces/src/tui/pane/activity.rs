@@ -3,14 +3,15 @@
 use std::time::Duration;
 
 use ratatui::text::{Line, Span};
-use trimtab_vocab::event::{CheckpointFact, ModelFact, PlanFact, ReplyFact, RequestFact, StageFact, ToolFact};
-use trimtab_vocab::{Event, Fact, RequestId, StepStatus, Time};
+use trimtab_vocab::event::{CheckpointFact, ModelFact, PlanFact, RequestFact, StageFact, ToolFact};
+use trimtab_vocab::{Event, Fact, ProblemKind, RequestId, StepStatus, Time};
 
 use crate::tui::text::cut;
 use crate::tui::theme::{StyleName, Theme};
 use crate::tui::transcript;
 use crate::words::conversation::trying_again;
 use crate::words::elapsed::Elapsed;
+use crate::words::reply_label;
 use crate::words::sanitize_cells;
 
 const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
@@ -100,12 +101,22 @@ impl Activity {
                     self.calls += 1;
                 }
             }
+            // The stage says that the model is being loaded, and the clock beside it for how long.
+            Fact::Model(ModelFact::Failed { retry_in_ms: Some(_), error, .. })
+                if error.kind == ProblemKind::Loading =>
+            {
+                self.calls = self.calls.saturating_sub(1);
+            }
             Fact::Model(ModelFact::Failed { retry_in_ms: Some(millis), .. }) => {
                 let wait = i64::try_from(*millis).unwrap_or(i64::MAX);
                 self.again_at = Some(Time::from_millis(event.time.millis().saturating_add(wait)));
                 self.calls = self.calls.saturating_sub(1);
             }
-            Fact::Reply(ReplyFact::Delta { .. }) => "Writing...".clone_into(&mut self.label),
+            Fact::Reply(fact) => {
+                if let Some(label) = reply_label(fact) {
+                    self.label = label;
+                }
+            }
             Fact::Tool(ToolFact::Started { name, input, .. }) => {
                 let (verb, what) = transcript::tool_words(name, input);
                 self.label = format!("{verb} {}", what.lines().next().unwrap_or_default());

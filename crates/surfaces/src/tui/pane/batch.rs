@@ -72,7 +72,11 @@ impl CommandBatchPane {
         ]));
         let from = series.results.len().saturating_sub(LISTED);
         for result in &series.results[from..] {
-            let (sign, name) = if result.ok { ("✓", StyleName::Good) } else { ("✗", StyleName::Bad) };
+            let (sign, name) = match (result.ok, result.skipped) {
+                (true, _) => ("✓", StyleName::Good),
+                (_, true) => ("–", StyleName::Dim),
+                _ => ("✗", StyleName::Bad),
+            };
             let command = first_line(&result.command, (width / 2).max(8));
             let preview = first_line(&result.preview, width.saturating_sub(command.chars().count() + 6));
             rows.push(Line::from(vec![

@@ -2,7 +2,7 @@
 
 use ratatui::text::{Line, Span};
 use trimtab_vocab::event::{RequestFact, RouteDecision, RouteFact, SessionFact, UsageFact};
-use trimtab_vocab::{Event, Fact, Mode, Usage};
+use trimtab_vocab::{Effort, Event, Fact, Mode, Usage};
 use unicode_width::UnicodeWidthStr;
 
 use crate::diff::grouped;
@@ -12,17 +12,24 @@ use crate::tui::transcript::dollars;
 use crate::words::sanitize_cells;
 
 /// What the line can show, in the order in which it does by default.
-pub(in crate::tui) const PARTS: [&str; 9] =
-    ["mode", "model", "folder", "branch", "autonomy", "context", "tokens", "cost", "session"];
+pub(in crate::tui) const PARTS: [&str; 12] = [
+    "mode", "model", "effort", "folder", "branch", "autonomy", "context", "tokens", "cached", "speed", "cost",
+    "session",
+];
 
 /// The same by importance: what goes first where there is little room stands last.
-const IMPORTANT: [&str; 9] = ["mode", "model", "context", "cost", "folder", "branch", "tokens", "autonomy", "session"];
+const IMPORTANT: [&str; 12] = [
+    "mode", "model", "context", "cost", "effort", "folder", "branch", "tokens", "speed", "cached", "autonomy",
+    "session",
+];
 
 /// What is known.
 #[derive(Debug, Default)]
 pub(in crate::tui) struct StatusLine {
     pub(in crate::tui) mode: Mode,
     pub(in crate::tui) model: String,
+    /// How much the model thinks from the next request on; absent: as its provider sees fit.
+    pub(in crate::tui) effort: Option<Effort>,
     pub(in crate::tui) folder: String,
     pub(in crate::tui) branch: Option<String>,
     pub(in crate::tui) autonomy: String,
@@ -38,6 +45,8 @@ pub(in crate::tui) struct SessionFigures {
     title: String,
     context: Option<(u64, u64)>,
     usage: Usage,
+    /// Tokens in a second, of the last reply that tells.
+    speed: Option<f64>,
     talk: Talk,
 }
 
@@ -74,6 +83,7 @@ impl StatusLine {
         match &event.fact {
             Fact::Usage(UsageFact { usage, context_tokens, context_window, .. }) => {
                 self.known.usage += *usage;
+                self.known.speed = usage.tokens_per_s.or(self.known.speed);
                 if let (Some(used), Some(window)) = (context_tokens, context_window) {
                     self.known.context = Some((*used, *window));
                 }
@@ -110,6 +120,12 @@ impl StatusLine {
                 (word.to_owned(), StyleName::Accent)
             }
             "model" => (self.model.rsplit('/').next().unwrap_or_default().to_owned(), StyleName::Text),
+            "effort" => (format!("effort {}", self.effort?.name()), StyleName::Dim),
+            "cached" => {
+                let percent = self.known.usage.cached_percent().filter(|_| self.known.usage.cached_tokens > 0)?;
+                (format!("{percent}% cached"), StyleName::Dim)
+            }
+            "speed" => (format!("{:.0} tok/s", self.known.speed?), StyleName::Dim),
             "folder" => (self.folder.clone(), StyleName::Dim),
             "branch" => (format!("⎇ {}", self.branch.as_ref()?), StyleName::Dim),
             "autonomy" => (self.autonomy.clone(), StyleName::Dim),
@@ -121,11 +137,15 @@ impl StatusLine {
             }
             "tokens" => {
                 let tokens = self.known.usage.input_tokens + self.known.usage.output_tokens;
-                (format!("{} tokens", grouped(Some(tokens).filter(|tokens| *tokens > 0)?)), StyleName::Dim)
+                let about = if self.known.usage.estimated { "~" } else { "" };
+                (format!("{about}{} tokens", grouped(Some(tokens).filter(|tokens| *tokens > 0)?)), StyleName::Dim)
             }
             "cost" => match (self.known.usage.cost_usd, self.budget) {
-                (Some(cost), Some(budget)) => (format!("{} of {}", dollars(cost), dollars(budget)), StyleName::Dim),
-                (Some(cost), None) => (dollars(cost), StyleName::Dim),
+                (Some(cost), budget) => {
+                    let about = if self.known.usage.estimated { "~" } else { "" };
+                    let of = budget.map(|budget| format!(" of {}", dollars(budget))).unwrap_or_default();
+                    (format!("{about}{}{of}", dollars(cost)), StyleName::Dim)
+                }
                 (None, _) => return None,
             },
             "session" => (Some(self.known.title.clone()).filter(|title| !title.is_empty())?, StyleName::Dim),

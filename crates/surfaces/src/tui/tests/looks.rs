@@ -172,7 +172,7 @@ fn an_answer_has_its_sections_its_programs_and_what_was_done() {
     → alt-1 Test it: “Run the tests”
 
     ✓ Done · 38,016 tokens
-      What was done: src/a.rs +3 −1 · 2 commands, 1 failed
+      Changed src/a.rs (+3 −1) · ran 2 commands, 1 failed
     ────────────────────────────────────────────────────────────
     › What would you like to have done?
     auto · model · ~/boat · ⎇ main                        ? help

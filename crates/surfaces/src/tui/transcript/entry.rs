@@ -25,7 +25,7 @@ pub(in crate::tui) enum TranscriptEntry {
     /// A model's words.
     Reply(ReplyEntry),
     /// What a model thought before it spoke.
-    Thought { text: String },
+    Thought { text: String, is_whole: bool },
     /// A tool that was used.
     Tool(Box<ToolEntry>),
     /// A line that a person should see.
@@ -96,7 +96,7 @@ impl TranscriptEntry {
     /// Its rows with nothing folded.
     pub(super) fn whole(&mut self, width: usize, theme: &Theme) -> Vec<Line<'static>> {
         match self {
-            Self::Thought { text } => {
+            Self::Thought { text, .. } => {
                 let mut rows = self::signed(
                     "✻",
                     StyleName::Dim,
@@ -143,7 +143,8 @@ impl TranscriptEntry {
                 rows
             }
             Self::Reply(reply) => reply.lines(width, theme),
-            Self::Thought { text } => {
+            Self::Thought { is_whole: true, .. } => self.whole(width, theme),
+            Self::Thought { text, .. } => {
                 let lines = text.trim().lines().count();
                 let words = if lines == 1 { "1 line".to_owned() } else { format!("{lines} lines") };
                 let words = format!("Thought about it ({words})");
@@ -223,24 +224,30 @@ fn ended(
         facts.push(elapsed::in_words(took));
     }
     let tokens = usage.input_tokens + usage.output_tokens;
+    let about = if usage.estimated { "~" } else { "" };
     if tokens > 0 {
-        facts.push(format!("{} tokens", grouped(tokens)));
+        facts.push(format!("{about}{} tokens", grouped(tokens)));
     }
     if let Some(cost) = usage.cost_usd {
-        facts.push(dollars(cost));
+        facts.push(format!("{about}{}", dollars(cost)));
     }
     let facts = facts.join(" · ");
+    // What was not done says so itself.
+    let said = error.filter(|_| status == Status::NotDone).map(|problem| sanitize_cells(&problem.message));
     let (sign, name, word) = match status {
         Status::Completed => ("✓", StyleName::Good, "Done"),
-        Status::Failed => ("✗", StyleName::Bad, "Not done"),
+        Status::NotDone => ("✗", StyleName::Bad, "Not done"),
+        Status::Failed => ("✗", StyleName::Bad, "Failed"),
         Status::Cancelled => ("■", StyleName::Warning, "Stopped; what was said is kept"),
         Status::NeedsUser => ("?", StyleName::Warning, "Pending: it waits for your answer"),
         Status::Limit => ("!", StyleName::Warning, "A limit is reached"),
     };
     let mut rows = Vec::new();
     if let Some(problem) = error {
-        let words = vec![Span::styled(sanitize_cells(&problem.message), style(StyleName::Bad))];
-        rows.extend(signed("✗", StyleName::Bad, words, width, theme));
+        if status != Status::NotDone {
+            let words = vec![Span::styled(sanitize_cells(&problem.message), style(StyleName::Bad))];
+            rows.extend(signed("✗", StyleName::Bad, words, width, theme));
+        }
         if let Some(hint) = &problem.hint {
             rows.extend(signed(
                 " ",
@@ -258,7 +265,7 @@ fn ended(
             rows.extend(signed(" ", StyleName::Dim, way, width, theme));
         }
     }
-    let mut words = vec![Span::styled(word, style(name))];
+    let mut words = vec![Span::styled(said.unwrap_or_else(|| word.to_owned()), style(name))];
     if !facts.is_empty() {
         words.push(Span::styled(format!(" · {facts}"), style(StyleName::Dim)));
     }

@@ -37,10 +37,26 @@ pub(super) struct Transcript {
     since_reply: usize,
     /// The log is still being read: nothing is printed until its end is known.
     is_reading: bool,
+    /// What models think is printed whole from here on.
+    shows_thinking: bool,
     conversation: Conversation,
 }
 
 impl Transcript {
+    /// Prints what models think whole from here on, or in one line.
+    pub(super) fn show_thinking(&mut self, on: bool) {
+        self.shows_thinking = on;
+        for entry in self.entries.iter_mut().skip(self.printed) {
+            if let TranscriptEntry::Thought { is_whole, .. } = entry {
+                *is_whole = on;
+            }
+        }
+    }
+
+    pub(super) fn shows_thinking(&self) -> bool {
+        self.shows_thinking
+    }
+
     /// A transcript whose log is about to be read.
     pub(super) fn reading() -> Self {
         Self { is_reading: true, ..Self::default() }

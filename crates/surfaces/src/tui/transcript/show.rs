@@ -1,7 +1,7 @@
 //! What the entries of a conversation add to the transcript. What events mean for the rest of the screen is not told
 //! here.
 
-use trimtab_vocab::event::Level;
+use trimtab_vocab::event::{Level, Status};
 use trimtab_vocab::{Answer, CallId, StepStatus, Todo};
 
 use super::tool::CommandEntry;
@@ -102,7 +102,9 @@ fn thought(transcript: &mut Transcript, reply: &ModelReply) {
     let is_of_reply = |entry: &TranscriptEntry| matches!(entry, TranscriptEntry::Reply(entry) if entry.call == reply.call && !entry.is_begun);
     let at = transcript.entries.iter().rposition(is_of_reply).filter(|at| *at >= transcript.printed);
     let at = at.unwrap_or(transcript.entries.len());
-    transcript.entries.insert(at, TranscriptEntry::Thought { text: reply.thinking.clone() });
+    transcript
+        .entries
+        .insert(at, TranscriptEntry::Thought { text: reply.thinking.clone(), is_whole: transcript.shows_thinking });
 }
 
 fn tool_changed(transcript: &mut Transcript, tool: &ToolRun, change: &EntryChange) {
@@ -248,6 +250,9 @@ fn ended(transcript: &mut Transcript, summary: &RequestSummary) {
         error: summary.error.clone(),
         took: summary.took,
         usage: summary.usage,
-        done: summary.work.line(),
+        done: match summary.status {
+            Status::NotDone => summary.work.facts(),
+            _ => summary.work.line(),
+        },
     });
 }

@@ -228,7 +228,7 @@ impl ToolEntry {
 }
 
 fn is_look(name: &str) -> bool {
-    matches!(name, "read_file" | "list_files" | "find_files" | "search" | "fetch_url" | "read_ref")
+    matches!(name, "read_file" | "list_files" | "find_files" | "search" | "fetch_url" | "web_search" | "read_ref")
 }
 
 /// When something is done.
@@ -252,6 +252,7 @@ pub(in crate::tui) fn words(name: &str, input: &Value, tense: Tense) -> (String,
         "find_files" => ("look for", "Looking for", "Looked for", field("pattern")),
         "search" => ("search for", "Searching for", "Searched for", field("pattern")),
         "fetch_url" => ("fetch", "Fetching", "Fetched", field("url")),
+        "web_search" => ("search the web for", "Searching the web for", "Searched the web for", field("query")),
         "read_ref" => ("read", "Reading", "Read", field("key")),
         "edit_file" | "apply_diff" => ("change", "Changing", "Changed", field("path")),
         "write_file" => ("write", "Writing", "Wrote", field("path")),

@@ -67,6 +67,7 @@ impl Overlay {
                 setup::SetupChoice::Moved => ViewOutcome::Moved,
                 setup::SetupChoice::Key { provider, key } => ViewOutcome::Run(Cmd::KeepKey { provider, key }),
                 setup::SetupChoice::Local => ViewOutcome::Run(Cmd::Local),
+                setup::SetupChoice::Address(address) => ViewOutcome::Run(Cmd::Address(address)),
                 setup::SetupChoice::Demo => ViewOutcome::Run(Cmd::Demo),
                 setup::SetupChoice::Closed => ViewOutcome::Close,
             },

@@ -6,9 +6,9 @@ use std::sync::LazyLock;
 
 use serde::Serialize;
 use serde_json::Value;
-use trimtab_vocab::{Message, Part, Prompt, Role, ToolCall, ToolSpec};
+use trimtab_vocab::{Effort, Message, Part, Prompt, Role, ToolCall, ToolSpec};
 
-use super::super::http::effort;
+use super::super::effort;
 
 /// The smallest window that Ollama itself gives a model.
 const SMALLEST: u64 = 4_096;
@@ -65,7 +65,9 @@ impl PromptFit {
 
     /// What a person should know once Ollama has said how many tokens it read.
     pub(super) fn shortfall(&self, read: u64) -> Option<String> {
-        let cut = self.num_ctx < self.needed && read > 0 && read.saturating_mul(2) < self.prompt;
+        // Some servers count otherwise. What comes nowhere near the window was not cut, whatever they say.
+        let may_be_cut = self.num_ctx < self.needed && self.prompt.saturating_mul(2) >= self.num_ctx;
+        let cut = may_be_cut && read > 0 && read.saturating_mul(2) < self.prompt;
         cut.then(|| {
             format!(
                 "Ollama read only {read} of about {} tokens: the oldest part of the conversation was left out. Begin a \
@@ -113,6 +115,8 @@ struct Options {
     num_predict: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
     temperature: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    repeat_penalty: Option<f64>,
 }
 
 #[derive(Serialize, Default)]
@@ -160,12 +164,13 @@ impl<'a> OllamaBody<'a> {
             messages: wire_messages(model, prompt),
             tools: prompt.tools.iter().map(|tool| OllamaTool::new(tool)).collect(),
             stream: true,
-            think: think(model, prompt.thinking_tokens),
+            think: think(model, prompt),
             format,
             options: Options {
                 num_ctx: fit.num_ctx,
                 num_predict: prompt.max_output_tokens,
                 temperature: prompt.temperature,
+                repeat_penalty: prompt.repeat_penalty,
             },
         }
     }
@@ -180,13 +185,26 @@ impl<'a> OllamaTool<'a> {
 
 /// Granite is told by a message of its own; the switch would be refused for it. Unsaid, a model
 /// thinks or not as it was made to.
-fn think(model: &str, tokens: u32) -> Option<Think> {
-    match tokens {
-        0 => None,
+fn think(model: &str, prompt: &Prompt) -> Option<Think> {
+    match effort::level(prompt)? {
         _ if is_granite(model) => None,
-        tokens if is_family(model, "gpt-oss") => Some(Think::Level(effort(tokens))),
-        _ => Some(Think::Switch(true)),
+        level if is_family(model, "gpt-oss") => Some(Think::Level(effort::open_word(level))),
+        level => Some(Think::Switch(level != Effort::Off)),
     }
+}
+
+/// Whether a model that does not think would refuse the prompt.
+pub(super) fn asks_to_think(model: &str, prompt: &Prompt) -> bool {
+    matches!(think(model, prompt), Some(Think::Level(_) | Think::Switch(true)))
+}
+
+/// What a person should know about the effort that they chose.
+pub(super) fn effort_note(model: &str, prompt: &Prompt) -> Option<String> {
+    let took = match think(model, prompt) {
+        Some(Think::Level(word)) => effort::Took::from_word(prompt, Some(word)),
+        _ => effort::Took::AsItIs,
+    };
+    effort::note(prompt, model, took)
 }
 
 /// Granite has its own way to think, whatever the size and the version.
@@ -199,7 +217,7 @@ fn is_family(model: &str, family: &str) -> bool {
 }
 
 fn wire_messages<'a>(model: &str, prompt: &'a Prompt) -> Vec<OllamaMessage<'a>> {
-    let granite_thinks = is_granite(model) && prompt.thinking_tokens > 0;
+    let granite_thinks = is_granite(model) && effort::level(prompt).is_some_and(|level| level != Effort::Off);
     let mut wire = Vec::new();
     // The instructions stand first: before anything else, Ollama would put the model's own.
     if !prompt.system.is_empty() {

@@ -9,6 +9,7 @@ use tokio::sync::OnceCell;
 use trimtab_vocab::{Fault, ProblemKind};
 
 use super::Ollama;
+use crate::models::ServerFacts;
 
 /// A model's facts are told without loading it.
 const LONGEST_QUESTION: Duration = Duration::from_secs(10);
@@ -19,7 +20,7 @@ const WORDS: [&str; 2] = ["quince", "medlar"];
 /// What is known about one model of one server.
 #[derive(Default)]
 pub(super) struct KnownModel {
-    window: OnceCell<Option<u64>>,
+    shown: OnceCell<ServerFacts>,
     schema: tokio::sync::Mutex<Option<bool>>,
 }
 
@@ -35,16 +36,21 @@ pub(super) fn about(base_url: &str, model: &str) -> Arc<KnownModel> {
 }
 
 impl KnownModel {
-    /// How many tokens the model can hold, if the server says so. A question that fails is asked again
-    /// with the next call: the model may have been fetched in the meantime.
+    /// How many tokens the model can hold, if the server says so.
     pub(super) async fn window(&self, ollama: &Ollama) -> Option<u64> {
+        self.shown(ollama).await.and_then(|shown| shown.window)
+    }
+
+    /// What the server says of the model. A question that fails is asked again with the next call: the model may have
+    /// been fetched in the meantime.
+    pub(super) async fn shown(&self, ollama: &Ollama) -> Option<ServerFacts> {
         let ask = || async {
             let body = json!({"model": ollama.model});
             let answer = ollama.ask("/api/show", &body, ollama.idle.min(LONGEST_QUESTION)).await?;
-            Ok::<_, Fault>(context_length(&answer))
+            Ok::<_, Fault>(facts_in(&answer))
         };
-        match self.window.get_or_try_init(ask).await {
-            Ok(window) => *window,
+        match self.shown.get_or_try_init(ask).await {
+            Ok(shown) => Some(*shown),
             Err(fault) => {
                 tracing::debug!(problem = %fault.problem, model = ollama.model, "the model's window is not known");
                 None
@@ -107,6 +113,15 @@ fn obeys(answer: &Value) -> bool {
     word && said.get("sure").is_some_and(Value::is_boolean) && said.len() == 2
 }
 
+/// Servers of an earlier age list no capabilities, which says nothing.
+fn facts_in(answer: &Value) -> ServerFacts {
+    let capabilities = answer.get("capabilities").and_then(Value::as_array).filter(|listed| !listed.is_empty());
+    let can = |what: &str| capabilities.map(|listed| listed.iter().any(|one| one.as_str() == Some(what)));
+    let (tools, images) = (can("tools"), can("vision"));
+    let parameters = answer.pointer("/model_info/general.parameter_count").and_then(Value::as_u64);
+    ServerFacts { window: context_length(answer), max_output: None, tools, images, parameters }
+}
+
 /// `model_info["<architecture>.context_length"]`.
 fn context_length(answer: &Value) -> Option<u64> {
     let info = answer.get("model_info")?.as_object()?;
@@ -140,6 +155,14 @@ mod tests {
         }
         assert_eq!(length(json!({"a.context_length": "many"})), None);
         assert_eq!(context_length(&json!([])), None);
+    }
+
+    #[test]
+    fn capabilities_are_believed_where_they_are_listed() {
+        let facts = facts_in(&json!({"capabilities": ["completion", "tools"], "model_info": {"a.context_length": 9}}));
+        assert_eq!((facts.tools, facts.images, facts.window), (Some(true), Some(false), Some(9)));
+        let facts = facts_in(&json!({"model_info": {"a.context_length": 9}}));
+        assert_eq!((facts.tools, facts.images), (None, None), "an older server says nothing of it");
     }
 
     #[test]

@@ -26,6 +26,9 @@ struct OllamaLine {
     prompt_eval_count: Value,
     #[serde(default)]
     eval_count: Value,
+    /// In nanoseconds.
+    #[serde(default)]
+    eval_duration: Value,
 }
 
 #[derive(Deserialize)]
@@ -152,7 +155,9 @@ impl OllamaReader {
         let (read, written) = (line.prompt_eval_count.as_u64(), line.eval_count.as_u64());
         if read.is_some() || written.is_some() {
             let (input_tokens, output_tokens) = (read.unwrap_or(0), written.unwrap_or(0));
-            pieces.push(ReplyPiece::Usage(Usage { input_tokens, output_tokens, ..Usage::default() }));
+            let took = line.eval_duration.as_u64().filter(|nanos| *nanos > 0 && output_tokens > 0);
+            let tokens_per_s = took.map(|nanos| output_tokens as f64 * 1e9 / nanos as f64);
+            pieces.push(ReplyPiece::Usage(Usage { input_tokens, output_tokens, tokens_per_s, ..Usage::default() }));
         }
         pieces.extend(self.stop(line.done_reason.as_str()).map(ReplyPiece::Stop));
         pieces.extend(read.and_then(|read| self.fit.shortfall(read)).map(ReplyPiece::Warning));
@@ -193,12 +198,10 @@ impl http::EventReader for OllamaReader {
 /// A last line that stops in its middle was cut. Any other that cannot be read must not be skipped,
 /// or a reply with a hole in it would pass for whole.
 fn unreadable(sent: &SentEvent, error: &serde_json::Error) -> Fault {
-    let later = Retry::Later { after_ms: None };
     if error.is_eof() && !sent.data.ends_with('\n') {
         return http::cut();
     }
-    let line = printable(&sent.data, 120);
-    fault(ProblemKind::Protocol, format!("The provider sent a line that cannot be read ({error}): {line}"), later)
+    http::unreadable(error, &sent.data)
 }
 
 fn error_line(error: Value) -> Fault {

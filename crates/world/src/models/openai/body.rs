@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use serde_json::{Value, json};
-use trimtab_vocab::{Format, Message, Part, Prompt, Role, ToolCall, ToolSpec};
+use trimtab_vocab::{Effort, Format, Message, Part, Prompt, Role, ToolCall, ToolSpec};
 
-use super::server::{ModelName, SentBack, ServerKind, effort};
+use super::server::{ModelName, SentBack, ServerKind};
 use super::strict;
+use crate::models::effort::{self, Took};
 
 #[derive(Serialize)]
 pub(super) struct OpenAiBody<'a> {
@@ -21,21 +22,82 @@ pub(super) struct OpenAiBody<'a> {
     max_completion_tokens: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     temperature: Option<f64>,
+    #[serde(flatten)]
+    penalty: Option<RepeatPenalty>,
     #[serde(skip_serializing_if = "Option::is_none")]
     reasoning_effort: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     reasoning: Option<OpenRouterReasoning>,
     #[serde(skip_serializing_if = "Option::is_none")]
     response_format: Option<ResponseFormat<'a>>,
+    /// DeepSeek's switch.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    thinking: Option<DeepSeekThinking>,
+    /// How llama.cpp and vLLM pass a switch on to the model's own template.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    chat_template_kwargs: Option<TemplateSwitches>,
+    /// llama.cpp's bound for thinking.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    thinking_budget_tokens: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    prompt_cache_key: Option<&'a str>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    return_progress: bool,
     stream: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     stream_options: Option<StreamOptions>,
 }
 
+/// How repetition is held against the model, in the field that the server documents. Strict servers refuse others.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum RepeatPenalty {
+    /// llama.cpp and LM Studio know the first, vLLM and SGLang the second; they ignore the other.
+    Local {
+        repeat_penalty: f64,
+        repetition_penalty: f64,
+    },
+    Factor {
+        repetition_penalty: f64,
+    },
+    /// From -2 to 2, where 0 is none.
+    Frequency {
+        frequency_penalty: f64,
+    },
+}
+
+impl RepeatPenalty {
+    fn new(server: ServerKind, name: ModelName<'_>, penalty: f64) -> Option<Self> {
+        match server {
+            ServerKind::Local => Some(Self::Local { repeat_penalty: penalty, repetition_penalty: penalty }),
+            ServerKind::OpenRouter => Some(Self::Factor { repetition_penalty: penalty }),
+            ServerKind::OpenAi | ServerKind::Mistral if !name.reasons() => {
+                Some(Self::Frequency { frequency_penalty: (2.0 * (penalty - 1.0)).clamp(0.0, 2.0) })
+            }
+            _ => None,
+        }
+    }
+}
+
 /// OpenRouter's own way to say how much to think, which it translates for the model.
 #[derive(Serialize)]
 struct OpenRouterReasoning {
-    max_tokens: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    effort: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_tokens: Option<u32>,
+}
+
+#[derive(Serialize)]
+struct DeepSeekThinking {
+    r#type: &'static str,
+}
+
+#[derive(Serialize)]
+struct TemplateSwitches {
+    enable_thinking: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reasoning_effort: Option<&'static str>,
 }
 
 #[derive(Serialize)]
@@ -136,12 +198,34 @@ struct JsonSchema<'a> {
     strict: bool,
 }
 
+fn openrouter_reasoning(server: ServerKind, prompt: &Prompt) -> Option<OpenRouterReasoning> {
+    let effort = effort::openrouter_word(prompt);
+    let max_tokens = Some(prompt.thinking_tokens).filter(|tokens| effort.is_none() && *tokens > 0);
+    let told = server == ServerKind::OpenRouter && (effort.is_some() || max_tokens.is_some());
+    told.then_some(OpenRouterReasoning { effort, max_tokens })
+}
+
+fn deepseek_thinking(server: ServerKind, prompt: &Prompt) -> Option<DeepSeekThinking> {
+    let level = prompt.effort.filter(|_| server == ServerKind::DeepSeek)?;
+    Some(DeepSeekThinking { r#type: if level == Effort::Off { "disabled" } else { "enabled" } })
+}
+
+/// What a person should know about the effort that they chose, where the model takes none.
+pub(super) fn effort_note(server: ServerKind, model: &str, prompt: &Prompt) -> Option<String> {
+    let name = ModelName::new(model);
+    let took = match server {
+        ServerKind::OpenRouter | ServerKind::DeepSeek | ServerKind::Local => Took::AsItIs,
+        _ => Took::from_word(prompt, effort::chat_word(server, name, prompt)),
+    };
+    effort::note(prompt, model, took)
+}
+
 impl<'a> OpenAiBody<'a> {
     pub(super) fn new(server: ServerKind, model: &'a str, prompt: &'a Prompt) -> Self {
         let name = ModelName::new(model);
         let longest = Some(prompt.max_output_tokens).filter(|longest| *longest > 0);
         let newer = server == ServerKind::OpenAi || (server != ServerKind::OpenRouter && name.counts_thinking());
-        let routed = server == ServerKind::OpenRouter && prompt.thinking_tokens > 0;
+        let local = prompt.effort.filter(|_| server == ServerKind::Local);
         OpenAiBody {
             model,
             messages: wire_messages(server, prompt),
@@ -149,9 +233,19 @@ impl<'a> OpenAiBody<'a> {
             max_tokens: longest.filter(|_| !newer),
             max_completion_tokens: longest.filter(|_| newer),
             temperature: prompt.temperature.filter(|_| !name.reasons()),
-            reasoning_effort: effort(server, name, prompt),
-            reasoning: routed.then_some(OpenRouterReasoning { max_tokens: prompt.thinking_tokens }),
+            penalty: prompt.repeat_penalty.and_then(|penalty| RepeatPenalty::new(server, name, penalty)),
+            reasoning_effort: effort::chat_word(server, name, prompt),
+            reasoning: openrouter_reasoning(server, prompt),
             response_format: prompt.format.as_ref().map(|format| response_format(server, format)),
+            thinking: deepseek_thinking(server, prompt),
+            chat_template_kwargs: local.map(|level| TemplateSwitches {
+                enable_thinking: level != Effort::Off,
+                reasoning_effort: name.is_one_of(&["gpt-oss"]).then(|| effort::open_word(level)),
+            }),
+            thinking_budget_tokens: local.filter(|level| *level != Effort::Max).map(Effort::tokens),
+            prompt_cache_key: Some(prompt.cache_key.as_str())
+                .filter(|key| server.takes_cache_keys() && !key.is_empty()),
+            return_progress: server.tells_progress(),
             stream: true,
             stream_options: server.takes_stream_options().then_some(StreamOptions { include_usage: true }),
         }

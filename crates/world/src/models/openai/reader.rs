@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer};
 use serde_json::{Value, json};
+use trimtab_vocab::event::PromptProgress;
 use trimtab_vocab::{Fault, Message, Part, Problem, ProblemKind, Retry, StopReason, Usage};
 
 use crate::models::ReplyPiece;
@@ -35,6 +36,22 @@ struct Chunk {
     usage: Option<OpenAiUsage>,
     #[serde(default, deserialize_with = "lenient")]
     x_groq: Option<Groq>,
+    /// llama.cpp's.
+    #[serde(default, deserialize_with = "lenient")]
+    prompt_progress: Option<ReadSoFar>,
+    #[serde(default, deserialize_with = "lenient")]
+    timings: Option<Timings>,
+}
+
+#[derive(Deserialize)]
+struct ReadSoFar {
+    total: u64,
+    processed: u64,
+}
+
+#[derive(Deserialize)]
+struct Timings {
+    predicted_per_second: f64,
 }
 
 #[derive(Deserialize)]
@@ -186,7 +203,7 @@ impl OpenAiUsage {
             cache_write_tokens: details.and_then(|details| details.cache_write_tokens).unwrap_or(0).min(input),
             output_tokens: if beside { written.saturating_add(thought) } else { written },
             cost_usd: self.cost_usd(),
-            estimated: false,
+            ..Usage::default()
         })
     }
 
@@ -212,6 +229,8 @@ pub(super) struct OpenAiReader {
     finish: Option<String>,
     /// Words came after the end was told: this server tells it early, and only the stream's end counts.
     early: bool,
+    /// As the server measured it.
+    tokens_per_s: Option<f64>,
 }
 
 /// A tool call as far as it has come.
@@ -237,20 +256,28 @@ impl http::EventReader for OpenAiReader {
             Err(_) if sent.name == "error" => return Err(stopped(&json!({"error": data}))),
             // Events have no names in this API: what has one is not ours to read.
             Err(_) if !matches!(sent.name.as_str(), "" | "message") => return Ok(vec![ReplyPiece::Alive]),
-            Err(error) => return Err(unreadable(&error, data)),
+            Err(error) => return Err(http::unreadable(&error, data)),
         };
         if is_error(&event) || (sent.name == "error" && event.get("choices").is_none()) {
             return Err(stopped(&event));
         }
         if !event.is_object() {
-            return Err(unreadable(&"it is no object", data));
+            return Err(http::unreadable(&"it is no object", data));
         }
-        let chunk = Chunk::deserialize(event).map_err(|error| unreadable(&error, data))?;
+        let chunk = Chunk::deserialize(event).map_err(|error| http::unreadable(&error, data))?;
         let mut pieces = self.chunk(chunk)?;
         if pieces.is_empty() {
             pieces.push(ReplyPiece::Alive);
         }
         Ok(pieces)
+    }
+
+    fn read_whole(&mut self, document: &Value) -> Option<Result<Vec<ReplyPiece>, Fault>> {
+        if is_error(document) {
+            return Some(Err(stopped(document)));
+        }
+        document.get("choices")?.as_array().filter(|choices| !choices.is_empty())?;
+        Some(self.whole(document.clone()))
     }
 
     fn over(&mut self) -> Vec<ReplyPiece> {
@@ -281,29 +308,55 @@ impl OpenAiReader {
             refused: false,
             finish: None,
             early: false,
+            tokens_per_s: None,
         }
     }
 
+    /// A reply in one document has a `message` where a piece of one has a `delta`.
+    fn whole(&mut self, mut document: Value) -> Result<Vec<ReplyPiece>, Fault> {
+        for choice in document.get_mut("choices").and_then(Value::as_array_mut).into_iter().flatten() {
+            if let Some(choice) = choice.as_object_mut()
+                && let Some(message) = choice.remove("message")
+            {
+                choice.insert("delta".to_owned(), message);
+            }
+        }
+        let start = printable(&document.to_string(), 120);
+        let chunk = Chunk::deserialize(document).map_err(|error| http::unreadable(&error, &start))?;
+        let mut pieces = self.chunk(chunk)?;
+        let reason = self.finish.take().unwrap_or_else(|| "stop".to_owned());
+        pieces.extend(self.last_words(&reason));
+        Ok(pieces)
+    }
+
     fn chunk(&mut self, chunk: Chunk) -> Result<Vec<ReplyPiece>, Fault> {
-        let Chunk { choices, usage, x_groq } = chunk;
+        let Chunk { choices, usage, x_groq, prompt_progress, timings } = chunk;
+        self.tokens_per_s = timings.map(|timings| timings.predicted_per_second).or(self.tokens_per_s);
         if let Some(error) = x_groq.as_ref().and_then(|groq| groq.error.as_ref()) {
             return Err(stopped(&json!({"error": error})));
         }
         let mut figures = usage.or_else(|| x_groq.and_then(|groq| groq.usage));
         let mut pieces = Vec::new();
+        let read = prompt_progress.filter(|read| read.total > 0 && read.processed <= read.total);
+        if let Some(ReadSoFar { total, processed }) = read {
+            pieces.push(ReplyPiece::Progress(PromptProgress { read_tokens: processed, prompt_tokens: total }));
+        }
+        let told = pieces.len();
         // One reply was asked for; whatever else comes is not it.
         if let Some(choice) = choices.into_iter().flatten().find(|choice| choice.index.unwrap_or(0) == 0) {
             if let Some(error) = choice.error.filter(|error| !error.is_null()) {
                 return Err(stopped(&json!({"error": error})));
             }
             self.delta(choice.delta.unwrap_or_default(), &mut pieces)?;
-            self.early |= self.finish.is_some() && !pieces.is_empty();
+            self.early |= self.finish.is_some() && pieces.len() > told;
             if let Some(reason) = choice.finish_reason.filter(|reason| !reason.is_empty()) {
                 self.finish = Some(finished(reason)?);
             }
             figures = figures.or(choice.usage);
         }
-        pieces.extend(figures.and_then(|figures| figures.figures()).map(ReplyPiece::Usage));
+        let figures = figures.and_then(|figures| figures.figures());
+        let tokens_per_s = self.tokens_per_s.filter(|speed| speed.is_finite() && *speed > 0.0);
+        pieces.extend(figures.map(|figures| ReplyPiece::Usage(Usage { tokens_per_s, ..figures })));
         Ok(pieces)
     }
 
@@ -598,11 +651,6 @@ fn stopped(event: &Value) -> Fault {
 }
 
 /// A chunk that cannot be read must not be skipped, or a reply with a hole in it would pass for whole.
-fn unreadable(error: &dyn std::fmt::Display, data: &str) -> Fault {
-    let message = format!("The provider sent an event that cannot be read ({error}): {}", printable(data, 120));
-    fault(ProblemKind::Protocol, message, LATER)
-}
-
 fn too_much() -> Fault {
     let message = "The provider's reply is larger than any honest one; it was cut off.";
     fault(ProblemKind::Protocol, message, Retry::Never)

@@ -2,14 +2,11 @@
 
 use std::net::IpAddr;
 
-use trimtab_vocab::Prompt;
-
-use crate::models::http;
-
 /// Who serves the model, as far as it changes what may be sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum ServerKind {
+pub(in crate::models) enum ServerKind {
     OpenAi,
+    Azure,
     OpenRouter,
     DeepSeek,
     Moonshot,
@@ -22,13 +19,14 @@ pub(super) enum ServerKind {
 }
 
 impl ServerKind {
-    pub(super) fn at(base_url: &str) -> Self {
+    pub(in crate::models) fn at(base_url: &str) -> Self {
         let url = reqwest::Url::parse(base_url).ok();
         let Some(host) = url.as_ref().and_then(reqwest::Url::host_str) else { return Self::Other };
         let within =
             |domain: &str| host.strip_suffix(domain).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'));
         match host {
             _ if within("api.openai.com") => Self::OpenAi,
+            _ if within("openai.azure.com") || within("services.ai.azure.com") => Self::Azure,
             _ if within("openrouter.ai") => Self::OpenRouter,
             _ if within("deepseek.com") => Self::DeepSeek,
             _ if within("moonshot.ai") || within("moonshot.cn") => Self::Moonshot,
@@ -37,6 +35,16 @@ impl ServerKind {
             _ if is_local(host) => Self::Local,
             _ => Self::Other,
         }
+    }
+
+    /// OpenAI's own: Azure serves the same models, and takes the same names for cached prompts.
+    pub(in crate::models) fn takes_cache_keys(self) -> bool {
+        matches!(self, Self::OpenAi | Self::Azure)
+    }
+
+    /// llama.cpp tells how much of a prompt it has read, and the others on this machine ignore the wish.
+    pub(super) fn tells_progress(self) -> bool {
+        self == Self::Local
     }
 
     /// Mistral refuses the request for this field; it tells the figures without being asked.
@@ -58,7 +66,7 @@ impl ServerKind {
             // Both refuse a conversation in which the model used tools and its reasoning is missing.
             Self::DeepSeek | Self::Moonshot => SentBack::InToolTurns { always: true },
             Self::Local => SentBack::InToolTurns { always: false },
-            Self::OpenAi | Self::Mistral | Self::Xai | Self::Other => SentBack::Nothing,
+            Self::OpenAi | Self::Azure | Self::Mistral | Self::Xai | Self::Other => SentBack::Nothing,
         }
     }
 }
@@ -88,24 +96,29 @@ fn is_local(host: &str) -> bool {
 
 /// What a model's own name says of it, whoever serves it.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct ModelName<'a>(&'a str);
+pub(in crate::models) struct ModelName<'a>(&'a str);
 
 impl<'a> ModelName<'a> {
-    pub(super) fn new(model: &'a str) -> Self {
+    pub(in crate::models) fn new(model: &'a str) -> Self {
         Self(model.rsplit('/').next().unwrap_or(model))
     }
 
     /// `gpt-5.4-mini` is (5, 4). Azure calls version 3.5 `gpt-35`.
-    fn gpt(self) -> Option<(u32, u32)> {
+    pub(in crate::models) fn gpt(self) -> Option<(u32, u32)> {
         let version = self.0.strip_prefix("gpt-")?.split('-').next()?;
         let (major, minor) = version.split_once('.').unwrap_or((version, "0"));
         Some((major.parse().ok().filter(|major| *major < 35)?, minor.parse().ok()?))
     }
 
     /// `o1`, `o4-mini` and the like.
-    fn is_o_series(self) -> bool {
+    pub(in crate::models) fn is_o_series(self) -> bool {
         let number = self.0.strip_prefix('o').and_then(|rest| rest.split('-').next()).unwrap_or("");
         !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
+    }
+
+    /// One of the parts of the name, between its hyphens, is this.
+    pub(in crate::models) fn has(self, part: &str) -> bool {
+        self.0.split('-').any(|one| one == part)
     }
 
     /// These refuse `max_tokens`, which does not count what they think.
@@ -119,7 +132,7 @@ impl<'a> ModelName<'a> {
     }
 
     /// These refuse tools in this API unless they are told not to think.
-    fn thinks_or_acts(self) -> bool {
+    pub(in crate::models) fn thinks_or_acts(self) -> bool {
         self.reasons() && self.gpt().is_some_and(|version| version >= (5, 4))
     }
 
@@ -133,43 +146,9 @@ impl<'a> ModelName<'a> {
         self.0.starts_with("imagen")
     }
 
-    fn is_one_of(self, families: &[&str]) -> bool {
+    pub(in crate::models) fn is_one_of(self, families: &[&str]) -> bool {
         families.iter().any(|family| {
             self.0.strip_prefix(family).is_some_and(|rest| rest.is_empty() || rest.starts_with(['-', ':']))
         })
     }
-}
-
-/// The word for how hard to think, for models that are known to take one; others refuse the request.
-pub(super) fn effort(server: ServerKind, name: ModelName<'_>, prompt: &Prompt) -> Option<&'static str> {
-    if server == ServerKind::OpenRouter {
-        return None;
-    }
-    if name.thinks_or_acts() && !prompt.tools.is_empty() {
-        return Some("none");
-    }
-    if prompt.thinking_tokens == 0 {
-        return None;
-    }
-    let word = http::effort(prompt.thinking_tokens);
-    if name.is_one_of(&["grok-3-mini"]) {
-        return Some(if word == "low" { "low" } else { "high" });
-    }
-    let takes = match server {
-        ServerKind::DeepSeek => true,
-        _ if name.is_one_of(&["o1-mini", "o1-preview"]) => false,
-        _ => {
-            name.reasons()
-                || name.is_one_of(&[
-                    "gpt-oss",
-                    "grok-4.3",
-                    "grok-4.5",
-                    "grok-4.7",
-                    "gemini-2.5",
-                    "gemini-3",
-                    "gemini-3.1",
-                ])
-        }
-    };
-    takes.then_some(word)
 }

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use serde_json::json;
-use trimtab_vocab::{Format, Message, Part, Role, ToolCall, ToolResult, ToolSpec};
+use trimtab_vocab::{Effort, Format, Message, Part, Role, ToolCall, ToolResult, ToolSpec};
 
 use super::pictures::base64;
 use super::*;
@@ -108,6 +108,28 @@ fn a_temperature_goes_only_to_models_that_take_one() {
 }
 
 #[test]
+fn a_repeat_penalty_has_the_name_that_each_server_documents() {
+    let mut prompt = prompt(vec![Message::user("Hello")]);
+    let fields = ["repeat_penalty", "repetition_penalty", "frequency_penalty"];
+    let given = |url: &str, model: &str, prompt: &Prompt| {
+        let body = sent(url, model, prompt);
+        fields.map(|field| body.get(field).is_some())
+    };
+    assert_eq!(given(LOCAL, "qwen", &prompt), [false; 3], "none is sent where none is wanted");
+    prompt.repeat_penalty = Some(1.2);
+    for (url, model, expected) in [
+        (LOCAL, "qwen", [true, true, false]),
+        (OPENROUTER, "qwen/qwen3", [false, true, false]),
+        (OPENAI, "gpt-4o", [false, false, true]),
+        (OPENAI, "gpt-5", [false; 3]),
+        (MISTRAL, "mistral-small", [false, false, true]),
+        (OTHER, "any", [false; 3]),
+    ] {
+        assert_eq!(given(url, model, &prompt), expected, "{url} {model}");
+    }
+}
+
+#[test]
 fn an_effort_goes_only_to_models_that_are_known_to_take_one() {
     let effort = |url: &str, model: &str, thinking_tokens: u32, tools: bool| {
         let mut prompt = prompt(vec![Message::user("Hello")]);
@@ -146,6 +168,41 @@ fn an_effort_goes_only_to_models_that_are_known_to_take_one() {
     assert_eq!(effort(OPENAI, "gpt-5.4", 0, true).as_deref(), Some("none"));
     assert_eq!(effort(OPENAI, "gpt-5.4", 8_192, false).as_deref(), Some("medium"));
     assert_eq!(effort(OPENROUTER, "openai/gpt-5.4", 8_192, true), None);
+}
+
+#[test]
+fn an_effort_is_told_in_the_way_of_each_server() {
+    let told = |url: &str, model: &str, effort: Effort, field: &str| {
+        let prompt = Prompt { effort: Some(effort), ..prompt(vec![Message::user("Hello")]) };
+        sent(url, model, &prompt).get(field).cloned().unwrap_or_default()
+    };
+    assert_eq!(told(OPENROUTER, "openai/o3", Effort::Max, "reasoning"), json!({"effort": "xhigh"}));
+    assert_eq!(told(OPENROUTER, "openai/o3", Effort::Off, "reasoning"), json!({"effort": "none"}));
+    assert_eq!(told(DEEPSEEK, "deepseek-chat", Effort::Off, "thinking"), json!({"type": "disabled"}));
+    assert_eq!(told(DEEPSEEK, "deepseek-chat", Effort::Off, "reasoning_effort"), json!(null));
+    assert_eq!(told(DEEPSEEK, "deepseek-chat", Effort::Max, "reasoning_effort"), json!("max"));
+    assert_eq!(told(LOCAL, "gpt-oss-20b", Effort::Low, "chat_template_kwargs")["reasoning_effort"], json!("low"));
+    assert_eq!(told(LOCAL, "qwen3", Effort::Max, "thinking_budget_tokens"), json!(null));
+    assert_eq!(told(OPENAI, "gpt-4o", Effort::High, "reasoning_effort"), json!(null));
+    let note = |url: &str, model: &str, effort: Effort| {
+        let prompt = Prompt { effort: Some(effort), ..prompt(vec![Message::user("Hello")]) };
+        super::body::effort_note(ServerKind::at(url), model, &prompt)
+    };
+    assert!(note(OPENAI, "gpt-4o", Effort::High).is_some_and(|note| note.contains("was not sent")));
+    assert!(note(OPENAI, "o3", Effort::Off).is_some_and(|note| note.contains("cannot turn thinking off")));
+    assert_eq!(note(OPENAI, "gpt-5.2", Effort::Off), None);
+}
+
+#[test]
+fn a_prompt_is_named_only_where_names_of_cached_prompts_are_taken() {
+    let prompt = Prompt { cache_key: "s1".into(), ..prompt(vec![Message::user("Hello")]) };
+    let azure = "https://mine.openai.azure.com/openai/v1";
+    for (url, expected) in [(OPENAI, json!("s1")), (azure, json!("s1")), (XAI, json!(null)), (OTHER, json!(null))] {
+        assert_eq!(sent(url, "gpt-5", &prompt).get("prompt_cache_key").cloned().unwrap_or_default(), expected, "{url}");
+    }
+    for (url, expected) in [(LOCAL, json!(true)), (OPENAI, json!(null)), (OTHER, json!(null))] {
+        assert_eq!(sent(url, "m", &prompt).get("return_progress").cloned().unwrap_or_default(), expected, "{url}");
+    }
 }
 
 #[test]

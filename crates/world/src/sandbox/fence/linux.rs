@@ -7,18 +7,22 @@ use trimtab_vocab::Sandbox;
 
 use super::super::wire::{Fence, FenceReport, Fences, RunOrder};
 use super::namespaces::{self, Apart, NamespaceError, Space};
-use super::{calls, paths};
+use super::{NO_SUPERVISOR, NextMarks, calls, paths};
 
-/// Leaves the view of the system that everybody shares, for one that is still to be arranged.
+/// Leaves what everybody shares, apart from the files.
 pub(super) fn step_apart() -> Apart {
     namespaces::leave()
 }
 
 /// Puts up all fences that the order asks for.
-pub(super) fn shut_in(order: &RunOrder, apart: Option<Apart>) -> FenceReport {
+pub(super) fn shut_in(order: &RunOrder, apart: Option<Apart>, marks: NextMarks<'_>) -> FenceReport {
     // A session of its own: no terminal, and one group by which it can be told to end.
     let _ = rustix::process::setsid();
     limit(Resource::Core, Some(0));
+    // Without mounts, nothing can be marked. But the supervisor has to be done with the folder.
+    if (order.sandbox == Sandbox::Off || order.fence.no_namespaces.is_some()) && marks().is_none() {
+        return FenceReport::Failed(NO_SUPERVISOR.into());
+    }
     if order.sandbox == Sandbox::Off {
         return match die_with_supervisor(order) {
             Ok(()) => FenceReport::Fenced(Fences::none("the sandbox is off")),
@@ -30,7 +34,7 @@ pub(super) fn shut_in(order: &RunOrder, apart: Option<Apart>) -> FenceReport {
     limit(Resource::Cpu, order.limits.cpu_s);
     let space = match &order.fence.no_namespaces {
         Some(why) => Err(why.clone()),
-        None => match apart.unwrap_or_else(step_apart).and_then(|network| namespaces::enter(order, network)) {
+        None => match apart.unwrap_or_else(step_apart).and_then(|network| namespaces::enter(order, network, marks)) {
             Ok(space) => Ok(space),
             Err(NamespaceError::Unavailable(why) | NamespaceError::Halfway(why)) => return FenceReport::Halfway(why),
         },
@@ -117,7 +121,7 @@ fn die_with_supervisor(order: &RunOrder) -> Result<(), String> {
     };
     match is_there {
         true => Ok(()),
-        false => Err("The supervisor of the command is gone.".into()),
+        false => Err(NO_SUPERVISOR.into()),
     }
 }
 

@@ -16,8 +16,8 @@ use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
 use rustix::thread::{CapabilitySet, CapabilitySets, LinkNameSpaceType, UnshareFlags};
 
 use super::super::protect::MountMark;
-use super::super::wire::{Fence, RunOrder};
-use super::{devices, home, real};
+use super::super::wire::{Fence, FolderMarks, RunOrder};
+use super::{NO_SUPERVISOR, NextMarks, devices, home, real};
 
 /// What is so in the new view.
 pub(super) struct Space {
@@ -73,7 +73,7 @@ fn halfway(what: &str, errno: Errno) -> NamespaceError {
     NamespaceError::Halfway(format!("{what}: {}", said(errno)))
 }
 
-/// The network of a fence that has a view of its own already, as it is made.
+/// The network of a fence that shares no memory with others any more, as it is made.
 pub(super) type Apart = Result<JoinHandle<Result<Network, Errno>>, NamespaceError>;
 
 /// A network that ends at the command.
@@ -82,13 +82,12 @@ pub(super) struct Network {
     loopback: bool,
 }
 
-/// Gives a fence whose supervisor has prepared for it a view of its own. A network takes the kernel as long as all the
-/// rest, so another thread makes it.
+/// Enters what is empty, so that it may be long before the order comes: a network of its own, and shared memory. A
+/// network takes the kernel as long as all the rest, so another thread makes it.
 pub(super) fn leave() -> Apart {
     let network = std::thread::Builder::new().spawn(new_network);
     let network = network.map_err(|error| NamespaceError::Halfway(format!("no thread can be started: {error}")))?;
-    unshare(UnshareFlags::NEWNS | UnshareFlags::NEWIPC)
-        .map_err(|errno| halfway("namespaces cannot be entered", errno))?;
+    unshare(UnshareFlags::NEWIPC).map_err(|errno| halfway("namespaces cannot be entered", errno))?;
     Ok(network)
 }
 
@@ -99,9 +98,14 @@ fn new_network() -> Result<Network, Errno> {
     Ok(Network { link, loopback })
 }
 
-/// Arranges the view.
-pub(super) fn enter(order: &RunOrder, network: JoinHandle<Result<Network, Errno>>) -> Result<Space, NamespaceError> {
-    let arranged = arrange(order).map_err(|(what, errno)| halfway(&what, errno));
+/// Takes a view of the files as they are now, and arranges it.
+pub(super) fn enter(
+    order: &RunOrder,
+    network: JoinHandle<Result<Network, Errno>>,
+    marks: NextMarks<'_>,
+) -> Result<Space, NamespaceError> {
+    unshare(UnshareFlags::NEWNS).map_err(|errno| halfway("namespaces cannot be entered", errno))?;
+    let arranged = arrange(order, marks).map_err(|(what, errno)| halfway(&what, errno));
     let entered = network.join().unwrap_or(Err(Errno::IO)).and_then(|network| {
         rustix::thread::move_into_link_name_space(network.link.as_fd(), Some(LinkNameSpaceType::Network))?;
         Ok(network.loopback)
@@ -123,7 +127,7 @@ fn unshare(flags: UnshareFlags) -> Result<(), Errno> {
 const SYSTEM_SECRETS: &[&str] =
     &["/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", "/etc/ssl/private", "/etc/sudoers"];
 
-fn arrange(order: &RunOrder) -> Result<Space, (String, Errno)> {
+fn arrange(order: &RunOrder, marks: NextMarks<'_>) -> Result<Space, (String, Errno)> {
     let at = |what: &Path| {
         let what = format!("{} cannot be mounted", what.display());
         move |errno| (what.clone(), errno)
@@ -159,12 +163,19 @@ fn arrange(order: &RunOrder) -> Result<Space, (String, Errno)> {
             hide(Path::new(path), order, &nothing);
         }
     }
+    let processes = match mount("proc", "/proc", "proc", HARMLESS | MountFlags::NOEXEC, c"") {
+        Ok(()) => Fence::Holds,
+        Err(errno) => Fence::missing(format!("processes of its own cannot be mounted: {}", said(errno))),
+    };
+    let Some(FolderMarks { marks, unmarked }) = marks() else {
+        return Err((NO_SUPERVISOR.into(), Errno::PIPE));
+    };
     // Who cannot write is kept from reading secrets only.
     let (mut trouble, mut secret): (Vec<String>, Vec<String>) =
-        order.unmarked.iter().cloned().partition(|_| order.automatic.is_none() || order.writes_folder());
+        unmarked.iter().cloned().partition(|_| order.automatic.is_none() || order.writes_folder());
     secret.extend(emptied.err());
     secret.extend(visible.first().map(|path| format!("{} cannot be hidden", path.display())));
-    for mark in &order.marks {
+    for mark in &marks {
         let done = match mark {
             MountMark::Pinned(path) | MountMark::ReadOnly(path) => mount_bind_recursive(path, path).map_err(said),
             MountMark::Absent(path) => cover(path, &nothing).map_err(said),
@@ -176,12 +187,8 @@ fn arrange(order: &RunOrder) -> Result<Space, (String, Errno)> {
             (Err(why), mark) => trouble.push(format!("{} cannot be protected: {why}", mark.path().display())),
         }
     }
-    let processes = match mount("proc", "/proc", "proc", HARMLESS | MountFlags::NOEXEC, c"") {
-        Ok(()) => Fence::Holds,
-        Err(errno) => Fence::missing(format!("processes of its own cannot be mounted: {}", said(errno))),
-    };
     let (all_read_only, done) = make_read_only(&open);
-    let marked = order.marks.iter().filter(|mark| matches!(mark, MountMark::ReadOnly(_))).map(MountMark::path);
+    let marked = marks.iter().filter(|mark| matches!(mark, MountMark::ReadOnly(_))).map(MountMark::path);
     trouble
         .extend(marked.filter(|path| !done.contains(*path)).map(|path| format!("{} stays writable", path.display())));
     let fence = |trouble: Vec<String>| trouble.into_iter().next().map_or(Fence::Holds, Fence::missing);

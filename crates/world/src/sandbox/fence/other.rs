@@ -6,6 +6,7 @@ use trimtab_vocab::Sandbox;
 
 use super::super::wire::{Fence, FenceReport, Fences, RunOrder};
 use super::seatbelt::{Bounds, fenced};
+use super::{NO_SUPERVISOR, NextMarks};
 
 const SANDBOX_EXEC: &str = "/usr/bin/sandbox-exec";
 
@@ -25,8 +26,11 @@ pub(in super::super) fn found() -> Result<(), NoNamespaces> {
 pub(super) fn step_apart() {}
 
 /// Says what will hold. On macOS the fences go up with the command itself, in [`argv`].
-pub(super) fn shut_in(order: &RunOrder, _: Option<()>) -> FenceReport {
+pub(super) fn shut_in(order: &RunOrder, _: Option<()>, marks: NextMarks<'_>) -> FenceReport {
     let _ = rustix::process::setsid();
+    if marks().is_none() {
+        return FenceReport::Failed(NO_SUPERVISOR.into());
+    }
     if order.sandbox == Sandbox::Off {
         return FenceReport::Fenced(Fences::none("the sandbox is off"));
     }

@@ -24,6 +24,9 @@ fn blocks_are_whole_lines_applied_in_order() {
     ]);
 }
 
+/// A file that has been corrected already.
+const SUM: Option<&[u8]> = Some(b"def add(a, b):\n    return a + b\n");
+
 #[test]
 fn blocks_that_say_nothing_are_refused() {
     check(&[
@@ -36,5 +39,20 @@ fn blocks_that_say_nothing_are_refused() {
         ("no file", None, blocks(&[("b2", "B")]), Refused(Missing)),
         ("empty search, no file", None, blocks(&[("", "B")]), Refused(Missing)),
         ("done", ABC, blocks(&[("a1", "a1\nb2")]), Refused(AlreadyApplied)),
+        ("replaced", SUM, blocks(&[("    return a - b", "    return a + b")]), Refused(AlreadyApplied)),
+        ("removed, which nobody can tell", SUM, blocks(&[("    print(a)", "")]), Refused(NotFound)),
+        ("too little to tell", SUM, blocks(&[("x = 1", "a, b")]), Refused(NotFound)),
+        (
+            "one is replaced, the other is not",
+            SUM,
+            blocks(&[("    return a - b", "    return a + b"), ("def add", "def total")]),
+            Refused(PartlyApplied),
+        ),
+        (
+            "the other way round",
+            SUM,
+            blocks(&[("def add(a, b):", "def total(a, b):"), ("    return a - b", "    return a + b")]),
+            Refused(PartlyApplied),
+        ),
     ]);
 }

@@ -115,3 +115,35 @@ fn a_placeholder_that_the_old_text_has_may_stay() {
         ("removed", Some(b"// ...\na\n"), diff("@@\n-// ...\n+real();\n a\n"), Is(b"real();\na\n")),
     ]);
 }
+
+#[test]
+fn words_that_stand_for_a_text_are_none() {
+    for text in [
+        "the whole new file",
+        "The whole new file.\n",
+        "\"a unified diff\"",
+        "…",
+        "...",
+        "<content>",
+        "{{file_content}}",
+        "[your code here]",
+        "# Your code here",
+        "// your code here",
+        "<!-- your content here -->",
+        "<the whole new file>",
+    ] {
+        let edit = Edit::WholeFile { path: "a.py".into(), content: text.into() };
+        let refused = apply(&edit, None).expect_err(text);
+        assert_eq!(refused.kind, RefusalKind::Placeholder, "{text}");
+        let replaced = apply(&blocks(&[("old line", text)]), Some(b"old line\n"));
+        assert_eq!(replaced.expect_err(text).kind, RefusalKind::Placeholder, "{text}");
+    }
+    for text in
+        ["content", "text\n", "x = 1", "# code", "[]", "{}", "<html></html>", "The whole new file is here: a = 1", ""]
+    {
+        let edit = Edit::WholeFile { path: "a.py".into(), content: text.into() };
+        assert!(apply(&edit, None).is_ok(), "{text:?}");
+    }
+    let edit = Edit::WholeFile { path: "…".into(), content: "x".into() };
+    assert_eq!(apply(&edit, None).expect_err("no path").kind, RefusalKind::Placeholder);
+}

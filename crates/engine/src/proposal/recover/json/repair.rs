@@ -65,6 +65,40 @@ pub enum Repair {
     LeftOut { field: String },
 }
 
+impl Repair {
+    /// Whether the same text could have been meant otherwise, so that a file's text may be another than was meant: where
+    /// a text or a list ends, what was left out, what a word stands for. Fences, commas and foreign quotes are certain.
+    pub(crate) fn is_guess(&self) -> bool {
+        match self {
+            Self::BareText
+            | Self::MissingQuote
+            | Self::InnerQuote
+            | Self::Joined
+            | Self::MissingBracket
+            | Self::WrongBracket
+            | Self::StrayText
+            | Self::Elided
+            | Self::LeftOut { .. } => true,
+            Self::Plain { field } => field.starts_with("fileChanges"),
+            Self::Comment
+            | Self::ExtraComma
+            | Self::MissingComma
+            | Self::MissingColon
+            | Self::OtherQuotes
+            | Self::BareKey
+            | Self::ForeignLiteral
+            | Self::RawControl
+            | Self::UnknownEscape
+            | Self::ExtraBracket
+            | Self::Wrapper
+            | Self::InText
+            | Self::Renamed { .. }
+            | Self::Converted { .. }
+            | Self::Single { .. } => false,
+        }
+    }
+}
+
 impl fmt::Display for Repair {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let words = match self {

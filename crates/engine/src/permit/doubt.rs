@@ -1,0 +1,34 @@
+//! What makes an edit doubtful, so that it is asked about whatever the settings say of edits.
+
+use trimtab_vocab::wording::PermissionReason;
+
+use super::Prospect;
+use crate::proposal::ProposedChange;
+use crate::record::RunningRequest;
+use crate::tools::ToolAction;
+use crate::words;
+
+/// Why somebody should look at a change before it is made.
+pub(super) fn about(active: &RunningRequest, action: &ToolAction, prospect: Prospect<'_>) -> Option<PermissionReason> {
+    let ToolAction::Change(change) = action else { return None };
+    // The person has asked for exactly these pictures.
+    if matches!(change, ProposedChange::Save { .. }) {
+        return None;
+    }
+    if let Some(loss) = prospect.losses.first() {
+        return Some(PermissionReason::DropsMost(loss.path.clone(), loss.lost, loss.lines));
+    }
+    if active.batch.as_ref().is_some_and(|batch| batch.mended) {
+        return Some(PermissionReason::Repaired);
+    }
+    is_unasked(active).then_some(PermissionReason::Unasked)
+}
+
+/// Whether everything that the person has said to the request only asks to look. A plan that they approved, a pill, and
+/// talk that goes over to work ask for more than their words.
+fn is_unasked(active: &RunningRequest) -> bool {
+    let is_agreed = active.flow.is_under_way() || active.flow.running().is_some() || active.request.pill.is_some();
+    !is_agreed
+        && words::only_looks(&active.request.text)
+        && active.steering.said.iter().all(|said| words::only_looks(said))
+}

@@ -1,0 +1,194 @@
+//! Which file a block of code is.
+
+use super::super::fences::ReplyFence;
+use super::NamedFile;
+
+/// The file that a fence says it is: in its info string, in the line before it, or in its first line.
+pub(super) fn of_fence(fence: &ReplyFence<'_>, before: &str, named: &[NamedFile<'_>]) -> Option<String> {
+    let line = before.rsplit('\n').next().unwrap_or_default();
+    // A command is shown below a file's name more often than a script.
+    let is_shell = matches!(fence.language(), "sh" | "bash" | "shell" | "zsh" | "console");
+    let is_script = |path: &String| !is_shell || path.ends_with(".sh");
+    of_info(fence.info, named)
+        .or_else(|| of_line(line, named).filter(is_script))
+        .or_else(|| of_comment(fence.body.lines().next().unwrap_or_default(), named))
+}
+
+/// `python hello.py`, `hello.py`, `python:hello.py`, `python title="hello.py"`, `python {file=hello.py}`.
+fn of_info(info: &str, named: &[NamedFile<'_>]) -> Option<String> {
+    let info = info.trim().trim_matches(['{', '}']);
+    for key in ["title=", "file=", "filename=", "path=", "filepath=", "name="] {
+        if let Some(at) = info.find(key) {
+            let value = &info[at + key.len()..];
+            let value = match value.chars().next() {
+                Some(quote @ ('"' | '\'')) => value[1..].split(quote).next().unwrap_or_default(),
+                _ => value.split([' ', ',', '}']).next().unwrap_or_default(),
+            };
+            return is_path(value, named).then(|| plain(value));
+        }
+    }
+    let words: Vec<&str> = info.split_whitespace().collect();
+    let candidate = match words.as_slice() {
+        [one] => one.split_once(':').map_or(*one, |(_, path)| path),
+        [_, path] => path,
+        _ => return None,
+    };
+    is_path(candidate, named).then(|| plain(candidate))
+}
+
+/// A line that names a file and says nothing else: `hello.py`, **hello.py**, ### hello.py, File: `hello.py`, 1. hello.py:.
+/// One that says more names it only in marks of code: "Here is the new `hello.py`:".
+fn of_line(line: &str, named: &[NamedFile<'_>]) -> Option<String> {
+    let line = line.trim();
+    if line.is_empty() || line.len() > 200 {
+        return None;
+    }
+    let bare = line.trim_start_matches(['#', '*', '-', '>', ' ', '`']);
+    let number = bare.trim_start_matches(|c: char| c.is_ascii_digit());
+    let bare = match number.strip_prefix(['.', ')']) {
+        Some(rest) if number.len() < bare.len() => rest.trim_start_matches([' ', '*', '`']),
+        _ => bare,
+    };
+    let lower = bare.to_lowercase();
+    let label = [
+        "file name:",
+        "filename:",
+        "file path:",
+        "filepath:",
+        "file:",
+        "path:",
+        "create file",
+        "new file:",
+        "new file",
+        "file",
+    ]
+    .into_iter()
+    .find(|label| lower.starts_with(label));
+    let bare = label.map_or(bare, |label| bare.get(label.len()..).unwrap_or_default());
+    let bare = bare.trim_matches([' ', '*', '`', ':', '"', '\'', '(', ')']).trim_end_matches('.');
+    let bare = bare.strip_suffix("(new)").unwrap_or(bare).trim_end_matches([' ', '*', '`', ':']);
+    if is_path(bare, named) {
+        return Some(plain(bare));
+    }
+    // The last span of code of a sentence that ends with a colon.
+    let sentence = line.strip_suffix(':').or_else(|| line.strip_suffix(":**"))?;
+    let mut spans = sentence.split('`').skip(1).step_by(2).filter(|span| is_path(span, named));
+    let path = spans.next()?;
+    let is_only = spans.all(|other| other == path);
+    let speaks_of_running = ["run ", "execute", "output", "test it", "usage", "command"];
+    let lower = line.to_lowercase();
+    (is_only && !speaks_of_running.iter().any(|word| lower.contains(word))).then(|| plain(path))
+}
+
+/// `# hello.py`, `// src/a.rs`, `<!-- index.html -->`, `/* a.css */`, `-- a.sql`, `# File: hello.py`.
+fn of_comment(line: &str, named: &[NamedFile<'_>]) -> Option<String> {
+    let line = line.trim();
+    let inner = ["<!--", "/*", "//", "--", "#", ";;", "%"].iter().find_map(|mark| line.strip_prefix(mark))?;
+    let inner = inner.trim().trim_end_matches("-->").trim_end_matches("*/").trim();
+    let lower = inner.to_lowercase();
+    let label =
+        ["file name:", "filename:", "filepath:", "file:", "path:"].iter().find(|label| lower.starts_with(**label));
+    let inner = label.map_or(inner, |label| inner.get(label.len()..).unwrap_or_default()).trim();
+    is_path(inner, named).then(|| plain(inner))
+}
+
+/// The file that a diff changes, by its own header.
+pub(super) fn of_diff(diff: &str) -> Option<String> {
+    let name = |line: &str, lead: &str| {
+        let name = line.strip_prefix(lead)?.split('\t').next().unwrap_or_default().trim();
+        let name = name.strip_prefix("a/").or_else(|| name.strip_prefix("b/")).unwrap_or(name);
+        (!name.is_empty() && name != "/dev/null").then(|| name.to_owned())
+    };
+    let of = |line: &str| {
+        let patch = ["*** Update File: ", "*** Add File: ", "*** Delete File: "];
+        patch.iter().find_map(|lead| name(line, lead)).or_else(|| name(line, "+++ "))
+    };
+    diff.lines().find_map(of).or_else(|| diff.lines().find_map(|line| name(line, "--- ")))
+}
+
+/// Files without an extension that are files nevertheless.
+const BARE_NAMES: &[&str] =
+    &["Makefile", "Dockerfile", "LICENSE", "Justfile", "Procfile", "Gemfile", "Rakefile", "Vagrantfile", "README"];
+
+/// Whether a word is a path inside of a folder.
+pub(super) fn is_path(word: &str, named: &[NamedFile<'_>]) -> bool {
+    if named.iter().any(|file| file.path == plain(word)) {
+        return true;
+    }
+    let fits = |c: char| c.is_alphanumeric() || matches!(c, '/' | '.' | '_' | '-' | '+' | '@' | '[' | ']');
+    if word.is_empty() || word.len() > 200 || !word.chars().all(fits) || word.starts_with(['-', '/']) {
+        return false;
+    }
+    let name = word.rsplit('/').next().unwrap_or(word);
+    if BARE_NAMES.contains(&name) || (name.starts_with('.') && name.len() > 2 && !name.contains("..")) {
+        return true;
+    }
+    name.rsplit_once('.').is_some_and(|(stem, extension)| {
+        stem.chars().any(char::is_alphanumeric)
+            && (1..=8).contains(&extension.len())
+            && extension.chars().all(|c| c.is_ascii_alphanumeric())
+            && extension.chars().any(|c| c.is_ascii_alphabetic())
+            && !is_language_name(word)
+    })
+}
+
+/// Languages whose names look like files.
+fn is_language_name(word: &str) -> bool {
+    matches!(word.to_ascii_lowercase().as_str(), "node.js" | "vue.js" | "next.js" | "asp.net" | "three.js" | "d3.js")
+}
+
+fn plain(path: &str) -> String {
+    path.trim().trim_start_matches("./").to_owned()
+}
+
+/// Info strings, and the extensions of the files that they are for.
+const LANGUAGES: &[(&str, &[&str])] = &[
+    ("python", &["py", "pyi"]),
+    ("py", &["py"]),
+    ("rust", &["rs"]),
+    ("rs", &["rs"]),
+    ("javascript", &["js", "mjs", "cjs", "jsx"]),
+    ("js", &["js", "mjs", "cjs", "jsx"]),
+    ("jsx", &["jsx", "js", "tsx"]),
+    ("typescript", &["ts", "tsx", "mts"]),
+    ("ts", &["ts", "tsx", "mts"]),
+    ("tsx", &["tsx"]),
+    ("json", &["json", "jsonc"]),
+    ("yaml", &["yaml", "yml"]),
+    ("yml", &["yaml", "yml"]),
+    ("toml", &["toml"]),
+    ("ini", &["ini", "cfg", "conf", "env", "properties"]),
+    ("conf", &["conf", "cfg"]),
+    ("properties", &["properties", "env", "cfg"]),
+    ("env", &["env"]),
+    ("html", &["html", "htm", "vue", "svelte"]),
+    ("css", &["css", "scss"]),
+    ("markdown", &["md", "markdown"]),
+    ("md", &["md", "markdown"]),
+    ("c", &["c", "h"]),
+    ("cpp", &["cpp", "cc", "cxx", "hpp", "h"]),
+    ("c++", &["cpp", "cc", "cxx", "hpp", "h"]),
+    ("csharp", &["cs"]),
+    ("java", &["java"]),
+    ("kotlin", &["kt", "kts"]),
+    ("go", &["go"]),
+    ("ruby", &["rb"]),
+    ("php", &["php"]),
+    ("swift", &["swift"]),
+    ("sql", &["sql"]),
+    ("xml", &["xml", "svg"]),
+    ("lua", &["lua"]),
+    ("dockerfile", &["dockerfile"]),
+    ("makefile", &["mk"]),
+];
+
+/// Whether a file of this name is written in this language. Without a language anything fits.
+pub(super) fn fits(language: &str, path: &str) -> bool {
+    let language = language.to_ascii_lowercase();
+    let name = path.rsplit('/').next().unwrap_or(path).to_ascii_lowercase();
+    let extension = name.rsplit_once('.').map_or(name.as_str(), |(_, extension)| extension);
+    match LANGUAGES.iter().find(|(known, _)| *known == language) {
+        Some((_, extensions)) => extensions.contains(&extension) || name == language,
+        None => language.is_empty() || language == extension,
+    }
+}

@@ -1,0 +1,251 @@
+//! Whether the words of a request ask for something to be done: files to be changed, or commands to be run. Only what is
+//! clear counts, because a request that asked for a deed and ends without one is reported as not done. Words about
+//! words ("write a summary of README.md") and code without a place ("create a function that …") ask for an answer.
+
+use super::words::{self, after_lead, contains_word, listed, names_a_path, plain, sentences};
+
+/// What the words of a request ask to be done.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct AskedDeeds {
+    /// That files change.
+    pub(crate) change: bool,
+    /// That something is run.
+    pub(crate) run: bool,
+}
+
+impl AskedDeeds {
+    pub(crate) fn any(self) -> bool {
+        self.change || self.run
+    }
+}
+
+/// Verbs that make something. What they make has to have a place: a file, or the project.
+const MAKING: &str = "\
+create, write, make, generate, add, implement, scaffold, put, save, store, copy, export, init, initialize, introduce, \
+insert, append, include, set up, setup, convert, port, define, declare";
+
+/// Verbs that change what is there.
+const CHANGING: &str = "\
+adapt, adjust, annotate, apply, bump, change, clean, cleanup, comment, complete, configure, correct, cut, delete, \
+disable, document, drop, edit, enable, erase, expose, extend, fill, finish, fix, format, handle, hardcode, improve, \
+increase, decrease, inline, integrate, lower, merge, migrate, mock, modify, move, optimize, optimise, organize, \
+overwrite, patch, polish, raise, recreate, reduce, refactor, regenerate, remove, rename, reorder, repair, replace, \
+resolve, restore, restructure, revert, rewrite, set, simplify, sort, split, swap, switch, tidy, trim, tweak, unify, \
+uncomment, update, upgrade, wipe, wire, wrap";
+
+/// Verbs that run something.
+const RUNNING: &str = "\
+run, execute, install, uninstall, commit, push, compile, build, lint, deploy, start, launch, benchmark, rebase, stash, \
+pull, checkout, rerun, re-run";
+
+/// What is run without a file's name.
+const RUNNABLE: &str = "\
+the test, the tests, tests, all tests, test suite, the build, the project, the linter, the script, the program, \
+the app, the application, the server, the command, this command, the benchmark, the benchmarks, the migration, \
+the migrations, the formatter, the dependencies, dependencies, my changes, the changes, these changes, everything, \
+git, npm, npx, yarn, pnpm, cargo, make, pytest, python, python3, node, go test, pip, docker, bash";
+
+/// What a person has in a project, with the words that say that it is there.
+const THINGS: &str = "\
+function, method, class, module, test, tests, script, file, files, folder, directory, flag, option, endpoint, route, \
+handler, config, configuration, setting, settings, dependency, dependencies, import, imports, variable, constant, bug, \
+typo, typos, warning, warnings, readme, changelog, license, gitignore, dockerfile, makefile, code, codebase, project, \
+repo, repository, component, button, migration, schema, struct, enum, field, parser, cli, docs, documentation, \
+comments, docstring, docstrings, logging, port, version, build, error handling, package, workspace, app";
+
+/// Words before a thing that say which one it is.
+const DEFINITE: &str =
+    "the, this, these, that, those, our, my, all, every, each, any, its, unused, failing, broken, old";
+
+/// What is made of words. A verb that makes it asks for an answer, unless a file is named that it goes into.
+const WORDY: &str = "\
+summary, summaries, list, explanation, overview, description, comparison, review, report, poem, haiku, essay, story, \
+table, outline, question, questions, names, ideas, joke, email, letter, message, answer, sentence, paragraph, analysis, \
+notes, example, examples, snippet, regex, query, song, limerick, plan, proposal, suggestion, suggestions, review, \
+feedback, argument, speech, tweet, post, slogan, title, steps, guide, tutorial, sense, sure, recipe";
+
+/// What says that only words are wanted, wherever it stands.
+const ONLY_WORDS: &str = "\
+how would, how do i, how can i, how to, show me how, tell me how, explain how, don't change, do not change, \
+without changing, don't edit, do not edit, don't write, do not write, don't modify, do not modify, don't run, \
+do not run, just tell, only tell, just show, just explain, only explain, in your answer, in the chat, just answer, \
+only answer, answer only, what would, give me an example, give an example, for example how, hypothetically, \
+don't touch, do not touch, no changes, suggest, propose, pretend";
+
+/// What the words ask for.
+pub(crate) fn deeds(text: &str) -> AskedDeeds {
+    let signals = words::read(text);
+    let plain = plain(&text[..text.floor_char_boundary(4_000)]);
+    if signals.small_talk || signals.picture || signals.talk || signals.plan || words::has(&plain, ONLY_WORDS) {
+        return AskedDeeds::default();
+    }
+    // Code that stands in the request is to be spoken about, unless a file is named as well.
+    let quotes_code = text.contains("```");
+    let mut asked = AskedDeeds::default();
+    for sentence in sentences(&plain) {
+        let phrase = after_lead(sentence);
+        for phrase in std::iter::once(phrase).chain(further(phrase)) {
+            let place = names_a_path(sentence) || (names_a_path(&plain) && refers_back(phrase));
+            asked.change |= asks_change(phrase, place, quotes_code);
+            asked.run |= asks_run(phrase, place);
+        }
+    }
+    asked
+}
+
+/// The other wishes of a sentence: "add a flag and run the tests".
+fn further(phrase: &str) -> impl Iterator<Item = &str> {
+    [" and ", ", then ", " then ", ", "].into_iter().flat_map(move |joint| phrase.split(joint).skip(1)).map(after_lead)
+}
+
+/// Whether words speak of something that was named before.
+fn refers_back(phrase: &str) -> bool {
+    ["it", "there", "them", "this", "that", "its"].iter().any(|word| contains_word(phrase, word))
+}
+
+fn asks_change(phrase: &str, has_place: bool, quotes_code: bool) -> bool {
+    let makes = verb_of(phrase, MAKING);
+    let Some(rest) = makes.or_else(|| verb_of(phrase, CHANGING)) else { return false };
+    let object = object(rest);
+    if object.iter().any(|word| listed(WORDY).any(|wordy| wordy == *word)) {
+        return goes_into_a_file(rest);
+    }
+    if has_place {
+        return true;
+    }
+    if quotes_code {
+        return false;
+    }
+    let is_thing = |word: &str| listed(THINGS).any(|thing| thing == word);
+    match makes {
+        // A file needs no other place than its name.
+        Some(_) => {
+            object
+                .iter()
+                .any(|word| matches!(*word, "file" | "files" | "folder" | "directory" | "readme" | "changelog"))
+                || ["to the project", "to this project", "to the codebase", "to our", "in this project", "in this repo"]
+                    .iter()
+                    .any(|place| contains_word(rest, place))
+        }
+        None => {
+            object.windows(2).any(|pair| listed(DEFINITE).any(|word| word == pair[0]) && is_thing(pair[1]))
+                || object.windows(3).any(|three| listed(DEFINITE).any(|word| word == three[0]) && is_thing(three[2]))
+        }
+    }
+}
+
+fn asks_run(phrase: &str, has_place: bool) -> bool {
+    let Some(rest) = verb_of(phrase, RUNNING) else { return false };
+    if rest.starts_with(['`', '"']) || words::has(rest, RUNNABLE) {
+        return true;
+    }
+    let verb = phrase.split(' ').next().unwrap_or_default();
+    has_place || (matches!(verb, "commit" | "push") && rest.len() < 60)
+}
+
+/// What follows the verb, if the words begin with one of these.
+fn verb_of<'t>(phrase: &'t str, verbs: &'static str) -> Option<&'t str> {
+    listed(verbs)
+        .filter(|verb| words::begins(phrase, verb))
+        .max_by_key(|verb| verb.len())
+        .map(|verb| phrase[verb.len()..].trim())
+}
+
+/// The words that name what a verb is about: as far as the first that says where, what for or how.
+fn object(rest: &str) -> Vec<&str> {
+    let ends = |word: &&str| {
+        !matches!(
+            *word,
+            "of" | "for" | "about" | "to" | "in" | "into" | "from" | "on" | "that" | "which" | "with" | "so" | "by"
+        )
+    };
+    rest.split(|c: char| c.is_whitespace() || matches!(c, ',' | ';' | '.' | '?' | '!' | ':'))
+        .filter(|word| !word.is_empty())
+        .take(8)
+        .take_while(|word| ends(word))
+        .collect()
+}
+
+/// Whether it is said which file words go into: "write a summary to NOTES.md".
+fn goes_into_a_file(rest: &str) -> bool {
+    ["to ", "into ", "as ", "called ", "named "].iter().any(|lead| {
+        rest.match_indices(lead).any(|(at, _)| {
+            let begins = at == 0 || rest[..at].ends_with(' ');
+            begins && rest[at + lead.len()..].split_whitespace().next().is_some_and(names_a_path)
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_that_ask_for_a_change_are_told_from_words_that_ask_for_an_answer() {
+        for words in [
+            "Create hello.py that prints hello",
+            "create a file hello.py with a main function",
+            "Please add a function farewell(name) to greet.py",
+            "Add a function farewell(name) to greet.py.",
+            "Can you fix the typo in README.md?",
+            "Fix the failing test",
+            "fix the bug in src/a.rs",
+            "Change the port in config.json to 8080",
+            "Rename the function add to sum in math.py",
+            "Delete old.txt",
+            "Remove the unused imports",
+            "Write a summary of a.md to summary.md",
+            "In greet.py, replace Hello with Hi. Then update it.",
+            "I want you to refactor this code",
+            "Update the version in Cargo.toml and run the tests",
+            "Create a file called notes.txt",
+        ] {
+            assert!(deeds(words).change, "{words}");
+        }
+        for words in [
+            "What does greet.py do?",
+            "Explain how to fix the bug in a.rs",
+            "Write a haiku about rust",
+            "Write a summary of README.md",
+            "Create a list of the functions in main.py",
+            "Create a function that reverses a string",
+            "How would you fix a.py?",
+            "Review src/a.rs",
+            "Name three colours, only the names.",
+            "Fix this sentence: me go home",
+            "Fix this code:\n```python\nprint 1\n```",
+            "Hello",
+            "thanks!",
+            "Make a plan for the refactoring",
+            "Suggest a change to a.py",
+            "Don't change anything; update me on the state of a.py",
+            "List the files of this folder, then read the shortest one and tell me what it says.",
+            "Call list_files now.",
+            "Run the tests",
+            "Set a good example",
+            "Make sense of the log in a.log",
+        ] {
+            assert!(!deeds(words).change, "{words}");
+        }
+    }
+
+    #[test]
+    fn words_that_ask_for_a_command_are_told_from_others() {
+        for words in [
+            "Run the tests",
+            "run `cargo test`",
+            "Please execute main.py",
+            "Fix the bug in a.rs and run the tests",
+            "commit my changes",
+            "Install the dependencies",
+            "Build the project",
+        ] {
+            assert!(deeds(words).run, "{words}");
+        }
+        for words in
+            ["How do I run the tests?", "Start with an explanation", "What would run first?", "Build me a story"]
+        {
+            assert!(!deeds(words).run, "{words}");
+        }
+    }
+}

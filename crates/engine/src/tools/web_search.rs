@@ -1,0 +1,32 @@
+//! Questions to a search service of the web.
+
+use serde::Deserialize;
+
+use super::{BuiltInTool, ToolAction, WEB, arguments};
+
+/// The name by which settings and rules know it.
+pub(crate) const WEB_SEARCH: &str = "web_search";
+/// Characters of a question.
+const LONGEST: usize = 400;
+
+pub(super) const SEARCH_WEB: BuiltInTool = BuiltInTool {
+    name: WEB_SEARCH,
+    description: "Search the web for pages. The user is asked first.",
+    schema: r#"{"type":"object","properties":{"query":{"type":"string"}},"required":["query"]}"#,
+    // What is asked leaves the machine: it is more than a look.
+    read_only: false,
+    category: Some(WEB),
+    read: |input| {
+        #[derive(Deserialize)]
+        struct WebSearchArguments {
+            query: String,
+        }
+        let WebSearchArguments { query } = arguments(input)?;
+        let query = query.split_whitespace().collect::<Vec<_>>().join(" ");
+        match query.chars().count() {
+            0 => Err("the query is empty.".to_owned()),
+            1..=LONGEST => Ok(ToolAction::SearchWeb { query }),
+            _ => Err(format!("the query is longer than {LONGEST} characters.")),
+        }
+    },
+};

@@ -1,0 +1,341 @@
+//! A status is true: what a model only says is not done. Calls and files that a reply holds as text are read as the calls
+//! that they are; where a request asked for a deed and the reply has none, the model is told once which call is missing;
+//! and a request that ends all the same without what it asked for ends as not done.
+
+mod said;
+
+use serde_json::{Value, json};
+use trimtab_vocab::event::{BugFact, RouteDecision, Status};
+use trimtab_vocab::wording::ProblemText;
+use trimtab_vocab::{
+    FileChange, Message, Mode, Pace, Part, Problem, ProblemKind, RequestId, Role, StepStatus, StopReason, ToolCall,
+};
+
+use super::{nudge, prompt};
+use crate::proposal::edit::{Edit, SearchReplace};
+use crate::proposal::text_edits::{self, NamedFile, TextEdits};
+use crate::record::names::bug::NOTHING_DONE;
+use crate::record::{FlowState, RequestKind, RunningRequest, Session};
+use crate::route::{self, AskedDeeds};
+use crate::tools::{self, text_calls};
+use crate::transition::Transition;
+use crate::words;
+
+/// What a request asked for and did not get.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum MissingDeed {
+    Change,
+    Command,
+    /// A change of this file, which the model says to have made.
+    Claimed(String),
+    /// A tool of this name, which there is not.
+    Tool(String),
+    /// The arguments of a call in text cannot be used, for this reason.
+    Arguments(String),
+    Plan,
+}
+
+/// A reply with the calls and files that it holds as text made into calls, and how many these are. Only a reply that is
+/// whole and has no call of its own is read so.
+pub(super) fn with_text_calls(session: &Session, message: Message, stop: Option<&StopReason>) -> (Message, u32) {
+    let calls = text_calls_of(session, &message, stop);
+    let Some((calls, rest)) = calls.filter(|(calls, _)| !calls.is_empty()) else { return (message, 0) };
+    let count = u32::try_from(calls.len()).unwrap_or(u32::MAX);
+    let kept = message.parts.into_iter().filter(|part| !matches!(part, Part::Text { .. }));
+    let words = (!rest.is_empty()).then_some(Part::Text { text: rest });
+    let parts = kept.chain(words).chain(calls.into_iter().map(Part::ToolUse)).collect();
+    (Message { role: message.role, parts }, count)
+}
+
+fn text_calls_of(session: &Session, message: &Message, stop: Option<&StopReason>) -> Option<(Vec<ToolCall>, String)> {
+    let active = session.active().filter(|active| is_judged(active) && !active.answers_in_form())?;
+    let is_cut =
+        matches!(stop, Some(StopReason::MaxTokens | StopReason::ContentFiltered | StopReason::GuardrailIntervened));
+    if is_cut || active.calls.assessing || message.parts.iter().any(|part| matches!(part, Part::ToolUse(_))) {
+        return None;
+    }
+    let text = message.text();
+    let offered = prompt::offered(active);
+    let found = text_calls::read(&text, &offered);
+    let found: Vec<_> = found.into_iter().filter(|call| !is_quoted(session, &text[call.range.clone()])).collect();
+    let number = session.next_call() - 1;
+    let named = |at: usize, name: String, input: Value| {
+        // Nine letters and digits are what the strictest provider takes.
+        let id = format!("t{:05}{:03}", number % 100_000, (at + 1) % 1_000);
+        ToolCall { id, name, input, broken: None }
+    };
+    if !found.is_empty() {
+        let rest = text_calls::without(&text, found.iter().map(|call| call.range.clone()));
+        let is_offered = |name: &str| offered.iter().any(|spec| spec.name == name);
+        let calls = found.into_iter().enumerate().map(|(at, call)| named(at, call.name, call.input));
+        let calls: Vec<ToolCall> = calls.collect();
+        let is_valid = |call: &ToolCall| is_offered(&call.name) && tools::registry().read(call).is_ok();
+        // One that is valid is carried out; its wrong neighbors are answered like wrong calls.
+        return calls.iter().any(is_valid).then_some((calls, rest));
+    }
+    let read = edits_of(session, active, &text)?;
+    let is_offered = |name: &str| offered.iter().any(|spec| spec.name == name);
+    let calls: Vec<ToolCall> = read
+        .edits
+        .into_iter()
+        .map(call_of)
+        .enumerate()
+        .map(|(at, (name, input))| named(at, name.into(), input))
+        .collect();
+    let all_offered = calls.iter().all(|call| is_offered(&call.name));
+    let rest = text_calls::without(&text, read.ranges.into_iter());
+    all_offered.then_some((calls, rest))
+}
+
+/// The call that makes an edit.
+fn call_of(edit: Edit) -> (&'static str, Value) {
+    match edit {
+        Edit::WholeFile { path, content } => ("write_file", json!({"path": path, "content": content})),
+        Edit::UnifiedDiff { path, diff } => ("apply_diff", json!({"path": path, "diff": diff})),
+        Edit::SearchReplace { path, blocks } => ("edit_file", json!({"path": path, "blocks": blocks})),
+    }
+}
+
+/// The changes that a reply in words holds, for models that answer with an object and did not.
+pub(super) fn file_changes(session: &Session, words: &str) -> Option<(Vec<FileChange>, String)> {
+    let active = session.active().filter(|active| is_judged(active))?;
+    let read = edits_of(session, active, words).filter(|read| !read.edits.is_empty())?;
+    let rest = text_calls::without(words, read.ranges.into_iter());
+    let change = |edit: Edit| match edit {
+        Edit::WholeFile { path, content } => FileChange { path, content: Some(content), ..FileChange::default() },
+        Edit::UnifiedDiff { path, diff } => FileChange { path, diff: Some(diff), ..FileChange::default() },
+        Edit::SearchReplace { path, blocks } => {
+            FileChange { diff: Some(as_diff(&path, &blocks)), path, ..FileChange::default() }
+        }
+    };
+    Some((read.edits.into_iter().map(change).collect(), rest))
+}
+
+/// Search blocks as a diff: each is a hunk whose lines say where it goes.
+fn as_diff(path: &str, blocks: &[SearchReplace]) -> String {
+    let side = |sign: char, text: &str| text.lines().map(|line| format!("{sign}{line}\n")).collect::<String>();
+    let hunk = |block: &SearchReplace| format!("@@\n{}{}", side('-', &block.search), side('+', &block.replace));
+    format!("--- a/{path}\n+++ b/{path}\n{}", blocks.iter().map(hunk).collect::<String>())
+}
+
+/// The edits that a reply holds as text, where the request asks for a change and none of its own calls has made one:
+/// a model that calls tools shows code to explain it.
+fn edits_of(session: &Session, active: &RunningRequest, text: &str) -> Option<TextEdits> {
+    if active.path() != Some(RouteDecision::Direct) || !asked(active).change {
+        return None;
+    }
+    let done = &active.done.facts.files;
+    if !done.is_empty() && active.calls.text_calls == 0 {
+        return None;
+    }
+    let files = words::references(&active.request.text).files;
+    let known: Vec<Option<String>> = files.iter().map(|path| seen_text(session, path)).collect();
+    let named: Vec<NamedFile<'_>> =
+        files.iter().zip(&known).map(|(path, text)| NamedFile { path, text: text.as_deref() }).collect();
+    let mut read = text_edits::read(text, &named);
+    // What was changed already is shown again, not changed again.
+    if read.edits.iter().any(|edit| done.iter().any(|file| file.path == edit.path())) {
+        read.edits.clear();
+    }
+    Some(read)
+}
+
+/// What the model was shown of a file last, if it was the whole of it.
+fn seen_text(session: &Session, path: &str) -> Option<String> {
+    let heading = super::context::heading(path);
+    session.conversation().iter().rev().filter(|message| message.role == Role::User).find_map(|message| {
+        message.parts.iter().find_map(|part| match part {
+            Part::Text { text } => text.strip_prefix(heading.as_str())?.strip_prefix('\n').map(str::to_owned),
+            _ => None,
+        })
+    })
+}
+
+/// Whether a text was shown to the model before, in a file or a result: then the reply quotes it.
+fn is_quoted(session: &Session, text: &str) -> bool {
+    let bare = text.trim().trim_matches('`').trim_start_matches("json").trim();
+    session.conversation().iter().filter(|message| message.role == Role::User).any(|message| {
+        message.parts.iter().any(|part| match part {
+            Part::ToolResult(result) => result.content.contains(bare),
+            _ => false,
+        })
+    })
+}
+
+/// Whether the engine says how a request of this sort ended.
+fn is_judged(active: &RunningRequest) -> bool {
+    active.kind() == RequestKind::Turn && !active.makes_pictures() && active.flow.state != FlowState::Compiling
+}
+
+/// What the words of a request ask to be done. What it was agreed on to do counts as asked for.
+fn asked(active: &RunningRequest) -> AskedDeeds {
+    route::deeds(&active.request.text)
+}
+
+/// What the request asked for and has not got, now that the model has said its last words.
+pub(super) fn missing(session: &Session, words: &str) -> Option<MissingDeed> {
+    let active = session.active().filter(|active| is_judged(active))?;
+    // At this pace a turn is a part of the work.
+    let is_partial =
+        active.request.settings.copilot.pace == Pace::Incremental && session.todos().iter().any(|todo| !todo.completed);
+    if is_partial || active.steering.pausing {
+        return None;
+    }
+    let asked = asked(active);
+    match active.path() {
+        Some(RouteDecision::Plan) => missing_plan(active, words, asked),
+        Some(RouteDecision::Direct) => {
+            missing_call(active, words).or_else(|| missing_effect(session, active, words, asked))
+        }
+        Some(RouteDecision::Chat) => false_claim(session, active, words, asked),
+        _ => None,
+    }
+}
+
+/// A plan was asked for, and words came.
+fn missing_plan(active: &RunningRequest, words: &str, asked: AskedDeeds) -> Option<MissingDeed> {
+    let wanted = active.request.mode != Mode::Plan || asked.any() || route::words(&active.request.text).plan;
+    let is_question = route::words(&active.request.text).question && !asked.any();
+    let is_answer = said::refuses(words) || said::asks_back(words) || said::finds_in_place(words);
+    (wanted && !is_question && !is_answer).then_some(MissingDeed::Plan)
+}
+
+/// A call in text that cannot be carried out.
+fn missing_call(active: &RunningRequest, words: &str) -> Option<MissingDeed> {
+    if active.answers_in_form() {
+        return None;
+    }
+    let offered = prompt::offered(active);
+    let call = text_calls::read(words, &offered).into_iter().next()?;
+    if offered.iter().all(|spec| spec.name != call.name) {
+        return Some(MissingDeed::Tool(call.name));
+    }
+    let call = ToolCall { id: String::new(), name: call.name, input: call.input, broken: None };
+    tools::registry().read(&call).err().map(MissingDeed::Arguments)
+}
+
+fn missing_effect(session: &Session, active: &RunningRequest, words: &str, asked: AskedDeeds) -> Option<MissingDeed> {
+    let done = &active.done;
+    // Who was told no has had an answer.
+    let is_skipped = active.flow.statuses.values().any(|status| *status == StepStatus::Skipped);
+    if (done.declined || is_skipped) && !said::reports_a_deed(words) {
+        return None;
+    }
+    let changed = !done.facts.files.is_empty() || done.in_place || done.acted;
+    let ran = !done.facts.commands.is_empty();
+    let claimed = said::claims(words);
+    let is_explained = || {
+        !said::reports_a_deed(words)
+            && (said::refuses(words)
+                || said::asks_back(words)
+                || (said::finds_in_place(words) && (done.facts.reads > 0 || ran)))
+            || (said::finds_in_place(words) && claimed.files.is_empty() && (done.facts.reads > 0 || ran))
+    };
+    if asked.change && !changed {
+        return (!is_explained()).then_some(MissingDeed::Change);
+    }
+    if asked.run && !asked.change && !ran {
+        return (!is_explained()).then_some(MissingDeed::Command);
+    }
+    if asked.run && !ran && claimed.ran {
+        return Some(MissingDeed::Command);
+    }
+    false_claim(session, active, words, asked)
+}
+
+/// A file that the model says to have changed, and that nothing has changed in this session.
+fn false_claim(session: &Session, active: &RunningRequest, words: &str, asked: AskedDeeds) -> Option<MissingDeed> {
+    // What a command changes need not be in the history; and who is only asked tells what was before.
+    let signals = route::words(&active.request.text);
+    if active.done.acted || active.done.in_place || (signals.question && !asked.any()) {
+        return None;
+    }
+    let is_same = |claimed: &str, path: &str| {
+        let claimed = claimed.trim_start_matches("./");
+        path.eq_ignore_ascii_case(claimed) || path.to_lowercase().ends_with(&format!("/{}", claimed.to_lowercase()))
+    };
+    let claimed = said::claims(words).files;
+    claimed
+        .into_iter()
+        .find(|path| !session.changed_paths().any(|known| is_same(path, known)))
+        .map(MissingDeed::Claimed)
+}
+
+/// Tells the model once which call is missing. Whether it was told.
+pub(super) fn ask_for_deed(step: &mut Transition<'_>, request: &RequestId, words: &str) -> bool {
+    let Some(missing) = missing(step.session, words) else { return false };
+    let Some(active) = step.session.active().filter(|active| active.done.nudges == 0) else { return false };
+    // In a conversation there are no tools to ask for; about a plan, the model may have been told already.
+    let is_told = active.path() == Some(RouteDecision::Chat) || active.flow.complaints > 0;
+    if is_told || active.calls.steps >= active.step_limit() {
+        return false;
+    }
+    let text = reminder(active, &missing);
+    let message =
+        "the request asks for a deed and the reply holds none; the model is told which call is missing".into();
+    step.emit(Some(request), BugFact { kind: NOTHING_DONE.into(), by: "engine".into(), message });
+    nudge(step, request, &text);
+    true
+}
+
+/// What the model is told: what is missing, and the call that would be right, in the form that it answers in.
+fn reminder(active: &RunningRequest, missing: &MissingDeed) -> String {
+    let named = words::references(&active.request.text).files;
+    let path = match missing {
+        MissingDeed::Claimed(path) => path.clone(),
+        _ => named.first().cloned().unwrap_or_else(|| "src/main.py".into()),
+    };
+    let in_form = active.answers_in_form();
+    let change = match in_form {
+        true if active.writes_blocks() => {
+            format!("Write {path} alone on a line, then the complete new text of the file in a fence.")
+        }
+        true => format!(
+            "Answer with the JSON object: in \"fileChanges\" an entry with \"path\": {} and the whole new text of the file as \
+             \"content\".",
+            json!(path)
+        ),
+        false => format!(
+            "Call the tool write_file with \"path\": {} and the whole new text of the file as \"content\", or edit_file with \
+             the lines to replace. Do not write the call or the file into your answer.",
+            json!(path)
+        ),
+    };
+    let run = match in_form {
+        true if active.writes_blocks() => "Write the command in a ```sh fence.".to_owned(),
+        true => "Answer with the JSON object, with the command in \"commands\".".to_owned(),
+        false => "Call the tool run_command with the command line as \"command\".".to_owned(),
+    };
+    let names: Vec<String> = prompt::offered(active).iter().map(|spec| spec.name.clone()).collect();
+    let text = match missing {
+        MissingDeed::Change => format!("Nothing was changed: your reply only describes it. {change}"),
+        MissingDeed::Claimed(path) => format!("{path} was not changed: your reply only says so. {change}"),
+        MissingDeed::Command => format!("Nothing was run: your reply only describes it. {run}"),
+        MissingDeed::Tool(name) => format!(
+            "There is no tool called {name}. The tools are: {}. {} If no tool is needed, answer in words.",
+            names.join(", "),
+            if asked(active).change { change } else { String::new() },
+        ),
+        MissingDeed::Arguments(reason) => reason.clone(),
+        MissingDeed::Plan if in_form => {
+            "No plan was made. Answer with the JSON object of a plan and nothing else.".into()
+        }
+        MissingDeed::Plan => "No plan was proposed. Call the tool propose_plan with its steps.".into(),
+    };
+    format!("[{} If it cannot be done, say why.]", text.trim())
+}
+
+/// How a request ends that has come to its end with these words.
+pub(super) fn ending(session: &Session, words: &str) -> (Status, Option<Problem>) {
+    let Some(missing) = missing(session, words) else { return (Status::Completed, None) };
+    let message = match missing {
+        MissingDeed::Change => ProblemText::NoChangeMade,
+        MissingDeed::Command => ProblemText::NothingRun,
+        MissingDeed::Claimed(path) => ProblemText::ClaimedChange(path),
+        MissingDeed::Tool(name) => ProblemText::CalledNoTool(name),
+        MissingDeed::Arguments(_) => ProblemText::CalledWrongly,
+        MissingDeed::Plan => ProblemText::NoPlanMade,
+    };
+    let problem = Problem::new(ProblemKind::NotDone, message).hint(ProblemText::NotDoneHint);
+    (Status::NotDone, Some(problem))
+}

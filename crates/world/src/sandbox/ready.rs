@@ -1,0 +1,75 @@
+//! A supervisor that was started before its order, with a fence that waits beneath it.
+//!
+//! To start a program takes longer than to put up all fences, and a command needs two more than itself. So once a
+//! command has run, the supervisor of the next one is started while nobody waits. The namespaces that it has entered are
+//! empty: no processes, no network, no shared memory. A view of files is taken when the order comes, and what the
+//! command may do is in the order alone. One is enough: commands that run at the same time start their own.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStderr, ChildStdin, ChildStdout};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::run::supervisor_command;
+
+type Environment = Vec<(OsString, OsString)>;
+
+/// The supervisor that waits for an order, if there is one. It ends when the last of these is dropped, when this
+/// program ends in whatever way, and when no order comes for half a minute.
+#[derive(Debug, Clone, Default)]
+pub struct ReadySupervisor(Arc<Mutex<Option<WaitingSupervisor>>>);
+
+/// A thread waits for the end of the process.
+#[derive(Debug)]
+pub(super) struct WaitingSupervisor {
+    pub(super) control: ChildStdin,
+    pub(super) report: ChildStdout,
+    pub(super) written: ChildStderr,
+    pid: u32,
+    launcher: PathBuf,
+    environment: Environment,
+}
+
+impl ReadySupervisor {
+    /// Whether one waits.
+    pub fn is_waiting(&self) -> bool {
+        lock(&self.0).is_some()
+    }
+
+    /// The one that waits. One that was started as another program, or with other variables, is ended instead.
+    pub(super) fn take(&self, launcher: &Path, environment: &[(OsString, OsString)]) -> Option<WaitingSupervisor> {
+        let waiting = lock(&self.0).take();
+        waiting.filter(|waiting| waiting.launcher == launcher && waiting.environment == environment)
+    }
+
+    /// Starts one, if none waits. The caller does not wait for that; where it fails, the next command starts its own.
+    pub(super) fn prepare(&self, launcher: PathBuf, environment: Environment) {
+        if self.is_waiting() {
+            return;
+        }
+        let ready = Arc::downgrade(&self.0);
+        let attend = move || {
+            let Ok(mut process) = supervisor_command(&launcher, &environment, true).spawn() else { return };
+            let pid = process.id();
+            let waiting = with_pipes(&mut process, launcher, environment);
+            // Where nobody is left who could use it, its pipe closes here, and it ends.
+            if let Some(ready) = ready.upgrade() {
+                *lock(&ready) = waiting;
+            }
+            let _ = process.wait();
+            if let Some(ready) = ready.upgrade() {
+                let _ = lock(&ready).take_if(|waiting| waiting.pid == pid);
+            }
+        };
+        let _ = std::thread::Builder::new().name("ready-supervisor".into()).spawn(attend);
+    }
+}
+
+fn with_pipes(process: &mut Child, launcher: PathBuf, environment: Environment) -> Option<WaitingSupervisor> {
+    let (control, report, written) = (process.stdin.take()?, process.stdout.take()?, process.stderr.take()?);
+    Some(WaitingSupervisor { control, report, written, pid: process.id(), launcher, environment })
+}
+
+fn lock(ready: &Mutex<Option<WaitingSupervisor>>) -> MutexGuard<'_, Option<WaitingSupervisor>> {
+    ready.lock().unwrap_or_else(PoisonError::into_inner)
+}
