@@ -136,7 +136,10 @@ impl Play {
                                 self.asked_at.push(self.rounds);
                                 inputs.push(self.sum_up(call, &prompt));
                             }
-                            Purpose::Turn => waits = Some(call),
+                            Purpose::Turn => {
+                                self.says_what_is_asked(&prompt);
+                                waits = Some(call);
+                            }
                             other => panic!("nobody should ask for {other}"),
                         }
                     }
@@ -145,6 +148,14 @@ impl Play {
             }
         }
         waits
+    }
+
+    /// However little fits, the model is told the request.
+    fn says_what_is_asked(&self, prompt: &Prompt) {
+        let asked = &self.session.active().expect("a request").request.text;
+        let start = &asked[..asked.floor_char_boundary(30)];
+        let said = prompt.messages.iter().any(|message| message.text().contains(start));
+        assert!(said, "nothing of {start:?} is sent:\n{:?}", prompt.messages);
     }
 
     fn sum_up(&self, call: CallId, prompt: &Prompt) -> Input {

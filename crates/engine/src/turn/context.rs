@@ -318,13 +318,13 @@ pub(super) fn clip(step: &mut Transition<'_>, prompt: &mut Prompt, used: u64, ro
         }
         let mut shorter = Message::clone(message);
         for part in &mut shorter.parts {
+            let Some(beginning) = clippable(part).filter(|text| estimate(text) > cap) else { continue };
+            let cut = head_and_tail(beginning, cap - CUT_MARK, &key);
             let (Part::Text { text } | Part::ToolResult(trimtab_vocab::ToolResult { content: text, .. })) = part else {
                 continue;
             };
-            if estimate(text) > cap {
-                let _ = writeln!(whole, "{text}\n");
-                *text = head_and_tail(text, cap - CUT_MARK, &key);
-            }
+            let _ = writeln!(whole, "{text}\n");
+            *text = cut + summary::split_end(text).1;
         }
         *message = Arc::new(shorter);
     }
@@ -342,7 +342,7 @@ fn head_and_tail(text: &str, most: u64, key: &RefKey) -> String {
 /// The text of a part that may be cut.
 fn clippable(part: &Part) -> Option<&str> {
     match part {
-        Part::Text { text } => Some(text),
+        Part::Text { text } => Some(summary::split_end(text).0),
         Part::ToolResult(result) => Some(&result.content),
         _ => None,
     }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use trimtab_vocab::{Message, ModelFacts, Part, Prompt};
 
 use super::learning::unseen_picture;
+use super::summary;
 use crate::record::weight_of;
 use crate::tokens::estimate;
 use crate::tools;
@@ -85,7 +86,7 @@ fn shorten(prompt: &mut Prompt, excess: u64, room: u64) -> u64 {
 
 fn length(part: &Part) -> usize {
     match part {
-        Part::Text { text } => text.len(),
+        Part::Text { text } => summary::split_end(text).0.len(),
         Part::ToolResult(result) => result.content.len(),
         _ => 0,
     }
@@ -96,7 +97,10 @@ fn cut(part: &Part, longest: usize) -> Part {
         return part.clone();
     }
     match part {
-        Part::Text { text } => Part::Text { text: excerpt(text, longest) },
+        Part::Text { text } => {
+            let (beginning, end) = summary::split_end(text);
+            Part::Text { text: excerpt(beginning, longest) + end }
+        }
         Part::ToolResult(result) => {
             let mut result = result.clone();
             result.content = excerpt(&result.content, longest);
@@ -143,6 +147,19 @@ mod tests {
             assert!(left > window / 3, "{window}: {left} is less than there is room for");
             assert_eq!(sent.messages[0].text(), "Summarize this.");
             assert_eq!(sent.messages[2].text(), "And this is the question.");
+        }
+    }
+
+    #[test]
+    fn the_request_that_a_summary_ends_with_is_sent_in_any_window() {
+        let end = "\n\nThe current request, word for word: fix the parser\n\nSource archived at ref:context-r1-1";
+        let summary = format!("[CONVERSATION SUMMARY]\n{}{end}", "It read src/main.rs and found nothing. ".repeat(200));
+        for window in [1_024, 2_048] {
+            let mut sent = prompt(&[&summary, "Continue."]);
+            let used = tokens(&sent);
+            fit(&mut sent, &ModelFacts { window, ..ModelFacts::default() }, used);
+            let text = sent.messages[0].text();
+            assert!(text.len() < summary.len() && text.ends_with(end), "{window}: {text}");
         }
     }
 

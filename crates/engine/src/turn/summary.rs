@@ -38,6 +38,16 @@ pub(super) fn most(facts: &ModelFacts) -> u64 {
     (facts.window / 8).clamp(LEAST, MOST)
 }
 
+/// A summary in two: what may be cut where the window is full, and the end, which is always sent. Without the current
+/// request nobody could tell what to do, and without the source nobody could find what was cut.
+pub(super) fn split_end(text: &str) -> (&str, &str) {
+    let end = |heading: &str| text.find(&format!("\n\n{heading}"));
+    match text.starts_with(SUMMARY) {
+        true => text.split_at(end(CURRENT).or_else(|| end(SOURCE)).unwrap_or(text.len())),
+        false => (text, ""),
+    }
+}
+
 /// What a summary carries over to the next one.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct SummaryBlock {
