@@ -15,6 +15,7 @@ const KEPT: &[u64] = &[
     6_595, // A summary was taken back, and a reopened request parted its tools from their results.
     1_960, // A file whose creation was taken back meanwhile was deleted once more, and undoing that made it again.
     35,    // A prompt that did not fit was cut where its summary says what the current request is.
+    48, // A summary had no room for how far a request came: that stands in its source, where the simulated model looks now.
 ];
 
 /// How many histories, and from which seed on: `TRIMTAB_SIM_HISTORIES` and `TRIMTAB_SIM_FROM`

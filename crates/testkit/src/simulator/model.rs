@@ -72,7 +72,8 @@ impl Oracle {
         for wrong in validity::invalid(prompt) {
             self.complain(format!("a prompt that no provider takes: {wrong}\n{}", shown(prompt)));
         }
-        let ask = match plan::read(prompt, |name| is_passed_on(&self.disk.state(), name)) {
+        let stored = |key: &str| self.disk.state().texts.get(&key.parse().ok()?).cloned();
+        let ask = match plan::read(prompt, |name| is_passed_on(&self.disk.state(), name), stored) {
             Ok(ask) => ask,
             Err(broken) => {
                 self.complain(format!("{broken}\n{}", shown(prompt)));

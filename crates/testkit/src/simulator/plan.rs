@@ -1,6 +1,8 @@
 //! What a simulated model means to do: for each request some rounds of tools and then an answer, all
 //! a pure function of the seed and the request's name. How far it is, it tells from the prompt alone.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Value, json};
 use trimtab_vocab::{Message, Part, Prompt, Role, StopReason};
 
@@ -317,8 +319,13 @@ impl Plan {
 }
 
 /// What a prompt asks for; an error if it cannot be told, which no real model could either.
-/// `is_passed_on` tells words that were said to a request that ran from requests of their own.
-pub(super) fn read(prompt: &Prompt, is_passed_on: impl Fn(&str) -> bool) -> Result<Ask, String> {
+/// `is_passed_on` tells words that were said to a request that ran from requests of their own. `stored` has the texts
+/// that a prompt refers to: a summary is of bounded size, so how far a request came may stand in its source alone.
+pub(super) fn read(
+    prompt: &Prompt,
+    is_passed_on: impl Fn(&str) -> bool,
+    stored: impl Fn(&str) -> Option<String>,
+) -> Result<Ask, String> {
     let texts: Vec<&str> = prompt.messages.iter().flat_map(|message| words(message)).collect();
     if let Some(call) = call(&prompt.system, texts.last().copied().unwrap_or_default()) {
         let is_between = |c: char| !(c.is_ascii_alphanumeric() || c == '-');
@@ -350,8 +357,10 @@ pub(super) fn read(prompt: &Prompt, is_passed_on: impl Fn(&str) -> bool) -> Resu
     let from_user = prompt.messages.iter().filter(|message| message.role == Role::User);
     let asked: Vec<&str> = from_user.flat_map(|message| words(message)).collect();
     let name = asked.iter().rev().find_map(said).ok_or("the prompt does not say what is asked")?;
+    let sources = sources(&texts, stored);
     let next = |kind: &str| {
-        let known = texts.iter().flat_map(|text| marks(text)).filter(|(_, of, _, whose)| of == kind && *whose == name);
+        let known = texts.iter().copied().chain(sources.iter().map(String::as_str)).flat_map(marks);
+        let known = known.filter(|(_, of, _, whose)| of == kind && *whose == name);
         known.map(|(_, _, number, _)| number + 1).max().unwrap_or(0)
     };
     let unanswered = prompt.messages.iter().rev().take_while(|message| message.role == Role::User);
@@ -371,6 +380,24 @@ pub(super) fn read(prompt: &Prompt, is_passed_on: impl Fn(&str) -> bool) -> Resu
         None => Doing::Work,
     };
     Ok(Ask::Round { round: next("round"), name, doing })
+}
+
+/// What summaries and cut texts leave out, from one source to the one before it.
+fn sources(texts: &[&str], stored: impl Fn(&str) -> Option<String>) -> Vec<String> {
+    fn keys(text: &str) -> Vec<String> {
+        let is_between = |c: char| !(c.is_ascii_alphanumeric() || matches!(c, '-' | ':'));
+        let refs = text.split(is_between).filter_map(|word| word.strip_prefix("ref:"));
+        refs.filter(|key| key.starts_with("context-") || key.starts_with("clipped-")).map(str::to_owned).collect()
+    }
+    let mut left: Vec<String> = texts.iter().flat_map(|text| keys(text)).collect();
+    let mut found = BTreeMap::new();
+    while let Some(key) = left.pop() {
+        if let (false, Some(text)) = (found.contains_key(&key), stored(&key)) {
+            left.extend(keys(&text));
+            found.insert(key, text);
+        }
+    }
+    found.into_values().collect()
 }
 
 /// Whether the last that was told about it says that nothing is done yet.
