@@ -100,6 +100,12 @@ pub(crate) fn part(note: &PromptNote) -> Part {
     Part::Text { text: format!("{}{}] {}", PromptNote::MARK, note.name, note.text) }
 }
 
+/// What a note of this name says, where a part of the conversation is one.
+pub(crate) fn note_in<'a>(part: &'a Part, name: &str) -> Option<&'a str> {
+    let Part::Text { text } = part else { return None };
+    text.strip_prefix(PromptNote::MARK)?.strip_prefix(name)?.strip_prefix("] ")
+}
+
 /// Whether words are a note: they are told again where they are needed, so nobody has to sum them up.
 pub(crate) fn is_note(words: &str) -> bool {
     words.starts_with(PromptNote::MARK)

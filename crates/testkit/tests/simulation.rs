@@ -5,17 +5,18 @@ use trimtab_testkit::simulator::{Tally, play};
 /// Seeds that once failed, kept for good. Since models use tools the dice fall differently; what failed
 /// before has been let go, because its seeds mean other histories now.
 const KEPT: &[u64] = &[
-    352,   // Requests that were answered while the history moved took up all the room, and nobody got on.
-    672,   // A request that was answered with a stop while the history moved left tool uses without results.
-    568,   // A change was taken back while a request that was answered waited for its turn, amid its tools.
-    1_029, // A person's `wait` left the questions about other tools open, and a call was made past them.
-    1_397, // Failures to sum up the conversation were counted against the next call.
-    2_282, // A request that was reopened took the conversation for its own, though others had spoken.
-    3_534, // The answer to one request let another go past its own open question.
-    6_595, // A summary was taken back, and a reopened request parted its tools from their results.
-    1_960, // A file whose creation was taken back meanwhile was deleted once more, and undoing that made it again.
-    35,    // A prompt that did not fit was cut where its summary says what the current request is.
+    352,       // Requests that were answered while the history moved took up all the room, and nobody got on.
+    672,       // A request that was answered with a stop while the history moved left tool uses without results.
+    568,       // A change was taken back while a request that was answered waited for its turn, amid its tools.
+    1_029,     // A person's `wait` left the questions about other tools open, and a call was made past them.
+    1_397,     // Failures to sum up the conversation were counted against the next call.
+    2_282,     // A request that was reopened took the conversation for its own, though others had spoken.
+    3_534,     // The answer to one request let another go past its own open question.
+    6_595,     // A summary was taken back, and a reopened request parted its tools from their results.
+    1_960,     // A file whose creation was taken back meanwhile was deleted once more, and undoing that made it again.
+    35,        // A prompt that did not fit was cut where its summary says what the current request is.
     48, // A summary had no room for how far a request came: that stands in its source, where the simulated model looks now.
+    1_005_385, // Starting over took a note out of the conversation, and the model was not told again.
 ];
 
 /// How many histories, and from which seed on: `TRIMTAB_SIM_HISTORIES` and `TRIMTAB_SIM_FROM`

@@ -319,8 +319,10 @@ impl Session {
         self.conversation.messages.truncate(from);
         self.conversation.weights.truncate(from);
         self.conversation.measured = None;
+        self.conversation.sent = self.conversation.sent.min(from);
         self.todos.clear();
         self.push(message);
+        self.keep_told();
     }
 
     /// The part of the conversation from `at` on has become longer or shorter: where requests begin moves.

@@ -79,6 +79,20 @@ fn who_is_content_and_was_heard_with_the_results_of_tools_is_not_heard_again() {
 }
 
 #[test]
+fn who_starts_over_is_told_again_what_went_with_the_first_attempt() {
+    let copilot = Copilot { approval_mode: ApprovalMode::AfterStep, ..Copilot::default() };
+    let untrusted = RunSettings { attended: true, trusted: false, ..settings(copilot) };
+    let mut talk = Talk::begin(route(RouteDecision::Direct, 0, None), untrusted);
+    talk.uses("run_command", json!({"command": "make"}));
+    talk.answer("trust", None);
+    talk.answer("allow", None);
+    make_ends(&mut talk);
+    talk.answer("start_over", None);
+    let prompt = talk.prompt();
+    assert!(prompt.contains("The folder is /p.") && !prompt.contains("Done."), "{prompt}");
+}
+
+#[test]
 fn a_message_at_a_question_about_the_work_answers_it() {
     let mut talk = at_the_question();
     say(&mut talk, "r2", "make it blue", Some(WhileRunning::Steer));

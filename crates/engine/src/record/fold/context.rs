@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use trimtab_vocab::Message;
-use trimtab_vocab::event::{ContextFact, PromptNote};
+use trimtab_vocab::event::ContextFact;
 
 use crate::fragment;
 use crate::record::{Compressing, Phase, Session, Squeezed, legacy, weight_of};
@@ -104,12 +104,14 @@ impl Session {
         self.conversation.sent = from.unwrap_or(self.conversation.messages.len());
     }
 
-    /// What was told and is summed up now is told again, where it still holds.
-    fn keep_told(&mut self) {
-        let stands = |name: &String, text: &mut String| {
-            let note = fragment::part(&PromptNote { name: name.clone(), text: text.clone() });
-            self.conversation.messages.iter().any(|message| message.parts.contains(&note))
-        };
-        self.context.told.retain(stands);
+    /// What was told and is gone from the conversation is told again, where it still holds. An earlier note that still
+    /// stands there is what the model knows now.
+    pub(in crate::record) fn keep_told(&mut self) {
+        let messages = &self.conversation.messages;
+        self.context.told.retain(|name, text| {
+            let parts = messages.iter().rev().flat_map(|message| message.parts.iter().rev());
+            let last = parts.filter_map(|part| fragment::note_in(part, name)).next();
+            last.map(|last| last.clone_into(text)).is_some()
+        });
     }
 }
