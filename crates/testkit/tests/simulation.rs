@@ -15,8 +15,9 @@ const KEPT: &[u64] = &[
     6_595,     // A summary was taken back, and a reopened request parted its tools from their results.
     1_960,     // A file whose creation was taken back meanwhile was deleted once more, and undoing that made it again.
     35,        // A prompt that did not fit was cut where its summary says what the current request is.
-    48, // A summary had no room for how far a request came: that stands in its source, where the simulated model looks now.
+    48,        // A summary had no room for how far a request came, and the model did not look into its source.
     1_005_385, // Starting over took a note out of the conversation, and the model was not told again.
+    22_388,    // A request was stopped while an answered one waited, and parted its tools from their results.
 ];
 
 /// How many histories, and from which seed on: `TRIMTAB_SIM_HISTORIES` and `TRIMTAB_SIM_FROM`

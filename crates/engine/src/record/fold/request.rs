@@ -196,12 +196,14 @@ impl Session {
             self.push(results(&batch, INTERRUPTED, None, Vec::new()));
         }
         // What a person said and no model has heard is heard with the next request.
-        if !ended.steering.untold.is_empty() {
-            self.push(Message::user(ended.steering.untold.join("\n\n")));
+        let untold = Some(ended.steering.untold.join("\n\n")).filter(|words| !words.is_empty());
+        let stopped = (status == Status::Cancelled).then(|| INTERRUPT_USER.to_owned());
+        let words: Vec<String> = untold.into_iter().chain(stopped).collect();
+        // Another one that was answered while the history moved may wait amid its tools.
+        if !words.is_empty() {
+            self.pass_over_the_parked();
         }
-        if status == Status::Cancelled {
-            self.push(Message::user(INTERRUPT_USER));
-        }
+        words.into_iter().for_each(|words| self.push(Message::user(words)));
     }
 
     pub(super) fn start_next(&mut self) {
