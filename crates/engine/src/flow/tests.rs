@@ -99,6 +99,7 @@ impl Talk {
                         instruction_files: Vec::new(),
                     });
                 }
+                Effect::Wait { timer, .. } => self.feed(Input::TimerFired { timer }),
                 // The first admission is what the tests take the place of.
                 Effect::Admit { request } if self.log.len() > 4 => self.feed(Input::Admitted { request }),
                 _ => {}

@@ -66,6 +66,8 @@ pub struct CallState {
     /// The limit of steps is reached, and the model says how far it came. It holds until a person allows more steps,
     /// so it is no purpose of a single call.
     pub assessing: bool,
+    /// The words that ask it to.
+    pub(super) assessment: Option<String>,
     /// Failures of the call that is being made, in a row.
     pub failures: u32,
     /// Milliseconds that it has waited for the server to load the model.

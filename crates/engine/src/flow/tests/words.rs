@@ -1,9 +1,10 @@
 //! Words reach the model: what a person says at any time, and where in its plan a request is.
 
 use trimtab_vocab::event::AnswerFact;
-use trimtab_vocab::{ModelFacts, WhileRunning};
+use trimtab_vocab::{Fault, ModelFacts, Prices, Problem, ProblemKind, Retry, WhileRunning};
 
 use super::*;
+use crate::Partial;
 
 fn steer(talk: &mut Talk, text: &str) {
     talk.feed(Input::Controlled { request: None, action: Control::Steer { text: text.into() } });
@@ -131,6 +132,30 @@ fn a_request_that_goes_on_after_another_is_told_its_step_again() {
     let prompt = talk.prompt();
     let (_, since) = prompt.rsplit_once("Hello.").expect("the other request stands between");
     assert!(since.contains("make it better") && since.contains("[PLAN STEP 1 of 2] One"), "{since}");
+}
+
+#[test]
+fn a_request_that_goes_on_after_another_is_asked_again_how_far_it_came() {
+    let facts = ModelFacts { prices: Some(Prices { input: 1.0, ..Prices::default() }), ..ModelFacts::default() };
+    let models = settings(Copilot::default()).models;
+    let models = ModelSettings { facts, max_steps: 1, budget_usd: Some(0.5), ..models };
+    let alone = RunSettings { attended: false, models, ..settings(Copilot::default()) };
+    let mut talk = Talk::begin(route(RouteDecision::Direct, 0, None), alone);
+    talk.uses("set_steps", json!({"steps": ["one"]}));
+    assert!(talk.prompt().contains("[STEP LIMIT]"), "{}", talk.prompt());
+    let (call, _) = talk.call.take().expect("a call");
+    let fault =
+        Fault { problem: Problem::new(ProblemKind::Overloaded, "busy"), retry: Retry::Later { after_ms: None } };
+    let usage = Usage { cost_usd: Some(1.0), ..Usage::default() };
+    let partial = Some(Partial { message: Message::assistant(""), raw: None, usage });
+    talk.feed(Input::CallFailed { call, fault, partial });
+    assert_eq!(talk.ended().map(|(status, _)| status), Some(Status::Limit), "the budget is used up");
+    say(&mut talk, "r2", "hello", None);
+    talk.says("Hello.");
+    talk.answer("raise", Some("9"));
+    let prompt = talk.prompt();
+    let (_, since) = prompt.rsplit_once("Hello.").expect("the other request stands between");
+    assert!(since.contains("make it better") && since.contains("[STEP LIMIT]"), "{since}");
 }
 
 #[test]

@@ -115,7 +115,8 @@ impl Session {
                 if let Some(active) = self.active_mut(id) {
                     active.calls.assessing = true;
                     let limit = active.step_limit();
-                    active.steering.steers.extend(carried(message.as_deref(), || Some(legacy::assessment(limit))));
+                    active.calls.assessment = carried(message.as_deref(), || Some(legacy::assessment(limit)));
+                    active.steering.steers.extend(active.calls.assessment.clone());
                 }
             }
             RequestFact::Reopened {} => {
@@ -216,8 +217,9 @@ impl Session {
             self.pass_over_the_parked();
             active.flow.from = self.conversation.messages.len();
             self.push(active.request.message());
-            // In the middle of a plan, that is not what is to be done now.
+            // In the middle of a plan, that is not what is to be done now; nor is it when the steps are used up.
             self.push_words(active.flow.running().and(active.flow.brief.clone()));
+            active.ask_again_for_assessment();
         }
         active.begun = true;
         active.overtaken = false;
@@ -238,6 +240,16 @@ impl Session {
             }
         }
         told.into_iter().for_each(|message| self.push(message));
+    }
+}
+
+impl RunningRequest {
+    /// Where the model was asked how far it came and has not said so, it is asked behind the words of the request again.
+    fn ask_again_for_assessment(&mut self) {
+        let (words, steers) = (self.calls.assessment.as_ref(), &mut self.steering.steers);
+        if let Some(words) = words.filter(|words| self.calls.assessing && !steers.contains(words)) {
+            steers.push(words.clone());
+        }
     }
 }
 
