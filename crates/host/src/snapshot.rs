@@ -1,7 +1,9 @@
 //! How the files are before a command and after it, and what the command did to them.
 //!
 //! What is noted before a command is durable before it starts: first the bytes of the files, then their list
-//! together with the call that it is for. So whoever goes on after a kill can still compare.
+//! together with the call that it is for. So whoever goes on after a kill can still compare. When what the command did is
+//! reported, the note says in the same transaction that the command has ended: the same call may run again, and must not
+//! be compared with the files before its first run.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -42,9 +44,9 @@ struct Noted {
     snapshot: Arc<Snapshot>,
     /// The hash of its list as it is stored, if it is.
     stored: Option<String>,
-    /// The command before which that was. When contents of files expire, this is forgotten with them, and so
-    /// nothing is taken for stored that is not any more.
-    watched: Vec<u8>,
+    /// The command before which that was, as it is stored. When contents of files expire, this is forgotten with them,
+    /// and so nothing is taken for stored that is not any more.
+    watched: String,
 }
 
 impl Latest {
@@ -59,12 +61,39 @@ impl Latest {
 
 /// How it was before a command.
 pub(crate) enum FolderBefore {
-    /// It is known, and durably so; and what was the last that any session was about to write.
-    Noted(Arc<Snapshot>, u64),
+    /// It is known, and durably so.
+    Noted(NotedFolder),
     /// It is not known.
     Unobserved(Unobserved),
     /// A person stopped it.
     Stopped,
+}
+
+/// A folder whose files are noted.
+pub(crate) struct NotedFolder {
+    snapshot: Arc<Snapshot>,
+    /// The hash of its list as it is stored.
+    stored: String,
+    /// What was the last that any session was about to write.
+    written: u64,
+}
+
+/// The stored note of a command that is about to run.
+fn begun_note(call: &CallId, written: u64) -> String {
+    format!("{call} {written}")
+}
+
+/// The stored note of a command whose end is reported. It names the list that is stored beside it.
+fn ended_note(call: &CallId, stored: &str) -> String {
+    format!("{call} ended {stored}")
+}
+
+/// What becomes durable with the report of a command.
+pub(crate) fn ended(session: &SessionId, call: &CallId, before: Option<&FolderBefore>) -> Vec<(RefKey, String)> {
+    match before {
+        Some(FolderBefore::Noted(noted)) => vec![(RefKey::watched_in(session), ended_note(call, &noted.stored))],
+        _ => Vec::new(),
+    }
 }
 
 /// Notes how the files are. When this returns, a command may change them.
@@ -96,23 +125,23 @@ pub(crate) async fn before(
     }
     let list = snapshot.write();
     let hash = trimtab_world::store::hash(&list);
-    let watched = format!("{call} {written}").into_bytes();
-    let mut keeps = vec![(RefKey::watched_in(session), watched.clone())];
+    let watched = begun_note(call, written);
+    let mut keeps = vec![(RefKey::watched_in(session), watched.clone().into_bytes())];
     if known.stored.as_ref() != Some(&hash) {
         keeps.push((RefKey::snapshot_of(session), list));
     }
     deps.world.store.keep_all(session, keeps).await?;
     let snapshot = Arc::new(snapshot);
     let session = session.clone();
-    deps.latest.set(Noted { session, snapshot: Arc::clone(&snapshot), stored: Some(hash), watched });
-    Ok(FolderBefore::Noted(snapshot, written))
+    deps.latest.set(Noted { session, snapshot: Arc::clone(&snapshot), stored: Some(hash.clone()), watched });
+    Ok(FolderBefore::Noted(NotedFolder { snapshot, stored: hash, written }))
 }
 
 /// What a command that nobody was asked about must not write, because undo could not bring it back: absolute paths.
 /// Or why somebody must be asked first: the command itself names such a file, or it cannot be kept from writing there.
 pub(crate) fn read_only(before: Option<&FolderBefore>, run: &CommandRun) -> Result<Vec<String>, String> {
     let snapshot = match before {
-        Some(FolderBefore::Noted(snapshot, _)) => snapshot,
+        Some(FolderBefore::Noted(noted)) => &noted.snapshot,
         Some(FolderBefore::Unobserved(why)) => return Err(format!("Undo cannot cover this command: {}.", why.words())),
         Some(FolderBefore::Stopped) | None => return Err("Undo cannot cover this command.".to_owned()),
     };
@@ -130,9 +159,9 @@ pub(crate) fn read_only(before: Option<&FolderBefore>, run: &CommandRun) -> Resu
 /// What is said after a command that nobody was asked about: which secrets it could not see, because an empty file
 /// may have misled it, and what was read-only for it if it failed.
 pub(crate) fn notes(before: Option<&FolderBefore>, has_failed: bool) -> Vec<String> {
-    let Some(FolderBefore::Noted(snapshot, _)) = before else { return Vec::new() };
+    let Some(FolderBefore::Noted(noted)) = before else { return Vec::new() };
     let (hidden, others): (Vec<&Uncovered>, Vec<&Uncovered>) =
-        snapshot.uncovered().iter().partition(|one| one.why == WhyUnkept::Secret);
+        noted.snapshot.uncovered().iter().partition(|one| one.why == WhyUnkept::Secret);
     let name = |one: &&Uncovered| format!("`{}`", one.path.display().to_string().escape_debug());
     let mut notes = Vec::new();
     if !hidden.is_empty() {
@@ -173,12 +202,13 @@ fn listed(shown: Vec<String>, all: usize) -> String {
 pub(crate) async fn after(
     deps: &ActorContext,
     session: &SessionId,
+    call: &CallId,
     folder: &str,
     watch: SnapshotLimits,
     before: FolderBefore,
 ) -> Result<FileEffects, StoreError> {
-    let (before, written) = match before {
-        FolderBefore::Noted(before, written) => (before, written),
+    let NotedFolder { snapshot: before, stored, written } = match before {
+        FolderBefore::Noted(noted) => noted,
         FolderBefore::Unobserved(why) => return Ok(FileEffects::unobserved(why)),
         FolderBefore::Stopped => return Ok(FileEffects::default()),
     };
@@ -190,36 +220,39 @@ pub(crate) async fn after(
     let mut compared = snapshot::compare(&before, &now);
     // In this order: what another session has written was announced before, so whatever is seen is known.
     compared.leave_out(Path::new(folder), &deps.world.store.writings(session, written).await?);
-    let noted = deps.latest.noted(session);
-    let (stored, watched) = noted.map(|noted| (noted.stored, noted.watched)).unwrap_or_default();
-    deps.latest.set(Noted { session: session.clone(), snapshot: Arc::new(now), stored, watched });
+    let watched = ended_note(call, &stored);
+    deps.latest.set(Noted { session: session.clone(), snapshot: Arc::new(now), stored: Some(stored), watched });
     pictured(deps.world.store.as_ref(), session, compared).await
 }
 
-/// What a command did whose end nobody saw.
-pub(crate) async fn late(
+/// How it was before a command whose end nobody saw.
+pub(crate) async fn noted_before(
     deps: &ActorContext,
     session: &SessionId,
     call: &CallId,
-    folder: &str,
-    watch: SnapshotLimits,
-) -> Result<FileEffects, StoreError> {
-    let store = &deps.world.store;
-    let watched = store.bytes(Some(session), &RefKey::watched_in(session)).await?;
-    let list = store.bytes(Some(session), &RefKey::snapshot_of(session)).await?;
-    let watched = watched.and_then(|watched| String::from_utf8(watched).ok()).unwrap_or_default();
+) -> Result<FolderBefore, StoreError> {
+    let watched = stored_note(deps, session).await?;
+    let list = deps.world.store.bytes(Some(session), &RefKey::snapshot_of(session)).await?;
     let written = watched.split_once(' ').filter(|(of, _)| *of == call.as_str()).and_then(|(_, n)| n.parse().ok());
-    let before = match list.and_then(|list| Some((Snapshot::read(&list)?, written?))) {
-        Some((snapshot, written)) => FolderBefore::Noted(Arc::new(snapshot), written),
+    let noted = list.and_then(|list| Some((trimtab_world::store::hash(&list), Snapshot::read(&list)?, written?)));
+    Ok(match noted {
+        Some((stored, snapshot, written)) => {
+            FolderBefore::Noted(NotedFolder { snapshot: Arc::new(snapshot), stored, written })
+        }
         // It was killed before that, and so the command cannot have begun.
         None => FolderBefore::Unobserved(Unobserved::NotNoted),
-    };
-    after(deps, session, folder, watch, before).await
+    })
+}
+
+/// What is stored of the last command that was watched; empty: nothing.
+async fn stored_note(deps: &ActorContext, session: &SessionId) -> Result<String, StoreError> {
+    let watched = deps.world.store.bytes(Some(session), &RefKey::watched_in(session)).await?;
+    Ok(watched.and_then(|watched| String::from_utf8(watched).ok()).unwrap_or_default())
 }
 
 /// The last snapshot of a session, or an empty one.
 async fn latest(deps: &ActorContext, session: &SessionId) -> Result<Noted, StoreError> {
-    let watched = deps.world.store.bytes(Some(session), &RefKey::watched_in(session)).await?.unwrap_or_default();
+    let watched = stored_note(deps, session).await?;
     if let Some(noted) = deps.latest.noted(session).filter(|noted| noted.watched == watched) {
         return Ok(noted);
     }

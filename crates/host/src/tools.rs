@@ -127,8 +127,10 @@ pub(crate) async fn carry_out(
             run_command(&deps, &reporter, run, &controller).await?;
         }
         ToolWork::InspectEffects(watch) => {
-            let effects = Box::new(snapshot::late(&deps, &session, &call, &folder, watch).await?);
-            report(&deps, &reporter, &Input::Surveyed { call, effects }).await?;
+            let before = snapshot::noted_before(&deps, &session, &call).await?;
+            let keeps = snapshot::ended(&session, &call, Some(&before));
+            let effects = Box::new(snapshot::after(&deps, &session, &call, &folder, watch, before).await?);
+            report_and_keep(&deps, &reporter, &Input::Surveyed { call, effects }, keeps).await?;
         }
     }
     Ok(())
@@ -166,8 +168,9 @@ async fn run_command(
         None => plan,
         Some(Ok(paths)) => plan.guarded(paths),
         Some(Err(reason)) => {
+            let keeps = snapshot::ended(session, &call, before.as_ref());
             let ran = Ran { blocked: Some(reason), ..Ran::default() };
-            return report(deps, reporter, &Input::Ran { call, ran, effects: None }).await;
+            return report_and_keep(deps, reporter, &Input::Ran { call, ran, effects: None }, keeps).await;
         }
     };
     let live = AtomicUsize::new(0);
@@ -202,11 +205,12 @@ async fn run_command(
     if must_be_covered {
         ran.notes.extend(snapshot::notes(before.as_ref(), ran.exit_code != Some(0)));
     }
+    let keeps = snapshot::ended(session, &call, before.as_ref());
     let effects = match watch.zip(before) {
-        Some((watch, before)) => Some(Box::new(snapshot::after(deps, session, &folder, watch, before).await?)),
+        Some((watch, before)) => Some(Box::new(snapshot::after(deps, session, &call, &folder, watch, before).await?)),
         None => None,
     };
-    report(deps, reporter, &Input::Ran { call, ran, effects }).await
+    report_and_keep(deps, reporter, &Input::Ran { call, ran, effects }, keeps).await
 }
 
 /// Reads what a command has written, and stores it if not all of it will be shown.
@@ -283,7 +287,17 @@ async fn draw(
 }
 
 async fn report(deps: &ActorContext, reporter: &ActorHandle, input: &Input) -> Result<(), ActorError> {
-    let input = NewInput { payload: written(input), ..NewInput::default() };
+    report_and_keep(deps, reporter, input, Vec::new()).await
+}
+
+/// Reports what came of something, and stores texts in the same transaction.
+async fn report_and_keep(
+    deps: &ActorContext,
+    reporter: &ActorHandle,
+    input: &Input,
+    keeps: Vec<(RefKey, String)>,
+) -> Result<(), ActorError> {
+    let input = NewInput { payload: written(input), keeps, ..NewInput::default() };
     deps.world.store.enqueue(reporter.lease.session(), input).await?;
     reporter.wake.notify_one();
     Ok(())

@@ -19,6 +19,7 @@ const KEPT: &[u64] = &[
     1_005_385, // Starting over took a note out of the conversation, and the model was not told again.
     22_388,    // A request was stopped while an answered one waited, and parted its tools from their results.
     611,       // A request that went on after another was not asked again how far it came.
+    1_004_762, // A command that ran again and was killed was compared with the files before its first run.
 ];
 
 /// How many histories, and from which seed on: `TRIMTAB_SIM_HISTORIES` and `TRIMTAB_SIM_FROM`

@@ -10,6 +10,8 @@ use super::MemoryStore;
 impl BlobStore for MemoryStore {
     async fn keep_all(&self, _: &SessionId, keeps: Vec<(RefKey, Vec<u8>)>) -> Result<()> {
         self.write(|state, _| {
+            // A name stands for what was stored last, be it text or bytes.
+            keeps.iter().for_each(|(key, _)| drop(state.texts.remove(key)));
             state.bytes.extend(keeps);
             Ok(())
         })
