@@ -176,16 +176,15 @@ impl WriteJob<'_> {
         }
         // The others are still looked at: a killed run may have changed them.
         if let Some(why) = astray {
-            return Err(if self.is_first_attempt { Refused::new(why) } else { take_back(files, why, &directories) });
+            return Err(self.refuse(files, why, &directories));
         }
         let mut seen = HashSet::new();
         if let Some(twice) = files.iter().find(|one| !seen.insert(one.place().to_owned())) {
             return Err(Refused::new(Why::Twice { path: twice.path() }));
         }
         if let Err(why) = inspect(&mut files, &directories) {
-            return Err(take_back(files, why, &directories));
+            return Err(self.refuse(files, why, &directories));
         }
-        // Nothing is taken back: what is as after was made by somebody else.
         if self.is_first_attempt
             && let Some(one) = files.iter().find(|one| !one.is_as_before())
         {
@@ -195,6 +194,12 @@ impl WriteJob<'_> {
             Ok(()) => Ok(finish(files, &directories)),
             Err(why) => Err(take_back(files, why, &directories)),
         }
+    }
+
+    /// Refuses the set before this run has written anything. At a first attempt nothing is taken back, because somebody
+    /// else made what is as after.
+    fn refuse(&self, files: Vec<FileWriter<'_>>, why: Why, directories: &Directories<'_>) -> Refused {
+        if self.is_first_attempt { Refused::new(why) } else { take_back(files, why, directories) }
     }
 }
 

@@ -146,6 +146,20 @@ fn a_first_attempt_refuses_what_somebody_else_has_done_already() {
 }
 
 #[test]
+fn a_first_attempt_that_cannot_read_a_file_leaves_what_somebody_else_has_done() {
+    if rustix::process::geteuid().is_root() {
+        return; // Root may read everything.
+    }
+    let mut world = World::new();
+    world.file("a.txt", "new").file("locked.txt", "l1");
+    world.change("a.txt", Some("old"), Some("new")).change("locked.txt", Some("l1"), Some("l2"));
+    fs::set_permissions(world.at("locked.txt"), fs::Permissions::from_mode(0o000)).unwrap();
+    let refused = world.apply_first().unwrap_err();
+    assert!(matches!(&refused.why, Why::System { path, .. } if path == "locked.txt"), "{refused:?}");
+    assert_eq!(world.text("a.txt"), "new", "somebody else made this change");
+}
+
+#[test]
 fn a_first_attempt_writes_files_that_are_as_they_were() {
     let mut world = World::new();
     world.file("a.txt", "old").file("same.txt", "same");
