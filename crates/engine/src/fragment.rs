@@ -100,10 +100,10 @@ pub(crate) fn part(note: &PromptNote) -> Part {
     Part::Text { text: format!("{}{}] {}", PromptNote::MARK, note.name, note.text) }
 }
 
-/// What a note of this name says, where a part of the conversation is one.
-pub(crate) fn note_in<'a>(part: &'a Part, name: &str) -> Option<&'a str> {
+/// The name of a note and what it says, where a part of the conversation is one.
+pub(crate) fn note_in(part: &Part) -> Option<(&str, &str)> {
     let Part::Text { text } = part else { return None };
-    text.strip_prefix(PromptNote::MARK)?.strip_prefix(name)?.strip_prefix("] ")
+    text.strip_prefix(PromptNote::MARK)?.split_once("] ")
 }
 
 /// Whether words are a note: they are told again where they are needed, so nobody has to sum them up.
@@ -147,5 +147,12 @@ mod tests {
         assert_eq!(long.capped(), "éé\n[... 16 more bytes are left out ...]");
         assert_eq!(system(&[long.clone(), Fragment::stable("more", "!", 1)]), format!("{}!", long.capped()));
         assert!(is_note("[CONTEXT: memory] x") && !is_note("CONTEXT"));
+    }
+
+    #[test]
+    fn a_note_is_read_as_it_was_told() {
+        let note = PromptNote { name: "memory".into(), text: "[a] b".into() };
+        assert_eq!(note_in(&part(&note)), Some(("memory", "[a] b")));
+        assert_eq!(note_in(&Part::Text { text: "memory] x".into() }), None);
     }
 }

@@ -20,6 +20,7 @@ const KEPT: &[u64] = &[
     22_388,    // A request was stopped while an answered one waited, and parted its tools from their results.
     611,       // A request that went on after another was not asked again how far it came.
     1_004_762, // A command that ran again and was killed was compared with the files before its first run.
+    14_554,    // A summary was undone, and the model was not told that plan mode, which it brought back, is over.
 ];
 
 /// How many histories, and from which seed on: `TRIMTAB_SIM_HISTORIES` and `TRIMTAB_SIM_FROM`

@@ -322,7 +322,7 @@ impl Session {
         self.conversation.sent = self.conversation.sent.min(from);
         self.todos.clear();
         self.push(message);
-        self.keep_told();
+        self.read_told();
     }
 
     /// The part of the conversation from `at` on has become longer or shorter: where requests begin moves.

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use trimtab_vocab::Message;
 use trimtab_vocab::event::ContextFact;
+use trimtab_vocab::{Message, Role};
 
 use crate::fragment;
 use crate::record::{Compressing, Phase, Session, Squeezed, legacy, weight_of};
@@ -64,7 +64,7 @@ impl Session {
                 self.move_beginnings(from, to - from, 1);
                 self.conversation.summaries = from + 1;
                 self.conversation.squeezed = Some(Squeezed { source: source.clone(), originals, summaries: replaced });
-                self.keep_told();
+                self.read_told();
                 self.rewritten(unseen);
             }
             ContextFact::Edited { summary, .. } => {
@@ -85,6 +85,7 @@ impl Session {
                     self.conversation.weights.splice(at..=at, weights);
                     self.move_beginnings(at, 1, count);
                     self.conversation.summaries = at + squeezed.summaries;
+                    self.read_told();
                     self.rewritten(unseen);
                 }
             }
@@ -104,14 +105,11 @@ impl Session {
         self.conversation.sent = from.unwrap_or(self.conversation.messages.len());
     }
 
-    /// What was told and is gone from the conversation is told again, where it still holds. An earlier note that still
-    /// stands there is what the model knows now.
-    pub(in crate::record) fn keep_told(&mut self) {
-        let messages = &self.conversation.messages;
-        self.context.told.retain(|name, text| {
-            let parts = messages.iter().rev().flat_map(|message| message.parts.iter().rev());
-            let last = parts.filter_map(|part| fragment::note_in(part, name)).next();
-            last.map(|last| last.clone_into(text)).is_some()
-        });
+    /// What counts as told is what stands in the conversation, after parts of it were taken out or put back: the last note
+    /// of each name. What does not stand there is told again, where it still holds.
+    pub(in crate::record) fn read_told(&mut self) {
+        let told = self.conversation.messages.iter().filter(|message| message.role == Role::User);
+        let notes = told.flat_map(|message| &message.parts).filter_map(fragment::note_in);
+        self.context.told = notes.map(|(name, text)| (name.to_owned(), text.to_owned())).collect();
     }
 }
