@@ -16,6 +16,9 @@ const ENDLESS: u32 = 400;
 const ENDLESS_SIGNS: u32 = 3_000;
 /// The part must have come at least so often besides.
 const TIMES: u32 = 3;
+/// How many times as long the arguments of a tool are read before they count as endless: a file may hold hundreds of
+/// equal lines on purpose.
+const PATIENT: u32 = 10;
 /// Characters of a unit.
 const UNIT: usize = 8;
 
@@ -32,6 +35,8 @@ pub struct RunawayDetector {
     count: usize,
     /// For each period, units in a row that are the same as those one period before.
     runs: Vec<u32>,
+    /// How many times the usual repetition it takes.
+    patience: u32,
     is_endless: bool,
 }
 
@@ -60,12 +65,18 @@ impl Default for RunawayDetector {
             says: vec![UnitWeight::Blank; LONGEST_PERIOD],
             count: 0,
             runs: vec![0; LONGEST_PERIOD + 1],
+            patience: 1,
             is_endless: false,
         }
     }
 }
 
 impl RunawayDetector {
+    /// For the arguments of tools, such as the content of a file: stops after about 4,000 tokens of the same few words.
+    pub fn patient() -> Self {
+        Self { patience: PATIENT, ..Self::default() }
+    }
+
     /// Reads on; whether the text has come to do nothing but repeat itself.
     pub fn read(&mut self, piece: &str) -> bool {
         if self.is_endless {
@@ -124,12 +135,12 @@ impl RunawayDetector {
     fn is_at_an_end(&self) -> bool {
         let most = (1..=LONGEST_PERIOD).find(|period| {
             let run = self.runs[*period];
-            run >= ENDLESS && run >= TIMES * *period as u32
+            run >= ENDLESS * self.patience && run >= TIMES * *period as u32
         });
         let Some(period) = most else { return false };
         let mut part = (1..=period.min(self.count)).map(|back| self.says[(self.count - back) % LONGEST_PERIOD]);
         let has_words = part.clone().any(|says| says == UnitWeight::Word);
-        has_words || part.all(|says| says == UnitWeight::Blank) || self.runs[period] >= ENDLESS_SIGNS
+        has_words || part.all(|says| says == UnitWeight::Blank) || self.runs[period] >= ENDLESS_SIGNS * self.patience
     }
 }
 
@@ -218,6 +229,19 @@ mod tests {
         ] {
             assert_eq!(stopped_at(&text), None, "{name}");
         }
+    }
+
+    #[test]
+    fn the_arguments_of_a_tool_may_hold_hundreds_of_equal_lines_and_not_thousands() {
+        let stops = |text: &str| RunawayDetector::patient().read(text);
+        let content = |line: &str, count| format!("{{\"path\":\"a.py\",\"content\":\"{}", line.repeat(count));
+        let line = "print('hello world')\\n";
+        assert!(stopped_at(&content(line, 400)).is_some(), "as a reply it would be stopped");
+        assert!(!stops(&content(line, 400)));
+        assert!(!stops(&content("0, ", 9_000)), "an array of zeros");
+        assert!(stops(&content(line, 1_200)));
+        assert!(stops(&content("and so on, ", 4_000)));
+        assert!(stops(&content("0, ", 40_000)));
     }
 
     #[test]

@@ -118,6 +118,7 @@ fn a_reply_that_is_not_for_the_conversation_never_enters_it() {
             message: Message::assistant("words"),
             partial: false,
             text_calls: 0,
+            unasked_text: false,
         };
         session.fold(Some(&request), &reply.into());
         let enters = matches!(purpose, Purpose::Turn | Purpose::Requirements | Purpose::Other(_));

@@ -227,7 +227,11 @@ impl Client {
         let Some(notes) = &deps.notes else { return };
         let (registry, now) = (&*deps.world.models, deps.world.clock.now());
         models.facts = notes.informed(registry, profile, &models.model, models.facts, now).await;
-        let others = [(&models.vision_model, &mut models.vision_facts), (&models.fast_model, &mut models.fast_facts)];
+        let others = [
+            (&models.vision_model, &mut models.vision_facts),
+            (&models.fast_model, &mut models.fast_facts),
+            (&models.fallback_model, &mut models.fallback_facts),
+        ];
         for (name, facts) in others {
             if let Some(known) = *facts {
                 *facts = Some(notes.informed(registry, profile, name, known, now).await);

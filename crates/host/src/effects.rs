@@ -134,6 +134,7 @@ pub(crate) async fn call_model(
         is_answered: false,
         words: RunawayDetector::default(),
         thoughts: RunawayDetector::default(),
+        arguments: RunawayDetector::patient(),
         saved: 0,
         save_at: Instant::now() + SAVE_EVERY,
         started: None,
@@ -175,6 +176,7 @@ struct Listener<'a> {
     is_answered: bool,
     words: RunawayDetector,
     thoughts: RunawayDetector,
+    arguments: RunawayDetector,
     saved: usize,
     save_at: Instant,
     /// When the call was made, and when the first token of its reply came.
@@ -227,11 +229,13 @@ impl Listener<'_> {
         }
     }
 
-    /// Whether the reply has come to do nothing but repeat itself, in its words or in its thinking.
+    /// Whether the reply has come to do nothing but repeat itself, in its words, in its thinking or in the arguments of
+    /// its tools.
     fn repeats_itself(&mut self, piece: &ReplyPiece) -> bool {
         match piece {
             ReplyPiece::Text { text, .. } => self.words.read(text),
             ReplyPiece::Thinking { text, .. } => self.thoughts.read(text),
+            ReplyPiece::Tool { arguments, .. } => self.arguments.read(arguments),
             _ => false,
         }
     }

@@ -2,11 +2,14 @@
 //! has shown. A request records what counts for it, so nothing here is needed to replay one.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use trimtab_vocab::{AnswerProtocol, LearnedFacts, ModelFacts, Time};
+use trimtab_world::clock::{Clock, SystemClock};
 use trimtab_world::models::{ModelRegistry, ServerFacts, is_nearby};
 use trimtab_world::store::LocalFiles;
 
@@ -17,7 +20,9 @@ const FILE: &str = "models.json";
 const NEARBY_MS: i64 = 30_000;
 /// One that is far away costs a moment, so what it said holds longer.
 const FAR_MS: i64 = 3_600_000;
-/// What a refusal taught holds a day: the server may be another by then.
+/// One that is far away and said nothing may have been out of reach, so it is asked again sooner.
+const SILENT_MS: i64 = 300_000;
+/// What a request has shown holds a day: the server may be another by then.
 const LEARNED_MS: i64 = 86_400_000;
 /// Nobody waits longer for what a server says about itself.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -33,14 +38,24 @@ pub struct ModelNote {
     /// When it was asked, in milliseconds since 1970.
     asked: i64,
     server: ServerFacts,
-    /// When its work showed something.
-    #[serde(skip_serializing_if = "is_never")]
-    learned_at: i64,
     #[serde(skip_serializing_if = "LearnedFacts::is_empty")]
     learned: LearnedFacts,
+    learned_times: LearnedTimes,
+    /// The protocol that won a test. It holds until the next test.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    winner: Option<AnswerProtocol>,
     /// What `trimtab models test` found, by protocol: tasks solved.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub tested: BTreeMap<String, TestedProtocol>,
+}
+
+/// When a model's work showed each fact, in milliseconds since 1970; 0: never, or nobody noted when.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+struct LearnedTimes {
+    window: i64,
+    images: i64,
+    protocol: i64,
 }
 
 /// What a model came to in one protocol.
@@ -51,27 +66,62 @@ pub struct TestedProtocol {
     pub tasks: u32,
 }
 
-fn is_never(millis: &i64) -> bool {
-    *millis == 0
-}
-
 impl ModelNote {
-    /// How the model is to work, as its own work or a test has shown.
-    pub fn protocol(&self) -> Option<AnswerProtocol> {
-        self.learned.protocol
+    /// The protocol that won a test. Earlier versions kept it with what was learned, but without a time.
+    fn winner(&self) -> Option<AnswerProtocol> {
+        let is_from_test = self.learned_times.protocol == 0 && !self.tested.is_empty();
+        self.winner.or(self.learned.protocol.filter(|_| is_from_test))
     }
 
     fn is_fresh(&self, base_url: &str, now: Time) -> bool {
-        let life = if is_nearby(base_url) { NEARBY_MS } else { FAR_MS };
+        let life = match is_nearby(base_url) {
+            true => NEARBY_MS,
+            false if self.server == ServerFacts::default() => SILENT_MS,
+            false => FAR_MS,
+        };
         self.base_url == base_url && (0..life).contains(&(now.millis() - self.asked))
     }
 
     /// What its work has shown and still counts.
     fn lasting(&self, now: Time) -> LearnedFacts {
-        let is_recent = (0..LEARNED_MS).contains(&(now.millis() - self.learned_at));
-        let protocol = self.learned.protocol;
-        if is_recent { self.learned } else { LearnedFacts { protocol, ..LearnedFacts::default() } }
+        let is_recent = |millis: i64| (0..LEARNED_MS).contains(&(now.millis() - millis));
+        let times = self.learned_times;
+        LearnedFacts {
+            window: self.learned.window.filter(|_| is_recent(times.window)),
+            images: self.learned.images.filter(|_| is_recent(times.images)),
+            protocol: self.learned.protocol.filter(|_| is_recent(times.protocol)),
+        }
     }
+
+    fn learn(&mut self, learned: LearnedFacts, now: Time) {
+        self.learned = self.learned.and(learned);
+        let times = &mut self.learned_times;
+        let facts = [
+            (learned.window.is_some(), &mut times.window),
+            (learned.images.is_some(), &mut times.images),
+            (learned.protocol.is_some(), &mut times.protocol),
+        ];
+        for (is_new, time) in facts {
+            if is_new {
+                *time = now.millis();
+            }
+        }
+    }
+
+    /// How the model is to work, as a test or its own work has shown. What the work of a hosted model showed is left
+    /// alone where the catalog knows the model, because one bad reply is no reason to take its tools away.
+    fn protocol(&self, profile: &Profile, model: &str, now: Time) -> Option<AnswerProtocol> {
+        if profile.chosen_protocol().is_some() || profile.catalog.own(model).protocol.is_some() {
+            return None;
+        }
+        let counts = is_nearby(base_url(profile, model)) || !profile.catalog.knows(model);
+        self.winner().or(self.lasting(now).protocol.filter(|_| counts))
+    }
+}
+
+fn base_url<'a>(profile: &'a Profile, model: &str) -> &'a str {
+    let provider = model.split_once('/').and_then(|(name, _)| profile.providers.get(name));
+    provider.map_or("", |provider| provider.base_url.as_str())
 }
 
 /// The notes of a data folder.
@@ -85,37 +135,52 @@ impl ModelNotes {
         Self { files: LocalFiles::new(data) }
     }
 
-    fn all(&self) -> BTreeMap<String, ModelNote> {
-        self.files.read(FILE).and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default()
+    fn all(&self) -> io::Result<BTreeMap<String, ModelNote>> {
+        match self.files.try_read(FILE)?.filter(|text| !text.trim().is_empty()) {
+            Some(text) => Ok(serde_json::from_str(&text)?),
+            None => Ok(BTreeMap::new()),
+        }
     }
 
     /// What was found out about a model.
     pub fn about(&self, model: &str) -> Option<ModelNote> {
-        self.all().remove(model)
+        self.all().ok()?.remove(model)
+    }
+
+    /// How a model is to work, as a test or its own work has shown.
+    pub fn protocol(&self, profile: &Profile, model: &str) -> Option<AnswerProtocol> {
+        self.about(model)?.protocol(profile, model, SystemClock.now())
     }
 
     fn change(&self, model: &str, change: impl FnOnce(&mut ModelNote)) {
-        let mut notes = self.all();
-        change(notes.entry(model.to_owned()).or_default());
-        let written = serde_json::to_string(&notes).map(|text| self.files.write(FILE, &text));
         // Without a note the same is found out again.
-        if !matches!(written, Ok(Ok(()))) {
-            tracing::debug!(model, "what was found out about the model cannot be kept");
+        if let Err(error) = self.try_change(model, change) {
+            tracing::debug!(model, %error, "what was found out about the model cannot be kept");
         }
+    }
+
+    /// Reads, changes and writes as one, whoever else writes. A file that cannot be read is left alone, because it may
+    /// be of a later version.
+    fn try_change(&self, model: &str, change: impl FnOnce(&mut ModelNote)) -> io::Result<()> {
+        static CHANGES: Mutex<()> = Mutex::new(());
+        let _in_this_process = CHANGES.lock().unwrap_or_else(PoisonError::into_inner);
+        let _in_all_processes = self.files.lock(FILE)?;
+        let mut notes = self.all()?;
+        change(notes.entry(model.to_owned()).or_default());
+        self.files.write(FILE, &serde_json::to_string(&notes)?)
     }
 
     /// Keeps what the work of a model has shown.
     pub fn learn(&self, model: &str, learned: LearnedFacts, now: Time) {
-        self.change(model, |note| {
-            (note.learned, note.learned_at) = (note.learned.and(learned), now.millis());
-        });
+        self.change(model, |note| note.learn(learned, now));
     }
 
     /// Keeps what a test of all protocols found; the winner is how the model works from now on.
     pub fn keep_test(&self, model: &str, tested: BTreeMap<String, TestedProtocol>, winner: Option<AnswerProtocol>) {
         self.change(model, |note| {
             note.tested = tested;
-            note.learned.protocol = winner;
+            note.winner = winner;
+            (note.learned.protocol, note.learned_times.protocol) = (None, 0);
         });
     }
 
@@ -142,10 +207,10 @@ impl ModelNotes {
         }
         facts.max_output = facts.max_output.min(u32::try_from(facts.window).unwrap_or(u32::MAX));
         let is_chosen = profile.chosen_protocol().is_some() || own.protocol.is_some();
-        match (learned.protocol, fitting(&server, own.tools, &facts)) {
-            _ if is_chosen => facts,
-            (Some(protocol), _) | (None, Some(protocol)) => facts.with_protocol(protocol),
-            (None, None) => facts,
+        let protocol = note.protocol(profile, model, now).or_else(|| fitting(&server, own.tools, &facts));
+        match protocol.filter(|_| !is_chosen) {
+            Some(protocol) => facts.with_protocol(protocol),
+            None => facts,
         }
     }
 
@@ -157,18 +222,20 @@ impl ModelNotes {
         note: &ModelNote,
         now: Time,
     ) -> ServerFacts {
-        let provider = model.split_once('/').and_then(|(name, _)| profile.providers.get(name));
-        let base_url = provider.map(|provider| provider.base_url.clone()).unwrap_or_default();
-        if note.is_fresh(&base_url, now) {
+        let base_url = base_url(profile, model);
+        if note.is_fresh(base_url, now) {
             return note.server;
         }
         let Ok(found) = models.find(model) else { return ServerFacts::default() };
         let asked = found.describe(profile.catalog.knows(model));
-        let told = tokio::time::timeout(PATIENCE, asked).await.unwrap_or_default();
-        if let Some(server) = told {
+        let told = tokio::time::timeout(PATIENCE, asked).await.unwrap_or(Some(ServerFacts::default()));
+        let Some(server) = told else { return ServerFacts::default() };
+        // A server nearby that says nothing may be loading its model, so it is asked again with the next request.
+        if server != ServerFacts::default() || !is_nearby(base_url) {
+            let base_url = base_url.to_owned();
             self.change(model, |note| (note.base_url, note.asked, note.server) = (base_url, now.millis(), server));
         }
-        told.unwrap_or_default()
+        server
     }
 }
 
@@ -203,7 +270,59 @@ pub struct OwnEntry {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    use async_trait::async_trait;
+    use futures_util::StreamExt;
+    use trimtab_vocab::{Problem, Prompt};
+    use trimtab_world::models::{Model, PieceStream};
+
     use super::*;
+
+    const KNOWN: &str = "anthropic/claude-opus-4-8";
+
+    /// Settings with a provider that is far away and one that is near.
+    fn profile(home: &Path) -> Profile {
+        let settings = "[providers.far]\nkind = \"openai\"\nbase_url = \"https://models.example.com/v1\"\n";
+        std::fs::write(home.join("config.toml"), settings).expect("written");
+        let variables = BTreeMap::from([("TRIMTAB_HOME".to_owned(), home.display().to_string())]);
+        crate::config::load_from(&variables, &[]).expect("loads")
+    }
+
+    /// A server that counts how often it is asked about a model.
+    struct AskedServer {
+        asked: AtomicU32,
+        is_near: bool,
+        told: ServerFacts,
+    }
+
+    #[async_trait]
+    impl Model for AskedServer {
+        fn dialect(&self) -> &'static str {
+            "openai"
+        }
+
+        fn stream(&self, _: &Prompt) -> PieceStream {
+            futures_util::stream::empty().boxed()
+        }
+
+        async fn describe(&self, is_known: bool) -> Option<ServerFacts> {
+            if is_known && !self.is_near {
+                return None;
+            }
+            self.asked.fetch_add(1, Ordering::Relaxed);
+            Some(self.told)
+        }
+    }
+
+    struct OneModel(Arc<AskedServer>);
+
+    impl ModelRegistry for OneModel {
+        fn find(&self, _: &str) -> Result<Arc<dyn Model>, Problem> {
+            Ok(Arc::<AskedServer>::clone(&self.0))
+        }
+    }
 
     fn server() -> ServerFacts {
         ServerFacts { window: Some(2_048), tools: Some(true), images: Some(false), ..ServerFacts::default() }
@@ -233,19 +352,93 @@ mod tests {
     }
 
     #[test]
-    fn what_was_learned_lasts_a_day_and_a_protocol_until_another_is_found() {
+    fn each_fact_lasts_a_day_from_when_it_was_learned() {
         let folder = tempfile::tempdir().expect("a folder");
         let notes = ModelNotes::new(folder.path());
-        let (then, later) = (Time::from_millis(1_000), Time::from_millis(1_000 + LEARNED_MS));
-        notes.learn("m/x", LearnedFacts { window: Some(900), ..LearnedFacts::default() }, then);
+        let at = |hours: i64| Time::from_millis(1_000 + hours * 3_600_000);
         let protocol = Some(AnswerProtocol::StructuredJson);
-        notes.learn("m/x", LearnedFacts { protocol, ..LearnedFacts::default() }, then);
+        notes.learn("m/x", LearnedFacts { window: Some(900), ..LearnedFacts::default() }, at(0));
+        notes.learn("m/x", LearnedFacts { protocol, ..LearnedFacts::default() }, at(12));
         let note = notes.about("m/x").expect("a note");
-        assert_eq!(note.lasting(then), LearnedFacts { window: Some(900), images: None, protocol });
-        assert_eq!(note.lasting(later), LearnedFacts { protocol, ..LearnedFacts::default() });
-        notes.keep_test("m/x", BTreeMap::new(), Some(AnswerProtocol::EditBlocks));
-        assert_eq!(notes.about("m/x").and_then(|note| note.protocol()), Some(AnswerProtocol::EditBlocks));
+        assert_eq!(note.lasting(at(12)), LearnedFacts { window: Some(900), images: None, protocol });
+        assert_eq!(note.lasting(at(24)), LearnedFacts { protocol, ..LearnedFacts::default() });
+        assert_eq!(note.lasting(at(36)), LearnedFacts::default());
         assert_eq!(notes.about("m/y"), None);
+    }
+
+    #[test]
+    fn a_learned_protocol_counts_nearby_and_for_models_that_nobody_knows_and_a_winner_always() {
+        let home = tempfile::tempdir().expect("a folder");
+        let (profile, notes) = (profile(home.path()), ModelNotes::new(home.path()));
+        let (then, later) = (Time::from_millis(1_000), Time::from_millis(1_000 + LEARNED_MS));
+        assert!(profile.catalog.knows(KNOWN));
+        let protocol = |model: &str, now| notes.about(model).and_then(|note| note.protocol(&profile, model, now));
+        let learned = Some(AnswerProtocol::StructuredJson);
+        for (model, counts) in [(KNOWN, false), ("far/unheard-of", true), ("llamacpp/any", true)] {
+            notes.learn(model, LearnedFacts { protocol: learned, ..LearnedFacts::default() }, then);
+            assert_eq!(protocol(model, then), learned.filter(|_| counts), "{model}");
+            assert_eq!(protocol(model, later), None, "{model}");
+            notes.keep_test(model, BTreeMap::new(), Some(AnswerProtocol::EditBlocks));
+            assert_eq!(protocol(model, later), Some(AnswerProtocol::EditBlocks), "{model}");
+        }
+    }
+
+    #[test]
+    fn the_winner_of_a_test_is_read_from_an_older_file() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let notes = ModelNotes::new(folder.path());
+        let old = r#"{
+            "m/x": {"baseUrl": "", "asked": 0, "server": {}, "learned": {"protocol": "edit_blocks"},
+                    "tested": {"edit_blocks": {"solved": 3, "tasks": 5}}},
+            "m/y": {"learnedAt": 7, "learned": {"protocol": "edit_blocks", "window": 900}}
+        }"#;
+        notes.files.write(FILE, old).expect("written");
+        assert_eq!(notes.about("m/x").and_then(|note| note.winner()), Some(AnswerProtocol::EditBlocks));
+        let learned = notes.about("m/y").expect("a note");
+        assert_eq!(
+            (learned.winner(), learned.lasting(Time::from_millis(LEARNED_MS + 7))),
+            (None, LearnedFacts::default())
+        );
+    }
+
+    #[test]
+    fn notes_of_many_writers_are_all_kept_and_an_unreadable_file_is_left_alone() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let notes = ModelNotes::new(folder.path());
+        let window = |window| LearnedFacts { window: Some(window), ..LearnedFacts::default() };
+        std::thread::scope(|scope| {
+            for number in 0..8_u64 {
+                let notes = ModelNotes::new(folder.path());
+                scope.spawn(move || notes.learn(&format!("m/{number}"), window(number + 1), Time::from_millis(1)));
+            }
+        });
+        assert_eq!(notes.all().expect("readable").len(), 8);
+        notes.files.write(FILE, "{\"m/x\": 7}").expect("written");
+        notes.learn("m/y", window(1), Time::from_millis(1));
+        assert_eq!(notes.files.read(FILE).as_deref(), Some("{\"m/x\": 7}"));
+    }
+
+    #[tokio::test]
+    async fn a_distant_server_that_says_nothing_is_not_asked_before_every_request() {
+        let home = tempfile::tempdir().expect("a folder");
+        let (profile, notes) = (profile(home.path()), ModelNotes::new(home.path()));
+        let place = |is_near, told| Arc::new(AskedServer { asked: AtomicU32::new(0), is_near, told });
+        let asked = async |model: &str, server: &Arc<AskedServer>, millis: i64| {
+            let registry = OneModel(Arc::clone(server));
+            notes.informed(&registry, &profile, model, ModelFacts::default(), Time::from_millis(millis)).await;
+            server.asked.load(Ordering::Relaxed)
+        };
+        let far = place(false, ServerFacts::default());
+        assert_eq!(asked("far/unheard-of", &far, 1_000).await, 1);
+        assert_eq!(asked("far/unheard-of", &far, 2_000).await, 1);
+        assert_eq!(asked("far/unheard-of", &far, 1_000 + SILENT_MS).await, 2);
+        let near = place(true, ServerFacts::default());
+        assert_eq!(asked("llamacpp/any", &near, 1_000).await, 1);
+        assert_eq!(asked("llamacpp/any", &near, 2_000).await, 2, "it may have been loading");
+        assert_eq!(notes.about("llamacpp/any"), None);
+        let hosted = place(false, server());
+        assert_eq!(asked(KNOWN, &hosted, 1_000).await, 0);
+        assert_eq!(notes.about(KNOWN), None, "nobody was asked");
     }
 
     #[test]

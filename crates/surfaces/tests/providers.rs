@@ -171,6 +171,21 @@ fn a_request_continues_with_the_fallback_when_the_model_stays_overloaded() {
 }
 
 #[test]
+fn the_server_is_asked_about_the_fallback_too() {
+    let mut program = program();
+    program.set("TRIMTAB_MODELS_FALLBACK", "some/other");
+    let listed = json!({"data": [{"id": "model", "max_model_len": 30_000}, {"id": "other", "max_model_len": 5_000}]});
+    program.provider.on_path("/models", Answer::json(200, listed));
+    program.provider.push(Answer::json(503, json!({"error": {"message": "too busy"}})).header("retry-after", "0"));
+    program.provider.push(says("Hello"));
+    let ended = program.run(&["run", "--json", "--mode", "chat", "hi"]);
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    let events = ended.events();
+    let switch = events.iter().find(|event| event["type"] == "request.adjusted").expect("recorded");
+    assert_eq!((&switch["model"]["model"], &switch["model"]["facts"]["window"]), (&json!("some/other"), &json!(5_000)));
+}
+
+#[test]
 fn a_fallback_does_not_help_where_the_request_itself_is_refused() {
     let mut program = program();
     program.set("TRIMTAB_MODELS_FALLBACK", "some/other");

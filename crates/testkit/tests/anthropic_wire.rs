@@ -1068,12 +1068,12 @@ async fn the_tokens_of_a_prompt_are_counted_by_whoever_can() {
 }
 
 #[tokio::test]
-async fn a_long_cache_is_asked_for_at_every_mark_and_counted_apart() {
+async fn a_gateway_is_not_asked_for_a_long_cache_and_one_that_is_told_is_counted_apart() {
     let prompt = Prompt { long_cache: true, system: "Be brief.".into(), ..hello() };
     let body = asked("claude-sonnet-4-5", &prompt).await.body;
-    let hour = json!({"type": "ephemeral", "ttl": "1h"});
-    assert_eq!(body["system"][0]["cache_control"], hour);
-    assert_eq!(body["messages"][0]["content"][0]["cache_control"], hour);
+    let plain = json!({"type": "ephemeral"});
+    assert_eq!(body["system"][0]["cache_control"], plain);
+    assert_eq!(body["messages"][0]["content"][0]["cache_control"], plain);
     let usage = json!({
         "input_tokens": 10, "cache_creation_input_tokens": 100, "cache_read_input_tokens": 1_000, "output_tokens": 1,
         "cache_creation": {"ephemeral_5m_input_tokens": 40, "ephemeral_1h_input_tokens": 60},

@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 use trimtab_testkit::provider::{Answer, FakeProvider, Reply, gemini};
 use trimtab_testkit::wire::{self, Cuts, IMPATIENT, LATER, Outcome, PATIENT, WORDS, ask};
 use trimtab_vocab::{
-    Format, Message, Part, ProblemKind, Prompt, RefKey, Retry, Role, StopReason, ToolCall, ToolResult, ToolSpec, Usage,
+    Effort, Format, Message, Part, ProblemKind, Prompt, RefKey, Retry, Role, StopReason, ToolCall, ToolResult,
+    ToolSpec, Usage,
 };
 use trimtab_world::models::{Dialect, Listed, Model, ModelRegistry, Provider, Registry, ReplyPiece};
 
@@ -160,7 +161,7 @@ async fn the_request_is_the_documented_one() {
             "generationConfig": {
                 "maxOutputTokens": 256,
                 "temperature": 0.5,
-                "thinkingConfig": {"includeThoughts": true, "thinkingLevel": "medium"},
+                "thinkingConfig": {"includeThoughts": true, "thinkingLevel": "high"},
             },
         })
     );
@@ -198,6 +199,37 @@ async fn thinking_is_asked_for_as_the_model_takes_it() {
     let level = json!({"includeThoughts": true, "thinkingLevel": "high"});
     assert_eq!(config(sent("gemini-3.1-pro-preview", &prompt).await), level);
     assert_eq!(config(sent("gemini-2.0-flash", &prompt).await), Value::Null);
+}
+
+#[tokio::test]
+async fn an_effort_becomes_the_nearest_that_the_model_has_and_the_person_is_told() {
+    let off = |budget: u32| json!({"includeThoughts": false, "thinkingBudget": budget});
+    let quiet = |level: &str| json!({"includeThoughts": false, "thinkingLevel": level});
+    let level = |level: &str| json!({"includeThoughts": true, "thinkingLevel": level});
+    let cannot = "cannot turn thinking off.";
+    for (name, effort, config, told) in [
+        ("gemini-2.5-flash", Effort::Off, off(0), None),
+        ("gemini-2.5-flash-lite", Effort::Off, off(0), None),
+        ("gemini-2.5-pro", Effort::Off, off(128), Some(format!("{cannot} Using \"128 tokens\" instead."))),
+        ("gemini-3-pro", Effort::Medium, level("high"), Some("has no effort \"medium\". Using \"high\" instead.".into())),
+        ("gemini-3.1-pro-preview", Effort::Medium, level("medium"), None),
+        ("gemini-3.1-pro-preview", Effort::Off, quiet("low"), Some(format!("{cannot} Using \"low\" instead."))),
+        ("gemini-3-flash-preview", Effort::Minimal, level("minimal"), None),
+        ("gemini-3-flash-preview", Effort::Off, quiet("minimal"), Some(format!("{cannot} Using \"minimal\" instead."))),
+        ("gemini-3.8-flash", Effort::Max, level("high"), None),
+        ("gemini-2.0-flash", Effort::High, Value::Null, Some(
+            "has no setting for effort, so effort = \"high\" was not sent. Remove the setting, or choose another model.".into(),
+        )),
+    ] {
+        let provider = FakeProvider::start();
+        provider.push(Answer::gemini("Hi"));
+        let prompt = Prompt { effort: Some(effort), ..hello() };
+        let outcome = ask(&*named_model(provider.url(), name), &prompt).await;
+        let told: Vec<String> = told.into_iter().map(|told| format!("{name} {told}")).collect();
+        assert_eq!(outcome.warnings, told, "{name}");
+        let body = &provider.requests()[0].body;
+        assert_eq!(body["generationConfig"]["thinkingConfig"], config, "{name}: {effort:?}");
+    }
 }
 
 #[tokio::test]

@@ -20,14 +20,14 @@ fn a_write_that_drops_most_of_a_file_asks_although_edits_apply_automatically() {
         "",
         &format!("> add a farewell\n{READ}{REPLACE}! wait keep the rest\n?~ keep the rest\n< I see.\n"),
     );
-    assert!(log.contains(r#""class":"doubtful_edit","reason":"it would drop 6 of the 6 lines of greet.py""#), "{log}");
+    assert!(log.contains(r#""class":"doubtful","reason":"it would drop 6 of the 6 lines of greet.py""#), "{log}");
     assert!(!log.contains("change.applied"), "{log}");
     let log = about_greet("", &format!("> add a farewell\n{READ}{REPLACE}! allow\n< Done.\n"));
     assert!(log.contains("change.applied"), "a person may want it: {log}");
 }
 
 #[test]
-fn without_a_person_a_doubtful_edit_stays_open_also_under_approve_auto() {
+fn without_a_person_a_doubtful_stays_open_also_under_approve_auto() {
     for settings in ["attended=false", "attended=false approve=auto"] {
         let log = about_greet(settings, &format!("> add a farewell\n{READ}{REPLACE}"));
         assert!(log.contains(r#""status":"needs_user""#) && !log.contains("change.applied"), "{settings}: {log}");
@@ -41,7 +41,7 @@ fn without_a_person_a_doubtful_edit_stays_open_also_under_approve_auto() {
 fn a_write_that_no_request_asked_for_asks() {
     let write = "<@ write_file {\"path\":\"notes.txt\",\"content\":\"notes\\n\"}\n";
     let log = about_greet("attended=false approve=auto", &format!("> Call list_files now.\n{write}"));
-    assert!(log.contains(r#""class":"doubtful_edit","reason":"the request asks for no change to files""#), "{log}");
+    assert!(log.contains(r#""class":"doubtful","reason":"the request asks for no change to files""#), "{log}");
     assert!(log.contains(r#""status":"needs_user""#) && !log.contains("change.applied"), "{log}");
     let log = about_greet("", &format!("> Write notes.txt\n{write}#\n< Done.\n"));
     assert!(log.contains("change.applied") && !log.contains("checkpoint.opened"), "{log}");
@@ -104,9 +104,26 @@ fn an_answer_in_a_form_that_is_sent_again_ends_the_request() {
 
 #[test]
 fn an_answer_in_a_form_whose_change_is_there_already_is_done() {
-    let answer = r#"{"summary":"Made.","fileChanges":[{"path":"a.txt","content":"alpha\n"}]}"#;
-    let log = play(&format!("\n--- a.txt\nalpha\n--- dialogue\n% tools=false\n> make @a.txt\n< {answer}\n"));
+    let answer = r#"{"summary":"Made.","fileChanges":[{"path":"a.txt","diff":"@@ -1 +1 @@\\n-omega\\n+alpha\\n"}]}"#;
+    let log = play(&format!("\n--- a.txt\nalpha\n--- dialogue\n% tools=false\n> change @a.txt\n< {answer}\n"));
     assert!(log.contains("Already so, nothing to do.") && log.contains(r#""status":"completed""#), "{log}");
+}
+
+#[test]
+fn a_file_that_comes_back_as_it_was_shown_is_no_change() {
+    let log = play(
+        r#"
+        --- a.txt
+        alpha
+        --- dialogue
+        % tools=false
+        > change @a.txt
+        < {"summary":"Done.","fileChanges":[{"path":"a.txt","content":"alpha\n"}]}
+        ?~ what you sent for a.txt is the same as the file is now
+        < {"summary":"It says alpha now."}
+        "#,
+    );
+    assert!(log.contains(r#""status":"not_done""#), "{log}");
 }
 
 #[test]
@@ -145,6 +162,19 @@ fn a_model_that_repeats_itself_twice_ends_the_request_with_what_it_said() {
     let log = play(&format!("\n--- dialogue\n> tell a story\n< {0}\n< {0}\n", runaway()));
     assert!(log.contains(r#""status":"failed","error":{"kind":"repetition""#), "{log}");
     assert_eq!(only(&log, &["model.called"]).matches("model.called").count(), 2, "{log}");
+}
+
+#[test]
+fn a_runaway_in_the_arguments_of_a_tool_is_stopped_and_hundreds_of_equal_lines_are_written() {
+    let write = |count: usize| {
+        let content = "print('hello world')\\n".repeat(count);
+        format!("<@ write_file {{\"path\":\"many.py\",\"content\":\"{content}\"}}\n")
+    };
+    let log = play(&format!("\n--- dialogue\n> write many.py\n{0}#\n{0}#\n", write(1_500)));
+    assert!(log.contains(r#""status":"failed","error":{"kind":"repetition""#), "it was not stopped");
+    assert!(!log.contains("change.applied"), "nothing is written");
+    let log = play(&format!("\n--- dialogue\n> write many.py\n{}#\n< Done.\n", write(300)));
+    assert!(log.contains("change.applied"), "{}", only(&log, &["model.failed"]));
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::json;
 use trimtab_testkit::provider::{Answer, FakeProvider, Reply};
 use trimtab_testkit::wire::{PATIENT, ask};
-use trimtab_vocab::{Format, Message, ProblemKind, Prompt, Retry};
+use trimtab_vocab::{Format, Message, Part, ProblemKind, Prompt, RefKey, Retry};
 use trimtab_world::models::{Dialect, Model, ModelRegistry, Provider, Registry, ServerFacts};
 
 fn model(provider: &FakeProvider, dialect: Dialect, base: &str) -> Arc<dyn Model> {
@@ -18,6 +18,22 @@ fn model(provider: &FakeProvider, dialect: Dialect, base: &str) -> Arc<dyn Model
 fn prompt() -> Prompt {
     let messages = vec![Arc::new(Message::user("Hello"))];
     Prompt { model: "p/some-model".into(), messages, max_output_tokens: 100, ..Prompt::default() }
+}
+
+fn with_picture() -> Prompt {
+    let image: RefKey = "0badf00d".parse().expect("a key");
+    let part = Part::Image { image: image.clone(), media_type: "image/png".into() };
+    let message = Message { parts: vec![part], ..Message::user("Look") };
+    Prompt { messages: vec![Arc::new(message)], images: [(image, "AAAA".into())].into(), ..prompt() }
+}
+
+#[tokio::test]
+async fn a_hosted_model_that_the_catalog_knows_is_not_asked_about() {
+    let base_url = "https://models.example.com/v1".to_owned();
+    let settings =
+        Provider { dialect: Dialect::OpenAi, base_url, key_env: None, key: None, extras: Default::default() };
+    let registry = Registry { providers: [("p".to_owned(), settings)].into(), idle: PATIENT, record: None };
+    assert_eq!(registry.find("p/some-model").expect("a model").describe(true).await, None);
 }
 
 #[tokio::test]
@@ -70,7 +86,8 @@ async fn ollama_says_what_a_model_can_do() {
 #[tokio::test]
 async fn a_server_that_says_nothing_changes_nothing() {
     let provider = FakeProvider::start();
-    assert_eq!(model(&provider, Dialect::OpenAi, "/v1").describe(true).await, None);
+    let told = model(&provider, Dialect::OpenAi, "/v1").describe(true).await;
+    assert_eq!(told, Some(ServerFacts::default()), "it was asked");
     assert!(provider.requests().is_empty(), "such questions are not among the calls");
 }
 
@@ -85,9 +102,12 @@ async fn a_full_window_is_told_from_other_refusals() {
     let fault = ask(&*model(&provider, Dialect::OpenAi, "/v1"), &prompt()).await.fault();
     assert_eq!(fault.retry, Retry::Shorter { window: Some(2_048), prompt: Some(2_213) });
     let body = json!({"error": {"code": 500, "type": "server_error", "message": "image input is not supported"}});
+    provider.push(Answer::json(500, body.clone()));
+    let fault = ask(&*model(&provider, Dialect::OpenAi, "/v1"), &with_picture()).await.fault();
+    assert_eq!((fault.problem.kind, fault.retry), (ProblemKind::Refused, Retry::WithoutImages));
     provider.push(Answer::json(500, body));
     let fault = ask(&*model(&provider, Dialect::OpenAi, "/v1"), &prompt()).await.fault();
-    assert_eq!((fault.problem.kind, fault.retry), (ProblemKind::Refused, Retry::WithoutImages));
+    assert_ne!(fault.retry, Retry::WithoutImages, "no picture was sent");
     let long = json!({"type": "error", "error": {
         "type": "invalid_request_error", "message": "prompt is too long: 210000 tokens > 200000 maximum",
     }});

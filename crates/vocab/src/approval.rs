@@ -24,9 +24,9 @@ pub enum ApprovalClass {
     NewHost,
     /// Deleting, emptying, or replacing a file that the model has not read.
     DeleteUnread,
-    /// Dropping most of a file, changing files for a request that asks for no change, or making a change of an answer
-    /// that had to be repaired.
-    DoubtfulEdit,
+    /// Dropping most of a file, changing files for a request that asks for no change, making a change of an answer that
+    /// had to be repaired, or carrying out a call that a model wrote as text for a request that asks for none.
+    Doubtful,
     /// Changing a file that other programs run or obey.
     ControlFile,
     /// Using instructions that have changed since a person accepted them.
@@ -47,7 +47,7 @@ impl ApprovalClass {
         Self::Secret,
         Self::NewHost,
         Self::DeleteUnread,
-        Self::DoubtfulEdit,
+        Self::Doubtful,
         Self::ControlFile,
         Self::Instructions,
         Self::TrustFolder,
@@ -63,7 +63,7 @@ impl ApprovalClass {
             | Self::Secret
             | Self::NewHost
             | Self::DeleteUnread
-            | Self::DoubtfulEdit
+            | Self::Doubtful
             | Self::ControlFile
             | Self::Instructions
             | Self::TrustFolder

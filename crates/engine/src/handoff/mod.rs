@@ -342,6 +342,7 @@ mod tests {
                 message: Message::user("x"),
                 partial: false,
                 text_calls: 0,
+                unasked_text: false,
             }
             .into(),
         );

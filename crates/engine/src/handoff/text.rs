@@ -178,6 +178,7 @@ mod tests {
             message: Message::assistant(answer),
             partial: false,
             text_calls: 0,
+            unasked_text: false,
         };
         session.fold(Some(&request), &saved.into());
         let answer = Answer { summary: answer.into(), ..Answer::default() };

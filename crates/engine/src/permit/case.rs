@@ -264,10 +264,11 @@ fn class_of(action: &ToolAction, guard: Option<Guard>, unread: bool, empties: bo
         ToolAction::Change(_) if unread => ApprovalClass::DeleteUnread,
         ToolAction::Change(_) if guard == Some(Guard::Secret) => ApprovalClass::Secret,
         ToolAction::Change(_) if guard.is_some() => ApprovalClass::ControlFile,
-        ToolAction::Change(_) if doubtful => ApprovalClass::DoubtfulEdit,
+        ToolAction::Change(_) if doubtful => ApprovalClass::Doubtful,
         ToolAction::Change(ProposedChange::Delete { .. }) => ApprovalClass::Delete,
         ToolAction::Change(_) if empties => ApprovalClass::Delete,
         ToolAction::Change(_) => ApprovalClass::Edit,
+        _ if doubtful => ApprovalClass::Doubtful,
         _ => ApprovalClass::Command,
     }
 }

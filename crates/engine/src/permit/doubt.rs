@@ -1,4 +1,4 @@
-//! What makes an edit doubtful, so that it is asked about whatever the settings say of edits.
+//! What makes an action doubtful, so that it is asked about whatever the settings say.
 
 use trimtab_vocab::wording::PermissionReason;
 
@@ -10,6 +10,10 @@ use crate::words;
 
 /// Why somebody should look at a change before it is made.
 pub(super) fn about(active: &RunningRequest, action: &ToolAction, prospect: Prospect<'_>) -> Option<PermissionReason> {
+    let is_unasked_text = active.batch.as_ref().is_some_and(|batch| batch.unasked_text);
+    if is_unasked_text && matches!(action, ToolAction::Change(_) | ToolAction::Run { .. }) {
+        return Some(PermissionReason::WrittenAsText);
+    }
     let ToolAction::Change(change) = action else { return None };
     // The person has asked for exactly these pictures.
     if matches!(change, ProposedChange::Save { .. }) {

@@ -19,6 +19,9 @@ pub struct Batch {
     pub(crate) recovered: bool,
     /// They come from an answer that had to be repaired: each is asked about.
     pub(crate) mended: bool,
+    /// They were written as text, and the request does not clearly ask for a deed: each that does more than look is
+    /// asked about.
+    pub(crate) unasked_text: bool,
     /// It is the current command of a series.
     pub of_series: bool,
     /// It makes or saves pictures: no model has asked for it, and none is told.

@@ -7,6 +7,8 @@ use trimtab_vocab::event::{
 use trimtab_vocab::{CallId, CommandClass, Fact, RequestId, SeriesState};
 
 use super::{Progress, RunningRequest, Session, names};
+use crate::proposal::ProposedChange;
+use crate::proposal::edit::Edit;
 use crate::tools::ToolAction;
 
 /// Files and commands that are listed at most, each.
@@ -21,7 +23,9 @@ pub struct DoneState {
     pub facts: DoneFacts,
     /// A change that it wanted was in place before.
     pub in_place: bool,
-    /// A command ran that does more than look.
+    /// The last file that the model sent back whole, just as it was shown to it.
+    pub echoed: Option<String>,
+    /// A command ran whose effects are not among the changes.
     pub acted: bool,
     /// A person or a rule has refused something of it.
     pub declined: bool,
@@ -39,6 +43,8 @@ impl DoneState {
                 known.is_deleted = file.is_deleted;
             } else if self.facts.files.len() < LISTED {
                 self.facts.files.push(file.clone());
+            } else {
+                self.facts.more_files = self.facts.more_files.saturating_add(1);
             }
         }
     }
@@ -57,16 +63,22 @@ impl Session {
     pub(super) fn fold_done(&mut self, request: Option<&RequestId>, fact: &Fact) {
         let Some(active) = self.active.as_mut().filter(|active| request == Some(&active.request.id)) else { return };
         let RunningRequest { done, batch, .. } = active;
+        let marks = &self.context.marks;
         let action = |call: &CallId| {
             let item = batch.as_ref().and_then(|batch| batch.item(call))?;
             Some((item.action.as_deref().ok()?, &item.progress))
         };
         match fact {
             Fact::Change(ChangeFact::Applied(change)) => done.change(&change.files),
-            Fact::Command(CommandFact::Started { automatic, .. }) => {
-                done.acted |= *automatic != Some(CommandClass::Read);
+            Fact::Command(CommandFact::Started { command, automatic, .. }) => {
+                // A repository is not among the files whose changes are seen.
+                let is_git = command.split(|c: char| !c.is_alphanumeric()).any(|word| word == "git");
+                done.acted |= is_git && *automatic != Some(CommandClass::Read);
             }
-            Fact::Command(CommandFact::Finished { command, exit_code, .. }) => done.run(command, *exit_code),
+            Fact::Command(CommandFact::Finished { command, exit_code, unobserved, .. }) => {
+                done.acted |= unobserved.is_some();
+                done.run(command, *exit_code);
+            }
             Fact::Commands(CommandsFact { series, .. }) => done.declined |= series.state == SeriesState::Left,
             Fact::Context(ContextFact::Loaded { files, .. }) => {
                 done.facts.reads = done.facts.reads.saturating_add(u32::try_from(files.len()).unwrap_or(u32::MAX));
@@ -78,8 +90,14 @@ impl Session {
                     Some((ToolAction::Read(_) | ToolAction::Fetch { .. } | ToolAction::Stored { .. }, _)),
                 ) => done.facts.reads += 1,
                 // It was neither applied nor refused: nothing was left to change.
-                (ToolStatus::Ok, Some((ToolAction::Change(_), progress))) => {
-                    done.in_place |= *progress != Progress::Acting;
+                (ToolStatus::Ok, Some((ToolAction::Change(change), progress))) if *progress != Progress::Acting => {
+                    match change {
+                        // Whoever sends a file back as it was shown may mean anything by it.
+                        ProposedChange::Edit(Edit::WholeFile { path, .. }) if marks.contains_key(path) => {
+                            done.echoed = Some(path.clone());
+                        }
+                        _ => done.in_place = true,
+                    }
                 }
                 _ => {}
             },

@@ -84,6 +84,8 @@ pub struct CallState {
     pub cuts: u32,
     /// Calls that its replies held as text.
     pub text_calls: u32,
+    /// Replies that held calls as text.
+    pub text_replies: u32,
     /// How often its last reply was to be repaired.
     pub repairs: u32,
     /// The changes of an answer that was cut off.

@@ -70,7 +70,26 @@ how would, how do i, how can i, how to, show me how, tell me how, explain how, d
 without changing, don't edit, do not edit, don't write, do not write, don't modify, do not modify, don't run, \
 do not run, just tell, only tell, just show, just explain, only explain, in your answer, in the chat, just answer, \
 only answer, answer only, what would, give me an example, give an example, for example how, hypothetically, \
-don't touch, do not touch, no changes, suggest, propose, pretend";
+don't touch, do not touch, no changes, suggest, propose, pretend, show me, show it, list them, into words, in words, \
+in simple words, as a table, in ascii, diagram, pseudo code, pseudocode, and explain, me through, me in on, comment on, \
+run through, line by line, start with, move on, which is, my understanding, my confusion, sample request, test plan";
+
+/// Whether the words say that nothing is to be done.
+pub(crate) fn wants_only_words(text: &str) -> bool {
+    words::has(&plain(&text[..text.floor_char_boundary(4_000)]), ONLY_WORDS)
+}
+
+/// Whether the words are about a file and say neither that it is to be changed nor that it is only to be looked at.
+pub(crate) fn is_unclear_about_a_file(text: &str) -> bool {
+    let signals = words::read(text);
+    let plain = plain(&text[..text.floor_char_boundary(4_000)]);
+    let is_other = signals.small_talk || signals.question || signals.picture || signals.talk || signals.plan;
+    let has_verb = |sentence: &str| {
+        let phrase = after_lead(sentence);
+        [MAKING, CHANGING, RUNNING].iter().any(|verbs| verb_of(phrase, verbs).is_some())
+    };
+    names_a_path(&plain) && !is_other && !words::has(&plain, ONLY_WORDS) && !sentences(&plain).any(has_verb)
+}
 
 /// What the words ask for.
 pub(crate) fn deeds(text: &str) -> AskedDeeds {
@@ -83,6 +102,12 @@ pub(crate) fn deeds(text: &str) -> AskedDeeds {
     let quotes_code = text.contains("```");
     let mut asked = AskedDeeds::default();
     for sentence in sentences(&plain) {
+        // A question wants an answer, unless it is a polite request.
+        let is_polite =
+            ["can you", "could you", "would you", "will you", "please"].iter().any(|lead| sentence.contains(lead));
+        if sentence.ends_with('?') && !is_polite {
+            continue;
+        }
         let phrase = after_lead(sentence);
         for phrase in std::iter::once(phrase).chain(further(phrase)) {
             let place = names_a_path(sentence) || (names_a_path(&plain) && refers_back(phrase));

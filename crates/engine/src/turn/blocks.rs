@@ -8,7 +8,7 @@ use super::{end_or_go_on, ending, next};
 use crate::proposal::edit::Edit;
 use crate::proposal::fences::{fences, without_thoughts};
 use crate::proposal::recover::Recovered;
-use crate::proposal::text_edits::{self, NamedFile, TextEdits, Uncertainty};
+use crate::proposal::text_edits::{self, NamedFile, ShownFile, TextEdits, Uncertainty};
 use crate::record::Session;
 use crate::route;
 use crate::transition::Transition;
@@ -67,16 +67,27 @@ pub(super) fn read(session: &Session, reply: &str, cut: bool) -> BlockAnswer {
         return BlockAnswer { read: Recovered::default(), complaint: None };
     }
     let named = words::references(&asked).files;
-    let shown: Vec<(String, Option<String>)> =
-        named.iter().map(|path| (path.clone(), shown_text(session, path))).collect();
-    let named: Vec<NamedFile<'_>> =
-        shown.iter().map(|(path, text)| NamedFile { path, text: text.as_deref() }).collect();
-    answer_in(reply, &named, wants_command(&asked), cut)
+    let named: Vec<NamedFile<'_>> = named.iter().map(|path| NamedFile { path, text: None }).collect();
+    answer_in(reply, &named, &|path| shown_text(session, path), ReplyManner { runs: wants_command(&asked), cut })
 }
 
-fn answer_in(reply: &str, named: &[NamedFile<'_>], runs: bool, cut: bool) -> BlockAnswer {
+/// How a reply is to be taken.
+#[derive(Clone, Copy)]
+struct ReplyManner {
+    /// The request wants something run.
+    runs: bool,
+    /// It ended at the output limit.
+    cut: bool,
+}
+
+fn answer_in(
+    reply: &str,
+    named: &[NamedFile<'_>],
+    shown: &dyn Fn(&str) -> Option<ShownFile>,
+    ReplyManner { runs, cut }: ReplyManner,
+) -> BlockAnswer {
     let reply = without_thoughts(reply);
-    let TextEdits { edits, ranges, unplaced } = text_edits::read(&reply, named);
+    let TextEdits { edits, ranges, unplaced } = text_edits::read(&reply, named, shown);
     let file_changes: Vec<FileChange> = edits.into_iter().filter(|edit| edit.path() != EXAMPLE).map(change).collect();
     let (commands, spoken) = if runs { commands_in(&reply) } else { (Vec::new(), Vec::new()) };
     let unplaced: Vec<_> = unplaced.into_iter().filter(|block| block.path.as_deref() != Some(EXAMPLE)).collect();
@@ -180,13 +191,24 @@ pub(super) fn ask_again(
 }
 
 /// The text of a file as the model was shown it.
-fn shown_text(session: &Session, path: &str) -> Option<String> {
+fn shown_text(session: &Session, path: &str) -> Option<ShownFile> {
     let heading = format!("{path}\n");
     let mut parts = session.conversation().iter().rev().flat_map(|message| &message.parts);
     parts.find_map(|part| match part {
-        Part::Text { text } => unfenced(text.strip_prefix(&heading)?),
+        Part::Text { text } => match text.strip_prefix(&heading)? {
+            beginning if beginning.starts_with(BEGINNING) => Some(ShownFile::Part),
+            whole => unfenced(whole).map(ShownFile::Whole),
+        },
         _ => None,
     })
+}
+
+/// Stands above a file of which there is no room for more.
+const BEGINNING: &str = "Only its beginning is shown, so change it with SEARCH blocks and never write it whole:";
+
+/// The beginning of a file, as it is shown.
+pub(super) fn beginning(numbered: &str) -> String {
+    format!("{BEGINNING}\n{}", fenced(numbered))
 }
 
 /// A file as it is shown: raw, in a fence that is longer than any in it.
@@ -223,7 +245,7 @@ mod tests {
 
     fn answer(reply: &str, named: &[&str], runs: bool) -> BlockAnswer {
         let named: Vec<NamedFile<'_>> = named.iter().map(|path| NamedFile { path, text: None }).collect();
-        answer_in(reply, &named, runs, false)
+        answer_in(reply, &named, &|_| None, ReplyManner { runs, cut: false })
     }
 
     #[test]

@@ -50,6 +50,14 @@ pub(super) fn heading(path: &str) -> String {
     format!("[Loaded {path}]")
 }
 
+/// Opens the line that stands in the place of what was left out of a text.
+const LEFT_OUT: &str = "\n[... ";
+
+/// Whether something was left out of a text that a model is shown.
+pub(super) fn is_cut(text: &str) -> bool {
+    text.contains(LEFT_OUT)
+}
+
 /// Files that a request names, as much of them as a quarter of the window holds: the work needs room, too.
 pub(super) fn fitting(mut files: Vec<LoadedFile>, facts: &ModelFacts) -> Vec<LoadedFile> {
     const REST: &str = "[... the rest is left out; read it with read_file ...]";

@@ -70,8 +70,8 @@ pub(super) fn change_protocol(step: &mut Transition<'_>, request: &RequestId, pr
     step.notify(request, Level::Info, Notice::ProtocolChanged(name, protocol.name().to_owned()));
 }
 
-/// Calls in text that show that a model does not know how to call tools.
-const TEXT_CALLS: u32 = 2;
+/// Replies with calls in text that show that a model does not know how to call tools.
+const TEXT_REPLIES: u32 = 2;
 
 /// A model that writes its calls as text, again and again, goes over to the object that its server can hold it to, unless
 /// somebody has said how it is to work. Whether it does.
@@ -79,7 +79,7 @@ pub(super) fn leave_tools(step: &mut Transition<'_>, request: &RequestId) -> boo
     let Some(active) = step.session.active() else { return false };
     let facts = model(&active.request).1;
     let is_at_work = active.path() == Some(RouteDecision::Direct) && !active.calls.assessing;
-    if !is_at_work || !facts.tools || facts.protocol.is_some() || active.calls.text_calls < TEXT_CALLS {
+    if !is_at_work || !facts.tools || facts.protocol.is_some() || active.calls.text_replies < TEXT_REPLIES {
         return false;
     }
     change_protocol(step, request, AnswerProtocol::StructuredJson);

@@ -51,6 +51,7 @@ use crate::transition::{Next, Transition};
 use crate::{
     Effect, Input, Interrupted, Overview, Partial, assistant, handoff, history, permit, pictures, route, words,
 };
+use claims::ReplyRead;
 
 pub use context::SUMMARY;
 pub use prompt::{AGENT_CHAT_SYSTEM_PROMPT, AGENT_SYSTEM_PROMPT};
@@ -216,8 +217,11 @@ pub(crate) fn loaded(step: &mut Transition<'_>, request: &RequestId, loaded: Loa
 /// A file as it is shown to whoever has to write it again: without numbers of lines.
 fn raw(file: LoadedFile) -> LoadedFile {
     // A page or a list is no file, and has no hash.
-    let text = if file.hash.is_some() { blocks::fenced(&file.text) } else { file.text };
-    LoadedFile { text, ..file }
+    match file.hash.is_some() {
+        true if context::is_cut(&file.text) => LoadedFile { text: blocks::beginning(&file.text), ..file },
+        true => LoadedFile { text: blocks::fenced(&file.text), ..file },
+        false => file,
+    }
 }
 
 /// Whether the tools of a request go on once the instructions of a folder that was trusted meanwhile are read.
@@ -298,15 +302,15 @@ pub(crate) fn replied(
 ) {
     let Some(OpenCall { request, purpose, stopping }) = open_call(step, call) else { return };
     let Reply { message, stop_reason, usage } = reply;
-    let (message, text_calls) = match purpose {
+    let ReplyRead { message, text_calls, unasked_text } = match purpose {
         Purpose::Turn if !stopping => claims::with_text_calls(step.session, message, stop_reason.as_ref()),
-        _ => (message, 0),
+        _ => ReplyRead::as_it_is(message),
     };
     let words = message.text();
     let (call, stop) = (call.clone(), stop_reason.clone());
     step.emit(
         Some(&request),
-        ReplyFact::Saved { call, raw, stop_reason: stop, usage, message, partial: false, text_calls },
+        ReplyFact::Saved { call, raw, stop_reason: stop, usage, message, partial: false, text_calls, unasked_text },
     );
     let (model, facts) = if purpose::is_small(&purpose) { fast_of(step) } else { model_of(step) };
     // What is said behind the scenes is no part of the conversation, and fills nothing of it.
@@ -677,7 +681,16 @@ fn save_partial(
     if is_worth_keeping(&message) {
         let (call, stop_reason) = (call.clone(), None);
         let usage = Usage::default();
-        let saved = ReplyFact::Saved { call, raw, stop_reason, usage, message, partial: true, text_calls: 0 };
+        let saved = ReplyFact::Saved {
+            call,
+            raw,
+            stop_reason,
+            usage,
+            message,
+            partial: true,
+            text_calls: 0,
+            unasked_text: false,
+        };
         step.emit(Some(request), saved);
     }
     if usage != Usage::default() {

@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 use trimtab_vocab::{Problem, ProblemKind};
 
 pub use catalog::{Catalog, catalog_source};
-pub use keep_model::keep_model;
+pub use keep_model::{ProviderAddress, keep_model};
 pub use keys::{KEYS, PROVIDER_KEYS, SettingKey, SettingKind, env_name, find as key_of, nearest_of, variable_meant};
 pub use raw::Origin;
 pub use resolve::{Keeping, Profile, RequestLimits, Roles, Shown, TaskSettings, TuiSettings, without_password};

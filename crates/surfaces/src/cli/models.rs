@@ -70,7 +70,7 @@ impl ModelsArgs {
                         let full = format!("{name}/{}", model.name);
                         let mut facts = profile.facts(&full);
                         facts.window = model.window.unwrap_or(facts.window);
-                        if let Some(protocol) = notes.about(&full).and_then(|note| note.protocol()) {
+                        if let Some(protocol) = notes.protocol(&profile, &full) {
                             facts = facts.with_protocol(protocol);
                         }
                         self.show(&full, &facts)?;

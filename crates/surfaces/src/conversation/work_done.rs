@@ -53,7 +53,7 @@ impl WorkDone {
             files if files.len() <= NAMED => {
                 parts.push(format!("changed {}", files.iter().map(named).collect::<Vec<_>>().join(", ")));
             }
-            files => parts.push(format!("changed {} files", files.len())),
+            files => parts.push(format!("changed {} files", files.len() + self.done.more_files as usize)),
         }
         let failed = self.done.commands.iter().filter(|command| command.exit_code != Some(0)).count();
         match (self.done.commands.len(), failed) {
@@ -99,7 +99,12 @@ mod tests {
     fn the_line_says_what_changed_ran_and_was_read() {
         let command = |exit_code| CommandDone { command: "ls".into(), exit_code };
         let line = |done: DoneFacts| WorkDone { done }.line();
-        let done = DoneFacts { files: vec![file("hello.py", 3, 0)], commands: vec![command(Some(0))], reads: 2 };
+        let done = DoneFacts {
+            files: vec![file("hello.py", 3, 0)],
+            commands: vec![command(Some(0))],
+            reads: 2,
+            ..DoneFacts::default()
+        };
         assert_eq!(line(done).as_deref(), Some("Changed hello.py (+3) · ran 1 command · 2 reads"));
         let done = DoneFacts { commands: vec![command(Some(0)), command(None)], ..DoneFacts::default() };
         assert_eq!(line(done).as_deref(), Some("Ran 2 commands, 1 failed"));

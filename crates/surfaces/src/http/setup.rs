@@ -47,7 +47,7 @@ struct ModelSetup {
     found: Vec<LocalModel>,
     /// The environment variables whose key alone chooses a model, in words.
     keys: String,
-    /// Why the choice could not be kept in the settings.
+    /// Why the model could not be saved to the settings, and which lines to add there.
     #[serde(skip_serializing_if = "Option::is_none")]
     unkept: Option<String>,
 }
@@ -64,12 +64,16 @@ struct LocalModel {
     /// The server is still loading it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     loading: bool,
+    /// The other models of the server, as `provider/name`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    others: Vec<String>,
 }
 
 impl From<FoundModel> for LocalModel {
     fn from(found: FoundModel) -> Self {
-        let FoundModel { model, server, base_url, loading, others: _ } = found;
-        Self { model, server, base_url, loading }
+        let others = found.others.iter().map(|name| format!("{}/{name}", found.provider())).collect();
+        let FoundModel { model, server, base_url, loading, .. } = found;
+        Self { model, server, base_url, loading, others }
     }
 }
 
@@ -106,13 +110,16 @@ async fn choose_model(
         ModelChoice { address: Some(address), model: None } => model_at(&server.profile, &address).await?,
         ModelChoice { model: Some(model), address: None } => {
             let all = local_models(&server.profile).await;
-            let is_wanted = |found: &FoundModel| found.model == model;
-            all.into_iter().find(is_wanted).ok_or_else(|| Failure::not_found(format!("No server here has {model}.")))?
+            let found = all.into_iter().find_map(|found| found.with_model(&model));
+            found.ok_or_else(|| Failure::not_found(format!("No local server has the model {model}.")))?
         }
         _ => return Err(Failure::unprocessable("Give either a model or an address.")),
     };
     let mut profile = server.profile.clone();
     server.client.use_found(&mut profile, &found);
-    let unkept = remember_found(&server.profile, &found).err().map(|problem| problem.message);
+    let unkept = remember_found(&server.profile, &found).err().map(|problem| match problem.hint {
+        Some(hint) => format!("{} {hint}", problem.message),
+        None => problem.message,
+    });
     Ok(Json(ModelSetup { model: Some(found.model), found: Vec::new(), keys: config::key_variables(), unkept }))
 }

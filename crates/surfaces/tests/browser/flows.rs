@@ -186,7 +186,7 @@ fn where_the_program_stops_the_person_decides() {
     let mut program = trusting();
     program.set("TRIMTAB_LIMITS_BUDGET_USD", "0.1");
     program.provider.push(asks("run_command", &json!({"command": "echo began; sleep 300"})));
-    let dear = Usage { input_tokens: 1_000, output_tokens: 6_000, ..Usage::default() };
+    let dear = Usage { input_tokens: 1_000, output_tokens: 20_000, ..Usage::default() };
     program.provider.push(Answer::anthropic(Reply::new().text(["I know now that it was cut off."]).usage(dear)));
     let served = Served::start(&program, "test", &[]);
     restarted(&program, served, "limits.mjs", || ());
@@ -195,7 +195,7 @@ fn where_the_program_stops_the_person_decides() {
 #[test]
 fn a_full_session_goes_on_in_a_new_one_with_what_was_open() {
     let mut program = trusting();
-    program.set("TRIMTAB_CONTEXT_HANDOFF_AT", "0.1");
+    program.set("TRIMTAB_CONTEXT_HANDOFF_AT", "0.03");
     program.set("TRIMTAB_CONTEXT_STRATEGY", "ask");
     let todos = json!({"todos": [{"text": "Open task", "completed": false}]});
     program.provider.push(asks("set_steps", &todos));

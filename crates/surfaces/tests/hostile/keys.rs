@@ -78,7 +78,8 @@ fn a_next_step_never_runs_as_a_shell_command() {
     terminal.wait_for("› !touch ../PWNED-next # Run the tests");
     terminal.press(ENTER);
     wait_for_requests(&program, 2);
-    assert!(last_said(&program).contains("!touch ../PWNED-next"), "it is a message");
+    let sent = program.provider.requests().pop().expect("a request").body["messages"].to_string();
+    assert!(sent.contains("!touch ../PWNED-next"), "it is a message");
     assert!(!outside(&program, "PWNED-next").exists());
 }
 

@@ -106,6 +106,9 @@ pub enum ReplyFact {
         /// How many tool calls of the message the model wrote as text.
         #[serde(default, skip_serializing_if = "is_zero")]
         text_calls: u32,
+        /// The request does not clearly ask for what these calls do.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        unasked_text: bool,
     },
 }
 

@@ -163,6 +163,9 @@ pub struct DoneFacts {
     /// Files that changed, each once, with all its lines that were added and removed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<ChangedFile>,
+    /// Files that changed besides: only so many are listed.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub more_files: u32,
     /// Commands that ran, in order.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub commands: Vec<CommandDone>,

@@ -61,6 +61,7 @@ sentences! {
         CutOff => "it comes from a reply that was cut off",
         DropsMost(path: String, lost: u32, lines: u32) => "it would drop {lost} of the {lines} lines of {path}",
         Unasked => "the request asks for no change to files",
+        WrittenAsText => "the model wrote it as text, and the request does not clearly ask for it",
         Repaired => "it comes from a damaged answer that had to be repaired",
         UnknownModel(model: String) =>
             "edits by {model} need approval, because the model is not in the catalog. Set `apply.files = \"auto\"`, or describe the model in models.toml",

@@ -47,14 +47,14 @@ impl Model for Anthropic {
     }
 
     fn stream(&self, prompt: &Prompt) -> PieceStream {
-        let outgoing = http::RequestBody::json(&AnthropicBody::new(&self.model, prompt).run(prompt))
+        let outgoing = http::RequestBody::json(&self.body(prompt).run(prompt))
             .map(|body| self.outgoing("/v1/messages", "text/event-stream", body));
-        let pieces = http::converse(outgoing, Framing::Events, AnthropicReader::default(), self.idle);
+        let pieces = http::converse(prompt, outgoing, Framing::Events, AnthropicReader::default(), self.idle);
         with_warning(effort_note(&self.model, prompt), pieces)
     }
 
     async fn count_tokens(&self, prompt: &Prompt) -> Result<Option<u64>, Fault> {
-        let body = http::RequestBody::json(&AnthropicBody::new(&self.model, prompt))?;
+        let body = http::RequestBody::json(&self.body(prompt))?;
         let outgoing = self.outgoing("/v1/messages/count_tokens", "application/json", body);
         match http::fetch(outgoing, self.idle, LARGEST_ANSWER).await {
             Ok(answer) => Ok(answer.get("input_tokens").and_then(Value::as_u64)),
@@ -67,7 +67,7 @@ impl Model for Anthropic {
     async fn describe(&self, _: bool) -> Option<ServerFacts> {
         let nearby = ServerKind::at(&self.base_url) == ServerKind::Local;
         let address = ServerAddress { base_url: &self.base_url, key: self.key.as_ref(), extras: &self.extras };
-        if nearby { server_word::ask_props(address).await } else { None }
+        if nearby { Some(server_word::ask_props(address).await) } else { None }
     }
 
     async fn list(&self) -> Result<Vec<Listed>, Fault> {
@@ -93,6 +93,12 @@ impl Model for Anthropic {
 }
 
 impl Anthropic {
+    fn body<'a>(&'a self, prompt: &'a Prompt) -> AnthropicBody<'a> {
+        // Gateways that speak this API refuse the field.
+        let ttl = (prompt.long_cache && is_anthropic(&self.base_url)).then_some("1h");
+        AnthropicBody::new(&self.model, prompt, CacheControl { r#type: "ephemeral", ttl })
+    }
+
     fn outgoing(&self, path: &str, accept: &str, body: http::RequestBody) -> Outgoing {
         let mut headers = vec![("accept", accept.into()), ("anthropic-version", VERSION.into())];
         if Generation::for_model(&self.model).binds_thinking() {
@@ -106,6 +112,11 @@ impl Anthropic {
             extras: Arc::clone(&self.extras),
         }
     }
+}
+
+/// Whether an address is Anthropic's own.
+fn is_anthropic(base_url: &str) -> bool {
+    reqwest::Url::parse(base_url).is_ok_and(|url| url.host_str() == Some("api.anthropic.com"))
 }
 
 #[derive(Deserialize)]
@@ -259,7 +270,7 @@ enum OutputFormat<'a> {
 }
 
 impl<'a> AnthropicBody<'a> {
-    fn new(model: &'a str, prompt: &'a Prompt) -> Self {
+    fn new(model: &'a str, prompt: &'a Prompt, cache: CacheControl) -> Self {
         let generation = Generation::for_model(model);
         let told = effort::claude((generation.0, generation.1), model, prompt);
         let thinking = thinking(generation, told, prompt);
@@ -286,7 +297,7 @@ impl<'a> AnthropicBody<'a> {
             output_config: OutputConfig { effort, format },
             run: None,
         };
-        body.mark(CacheControl { r#type: "ephemeral", ttl: prompt.long_cache.then_some("1h") });
+        body.mark(cache);
         body
     }
 
@@ -781,4 +792,32 @@ fn error_event(error: &WireError) -> Fault {
     };
     let message = printable(&error.message, 500);
     fault(kind, format!("The provider stopped with {}: {message}", printable(&error.kind, 60)), retry)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_hour_in_the_cache_is_asked_of_anthropic_alone() {
+        let prompt = Prompt { long_cache: true, system: "Be brief.".into(), ..Prompt::default() };
+        for (base_url, ttl) in [
+            ("https://api.anthropic.com", Some("1h")),
+            ("https://api.anthropic.com/", Some("1h")),
+            ("https://gateway.example.com/anthropic", None),
+            ("https://api.anthropic.com.example.com", None),
+            ("http://127.0.0.1:8080", None),
+        ] {
+            let model = Anthropic {
+                base_url: base_url.into(),
+                key: None,
+                model: "claude-sonnet-4-5".into(),
+                idle: Duration::from_secs(1),
+                extras: Arc::default(),
+            };
+            let body = serde_json::to_value(model.body(&prompt)).expect("writes");
+            let mark = &body["system"][0]["cache_control"];
+            assert_eq!((mark["type"].as_str(), mark["ttl"].as_str()), (Some("ephemeral"), ttl), "{base_url}");
+        }
+    }
 }

@@ -19,6 +19,8 @@ const GPT_5_2_CODEX: Levels = ["low", "low", "low", "medium", "high", "xhigh"];
 const GPT_5_2_PRO: Levels = ["medium", "medium", "medium", "medium", "high", "xhigh"];
 const TWO_WORDS: Levels = ["low", "low", "low", "high", "high", "high"];
 const GEMINI_FLASH: Levels = ["none", "low", "low", "medium", "high", "high"];
+const GEMINI_3_PRO: Levels = ["low", "low", "low", "high", "high", "high"];
+const GEMINI_3_FLASH: Levels = ["minimal", "minimal", "low", "medium", "high", "high"];
 /// DeepSeek turns thinking off with a switch of its own.
 const DEEPSEEK: Levels = ["", "low", "low", "medium", "high", "max"];
 /// OpenRouter translates these for whichever model it asks.
@@ -97,6 +99,17 @@ pub(super) fn open_word(level: Effort) -> &'static str {
     word(CLASSIC, level)
 }
 
+/// The level of thinking that Gemini takes in its own API, from the third generation on.
+pub(super) fn gemini_word(name: ModelName<'_>, version: (u32, u32), level: Effort) -> &'static str {
+    let levels = match version {
+        (3, 0) if name.has("pro") => GEMINI_3_PRO,
+        // 3.7 Flash and its successors have no `minimal` any more.
+        (3, 0..=5) if name.has("flash") => GEMINI_3_FLASH,
+        _ => CLASSIC,
+    };
+    word(levels, level)
+}
+
 /// How Claude is told, by its generation and family. `(4, 8)` is 4.8.
 pub(super) fn claude(generation: (u32, u32), model: &str, prompt: &Prompt) -> ClaudeEffort {
     let wanted = level(prompt);
@@ -144,7 +157,8 @@ pub(super) fn note(prompt: &Prompt, model: &str, took: Took) -> Option<String> {
             "{model} has no setting for effort, so effort = \"{}\" was not sent. Remove the setting, or choose another model.",
             level.name()
         )),
-        Took::Least(word) => Some(format!("{model} cannot turn thinking off. It was told \"{word}\" instead.")),
+        Took::Least(word) => Some(format!("{model} cannot turn thinking off. Using \"{word}\" instead.")),
+        Took::Nearest(word) => Some(format!("{model} has no effort \"{}\". Using \"{word}\" instead.", level.name())),
     }
 }
 
@@ -156,6 +170,8 @@ pub(super) enum Took {
     Nothing,
     /// It cannot be off; this is the least that the model has.
     Least(&'static str),
+    /// The model does not have it; this is the nearest that it has.
+    Nearest(&'static str),
 }
 
 impl Took {
@@ -165,6 +181,16 @@ impl Took {
             None => Self::Nothing,
             Some(word) if prompt.effort == Some(Effort::Off) && word != "none" => Self::Least(word),
             Some(_) => Self::AsItIs,
+        }
+    }
+
+    /// What became of a level that was sent to Gemini as this word. The highest is `high`, whatever it is called.
+    pub(super) fn from_gemini(level: Effort, word: &'static str) -> Self {
+        match level {
+            Effort::Off => Self::Least(word),
+            Effort::Max => Self::AsItIs,
+            _ if word == level.name() => Self::AsItIs,
+            _ => Self::Nearest(word),
         }
     }
 }
@@ -201,6 +227,28 @@ mod tests {
     }
 
     #[test]
+    fn gemini_is_told_a_level_that_it_has() {
+        for (model, version, words) in [
+            ("gemini-3-pro-preview", (3, 0), GEMINI_3_PRO),
+            ("gemini-3.1-pro-preview", (3, 1), CLASSIC),
+            ("gemini-3-flash-preview", (3, 0), GEMINI_3_FLASH),
+            ("gemini-3.1-flash-lite", (3, 1), GEMINI_3_FLASH),
+            ("gemini-3.5-flash", (3, 5), GEMINI_3_FLASH),
+            ("gemini-3.8-flash", (3, 8), CLASSIC),
+            ("gemini-4-argon", (4, 0), CLASSIC),
+        ] {
+            let told = Effort::ALL.map(|level| gemini_word(ModelName::new(model), version, level));
+            assert_eq!(told, words, "{model}");
+        }
+        let medium = Prompt { effort: Some(Effort::Medium), ..Prompt::default() };
+        let told = note(&medium, "gemini-3-pro", Took::from_gemini(Effort::Medium, "high")).expect("a note");
+        assert_eq!(told, "gemini-3-pro has no effort \"medium\". Using \"high\" instead.");
+        assert_eq!(Took::from_gemini(Effort::Max, "high"), Took::AsItIs);
+        assert_eq!(Took::from_gemini(Effort::Low, "low"), Took::AsItIs);
+        assert_eq!(Took::from_gemini(Effort::Off, "minimal"), Took::Least("minimal"));
+    }
+
+    #[test]
     fn claude_is_told_by_its_generation() {
         let told =
             |generation, model, level| claude(generation, model, &Prompt { effort: Some(level), ..Prompt::default() });
@@ -231,7 +279,7 @@ mod tests {
         let off = Prompt { effort: Some(Effort::Off), ..Prompt::default() };
         assert_eq!(note(&off, "gpt-5.2", Took::from_word(&off, Some("none"))), None);
         let told = note(&off, "o3", Took::from_word(&off, Some("low"))).expect("a note");
-        assert_eq!(told, "o3 cannot turn thinking off. It was told \"low\" instead.");
+        assert_eq!(told, "o3 cannot turn thinking off. Using \"low\" instead.");
         assert!(note(&off, "gpt-4o", Took::from_word(&off, None)).expect("a note").contains("was not sent"));
         assert_eq!(note(&Prompt::default(), "gpt-4o", Took::Nothing), None);
     }

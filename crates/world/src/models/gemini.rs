@@ -20,7 +20,7 @@ use trimtab_vocab::{Fault, ProblemKind, Prompt, Retry};
 use self::body::GeminiBody;
 use self::reader::GeminiReader;
 use super::http::{self, ApiKey, Framing, Outgoing, RequestBody, fault};
-use super::{Listed, Model, PieceStream, RequestExtras};
+use super::{Listed, Model, PieceStream, RequestExtras, with_warning};
 
 const DIALECT: &str = "gemini";
 /// The version of the API that has everything that is sent here.
@@ -47,7 +47,9 @@ impl Model for Gemini {
     fn stream(&self, prompt: &Prompt) -> PieceStream {
         let outgoing = RequestBody::json(&GeminiBody::new(&self.model, prompt).run(prompt))
             .map(|body| self.outgoing(&self.method("streamGenerateContent?alt=sse"), "text/event-stream", body));
-        http::converse(outgoing, Framing::Events, GeminiReader::after(&prompt.messages), self.idle)
+        let reader = GeminiReader::after(&prompt.messages);
+        let pieces = http::converse(prompt, outgoing, Framing::Events, reader, self.idle);
+        with_warning(body::effort_note(&self.model, prompt), pieces)
     }
 
     async fn count_tokens(&self, prompt: &Prompt) -> Result<Option<u64>, Fault> {

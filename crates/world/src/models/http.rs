@@ -17,7 +17,7 @@ use serde::Serialize;
 use serde_json::Value;
 use sse_stream::SseByteStream;
 use tokio::time::Instant;
-use trimtab_vocab::{Fault, Problem, ProblemKind, Retry};
+use trimtab_vocab::{Fault, Problem, ProblemKind, Prompt, Retry};
 
 use super::{PieceStream, ReplyPiece, RequestExtras, limits, stalled, with_patience};
 
@@ -253,12 +253,14 @@ pub(super) trait EventReader: Send + 'static {
 /// Sends a request and reads its answer as it comes. Ends with the reply: what comes after it says
 /// nothing, and a connection that breaks or stalls there must not spoil a reply that is complete.
 pub(super) fn converse(
+    prompt: &Prompt,
     outgoing: Result<Outgoing, Fault>,
     framing: Framing,
     reader: impl EventReader,
     idle: Duration,
 ) -> PieceStream {
     let secrets = outgoing.as_ref().map(Outgoing::secrets).unwrap_or_default();
+    let has_pictures = !prompt.images.is_empty();
     let pieces = stream::once(async move {
         let response = send(outgoing?.with_extra_fields()?).await?;
         Ok(match framing {
@@ -301,7 +303,7 @@ pub(super) fn converse(
         Some((stream::iter(pieces), goes_on.then_some((events, reader, deadline))))
     })
     .flatten()
-    .map(move |piece| piece.map_err(|fault| limits::explain(without_secrets(fault, &secrets))))
+    .map(move |piece| piece.map_err(|fault| limits::explain(without_secrets(fault, &secrets), has_pictures)))
     .boxed();
     with_patience(pieces, idle)
 }

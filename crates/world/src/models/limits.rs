@@ -103,8 +103,9 @@ const UNSEEN: [&str; 12] = [
     "images are not supported",
 ];
 
-/// A fault, with what it says about the model.
-pub(super) fn explain(mut fault: Fault) -> Fault {
+/// A fault, with what it says about the model. Without pictures in the prompt, its words say nothing about the model's
+/// eyes: "content must be a string" may be about a tool result just as well.
+pub(super) fn explain(mut fault: Fault, has_pictures: bool) -> Fault {
     if !matches!(fault.problem.kind, ProblemKind::Refused | ProblemKind::Overloaded) {
         return fault;
     }
@@ -114,7 +115,7 @@ pub(super) fn explain(mut fault: Fault) -> Fault {
     let (retry, hint) = if is_full {
         let (window, prompt) = (number_after(&said, &WINDOW).or_else(|| sum_limit(&said)), prompt_tokens(&said));
         (Retry::Shorter { window, prompt }, TOO_LONG)
-    } else if says(&UNSEEN) {
+    } else if has_pictures && says(&UNSEEN) {
         (Retry::WithoutImages, BLIND)
     } else {
         return fault;
@@ -162,7 +163,7 @@ mod tests {
 
     fn retry(kind: ProblemKind, said: &str) -> Retry {
         let problem = Problem::new(kind, format!("The provider refused the request (HTTP 400): {said}"));
-        explain(Fault { problem, retry: Retry::Never }).retry
+        explain(Fault { problem, retry: Retry::Never }, true).retry
     }
 
     #[test]
@@ -226,9 +227,17 @@ mod tests {
         let said = "image input is not supported - hint: if this is unexpected, you may need to provide the mmproj";
         assert_eq!(retry(ProblemKind::Overloaded, said), Retry::WithoutImages);
         let problem = Problem::new(ProblemKind::Overloaded, format!("The provider is overloaded or failing: {said}"));
-        let explained = explain(Fault { problem, retry: Retry::Later { after_ms: None } }).problem;
+        let explained = explain(Fault { problem, retry: Retry::Later { after_ms: None } }, true).problem;
         assert_eq!(explained.kind, ProblemKind::Refused);
         assert!(!explained.message.contains("overloaded"), "{}", explained.message);
+    }
+
+    #[test]
+    fn a_refusal_of_a_prompt_without_pictures_says_nothing_about_eyes() {
+        let problem = Problem::new(ProblemKind::Refused, "messages[3]: content must be a string");
+        let fault = Fault { problem, retry: Retry::Never };
+        assert_eq!(explain(fault.clone(), false), fault);
+        assert_eq!(explain(fault, true).retry, Retry::WithoutImages);
     }
 
     #[test]

@@ -116,8 +116,8 @@ pub trait Model: Send + Sync {
         Ok(Vec::new())
     }
 
-    /// What the server says about the model. `is_known`: the catalog knows it, so that only a server nearby is worth
-    /// asking.
+    /// What the server says about the model; empty where it was asked and said nothing, none where it was not asked.
+    /// `is_known`: the catalog knows the model, so that only a server nearby is worth asking.
     async fn describe(&self, _is_known: bool) -> Option<ServerFacts> {
         None
     }

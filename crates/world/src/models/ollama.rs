@@ -57,7 +57,7 @@ impl Model for Ollama {
     }
 
     async fn describe(&self, _: bool) -> Option<ServerFacts> {
-        known::about(&self.base_url, &self.model).shown(self).await
+        Some(known::about(&self.base_url, &self.model).shown(self).await.unwrap_or_default())
     }
 }
 
@@ -131,7 +131,7 @@ impl Ollama {
         let body = RequestBody::json(&body::OllamaBody::new(&self.model, prompt, fit, format));
         let outgoing = body.map(|body| self.outgoing("/api/chat", "application/x-ndjson", body));
         let (ollama, reader) = (self.clone(), OllamaReader::new(&self.model, prompt, fit));
-        http::converse(outgoing, Framing::Lines, reader, self.idle)
+        http::converse(prompt, outgoing, Framing::Lines, reader, self.idle)
             .map(move |piece| piece.map_err(|fault| ollama.explain(fault)))
             .boxed()
     }

@@ -73,7 +73,7 @@ impl Model for OpenAi {
         let nearby = self.server() == ServerKind::Local;
         let asks = nearby || (self.server() == ServerKind::Other && !is_known);
         let address = ServerAddress { base_url: &self.base_url, key: self.key.as_ref(), extras: &self.extras };
-        if asks { server_word::ask(address, &self.model, nearby).await } else { None }
+        if asks { Some(server_word::ask(address, &self.model, nearby).await) } else { None }
     }
 
     async fn draw(&self, order: &DrawOrder) -> Result<Vec<DrawnImage>, Fault> {
@@ -95,7 +95,7 @@ impl OpenAi {
     fn send(&self, prompt: &Prompt) -> PieceStream {
         let body = http::RequestBody::json(&OpenAiBody::new(self.server(), &self.model, prompt));
         let outgoing = body.map(|body| self.outgoing("/chat/completions", "text/event-stream", body));
-        http::converse(outgoing, Framing::Events, OpenAiReader::after(&prompt.messages), self.idle)
+        http::converse(prompt, outgoing, Framing::Events, OpenAiReader::after(&prompt.messages), self.idle)
     }
 
     /// A reply in the form that is wanted, or in as much of it as the server takes.

@@ -58,7 +58,7 @@ impl Model for Responses {
         let outgoing =
             http::RequestBody::json(&body).map(|body| self.outgoing("/responses", "text/event-stream", body));
         let took = Took::from_word(prompt, effort_word(&self.model, prompt));
-        let pieces = http::converse(outgoing, Framing::Events, ResponsesReader::default(), self.idle);
+        let pieces = http::converse(prompt, outgoing, Framing::Events, ResponsesReader::default(), self.idle);
         with_warning(effort::note(prompt, &self.model, took), pieces)
     }
 
@@ -78,7 +78,7 @@ impl Model for Responses {
         let nearby = server == ServerKind::Local;
         let asks = nearby || (server == ServerKind::Other && !is_known);
         let address = ServerAddress { base_url: &self.base_url, key: self.key.as_ref(), extras: &self.extras };
-        if asks { server_word::ask(address, &self.model, nearby).await } else { None }
+        if asks { Some(server_word::ask(address, &self.model, nearby).await) } else { None }
     }
 
     async fn list(&self) -> Result<Vec<Listed>, Fault> {

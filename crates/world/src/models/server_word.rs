@@ -24,19 +24,17 @@ const PATIENCE: Duration = Duration::from_millis(1_500);
 const LARGEST: usize = 16 * 1024 * 1024;
 
 /// Asks llama.cpp, LM Studio, vLLM, LiteLLM and their like. `nearby`: the server is on this machine or near it.
-pub(super) async fn ask(server: ServerAddress<'_>, model: &str, nearby: bool) -> Option<ServerFacts> {
+pub(super) async fn ask(server: ServerAddress<'_>, model: &str, nearby: bool) -> ServerFacts {
     let list = format!("{}/models", server.base_url.trim_end_matches('/'));
     let only_nearby = async |path: &str| if nearby { server.get(server.below_root(path)).await } else { None };
     let (props, models, loaded) = tokio::join!(only_nearby("/props"), server.get(list), only_nearby("/api/v0/models"));
     let told = [props.as_ref().map(from_props), from_list(loaded.as_ref(), model), from_list(models.as_ref(), model)];
-    let told = told.into_iter().flatten().fold(ServerFacts::default(), ServerFacts::or);
-    (told != ServerFacts::default()).then_some(told)
+    told.into_iter().flatten().fold(ServerFacts::default(), ServerFacts::or)
 }
 
 /// Asks llama.cpp alone, by whatever dialect it is used.
-pub(super) async fn ask_props(server: ServerAddress<'_>) -> Option<ServerFacts> {
-    let told = from_props(&server.get(server.below_root("/props")).await?);
-    (told != ServerFacts::default()).then_some(told)
+pub(super) async fn ask_props(server: ServerAddress<'_>) -> ServerFacts {
+    server.get(server.below_root("/props")).await.as_ref().map(from_props).unwrap_or_default()
 }
 
 impl ServerAddress<'_> {

@@ -6,6 +6,7 @@
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Larger files are not read: nothing that was kept here is that large.
 const LARGEST: u64 = 16 * 1024 * 1024;
@@ -31,10 +32,31 @@ impl LocalFiles {
 
     /// What is kept under a name; `None` if nothing is, or nothing that can be read.
     pub fn read(&self, name: &str) -> Option<String> {
+        self.try_read(name).ok().flatten()
+    }
+
+    /// The same, and why it cannot be read; `None` only if nothing is kept.
+    pub fn try_read(&self, name: &str) -> io::Result<Option<String>> {
+        let file = match File::open(self.path(name)?) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(error),
+        };
         let mut text = String::new();
-        let file = File::open(self.path(name).ok()?).ok()?;
-        file.take(LARGEST).read_to_string(&mut text).ok()?;
-        Some(text)
+        file.take(LARGEST).read_to_string(&mut text)?;
+        Ok(Some(text))
+    }
+
+    /// Waits until no other process changes what is kept under a name. The lock ends with the file.
+    pub fn lock(&self, name: &str) -> io::Result<File> {
+        // Not the file itself, because each change puts another one in its place.
+        let path = self.path(&format!("{name}.lock"))?;
+        self.make()?;
+        let mut options = OpenOptions::new();
+        options.create(true).append(true);
+        let file = private(&mut options).open(path)?;
+        file.lock()?;
+        Ok(file)
     }
 
     /// Keeps a text under a name, in the place of what was there.
@@ -44,31 +66,42 @@ impl LocalFiles {
 
     /// Keeps bytes under a name, in the place of what was there; says where they are.
     pub fn put(&self, name: &str, bytes: &[u8]) -> io::Result<PathBuf> {
+        use io::ErrorKind::{AlreadyExists, NotFound};
         let path = self.path(name)?;
-        // Two processes that write the same must not write into each other's file.
-        let draft = self.folder.join(format!(".{name}.{}", std::process::id()));
         self.make()?;
-        self.sweep(&draft);
+        self.sweep();
         let mut tries = 0;
         loop {
+            let draft = self.draft(name);
             match replace(&draft, &path, bytes) {
                 Ok(()) => return Ok(path),
-                // Before it was locked, somebody who sweeps took it for one that was left behind.
-                Err(error) if error.kind() == io::ErrorKind::NotFound && tries < TRIES => tries += 1,
+                // Before it was locked, somebody who sweeps took it for one that was left behind; or a process of the
+                // same number in another container writes a draft of the same name.
+                Err(error) if tries < TRIES && matches!(error.kind(), NotFound | AlreadyExists) => tries += 1,
                 Err(error) => {
                     // A disk that is full shall not be filled with halves.
-                    let _ = remove(&draft);
+                    if error.kind() != AlreadyExists {
+                        let _ = remove(&draft);
+                    }
                     return Err(error);
                 }
             }
         }
     }
 
+    /// A name of its own for every write, because threads and processes that write the same must not write into each
+    /// other's file.
+    fn draft(&self, name: &str) -> PathBuf {
+        static WRITES: AtomicU64 = AtomicU64::new(0);
+        let number = WRITES.fetch_add(1, Ordering::Relaxed);
+        self.folder.join(format!(".{name}.{}.{number}", std::process::id()))
+    }
+
     /// Removes what processes have left behind that were killed while they wrote.
-    fn sweep(&self, ours: &Path) {
+    fn sweep(&self) {
         for entry in std::fs::read_dir(&self.folder).into_iter().flatten().flatten() {
             let path = entry.path();
-            let is_half = entry.file_name().as_encoded_bytes().starts_with(b".") && path != ours;
+            let is_half = entry.file_name().as_encoded_bytes().starts_with(b".");
             if is_half && File::open(&path).is_ok_and(|file| file.try_lock().is_ok()) {
                 let _ = remove(&path);
             }
@@ -114,7 +147,7 @@ impl LocalFiles {
 /// Writes a file beside another one and puts it in its place. It is locked meanwhile: who writes it lives.
 fn replace(draft: &Path, path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut options = OpenOptions::new();
-    options.create(true).truncate(true).write(true);
+    options.create_new(true).write(true);
     let mut file = private(&mut options).open(draft)?;
     file.lock()?;
     file.write_all(bytes)?;
@@ -189,5 +222,34 @@ mod tests {
             std::fs::read_dir(&folder).expect("a folder").flatten().map(|it| it.file_name()).collect();
         left.sort();
         assert_eq!(left, [".draft-2.98", "draft-1"]);
+    }
+
+    #[test]
+    fn threads_that_write_the_same_name_each_keep_a_whole_text() {
+        let data = tempfile::tempdir().expect("a folder");
+        let texts: Vec<String> = (0..8).map(|number| format!("{number}").repeat(50_000 + number)).collect();
+        std::thread::scope(|scope| {
+            for text in &texts {
+                let local_files = LocalFiles::new(data.path());
+                scope.spawn(move || local_files.write("same", text).expect("written"));
+            }
+        });
+        let local_files = LocalFiles::new(data.path());
+        assert!(texts.contains(&local_files.read("same").expect("a text")));
+        assert_eq!(std::fs::read_dir(&local_files.folder).expect("there").count(), 1, "no drafts are left behind");
+    }
+
+    #[test]
+    fn a_lock_is_held_until_its_file_is_closed() {
+        let data = tempfile::tempdir().expect("a folder");
+        let local_files = LocalFiles::new(data.path());
+        let held = local_files.lock("notes").expect("locked");
+        let other = File::open(local_files.folder.join("notes.lock")).expect("there");
+        assert!(other.try_lock().is_err());
+        local_files.write("notes", "one").expect("written");
+        drop(held);
+        assert!(other.try_lock().is_ok());
+        assert_eq!(local_files.try_read("notes").expect("readable").as_deref(), Some("one"));
+        assert_eq!(local_files.try_read("other").expect("nothing"), None);
     }
 }

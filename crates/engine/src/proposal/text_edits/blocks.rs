@@ -64,7 +64,7 @@ fn blocks_in(text: &str, named: &[NamedFile<'_>]) -> Option<Vec<(Option<String>,
 /// The blocks of a fence.
 pub(super) fn fenced(fence: &ReplyFence<'_>, path: Option<String>, named: &[NamedFile<'_>], read: &mut TextEdits) {
     let path = path.or_else(|| only(named));
-    let Some(blocks) = blocks_in(fence.body, named) else {
+    let Some(blocks) = blocks_in(&fence.body, named) else {
         return read.leave(path, Uncertainty::Damaged);
     };
     place(blocks, path, fence.range.clone(), read);

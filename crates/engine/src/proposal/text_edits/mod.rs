@@ -23,6 +23,14 @@ pub struct NamedFile<'t> {
     pub text: Option<&'t str>,
 }
 
+/// What a model was shown of a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ShownFile {
+    Whole(String),
+    /// Its beginning: whoever writes it again from that loses the rest.
+    Part,
+}
+
 /// What a reply wants changed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TextEdits {
@@ -60,8 +68,9 @@ pub enum Uncertainty {
 /// Bytes of a reply in which edits are looked for.
 const LONGEST: usize = 4 * 1024 * 1024;
 
-/// The changes that a reply holds as text. `named` are the files that its request names.
-pub fn read(reply: &str, named: &[NamedFile<'_>]) -> TextEdits {
+/// The changes that a reply holds as text. `named` are the files that its request names, `shown` tells what the model was
+/// shown of any other.
+pub fn read(reply: &str, named: &[NamedFile<'_>], shown: impl Fn(&str) -> Option<ShownFile>) -> TextEdits {
     if reply.len() > LONGEST {
         return TextEdits::default();
     }
@@ -72,7 +81,7 @@ pub fn read(reply: &str, named: &[NamedFile<'_>]) -> TextEdits {
     let alone = fences.iter().filter(|fence| is_code(fence)).count() == 1;
     for (at, fence) in fences.iter().enumerate() {
         let from = at.checked_sub(1).map_or(0, |before| fences[before].range.end);
-        fenced(&text, fence, from, named, alone, &mut read);
+        fenced(&text, fence, from, FileContext { named, shown: &shown, alone }, &mut read);
     }
     let mut placed: Vec<(Edit, Range<usize>)> = read.edits.drain(..).zip(read.ranges.drain(..)).collect();
     placed.sort_by_key(|(_, range)| range.start);
@@ -126,47 +135,77 @@ fn is_code(fence: &ReplyFence<'_>) -> bool {
     !NOT_FILES.contains(&fence.language().to_ascii_lowercase().as_str()) && !fence.body.trim().is_empty()
 }
 
+/// What is known about files when a fence is read.
+struct FileContext<'c> {
+    named: &'c [NamedFile<'c>],
+    shown: &'c dyn Fn(&str) -> Option<ShownFile>,
+    /// The fence is the only one with code in it.
+    alone: bool,
+}
+
 /// Reads one fence. `from`: where the text before it begins that may name its file.
-fn fenced(text: &str, fence: &ReplyFence<'_>, from: usize, named: &[NamedFile<'_>], alone: bool, read: &mut TextEdits) {
+fn fenced(text: &str, fence: &ReplyFence<'_>, from: usize, files: FileContext<'_>, read: &mut TextEdits) {
+    let FileContext { named, shown, alone } = files;
     if fence.body.trim().is_empty() {
         return;
     }
     let before = text[from.min(fence.range.start)..fence.range.start].trim_end();
     let path = path::of_fence(fence, before, named);
-    if blocks::is_block(fence.body) {
+    let stated = path.as_ref().map(|found| found.path.clone());
+    if blocks::is_block(&fence.body) {
         return match fence.is_closed {
-            true => blocks::fenced(fence, path, named, read),
-            false => read.leave(path, Uncertainty::Cut),
+            true => blocks::fenced(fence, stated, named, read),
+            false => read.leave(stated, Uncertainty::Cut),
         };
     }
     if is_diff(fence) {
-        return match path::of_diff(fence.body).or(path).or_else(|| only(named)) {
+        return match path::of_diff(&fence.body).or(stated).or_else(|| only(named)) {
             path if !fence.is_closed => read.leave(path, Uncertainty::Cut),
             None => read.leave(None, Uncertainty::NoPath),
             Some(path) => {
-                let edit = Edit::UnifiedDiff { path, diff: fence.body.to_owned() };
+                let edit = Edit::UnifiedDiff { path, diff: fence.body.to_string() };
                 read.push(edit, fence.range.clone());
             }
         };
     }
     let is_code = is_code(fence);
-    let by_request = || only(named).filter(|path| alone && is_code && path::fits(fence.language(), path));
-    let Some(path) = path.or_else(by_request) else {
+    let by_request = || {
+        let path = only(named).filter(|path| alone && is_code && path::fits(fence.language(), path))?;
+        Some(path::FencePath { path, is_plain: false })
+    };
+    let Some(path::FencePath { path, is_plain }) = path.or_else(by_request) else {
         if is_code && fence.body.lines().count() > 1 {
             read.leave(None, if fence.is_closed { Uncertainty::NoPath } else { Uncertainty::Cut });
         }
         return;
     };
     let known = named.iter().find(|file| file.path == path).and_then(|file| file.text);
+    let known = known.map(|text| ShownFile::Whole(text.to_owned())).or_else(|| shown(&path));
+    let lacks_something = match &known {
+        Some(ShownFile::Whole(known)) if is_plain => is_part(&fence.body, known),
+        // What only seems to be the file has to look like it.
+        Some(ShownFile::Whole(known)) => !keeps_half(&fence.body, known),
+        Some(ShownFile::Part) => true,
+        None => false,
+    };
     if !fence.is_closed {
         read.leave(Some(path), Uncertainty::Cut);
-    } else if has_placeholder(&path, fence.body) {
+    } else if has_placeholder(&path, &fence.body) {
         read.leave(Some(path), Uncertainty::Elided);
-    } else if known.is_some_and(|known| is_part(fence.body, known)) {
+    } else if lacks_something || is_followed_by_another(&text[fence.range.end..]) {
         read.leave(Some(path), Uncertainty::Part);
     } else {
-        read.push(Edit::WholeFile { path, content: fence.body.to_owned() }, fence.range.clone());
+        read.push(Edit::WholeFile { path, content: fence.body.to_string() }, fence.range.clone());
     }
+}
+
+/// Whether the words behind a fence say that it shows what is to be replaced by the next one.
+fn is_followed_by_another(after: &str) -> bool {
+    const LEADS: [&str; 10] =
+        ["to:", "to this", "with:", "with this", "into:", "by:", "becomes", "should be", "should become", "after:"];
+    let after = after.trim_start().trim_start_matches(['*', '#', '_', ' ']);
+    let lead = after[..after.floor_char_boundary(20)].to_lowercase();
+    LEADS.iter().any(|word| lead.starts_with(word)) && after.contains("```")
 }
 
 /// The only file that a request names.
@@ -188,6 +227,13 @@ fn is_diff(fence: &ReplyFence<'_>) -> bool {
         || (first.starts_with("--- ") && lines.next().is_some_and(|second| second.starts_with("+++ ")))
 }
 
+/// Whether at least half of the lines of a file are in a text.
+fn keeps_half(content: &str, known: &str) -> bool {
+    let is_said = |line: &&str| !line.trim().is_empty();
+    let kept = known.lines().filter(is_said).filter(|line| content.lines().any(|other| other.trim() == line.trim()));
+    kept.count() * 2 >= known.lines().filter(is_said).count()
+}
+
 /// Whether a text has too little of what a file has to be the whole of it: it is shorter, and most of the file's lines
 /// are not in it.
 fn is_part(content: &str, known: &str) -> bool {
@@ -195,9 +241,7 @@ fn is_part(content: &str, known: &str) -> bool {
     if lines(known) < 3 || lines(content) >= lines(known) {
         return false;
     }
-    let kept = known.lines().filter(|line| !line.trim().is_empty());
-    let kept = kept.filter(|line| content.lines().any(|other| other.trim() == line.trim())).count();
-    kept * 2 < lines(known)
+    !keeps_half(content, known)
 }
 
 /// Puts an edit behind the others. Search blocks of one file become one edit: they are applied together, or not at all.

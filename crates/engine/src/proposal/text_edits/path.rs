@@ -3,15 +3,24 @@
 use super::super::fences::ReplyFence;
 use super::NamedFile;
 
+/// A file that a fence is about.
+pub(super) struct FencePath {
+    pub(super) path: String,
+    /// Nothing but its name is said: a sentence may show a part of a file, or something about it.
+    pub(super) is_plain: bool,
+}
+
 /// The file that a fence says it is: in its info string, in the line before it, or in its first line.
-pub(super) fn of_fence(fence: &ReplyFence<'_>, before: &str, named: &[NamedFile<'_>]) -> Option<String> {
+pub(super) fn of_fence(fence: &ReplyFence<'_>, before: &str, named: &[NamedFile<'_>]) -> Option<FencePath> {
     let line = before.rsplit('\n').next().unwrap_or_default();
     // A command is shown below a file's name more often than a script.
     let is_shell = matches!(fence.language(), "sh" | "bash" | "shell" | "zsh" | "console");
     let is_script = |path: &String| !is_shell || path.ends_with(".sh");
+    let plain = |path: String| FencePath { path, is_plain: true };
     of_info(fence.info, named)
-        .or_else(|| of_line(line, named).filter(is_script))
-        .or_else(|| of_comment(fence.body.lines().next().unwrap_or_default(), named))
+        .map(plain)
+        .or_else(|| of_line(line, named).filter(|found| is_script(&found.path)))
+        .or_else(|| of_comment(fence.body.lines().next().unwrap_or_default(), named).filter(is_script).map(plain))
 }
 
 /// `python hello.py`, `hello.py`, `python:hello.py`, `python title="hello.py"`, `python {file=hello.py}`.
@@ -38,7 +47,7 @@ fn of_info(info: &str, named: &[NamedFile<'_>]) -> Option<String> {
 
 /// A line that names a file and says nothing else: `hello.py`, **hello.py**, ### hello.py, File: `hello.py`, 1. hello.py:.
 /// One that says more names it only in marks of code: "Here is the new `hello.py`:".
-fn of_line(line: &str, named: &[NamedFile<'_>]) -> Option<String> {
+fn of_line(line: &str, named: &[NamedFile<'_>]) -> Option<FencePath> {
     let line = line.trim();
     if line.is_empty() || line.len() > 200 {
         return None;
@@ -68,16 +77,22 @@ fn of_line(line: &str, named: &[NamedFile<'_>]) -> Option<String> {
     let bare = bare.trim_matches([' ', '*', '`', ':', '"', '\'', '(', ')']).trim_end_matches('.');
     let bare = bare.strip_suffix("(new)").unwrap_or(bare).trim_end_matches([' ', '*', '`', ':']);
     if is_path(bare, named) {
-        return Some(plain(bare));
+        return Some(FencePath { path: plain(bare), is_plain: true });
     }
     // The last span of code of a sentence that ends with a colon.
     let sentence = line.strip_suffix(':').or_else(|| line.strip_suffix(":**"))?;
     let mut spans = sentence.split('`').skip(1).step_by(2).filter(|span| is_path(span, named));
     let path = spans.next()?;
     let is_only = spans.all(|other| other == path);
-    let speaks_of_running = ["run ", "execute", "output", "test it", "usage", "command"];
+    // It shows how something is run, or a part of the file, or how the file is now.
+    let says_otherwise = [
+        "run ", "execute", "output", "test it", "usage", "command", "change ", "find ", "replace", "from ", "old ",
+        "before", "current", "in `", "line", "part of", "at the", "section", "snippet", "add ", "append", "insert",
+        "for `", "use:",
+    ];
     let lower = line.to_lowercase();
-    (is_only && !speaks_of_running.iter().any(|word| lower.contains(word))).then(|| plain(path))
+    (is_only && !says_otherwise.iter().any(|word| lower.contains(word)))
+        .then(|| FencePath { path: plain(path), is_plain: false })
 }
 
 /// `# hello.py`, `// src/a.rs`, `<!-- index.html -->`, `/* a.css */`, `-- a.sql`, `# File: hello.py`.

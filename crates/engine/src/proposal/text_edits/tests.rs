@@ -1,6 +1,10 @@
 use super::super::edit::SearchReplace;
 use super::*;
 
+fn read(reply: &str, named: &[NamedFile<'_>]) -> TextEdits {
+    super::read(reply, named, |_| None)
+}
+
 fn named<'t>(paths: &[&'t str]) -> Vec<NamedFile<'t>> {
     paths.iter().map(|path| NamedFile { path, text: None }).collect()
 }
@@ -140,4 +144,19 @@ fn several_files_of_a_reply_are_all_read_in_order() {
     assert_eq!(edits(reply, &["a.py", "b.py"]), [whole("a.py", "a = 1\n"), whole("b.py", "b = 1\n")]);
     let read = read(reply, &[]);
     assert_eq!(&reply[read.ranges[0].clone()], "```python\na = 1\n```\n");
+}
+
+#[test]
+fn what_is_shown_to_be_replaced_is_not_the_file() {
+    let pair = "In `app.py`, change this line:\n```python\nx = 1\n```\nto:\n```python\nx = 2\n```\n";
+    assert_eq!(read(pair, &[]).edits, []);
+    let pair = "app.py\n```python\nx = 1\n```\nwith:\n```python\nx = 2\n```\n";
+    assert_eq!(read(pair, &[]).edits, []);
+    let command = "```bash\n# requirements.txt\npip install -r requirements.txt\n```\n";
+    assert_eq!(read(command, &[]).edits, []);
+    let shown = |path: &str| (path == "app.py").then(|| ShownFile::Whole("a\nb\nc\nd\n".into()));
+    let part = super::read("app.py\n```python\na = 2\n```\n", &[], shown);
+    assert_eq!((part.edits.len(), part.unplaced[0].why), (0, Uncertainty::Part));
+    let part = super::read("app.py\n```python\na = 2\n```\n", &[], |_| Some(ShownFile::Part));
+    assert_eq!((part.edits.len(), part.unplaced[0].why), (0, Uncertainty::Part));
 }

@@ -98,7 +98,9 @@ impl Session {
 
     /// A reply that is part of the conversation.
     fn fold_turn_reply(&mut self, fact: &ReplyFact, stopping: bool) {
-        let ReplyFact::Saved { call, usage, message, partial, stop_reason, text_calls, .. } = fact else { return };
+        let ReplyFact::Saved { call, usage, message, partial, stop_reason, text_calls, unasked_text, .. } = fact else {
+            return;
+        };
         if let Some(active) = self.active.as_mut().filter(|_| !partial) {
             active.calls.steps += u32::from(!active.calls.assessing);
             active.calls.start_over();
@@ -106,6 +108,7 @@ impl Session {
             active.calls.cuts = if stop_reason == &Some(StopReason::MaxTokens) { active.calls.cuts + 1 } else { 0 };
             active.calls.stop.clone_from(stop_reason);
             active.calls.text_calls += text_calls;
+            active.calls.text_replies += u32::from(*text_calls > 0);
             if !stopping {
                 active.phase = Phase::Replied;
             }
@@ -113,7 +116,8 @@ impl Session {
                 Part::ToolUse(tool_call) => Some(tool_call.clone()),
                 _ => None,
             });
-            active.batch = Batch::new(call, tool_calls);
+            let batch = Batch::new(call, tool_calls);
+            active.batch = batch.map(|batch| Batch { unasked_text: *unasked_text, ..batch });
             active.tools.rounds.replied(&message.text(), active.batch.is_some());
         }
         self.conversation.rounds += u64::from(!partial);

@@ -85,15 +85,15 @@ const CALL_FENCES: &[&str] = &[
 ];
 
 /// Calls that are looked for in a reply at most.
-const MOST: usize = 32;
+const MOST: usize = 500;
 
 /// The calls that a text holds, in order. `offered` are the tools that the model was told of: a name without markers is
 /// a call only if it is one of them.
 pub(crate) fn read(text: &str, offered: &[Arc<ToolSpec>]) -> Vec<WrittenCall> {
     let said = without_thoughts(text);
     let mut reader = TextReader { text: &said, offered, found: Vec::new(), taken: Vec::new() };
-    reader.marked();
     let fences = fences(&said);
+    reader.marked(&fences);
     reader.fenced(&fences);
     reader.bare(&fences);
     reader.found.sort_by_key(|call| call.range.start);
@@ -149,13 +149,14 @@ impl TextReader<'_> {
     }
 
     /// Calls between the markers of a model's family.
-    fn marked(&mut self) {
+    fn marked(&mut self, fences: &[ReplyFence<'_>]) {
         for (open, close) in MARKERS {
             let mut at = 0;
             for _ in 0..MOST * 2 {
                 let Some(start) = self.text[at..].find(open).map(|start| at + start) else { break };
                 at = start + open.len();
-                if self.is_taken(start) || self.found.len() >= MOST || is_inline(self.text, start) {
+                let is_shown = fences.iter().any(|fence| fence.range.contains(&start) && !self.may_call(fence));
+                if self.is_taken(start) || self.found.len() >= MOST || is_shown || is_inline(self.text, start) {
                     continue;
                 }
                 let end = self.text[at..].find(close).map(|end| at + end);
@@ -177,8 +178,9 @@ impl TextReader<'_> {
                     Some(end) if *open != "functools[" => end + close.len(),
                     _ => self.text.len(),
                 };
-                if let Some(calls) = self.calls_in(&self.text[from..inner_end], true) {
-                    let range = self.with_fence(start..whole);
+                let calls = self.calls_in(&self.text[from..inner_end], true);
+                if let Some(calls) = calls.filter(|_| !is_example(self.text, start..whole)) {
+                    let range = self.with_fence(start..whole, fences);
                     self.accept(range, calls);
                     at = whole;
                 }
@@ -187,27 +189,29 @@ impl TextReader<'_> {
     }
 
     /// The place of a call with the fence around it, if the fence holds nothing else.
-    fn with_fence(&self, range: Range<usize>) -> Range<usize> {
-        let holds = |fence: &ReplyFence<'_>| fence.range.start <= range.start && range.end <= fence.range.end;
-        match fences(self.text).into_iter().find(holds) {
-            Some(fence) if fence.body.trim() == self.text[range.clone()].trim() => fence.range,
+    fn with_fence(&self, range: Range<usize>, fences: &[ReplyFence<'_>]) -> Range<usize> {
+        let holds = |fence: &&ReplyFence<'_>| fence.range.start <= range.start && range.end <= fence.range.end;
+        match fences.iter().find(holds) {
+            Some(fence) if fence.body.trim() == self.text[range.clone()].trim() => fence.range.clone(),
             _ => range,
         }
+    }
+
+    /// Whether a fence may hold calls: nothing says that it only shows something.
+    fn may_call(&self, fence: &ReplyFence<'_>) -> bool {
+        let language = fence.info.trim().to_ascii_lowercase();
+        CALL_FENCES.contains(&language.as_str()) && !is_example(self.text, fence.range.clone())
     }
 
     /// Fences whose whole body is a call, or several.
     fn fenced(&mut self, fences: &[ReplyFence<'_>]) {
         for fence in fences.iter().filter(|fence| fence.is_closed) {
             let language = fence.info.trim().to_ascii_lowercase();
-            if self.is_taken(fence.range.start)
-                || self.is_taken(fence.range.end - 1)
-                || !CALL_FENCES.contains(&language.as_str())
-                || is_example(fence.line_before(self.text))
-            {
+            if self.is_taken(fence.range.start) || self.is_taken(fence.range.end - 1) || !self.may_call(fence) {
                 continue;
             }
             let is_marked = language.starts_with("tool") || language.starts_with("function");
-            let calls = self.calls_in(fence.body, is_marked);
+            let calls = self.calls_in(&fence.body, is_marked);
             if let Some(calls) = calls.filter(|calls| is_marked || self.are_calls(calls)) {
                 self.accept(fence.range.clone(), calls);
             }
@@ -225,9 +229,16 @@ impl TextReader<'_> {
             let mut next = line_end + 1;
             if start < line_end && !in_fence(start) && !self.is_taken(start) {
                 // Whatever may be long is read only so often.
-                tries += usize::from(self.text[start..].starts_with(['{', '[', '<']));
+                let length = self.text[start..line_end].find(|c: char| !is_of_name(c)).unwrap_or(line_end - start);
+                let is_name = self.is_offered(&plain_name(&self.text[start..start + length]));
+                tries += usize::from(
+                    is_name
+                        || self.text[start..].starts_with(['{', '[', '<'])
+                        || self.text[start..].starts_with("Action:"),
+                );
                 if let Some((length, calls)) = self.bare_call(&self.text[start..])
                     && let Some(calls) = calls.filter(|calls| self.are_calls(calls))
+                    && !is_example(self.text, start..start + length)
                 {
                     self.accept(start..start + length, calls);
                     next = start + length;
@@ -380,18 +391,41 @@ fn is_inline(text: &str, at: usize) -> bool {
     line.matches('`').count() % 2 == 1
 }
 
-/// Whether the line before a fence says that it only shows how something looks.
-fn is_example(line: &str) -> bool {
-    let line = line.to_lowercase();
-    ["for example", "an example", "example:", "e.g.", "would look", "looks like", "the format", "in general"]
-        .iter()
-        .any(|sign| line.contains(sign))
+/// Whether the words around a place say that it only shows how something looks: the last two lines before it that say
+/// something, or the first one behind it.
+fn is_example(text: &str, range: Range<usize>) -> bool {
+    const SIGNS: &[&str] = &[
+        "example",
+        "sample",
+        "e.g.",
+        "such as",
+        "would look",
+        "looks like",
+        "look like",
+        "the format",
+        "in general",
+        "never ",
+        "do not",
+        "don't",
+        "must not",
+        "zum beispiel",
+        "par exemple",
+        "por ejemplo",
+    ];
+    let before = text[..range.start].lines().rev().filter(|line| !line.trim().is_empty()).take(2);
+    let behind = text[range.end..].lines().filter(|line| !line.trim().is_empty()).take(1);
+    before.chain(behind).any(|line| {
+        let line = line[..line.floor_char_boundary(400)].to_lowercase();
+        SIGNS.iter().any(|sign| line.contains(sign))
+    })
 }
 
 /// An object of arguments: of an object, of a JSON text of one, or none.
 fn arguments_of(value: Option<&Value>) -> Option<Value> {
     match value {
         None | Some(Value::Null) => Some(Value::Object(Map::new())),
+        // This describes a tool and does not call it.
+        Some(Value::Object(fields)) if fields.contains_key("properties") && fields.contains_key("type") => None,
         Some(Value::Object(_)) => value.cloned(),
         Some(Value::String(text)) if text.trim().is_empty() => Some(Value::Object(Map::new())),
         Some(Value::String(text)) => json::value(text.trim()).map(|(value, _)| value).filter(Value::is_object),

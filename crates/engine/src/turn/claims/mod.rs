@@ -13,7 +13,7 @@ use trimtab_vocab::{
 
 use super::{nudge, prompt};
 use crate::proposal::edit::{Edit, SearchReplace};
-use crate::proposal::text_edits::{self, NamedFile, TextEdits};
+use crate::proposal::text_edits::{self, NamedFile, ShownFile, TextEdits};
 use crate::record::names::bug::NOTHING_DONE;
 use crate::record::{FlowState, RequestKind, RunningRequest, Session};
 use crate::route::{self, AskedDeeds};
@@ -35,16 +35,35 @@ pub(super) enum MissingDeed {
     Plan,
 }
 
-/// A reply with the calls and files that it holds as text made into calls, and how many these are. Only a reply that is
-/// whole and has no call of its own is read so.
-pub(super) fn with_text_calls(session: &Session, message: Message, stop: Option<&StopReason>) -> (Message, u32) {
+/// A reply as it is recorded.
+pub(super) struct ReplyRead {
+    pub(super) message: Message,
+    /// Calls that it held as text.
+    pub(super) text_calls: u32,
+    /// The request does not clearly ask for what these do.
+    pub(super) unasked_text: bool,
+}
+
+impl ReplyRead {
+    /// A reply that is what it is.
+    pub(super) fn as_it_is(message: Message) -> Self {
+        Self { message, text_calls: 0, unasked_text: false }
+    }
+}
+
+/// A reply with the calls and files that it holds as text made into calls. Only a reply that is whole and has no call of
+/// its own is read so.
+pub(super) fn with_text_calls(session: &Session, message: Message, stop: Option<&StopReason>) -> ReplyRead {
     let calls = text_calls_of(session, &message, stop);
-    let Some((calls, rest)) = calls.filter(|(calls, _)| !calls.is_empty()) else { return (message, 0) };
-    let count = u32::try_from(calls.len()).unwrap_or(u32::MAX);
+    let Some((calls, rest)) = calls.filter(|(calls, _)| !calls.is_empty()) else {
+        return ReplyRead::as_it_is(message);
+    };
+    let unasked_text = session.active().is_some_and(|active| !asked(active).any() && active.flow.running().is_none());
+    let text_calls = u32::try_from(calls.len()).unwrap_or(u32::MAX);
     let kept = message.parts.into_iter().filter(|part| !matches!(part, Part::Text { .. }));
     let words = (!rest.is_empty()).then_some(Part::Text { text: rest });
     let parts = kept.chain(words).chain(calls.into_iter().map(Part::ToolUse)).collect();
-    (Message { role: message.role, parts }, count)
+    ReplyRead { message: Message { role: message.role, parts }, text_calls, unasked_text }
 }
 
 fn text_calls_of(session: &Session, message: &Message, stop: Option<&StopReason>) -> Option<(Vec<ToolCall>, String)> {
@@ -129,10 +148,8 @@ fn edits_of(session: &Session, active: &RunningRequest, text: &str) -> Option<Te
         return None;
     }
     let files = words::references(&active.request.text).files;
-    let known: Vec<Option<String>> = files.iter().map(|path| seen_text(session, path)).collect();
-    let named: Vec<NamedFile<'_>> =
-        files.iter().zip(&known).map(|(path, text)| NamedFile { path, text: text.as_deref() }).collect();
-    let mut read = text_edits::read(text, &named);
+    let named: Vec<NamedFile<'_>> = files.iter().map(|path| NamedFile { path, text: None }).collect();
+    let mut read = text_edits::read(text, &named, |path| seen_text(session, path));
     // What was changed already is shown again, not changed again.
     if read.edits.iter().any(|edit| done.iter().any(|file| file.path == edit.path())) {
         read.edits.clear();
@@ -140,24 +157,46 @@ fn edits_of(session: &Session, active: &RunningRequest, text: &str) -> Option<Te
     Some(read)
 }
 
-/// What the model was shown of a file last, if it was the whole of it.
-fn seen_text(session: &Session, path: &str) -> Option<String> {
+/// What the model was shown of a file last.
+fn seen_text(session: &Session, path: &str) -> Option<ShownFile> {
     let heading = super::context::heading(path);
-    session.conversation().iter().rev().filter(|message| message.role == Role::User).find_map(|message| {
-        message.parts.iter().find_map(|part| match part {
-            Part::Text { text } => text.strip_prefix(heading.as_str())?.strip_prefix('\n').map(str::to_owned),
-            _ => None,
-        })
+    let reads = |part: &Part| match part {
+        Part::ToolUse(call) if call.name == "read_file" && call.input.get("offset").is_none() => {
+            (call.input.get("path")?.as_str()? == path).then(|| call.id.clone())
+        }
+        _ => None,
+    };
+    let mut parts = session.conversation().iter().rev().flat_map(|message| message.parts.iter().rev());
+    let read = session.conversation().iter().rev().flat_map(|message| &message.parts).find_map(reads);
+    let shown = parts.find_map(|part| match part {
+        Part::Text { text } => text.strip_prefix(heading.as_str())?.strip_prefix('\n'),
+        Part::ToolResult(result) if Some(&result.tool_use_id) == read.as_ref() => Some(result.content.as_str()),
+        _ => None,
+    })?;
+    Some(match super::context::is_cut(shown) {
+        true => ShownFile::Part,
+        false => ShownFile::Whole(super::blocks::without_numbers(shown)),
     })
 }
 
-/// Whether a text was shown to the model before, in a file or a result: then the reply quotes it.
+/// Whether a text was shown to the model before, in a file, a result, or the words of the person: then the reply quotes
+/// it. Spaces, numbers of lines, and the marks of a fence do not count.
 fn is_quoted(session: &Session, text: &str) -> bool {
-    let bare = text.trim().trim_matches('`').trim_start_matches("json").trim();
+    let dense = |text: &str| text.chars().filter(|c| !c.is_whitespace()).collect::<String>();
+    let text = text.trim();
+    let body = match text.strip_prefix("```") {
+        Some(fence) => fence.split_once('\n').map_or("", |(_, body)| body).trim_end().trim_end_matches('`'),
+        None => text,
+    };
+    let wanted = dense(body);
     session.conversation().iter().filter(|message| message.role == Role::User).any(|message| {
-        message.parts.iter().any(|part| match part {
-            Part::ToolResult(result) => result.content.contains(bare),
-            _ => false,
+        message.parts.iter().any(|part| {
+            let shown = match part {
+                Part::ToolResult(result) => &result.content,
+                Part::Text { text } => text,
+                _ => return false,
+            };
+            dense(shown).contains(&wanted) || dense(&super::blocks::without_numbers(shown)).contains(&wanted)
         })
     })
 }
@@ -167,9 +206,16 @@ fn is_judged(active: &RunningRequest) -> bool {
     active.kind() == RequestKind::Turn && !active.makes_pictures() && active.flow.state != FlowState::Compiling
 }
 
-/// What the words of a request ask to be done. What it was agreed on to do counts as asked for.
+/// What the words of a request ask to be done, with what was said to it since.
 fn asked(active: &RunningRequest) -> AskedDeeds {
-    route::deeds(&active.request.text)
+    let text = &active.request.text;
+    let mut asked = route::deeds(text);
+    // Models that answer in a form are small ones: what is said about a file is taken for a wish rather than believed done.
+    asked.change |= active.answers_in_form() && !words::only_looks(text) && route::is_unclear_about_a_file(text);
+    active.steering.said.iter().fold(asked, |asked, said| match route::deeds(said) {
+        _ if route::wants_only_words(said) => AskedDeeds::default(),
+        more => AskedDeeds { change: asked.change || more.change, run: asked.run || more.run },
+    })
 }
 
 /// What the request asked for and has not got, now that the model has said its last words.
@@ -185,7 +231,7 @@ pub(super) fn missing(session: &Session, words: &str) -> Option<MissingDeed> {
     match active.path() {
         Some(RouteDecision::Plan) => missing_plan(active, words, asked),
         Some(RouteDecision::Direct) => {
-            missing_call(active, words).or_else(|| missing_effect(session, active, words, asked))
+            missing_call(session, active, words).or_else(|| missing_effect(session, active, words, asked))
         }
         Some(RouteDecision::Chat) => false_claim(session, active, words, asked),
         _ => None,
@@ -200,15 +246,20 @@ fn missing_plan(active: &RunningRequest, words: &str, asked: AskedDeeds) -> Opti
     (wanted && !is_question && !is_answer).then_some(MissingDeed::Plan)
 }
 
-/// A call in text that cannot be carried out.
-fn missing_call(active: &RunningRequest, words: &str) -> Option<MissingDeed> {
-    if active.answers_in_form() {
+/// A call in text that cannot be carried out. Who has done something, or was only asked, may show one to explain it.
+fn missing_call(session: &Session, active: &RunningRequest, words: &str) -> Option<MissingDeed> {
+    let done = &active.done;
+    let has_done = !done.facts.files.is_empty() || !done.facts.commands.is_empty() || done.in_place;
+    let is_question = route::words(&active.request.text).question && !asked(active).any();
+    if active.answers_in_form() || has_done || is_question {
         return None;
     }
     let offered = prompt::offered(active);
-    let call = text_calls::read(words, &offered).into_iter().next()?;
+    let mut calls = text_calls::read(words, &offered).into_iter();
+    let call = calls.find(|call| !is_quoted(session, &words[call.range.clone()]))?;
     if offered.iter().all(|spec| spec.name != call.name) {
-        return Some(MissingDeed::Tool(call.name));
+        // A name that is no tool's may belong to what was asked for.
+        return asked(active).any().then_some(MissingDeed::Tool(call.name));
     }
     let call = ToolCall { id: String::new(), name: call.name, input: call.input, broken: None };
     tools::registry().read(&call).err().map(MissingDeed::Arguments)
@@ -247,18 +298,19 @@ fn missing_effect(session: &Session, active: &RunningRequest, words: &str, asked
 fn false_claim(session: &Session, active: &RunningRequest, words: &str, asked: AskedDeeds) -> Option<MissingDeed> {
     // What a command changes need not be in the history; and who is only asked tells what was before.
     let signals = route::words(&active.request.text);
-    if active.done.acted || active.done.in_place || (signals.question && !asked.any()) {
+    let only_looks = signals.question || words::only_looks(&active.request.text);
+    if active.done.acted || active.done.in_place || (only_looks && !asked.any()) {
         return None;
     }
     let is_same = |claimed: &str, path: &str| {
-        let claimed = claimed.trim_start_matches("./");
-        path.eq_ignore_ascii_case(claimed) || path.to_lowercase().ends_with(&format!("/{}", claimed.to_lowercase()))
+        let (claimed, path) = (claimed.trim_start_matches("./").to_lowercase(), path.to_lowercase());
+        path == claimed || path.ends_with(&format!("/{claimed}")) || claimed.ends_with(&format!("/{path}"))
     };
-    let claimed = said::claims(words).files;
-    claimed
-        .into_iter()
-        .find(|path| !session.changed_paths().any(|known| is_same(path, known)))
-        .map(MissingDeed::Claimed)
+    // Who has changed something may name other files beside it: only what was asked for is missing then.
+    let named = words::references(&active.request.text).files;
+    let counts = |path: &String| active.done.facts.files.is_empty() || named.iter().any(|named| is_same(path, named));
+    let mut claimed = said::claims(words).files.into_iter().filter(counts);
+    claimed.find(|path| !session.changed_paths().any(|known| is_same(path, known))).map(MissingDeed::Claimed)
 }
 
 /// Tells the model once which call is missing. Whether it was told.
@@ -308,7 +360,12 @@ fn reminder(active: &RunningRequest, missing: &MissingDeed) -> String {
     };
     let names: Vec<String> = prompt::offered(active).iter().map(|spec| spec.name.clone()).collect();
     let text = match missing {
-        MissingDeed::Change => format!("Nothing was changed: your reply only describes it. {change}"),
+        MissingDeed::Change => match &active.done.echoed {
+            Some(path) => {
+                format!("Nothing was changed: what you sent for {path} is the same as the file is now. {change}")
+            }
+            None => format!("Nothing was changed: your reply only describes it. {change}"),
+        },
         MissingDeed::Claimed(path) => format!("{path} was not changed: your reply only says so. {change}"),
         MissingDeed::Command => format!("Nothing was run: your reply only describes it. {run}"),
         MissingDeed::Tool(name) => format!(

@@ -112,43 +112,69 @@ fn has_word(sentence: &str, word: &str) -> bool {
     })
 }
 
+/// The words of a sentence, without what stands around them.
+fn bare_words(sentence: &str) -> Vec<&str> {
+    sentence
+        .split(|c: char| c.is_whitespace() || matches!(c, ',' | ':' | '(' | ')'))
+        .map(|word| word.trim_matches(|c: char| !c.is_alphanumeric() && c != '\'' && c != '/').trim_end_matches('/'))
+        .filter(|word| !word.is_empty())
+        .collect()
+}
+
 /// Whether a sentence reports one of these deeds: "I have now created", "was successfully updated", "Created".
 fn reports(sentence: &str, deeds: &[&str]) -> bool {
+    reported_at(&bare_words(sentence), sentence, deeds).is_some()
+}
+
+/// Which word of a sentence reports one of these deeds.
+fn reported_at(words: &[&str], sentence: &str, deeds: &[&str]) -> Option<usize> {
     if sentence.ends_with('?') {
-        return false;
+        return None;
     }
-    let words: Vec<&str> = sentence
-        .split(|c: char| c.is_whitespace() || matches!(c, ',' | ':' | '(' | ')'))
-        .map(|word| word.trim_matches(|c: char| !c.is_alphanumeric() && c != '\''))
-        .filter(|word| !word.is_empty())
-        .collect();
-    words.iter().enumerate().any(|(at, word)| {
+    words.iter().enumerate().find_map(|(at, word)| {
         if !deeds.contains(word) {
-            return false;
+            return None;
         }
         let said_before = words[..at].join(" ");
         if UNREAL.iter().any(|word| has_word(&said_before, word)) {
-            return false;
+            return None;
         }
         let before: Vec<&str> = words[..at].iter().copied().filter(|word| !BETWEEN.contains(word)).collect();
         let lead = before.iter().rev().take(2).rev().copied().collect::<Vec<_>>().join(" ");
         // "Created hello.py." is a report as well; "run" alone at the beginning is advice.
-        (before.is_empty() && *word != "run")
-            || DOERS.iter().any(|doer| lead == *doer || lead.ends_with(&format!(" {doer}")))
+        let is_report = (before.is_empty() && *word != "run")
+            || DOERS.iter().any(|doer| lead == *doer || lead.ends_with(&format!(" {doer}")));
+        is_report.then_some(at)
     })
+}
+
+/// Whether a word is a file, and not `logging.info` or `example.com`.
+fn is_file(word: &str) -> bool {
+    const EXTENSIONS: &str = " py pyi rs js mjs cjs jsx ts tsx mts json jsonc yaml yml toml ini cfg conf env html htm css scss \
+        md markdown txt c h cpp cc hpp cs java kt go rb php swift sql xml svg lua sh bash vue svelte csv lock rst ipynb dart \
+        ex exs erl hs ml scala pl r jl zig nix tf proto graphql gradle properties ";
+    let name = word.rsplit('/').next().unwrap_or(word);
+    name.rsplit_once('.').is_some_and(|(stem, extension)| {
+        !stem.is_empty() && !extension.is_empty() && EXTENSIONS.split_whitespace().any(|known| known == extension)
+    })
+}
+
+/// The file that a sentence says to be changed: the first one behind the deed, or the last one before it in "hello.py
+/// was created".
+fn object_of(sentence: &str) -> Option<String> {
+    let words = bare_words(sentence);
+    let at = reported_at(&words, sentence, CHANGED)?;
+    let behind = words[at..].iter().find(|word| is_file(word));
+    let file = behind.or_else(|| words[..at].iter().rev().find(|word| is_file(word)))?;
+    Some((*file).to_owned())
 }
 
 /// What a reply claims to have been done.
 pub(super) fn claims(words: &str) -> ClaimedDeeds {
     let mut claimed = ClaimedDeeds::default();
     for sentence in sentences(words) {
-        if reports(&sentence, CHANGED) {
-            for path in crate::words::references(&sentence).files {
-                if !claimed.files.contains(&path) {
-                    claimed.files.push(path);
-                }
-            }
-        }
+        let file = object_of(&sentence).filter(|path| !claimed.files.contains(path));
+        claimed.files.extend(file);
         let names_a_run =
             ["`", "test", "command", "script", "build", "program"].iter().any(|what| sentence.contains(what));
         claimed.ran |= names_a_run && reports(&sentence, RAN);
@@ -163,7 +189,8 @@ pub(super) fn reports_a_deed(words: &str) -> bool {
         || words.to_uppercase().contains("✅ GOAL ACHIEVED")
 }
 
-/// Signs that a reply says why something was not or cannot be done.
+/// Signs that a reply says why something was not or cannot be done. Advice has other words: "use + instead of -" and "the
+/// test failed because of line 3" leave the work to the person.
 const REFUSALS: &[&str] = &[
     "can't",
     "cannot",
@@ -172,21 +199,21 @@ const REFUSALS: &[&str] = &[
     "not able to",
     "couldn't",
     "could not",
-    "won't",
-    "will not",
+    "i won't",
+    "i will not",
     "don't have access",
     "do not have access",
     "don't have permission",
-    "there is no",
-    "there's no",
-    "there are no",
+    "there is no ",
+    "there's no ",
+    "there are no ",
     "doesn't exist",
     "does not exist",
     "no such",
     "isn't possible",
     "not possible",
     "i need more",
-    "need to know",
+    "i need to know",
     "please provide",
     "please specify",
     "please clarify",
@@ -199,25 +226,18 @@ const REFUSALS: &[&str] = &[
     "you denied",
     "i did not",
     "i didn't",
-    "have not",
-    "haven't",
-    "has not",
-    "hasn't",
-    "was not",
-    "were not",
-    "wasn't",
-    "weren't",
+    "i have not",
+    "i haven't",
+    "not changed",
     "nothing was",
     "no changes were made",
     "not sure",
-    "failed",
-    "stopped",
-    "instead of",
     "you asked me not",
     "gave up",
+    "give up",
     "i'm sorry",
     "i am sorry",
-    "no longer",
+    "i stopped",
 ];
 
 /// Whether a reply says that, or why, something is not done.
@@ -296,6 +316,14 @@ mod tests {
         assert!(claims("I have executed `cargo test`.").ran);
         assert!(!claims("Run the tests with `cargo test`.").ran);
         assert!(!claims("You should have run the tests.").ran);
+        for (words, file) in [
+            ("I updated main.py to import the helper from utils.py.", "main.py"),
+            ("I've added `logging.info` calls to main.py.", "main.py"),
+            ("The old test in tests/test_a.py was removed.", "tests/test_a.py"),
+            ("I updated /home/u/p/hello.py.", "/home/u/p/hello.py"),
+        ] {
+            assert_eq!(claims(words).files, [file], "{words}");
+        }
         assert!(reports_a_deed("✅ GOAL ACHIEVED") && reports_a_deed("I've added the function."));
         assert!(!reports_a_deed("Here is the function."));
     }
@@ -304,6 +332,8 @@ mod tests {
     fn a_reason_a_question_and_something_in_place_are_heard() {
         assert!(refuses("I cannot do that: there is no such file."));
         assert!(!refuses("Here is the file you wanted."));
+        assert!(!refuses("Use `+` instead of `-`."));
+        assert!(!refuses("The test failed because of line 3; change it."));
         assert!(asks_back("Which of the two files do you mean?"));
         assert!(!asks_back("```python\nx\n```\nShall I write it?"));
         assert!(finds_in_place("The function is already there; nothing to do."));

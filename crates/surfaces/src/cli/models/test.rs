@@ -73,13 +73,13 @@ const TRIALS: [ProtocolTrial; 5] = [
 pub(super) struct ModelTest {
     /// The model to try, as PROVIDER/NAME
     model: String,
-    /// Seconds that one task may take
+    /// Limit each task to this many seconds
     #[arg(long, default_value_t = 300, value_name = "SECONDS")]
     timeout: u64,
     /// Show the results without storing the winner
     #[arg(long)]
     dry_run: bool,
-    /// One JSON object per protocol
+    /// Print one JSON object per protocol
     #[arg(long)]
     json: bool,
 }

@@ -8,13 +8,17 @@ use serde_json::{Value, json};
 use trimtab_vocab::{Effort, Format, Message, Part, Prompt, Role, ToolResult, ToolSpec};
 
 use super::{DIALECT, schema};
-use crate::models::effort;
+use crate::models::effort::{self, Took};
+use crate::models::openai::ModelName;
 
 /// Documented for calls that another model made: it stands for the signature that there never was.
 const UNSIGNED: &str = "skip_thought_signature_validator";
 /// What the models that take a budget for thinking take.
 const LEAST_THINKING: u32 = 512;
 const MOST_THINKING: u32 = 24_576;
+/// Those that cannot turn it off take no less than this.
+const NEARLY_OFF: u32 = 128;
+const NEARLY_OFF_TEXT: &str = "128 tokens";
 /// Thoughts count as output, and a reply needs some room for its words besides.
 const LEAST_WORDS: u32 = 1_024;
 
@@ -150,7 +154,7 @@ impl<'a> GeminiBody<'a> {
 
     fn formatted(self, model: &str, prompt: &Prompt) -> Self {
         let generation = GeminiGeneration::for_model(model);
-        let thinking = generation.thinking(prompt);
+        let thinking = generation.thinking(model, prompt);
         // Before the third generation, a form of the reply and tools exclude each other.
         let format =
             prompt.format.as_ref().filter(|_| prompt.tools.is_empty() || generation >= GeminiGeneration::Third);
@@ -192,34 +196,65 @@ enum GeminiGeneration {
 
 impl GeminiGeneration {
     fn for_model(model: &str) -> Self {
-        let name = model.rsplit('/').next().unwrap_or(model);
-        let Some(version) = name.strip_prefix("gemini-").and_then(|rest| rest.split('-').next()) else {
-            return Self::Plain;
-        };
-        let (major, minor) = version.split_once('.').unwrap_or((version, "0"));
-        match (major.parse::<u32>(), minor.parse::<u32>()) {
-            (Ok(3..), _) => Self::Third,
-            (Ok(2), Ok(5..)) => Self::Second,
-            // `gemini-flash-latest` and its like are the newest that there are.
-            (Err(_), _) if name.ends_with("-latest") => Self::Third,
+        match version(model) {
+            (3.., _) => Self::Third,
+            (2, 5..) => Self::Second,
             _ => Self::Plain,
         }
     }
 
-    fn thinking(self, prompt: &Prompt) -> Option<ThinkingConfig> {
+    fn thinking(self, model: &str, prompt: &Prompt) -> Option<ThinkingConfig> {
         let level = effort::level(prompt)?;
-        let wanted = effort::tokens(prompt);
         let include_thoughts = level != Effort::Off;
         let plain = ThinkingConfig { include_thoughts, thinking_budget: None, thinking_level: None };
         match self {
             Self::Plain => None,
-            Self::Second => {
-                let room = prompt.max_output_tokens.saturating_sub(LEAST_WORDS).clamp(LEAST_THINKING, MOST_THINKING);
-                Some(ThinkingConfig { thinking_budget: Some(wanted.clamp(LEAST_THINKING, room)), ..plain })
-            }
-            Self::Third => Some(ThinkingConfig { thinking_level: Some(effort::open_word(level)), ..plain }),
+            Self::Second => Some(ThinkingConfig { thinking_budget: Some(budget(model, level, prompt)), ..plain }),
+            Self::Third => Some(ThinkingConfig { thinking_level: Some(thinking_word(model, level)), ..plain }),
         }
     }
+}
+
+/// `gemini-2.5-pro` is (2, 5). `gemini-flash-latest` and its like are newer than any number here; other names are
+/// older.
+fn version(model: &str) -> (u32, u32) {
+    let name = model.rsplit('/').next().unwrap_or(model);
+    let Some(version) = name.strip_prefix("gemini-").and_then(|rest| rest.split('-').next()) else { return (0, 0) };
+    let (major, minor) = version.split_once('.').unwrap_or((version, "0"));
+    match (major.parse::<u32>(), minor.parse::<u32>()) {
+        (Ok(major), minor) => (major, minor.unwrap_or(0)),
+        (Err(_), _) if name.ends_with("-latest") => (u32::MAX, 0),
+        _ => (0, 0),
+    }
+}
+
+fn thinking_word(model: &str, level: Effort) -> &'static str {
+    effort::gemini_word(ModelName::new(model), version(model), level)
+}
+
+/// Of the second generation, only Flash and Flash-Lite can turn thinking off.
+fn cannot_stop_thinking(model: &str) -> bool {
+    !ModelName::new(model).has("flash")
+}
+
+fn budget(model: &str, level: Effort, prompt: &Prompt) -> u32 {
+    if level == Effort::Off {
+        return if cannot_stop_thinking(model) { NEARLY_OFF } else { 0 };
+    }
+    let room = prompt.max_output_tokens.saturating_sub(LEAST_WORDS).clamp(LEAST_THINKING, MOST_THINKING);
+    effort::tokens(prompt).clamp(LEAST_THINKING, room)
+}
+
+/// What a person should know about the effort that they chose, where the model does not have it.
+pub(super) fn effort_note(model: &str, prompt: &Prompt) -> Option<String> {
+    let level = prompt.effort?;
+    let took = match GeminiGeneration::for_model(model) {
+        GeminiGeneration::Plain => Took::Nothing,
+        GeminiGeneration::Second if level == Effort::Off && cannot_stop_thinking(model) => Took::Least(NEARLY_OFF_TEXT),
+        GeminiGeneration::Second => Took::AsItIs,
+        GeminiGeneration::Third => Took::from_gemini(level, thinking_word(model, level)),
+    };
+    effort::note(prompt, model, took)
 }
 
 fn declaration(spec: &ToolSpec) -> FunctionDeclaration<'_> {

@@ -262,7 +262,7 @@ impl http::EventReader for OpenAiReader {
             return Err(stopped(&event));
         }
         if !event.is_object() {
-            return Err(http::unreadable(&"it is no object", data));
+            return Err(http::unreadable(&"it is not an object", data));
         }
         let chunk = Chunk::deserialize(event).map_err(|error| http::unreadable(&error, data))?;
         let mut pieces = self.chunk(chunk)?;
