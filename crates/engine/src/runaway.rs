@@ -2,7 +2,7 @@
 //! low temperatures.
 //!
 //! The text is read in units: a word, a sign, white space, at most eight characters each. For each period up to
-//! [`LONGEST_PERIOD`] it is counted how many units in a row are the same as those one period before. Memory is constant and
+//! `LONGEST_PERIOD` it is counted how many units in a row are the same as those one period before. Memory is constant and
 //! the time for a unit too, so a reply is read in linear time however it is cut into pieces.
 //!
 //! Only exact repetition counts. Lists whose lines differ by a number, tables, encoded data and code repeat their pattern
