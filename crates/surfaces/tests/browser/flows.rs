@@ -195,7 +195,9 @@ fn where_the_program_stops_the_person_decides() {
 #[test]
 fn a_full_session_goes_on_in_a_new_one_with_what_was_open() {
     let mut program = trusting();
-    program.set("TRIMTAB_CONTEXT_HANDOFF_AT", "0.03");
+    program.set("TRIMTAB_CONTEXT_HANDOFF_AT", "0.1");
+    program.set("TRIMTAB_MODEL", "anthropic/plain");
+    std::fs::write(program.home().join("models.toml"), "[\"anthropic/plain\"]\nwindow = 200000\n").expect("written");
     program.set("TRIMTAB_CONTEXT_STRATEGY", "ask");
     let todos = json!({"todos": [{"text": "Open task", "completed": false}]});
     program.provider.push(asks("set_steps", &todos));
