@@ -210,8 +210,8 @@ fn is_judged(active: &RunningRequest) -> bool {
 fn asked(active: &RunningRequest) -> AskedDeeds {
     let text = &active.request.text;
     let mut asked = route::deeds(text);
-    // Models that answer in a form are small ones: what is said about a file is taken for a wish rather than believed done.
-    asked.change |= active.answers_in_form() && !words::only_looks(text) && route::is_unclear_about_a_file(text);
+    // Models that write edit blocks are small ones: what is said about a file is taken for a wish rather than believed done.
+    asked.change |= active.writes_blocks() && !words::only_looks(text) && route::is_unclear_about_a_file(text);
     active.steering.said.iter().fold(asked, |asked, said| match route::deeds(said) {
         _ if route::wants_only_words(said) => AskedDeeds::default(),
         more => AskedDeeds { change: asked.change || more.change, run: asked.run || more.run },
