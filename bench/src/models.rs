@@ -13,6 +13,7 @@
 //! | `TRIMTAB_MODEL_SERVER`, `TRIMTAB_MODEL_NAME` | the server and the model's name there |
 //! | `TRIMTAB_MODEL_TASKS` | `open` (the default), `held-out`, `all`, or the name of a task |
 //! | `TRIMTAB_MODEL_LOG` | a folder for every request and reply |
+//! | `TRIMTAB_MODEL_PROTOCOL` | `answer.protocol` of Trimtab: `native_tools`, `structured_json`, `edit_blocks`; `auto` by default |
 //! | `TRIMTAB_PEERS` | a folder with `aider`, `opencode` |
 //! | `TRIMTAB_MODEL_PROGRAMS` | `trimtab`, `aider`, `opencode`: only these, separated by commas |
 

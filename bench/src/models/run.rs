@@ -51,7 +51,10 @@ pub fn contenders(ours: &Path) -> Vec<Contender> {
         binary: ours.to_owned(),
         prepare: |home, url, model| {
             std::fs::create_dir_all(home.join("trimtab"))?;
-            let settings = format!("model = \"llamacpp/{model}\"\n[providers.llamacpp]\nbase_url = \"{url}/v1\"\n");
+            let protocol = std::env::var("TRIMTAB_MODEL_PROTOCOL").unwrap_or_else(|_| "auto".to_owned());
+            let settings = format!(
+                "model = \"llamacpp/{model}\"\n[answer]\nprotocol = \"{protocol}\"\n[providers.llamacpp]\nbase_url = \"{url}/v1\"\n"
+            );
             std::fs::write(home.join("trimtab/config.toml"), settings)
         },
         words: |task, _| ["run", "--trust", "--approve", "auto", task.prompt].map(str::to_owned).to_vec(),
