@@ -67,7 +67,7 @@ pub(super) fn read(session: &Session, reply: &str, cut: bool) -> BlockAnswer {
         return BlockAnswer { read: Recovered::default(), complaint: None };
     }
     let named = words::references(&asked).files;
-    let named: Vec<NamedFile<'_>> = named.iter().map(|path| NamedFile { path, text: None }).collect();
+    let named: Vec<NamedFile<'_>> = named.iter().map(|path| NamedFile { path }).collect();
     answer_in(reply, &named, &|path| shown_text(session, path), ReplyManner { runs: wants_command(&asked), cut })
 }
 
@@ -244,7 +244,7 @@ mod tests {
     use super::*;
 
     fn answer(reply: &str, named: &[&str], runs: bool) -> BlockAnswer {
-        let named: Vec<NamedFile<'_>> = named.iter().map(|path| NamedFile { path, text: None }).collect();
+        let named: Vec<NamedFile<'_>> = named.iter().map(|path| NamedFile { path }).collect();
         answer_in(reply, &named, &|_| None, ReplyManner { runs, cut: false })
     }
 

@@ -313,7 +313,7 @@ impl EventFold<'_> {
         match fact {
             ReplyFact::Delta { call, .. } | ReplyFact::Saved { call, .. } if self.conversation.calls.is_aside(call) => {
             }
-            // What is only read or thought is no entry yet.
+            // Reading a prompt and thinking get no entry yet.
             ReplyFact::Delta { text, .. } if text.is_empty() => {}
             ReplyFact::Delta { call, text, .. } => {
                 let at = self.reply_at(call);

@@ -19,8 +19,6 @@ use super::fences::{ReplyFence, fences, without_thoughts};
 pub struct NamedFile<'t> {
     /// As it is named.
     pub path: &'t str,
-    /// What it holds now, as far as that is known.
-    pub text: Option<&'t str>,
 }
 
 /// What a model was shown of a file.
@@ -69,7 +67,7 @@ pub enum Uncertainty {
 const LONGEST: usize = 4 * 1024 * 1024;
 
 /// The changes that a reply holds as text. `named` are the files that its request names, `shown` tells what the model was
-/// shown of any other.
+/// shown of a file.
 pub fn read(reply: &str, named: &[NamedFile<'_>], shown: impl Fn(&str) -> Option<ShownFile>) -> TextEdits {
     if reply.len() > LONGEST {
         return TextEdits::default();
@@ -179,12 +177,10 @@ fn fenced(text: &str, fence: &ReplyFence<'_>, from: usize, files: FileContext<'_
         }
         return;
     };
-    let known = named.iter().find(|file| file.path == path).and_then(|file| file.text);
-    let known = known.map(|text| ShownFile::Whole(text.to_owned())).or_else(|| shown(&path));
-    let lacks_something = match &known {
-        Some(ShownFile::Whole(known)) if is_plain => is_part(&fence.body, known),
+    let lacks_something = match shown(&path) {
+        Some(ShownFile::Whole(known)) if is_plain => is_part(&fence.body, &known),
         // What only seems to be the file has to look like it.
-        Some(ShownFile::Whole(known)) => !keeps_half(&fence.body, known),
+        Some(ShownFile::Whole(known)) => !keeps_half(&fence.body, &known),
         Some(ShownFile::Part) => true,
         None => false,
     };

@@ -6,7 +6,7 @@ fn read(reply: &str, named: &[NamedFile<'_>]) -> TextEdits {
 }
 
 fn named<'t>(paths: &[&'t str]) -> Vec<NamedFile<'t>> {
-    paths.iter().map(|path| NamedFile { path, text: None }).collect()
+    paths.iter().map(|path| NamedFile { path }).collect()
 }
 
 fn whole(path: &str, content: &str) -> Edit {
@@ -86,11 +86,11 @@ fn what_is_cut_or_leaves_something_out_is_never_an_edit() {
 #[test]
 fn a_part_of_a_known_file_is_not_the_file() {
     let known = "import sys\n\ndef greet(name):\n    print(\"Hello\", name)\n\ngreet(sys.argv[1])\n";
-    let files = [NamedFile { path: "greet.py", text: Some(known) }];
+    let read = |reply: &str| super::read(reply, &named(&["greet.py"]), |_| Some(ShownFile::Whole(known.into())));
     let part = "```python greet.py\ndef farewell(name):\n    print(\"Bye\", name)\n```";
-    assert_eq!(read(part, &files).unplaced[0].why, Uncertainty::Part);
+    assert_eq!(read(part).unplaced[0].why, Uncertainty::Part);
     let all = format!("```python greet.py\n{known}\ndef farewell(name):\n    print(\"Bye\", name)\n```");
-    assert_eq!(read(&all, &files).edits.len(), 1);
+    assert_eq!(read(&all).edits.len(), 1);
 }
 
 #[test]

@@ -148,7 +148,7 @@ fn edits_of(session: &Session, active: &RunningRequest, text: &str) -> Option<Te
         return None;
     }
     let files = words::references(&active.request.text).files;
-    let named: Vec<NamedFile<'_>> = files.iter().map(|path| NamedFile { path, text: None }).collect();
+    let named: Vec<NamedFile<'_>> = files.iter().map(|path| NamedFile { path }).collect();
     let mut read = text_edits::read(text, &named, |path| seen_text(session, path));
     // What was changed already is shown again, not changed again.
     if read.edits.iter().any(|edit| done.iter().any(|file| file.path == edit.path())) {
@@ -161,7 +161,7 @@ fn edits_of(session: &Session, active: &RunningRequest, text: &str) -> Option<Te
 fn seen_text(session: &Session, path: &str) -> Option<ShownFile> {
     let heading = super::context::heading(path);
     let reads = |part: &Part| match part {
-        Part::ToolUse(call) if call.name == "read_file" && call.input.get("offset").is_none() => {
+        Part::ToolUse(call) if call.name == "read_file" => {
             (call.input.get("path")?.as_str()? == path).then(|| call.id.clone())
         }
         _ => None,
@@ -173,10 +173,19 @@ fn seen_text(session: &Session, path: &str) -> Option<ShownFile> {
         Part::ToolResult(result) if Some(&result.tool_use_id) == read.as_ref() => Some(result.content.as_str()),
         _ => None,
     })?;
-    Some(match super::context::is_cut(shown) {
-        true => ShownFile::Part,
-        false => ShownFile::Whole(super::blocks::without_numbers(shown)),
+    Some(match is_whole(shown) {
+        true => ShownFile::Whole(super::blocks::without_numbers(shown)),
+        false => ShownFile::Part,
     })
+}
+
+/// Whether a text with numbers of lines is all of a file: it begins with the first line, and nothing stands between or
+/// behind the lines to say that some are missing.
+fn is_whole(numbered: &str) -> bool {
+    let is_next = |(at, line): (usize, &str)| {
+        line.split_once('\t').is_some_and(|(number, text)| number == (at + 1).to_string() && !text.ends_with("… [cut]"))
+    };
+    numbered.lines().enumerate().all(is_next)
 }
 
 /// Whether a text was shown to the model before, in a file, a result, or the words of the person: then the reply quotes
@@ -395,4 +404,17 @@ pub(super) fn ending(session: &Session, words: &str) -> (Status, Option<Problem>
     };
     let problem = Problem::new(ProblemKind::NotDone, message).hint(ProblemText::NotDoneHint);
     (Status::NotDone, Some(problem))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_view_from_the_first_line_to_the_last_is_all_of_a_file() {
+        assert!(is_whole("1\ta\n2\tb\n"));
+        for part in ["2\tb\n3\tc\n", "1\ta\n[Lines 1 to 1 of 9; go on with offset 2.]", "1\ta… [cut]\n2\tb\n"] {
+            assert!(!is_whole(part), "{part}");
+        }
+    }
 }
