@@ -14,6 +14,7 @@
 //! | `TRIMTAB_MODEL_TASKS` | `open` (the default), `held-out`, `all`, or the name of a task |
 //! | `TRIMTAB_MODEL_LOG` | a folder for every request and reply |
 //! | `TRIMTAB_MODEL_PROTOCOL` | `answer.protocol` of Trimtab: `native_tools`, `structured_json`, `edit_blocks`; `auto` by default |
+//! | `TRIMTAB_MODEL_PATIENCE` | seconds that a task may take; 420 by default |
 //! | `TRIMTAB_PEERS` | a folder with `aider`, `opencode` |
 //! | `TRIMTAB_MODEL_PROGRAMS` | `trimtab`, `aider`, `opencode`: only these, separated by commas |
 

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use super::tasks::Task;
 use crate::peers::has_network;
 
-/// How long one task may take.
-const PATIENCE: Duration = Duration::from_secs(420);
+/// How long one task may take, in seconds.
+const PATIENCE: u64 = 420;
 
 /// A program that takes one request to its end without a terminal.
 pub struct Contender {
@@ -115,13 +115,15 @@ pub fn run(program: &Contender, task: &Task, url: &str, model: &str) -> Result<E
     command.env("HOME", home.path()).env("PATH", std::env::var_os("PATH").unwrap_or_default());
     command.envs((program.environment)(home.path(), url));
     command.stdin(Stdio::null()).stderr(out.try_clone().map_err(broken)?).stdout(out);
+    let patience = std::env::var("TRIMTAB_MODEL_PATIENCE").ok().and_then(|seconds| seconds.parse().ok());
+    let patience = Duration::from_secs(patience.unwrap_or(PATIENCE));
     let began = Instant::now();
     let mut child = command.spawn().map_err(broken)?;
     let code = loop {
         if let Some(status) = child.try_wait().map_err(broken)? {
             break status.code();
         }
-        if began.elapsed() > PATIENCE {
+        if began.elapsed() > patience {
             child.kill().map_err(broken)?;
             child.wait().map_err(broken)?;
             break None;

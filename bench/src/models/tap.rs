@@ -103,11 +103,11 @@ fn pass(client: TcpStream, target: &str, tally: &Mutex<Tally>, log: Option<PathB
         }
     }
     let reply = String::from_utf8_lossy(&reply);
-    if head.starts_with("POST") && reply.contains("\"usage\"") {
-        let figure = |name: &str| last_number(&reply, name).unwrap_or(0);
+    let figures = ["\"usage\"", "\"timings\""].into_iter().any(|name| reply.contains(name));
+    if head.starts_with("POST") && figures {
         if let Ok(mut tally) = tally.lock() {
             tally.calls += 1;
-            tally.tokens += figure("\"prompt_tokens\":") + figure("\"completion_tokens\":");
+            tally.tokens += tokens(&reply);
             let file = log.map(|folder| folder.join(format!("{}-{:02}.txt", tally.name, tally.calls)));
             if let Some(file) = file {
                 std::fs::write(file, format!("{head}\n{}\n\n{reply}", String::from_utf8_lossy(&body)))?;
@@ -115,6 +115,14 @@ fn pass(client: TcpStream, target: &str, tally: &Mutex<Tally>, log: Option<PathB
         }
     }
     Ok(())
+}
+
+/// What a reply says of its size: in `usage`, or in llama.cpp's `timings` where a program does not ask for usage.
+fn tokens(reply: &str) -> u64 {
+    let sum = |names: &[&str]| names.iter().filter_map(|name| last_number(reply, name)).reduce(|sum, next| sum + next);
+    sum(&["\"prompt_tokens\":", "\"completion_tokens\":"])
+        .or_else(|| sum(&["\"cache_n\":", "\"prompt_n\":", "\"predicted_n\":"]))
+        .unwrap_or(0)
 }
 
 /// The number behind the last place where this stands.

@@ -237,11 +237,35 @@ fn edit_blocks_are_asked_for_with_the_raw_file_and_become_changes() {
     let mut work = Work::begin(facts, Mode::Auto, "Fix add in calc.py", 0, vec![calc]);
     let prompt = work.prompt();
     assert!(prompt.tools.is_empty());
-    assert!(prompt.system.contains("SEARCH"));
+    assert!(prompt.system.contains("its name alone on a line"));
     let shown: String = prompt.messages.iter().map(|message| message.text()).collect();
+    assert!(!shown.contains("SEARCH"), "a short file is written whole");
+    assert!(shown.ends_with("then its complete new text in a fence."), "{shown}");
+    assert_eq!(prompt.temperature, Some(0.2));
     assert!(shown.contains("calc.py\n```\ndef add(a, b):\n    return a - b\n```"), "{shown}");
     work.reply("calc.py\n```python\ndef add(a, b):\n    return a + b\n```\n\nadd returns the sum.");
     assert!(work.effect(|effect| matches!(effect, Effect::Prepare { .. })), "{:?}", work.outputs);
+}
+
+#[test]
+fn a_small_model_is_told_last_what_kind_of_answer_is_wanted() {
+    let shown = |text: &str, files: Vec<LoadedFile>| -> String {
+        let facts = ModelFacts::default().with_protocol(AnswerProtocol::EditBlocks);
+        let work = Work::begin(facts, Mode::Auto, text, 0, files);
+        work.prompt().messages.iter().map(|message| message.text()).collect()
+    };
+    let list = || LoadedFile { path: "Files in the folder:".into(), text: "calc.py".into(), hash: None };
+    let long: String = (1..=100).map(|number| format!("{number}\tline_{number} = {number}\n")).collect();
+    let told = shown("Fix add in calc.py", vec![list(), file("calc.py", &long)]);
+    assert!(told.starts_with("Let the greeting"), "an example comes first: {told}");
+    assert!(told.contains("<<<<<<< SEARCH"), "a long file may be changed in part: {told}");
+    let told = shown("What does calc.py do?", vec![list(), file("calc.py", "1\ta = 1\n")]);
+    assert!(told.ends_with("Do not repeat a file.") && !told.contains("greeting"), "{told}");
+    let told = shown("Fix the bug in parser.py", vec![list()]);
+    assert!(told.contains("There is no file parser.py."), "{told}");
+    let told = shown("Create parser.py", vec![list()]);
+    assert!(!told.contains("There is no file"), "{told}");
+    assert!(!told.contains("The folder is"), "paths are named inside of the folder: {told}");
 }
 
 #[test]
@@ -258,7 +282,7 @@ fn a_model_that_cannot_write_the_object_goes_over_to_edit_blocks() {
     assert_eq!(work.learned().and_then(|learned| learned.protocol), Some(AnswerProtocol::EditBlocks));
     assert!(work.effect(|effect| matches!(effect, Effect::Load { overview: Some(_), .. })), "it is shown the files");
     work.load(vec![file("calc.py", "1\tdef add(a, b):\n2\t    return a - b\n")]);
-    assert!(work.prompt().system.contains("SEARCH"));
+    assert!(work.prompt().system.contains("its name alone on a line"));
 }
 
 #[test]

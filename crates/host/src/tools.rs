@@ -412,7 +412,9 @@ async fn overview(workspace: &dyn crate::Workspace, folder: &str, wanted: Overvi
     if !matches!(seen.status, ToolStatus::Ok | ToolStatus::Partial) {
         return;
     }
-    let is_name = |line: &&str| !line.is_empty() && !line.starts_with(['[', '(']) && !line.ends_with('/');
+    let is_said = |line: &str| line.starts_with("No file fits ");
+    let is_name =
+        |line: &&str| !line.is_empty() && !is_said(line) && !line.starts_with(['[', '(']) && !line.ends_with('/');
     let names: Vec<String> = seen.text.lines().map(str::trim).filter(is_name).map(str::to_owned).collect();
     let mut left = wanted.bytes.saturating_sub(loaded.iter().map(|file| file.text.len()).sum());
     for path in trimtab_engine::rank_files(&names, &wanted.words) {

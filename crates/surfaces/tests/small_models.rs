@@ -111,7 +111,7 @@ fn what_small_models_send_comes_to_a_true_end() {
         .lines()
         .map(|line| serde_json::from_str(line).expect("a transcript"))
         .collect();
-    assert!(transcripts.len() >= 50, "{} transcripts", transcripts.len());
+    assert!(transcripts.len() >= 100, "{} transcripts", transcripts.len());
     let wrong: Vec<String> = transcripts
         .iter()
         .enumerate()

@@ -79,6 +79,15 @@ pub(crate) fn wants_only_words(text: &str) -> bool {
     words::has(&plain(&text[..text.floor_char_boundary(4_000)]), ONLY_WORDS)
 }
 
+/// Whether every change that the words ask for is one of something that is there already.
+pub(crate) fn only_mends(text: &str) -> bool {
+    let plain = plain(&text[..text.floor_char_boundary(4_000)]);
+    let makes = |phrase: &str| verb_of(phrase, MAKING).is_some();
+    let mut phrases =
+        sentences(&plain).map(after_lead).flat_map(|phrase| std::iter::once(phrase).chain(further(phrase)));
+    deeds(text).change && !phrases.any(makes)
+}
+
 /// Whether the words are about a file and say neither that it is to be changed nor that it is only to be looked at.
 pub(crate) fn is_unclear_about_a_file(text: &str) -> bool {
     let signals = words::read(text);
@@ -251,6 +260,14 @@ mod tests {
             "Make sense of the log in a.log",
         ] {
             assert!(!deeds(words).change, "{words}");
+        }
+    }
+
+    #[test]
+    fn a_repair_needs_something_that_is_there() {
+        assert!(only_mends("Fix the bug in parser.py"));
+        for words in ["Create parser.py", "Add a flag to parser.py and fix the tests", "What does parser.py do?"] {
+            assert!(!only_mends(words), "{words}");
         }
     }
 

@@ -1,48 +1,130 @@
 //! Models that know fenced text better than calls of tools answer in words, with whole files and replacements in fences.
 //! What is certain of it becomes the same proposals that tools make; what is not is asked for once more.
 
-use trimtab_vocab::event::{BugFact, RequestFact};
-use trimtab_vocab::{Answer, CommandProposal, FileChange, Part, RequestId, StopReason, TextReplacement};
+use std::sync::Arc;
 
-use super::{end_or_go_on, ending, next};
+use trimtab_vocab::event::{BugFact, RequestFact};
+use trimtab_vocab::{Answer, CommandProposal, FileChange, Message, Part, RequestId, Role, StopReason, TextReplacement};
+
+use super::{claims, end_or_go_on, ending, next};
 use crate::proposal::edit::Edit;
 use crate::proposal::fences::{fences, without_thoughts};
 use crate::proposal::recover::Recovered;
-use crate::proposal::text_edits::{self, NamedFile, ShownFile, TextEdits, Uncertainty};
-use crate::record::Session;
+use crate::proposal::text_edits::{self, FileNames, ShownFile, TextEdits, Uncertainty};
+use crate::record::{RunningRequest, Session};
 use crate::route;
 use crate::transition::Transition;
 use crate::words;
 
-/// The file of the examples. Nobody means it, so a copied example changes nothing.
-const EXAMPLE: &str = "path/to/file.txt";
+/// The file of the example. Nobody means it, so a copied example changes nothing.
+const EXAMPLE: &str = "example_greeting.py";
 
-/// What the model is told about the form of its answer.
-pub(super) const FORM: &str = r#"You are Trimtab, a copilot that works on the files of the user's folder. You have no tools: you are shown files, and answer with their new text.
+/// What the model is told about the form of its answer. No path stands in it: small models copy what they see.
+pub(super) const FORM: &str = r#"You are Trimtab, a copilot that edits the files of a project. You have no tools. You are shown files, and answer with the complete new text of every file that has to change.
 
-To create a file or to replace a whole file, write its path alone on a line, then its complete text in a fence:
+Write each file so: its name alone on a line, then its complete text in a fence. Use the name that you were shown, and nothing before it.
 
-path/to/file.txt
-```
-the complete text of the file
-```
+- Never leave a part of a file out, and never write "..." in its place.
+- Change only what the request needs, and keep the rest as it is.
+- Use only what comes with the language, unless the project uses more.
+- If the user wants a command run, put it in a ```sh fence.
+- If the user only asks something, answer in words, without a file.
+- Then say in one sentence what you changed."#;
 
-To change a part of a file that you were shown, write its path alone on a line, then the lines to find and the lines that take their place:
+/// How a part of a long file is changed.
+pub(super) const SEARCH_FORM: &str = r#"A long file need not be written whole. Write its name alone on a line, then the lines to find and the lines that take their place:
 
-path/to/file.txt
 ```
 <<<<<<< SEARCH
 lines exactly as they are in the file
 =======
 the new lines
 >>>>>>> REPLACE
-```
+```"#;
 
-- Give the whole file if it is short. Never leave a part of it out, and never write "..." in its place.
-- Change only what the request needs, and keep the rest as it is.
-- If the user wants a command run, put it in a ```sh fence.
-- If the user only asks something, answer in words, without a path line.
-- Then say in one sentence what you changed."#;
+/// What an answer looks like, as an exchange: small models follow an example better than a rule.
+const EXAMPLE_REQUEST: &str = "Let the greeting end with an exclamation mark.\n\nexample_greeting.py\n```\nname = \"Ann\"\n\
+print(\"Hello, \" + name)\n```";
+const EXAMPLE_ANSWER: &str = "example_greeting.py\n```\nname = \"Ann\"\nprint(\"Hello, \" + name + \"!\")\n```\nThe greeting \
+ends with an exclamation mark.";
+/// Stands behind the files, because a small model does what it read last.
+const REMINDER: &str = "Answer with each file that you change or create: its name alone on a line, then its complete new \
+text in a fence.";
+const RUN_REMINDER: &str = "Answer with the command in a ```sh fence.";
+const ANSWER_REMINDER: &str = "Answer in a few words of your own. Do not repeat a file.";
+const ABSENT_REMINDER: &str = "Say so in one sentence, and write no file.";
+/// Bytes of a request that are said again.
+const LONGEST_REMINDER: usize = 1_000;
+/// Lines of a file that is worth a search block.
+const LONG_FILE: usize = 80;
+
+/// Whether a file is shown that is too long to be written whole.
+fn shows_a_long_file(messages: &[Arc<Message>]) -> bool {
+    let is_long = |part: &Part| match part {
+        Part::Text { text } => {
+            let shown = text.split_once('\n').map_or("", |(_, shown)| shown);
+            shown.starts_with(BEGINNING) || (shown.starts_with("```") && shown.lines().count() > LONG_FILE)
+        }
+        _ => false,
+    };
+    messages.iter().flat_map(|message| &message.parts).any(is_long)
+}
+
+/// A conversation with the form of the answer at its end, and the example before it where a change is wanted. Who is only
+/// asked something would answer with a file if there were an example, because that does; and who is asked again may
+/// have copied it.
+pub(super) fn framed(active: &RunningRequest, messages: Vec<Arc<Message>>) -> Vec<Arc<Message>> {
+    let asked = claims::asked(active);
+    let text = active.request.words();
+    let absent = if route::only_mends(text) { absent_files(&messages, text) } else { Vec::new() };
+    let reminder = match absent.as_slice() {
+        [] if asked.change && shows_a_long_file(&messages) => Some(format!("{REMINDER}\n\n{SEARCH_FORM}")),
+        [] if asked.change => Some(REMINDER.to_owned()),
+        [] if asked.run => Some(RUN_REMINDER.to_owned()),
+        [] if only_asks(text) => Some(ANSWER_REMINDER.to_owned()),
+        [] => None,
+        absent => Some(format!("There is no file {}. {ABSENT_REMINDER}", absent.join(" and no file "))),
+    };
+    // A small model answers the last message, and has forgotten what it is about.
+    let reminder = match is_asked_again(active) {
+        true if text.len() <= LONGEST_REMINDER => {
+            reminder.map(|form| format!("The request is still: {text}\n\n{form}"))
+        }
+        _ => reminder,
+    };
+    let example = [Message::user(EXAMPLE_REQUEST), Message::assistant(EXAMPLE_ANSWER)].map(Arc::new);
+    let example = example.into_iter().filter(|_| asked.change && absent.is_empty() && !is_asked_again(active));
+    let mut messages: Vec<_> = example.chain(messages).collect();
+    if let Some((last, text)) = messages.last_mut().filter(|last| last.role == Role::User).zip(reminder) {
+        Arc::make_mut(last).parts.push(Part::Text { text });
+    }
+    messages
+}
+
+/// Whether a reply came to nothing, and another one was asked for.
+pub(super) fn is_asked_again(active: &RunningRequest) -> bool {
+    active.done.nudges > 0 || active.calls.hollow > 0
+}
+
+/// The files that a request names, that are not shown, and that the list of the folder does not have.
+fn absent_files(messages: &[Arc<Message>], asked: &str) -> Vec<String> {
+    let parts = messages.iter().rev().filter(|message| message.role == Role::User);
+    let mut parts = parts.flat_map(|message| &message.parts);
+    let list = parts.find_map(|part| match part {
+        Part::Text { text } => text.strip_prefix("Files in the folder:\n"),
+        _ => None,
+    });
+    let Some(list) = list.filter(|list| !list.contains("[... and ")) else { return Vec::new() };
+    let is_listed = |path: &str| list.lines().any(|line| line == path || line.ends_with(&format!("/{path}")));
+    let is_absent = |path: &String| !is_listed(path) && shown_in(messages, path).is_none();
+    words::references(asked).files.into_iter().filter(is_absent).collect()
+}
+
+/// Whether nothing but an answer is wanted. Who is only asked shows code to explain it.
+fn only_asks(asked: &str) -> bool {
+    let asks = route::words(asked).question && !route::deeds(asked).any();
+    asks || words::only_looks(asked) || route::wants_only_words(asked)
+}
 
 /// Commands of one answer at most.
 const MOST_COMMANDS: usize = 10;
@@ -62,18 +144,24 @@ pub(super) struct BlockAnswer {
 pub(super) fn read(session: &Session, reply: &str, cut: bool) -> BlockAnswer {
     let active = session.active();
     let asked = active.map(|active| active.request.words().to_owned()).unwrap_or_default();
-    // Who is only asked shows code to explain it.
-    if route::words(&asked).question && !route::deeds(&asked).any() {
+    if only_asks(&asked) {
         return BlockAnswer { read: Recovered::default(), complaint: None };
     }
     let named = words::references(&asked).files;
-    let named: Vec<NamedFile<'_>> = named.iter().map(|path| NamedFile { path }).collect();
-    answer_in(reply, &named, &|path| shown_text(session, path), ReplyManner { runs: wants_command(&asked), cut })
+    let names = FileNames { named: &named, folder: session.folder() };
+    answer_in(
+        reply,
+        names,
+        &|path| shown_in(session.conversation(), path),
+        ReplyManner { spaces: is_about_spaces(&asked), runs: wants_command(&asked), cut },
+    )
 }
 
 /// How a reply is to be taken.
 #[derive(Clone, Copy)]
 struct ReplyManner {
+    /// The request is about spaces and lines.
+    spaces: bool,
     /// The request wants something run.
     runs: bool,
     /// It ended at the output limit.
@@ -82,13 +170,17 @@ struct ReplyManner {
 
 fn answer_in(
     reply: &str,
-    named: &[NamedFile<'_>],
+    names: FileNames<'_>,
     shown: &dyn Fn(&str) -> Option<ShownFile>,
-    ReplyManner { runs, cut }: ReplyManner,
+    ReplyManner { spaces, runs, cut }: ReplyManner,
 ) -> BlockAnswer {
     let reply = without_thoughts(reply);
-    let TextEdits { edits, ranges, unplaced } = text_edits::read(&reply, named, shown);
-    let file_changes: Vec<FileChange> = edits.into_iter().filter(|edit| edit.path() != EXAMPLE).map(change).collect();
+    let TextEdits { edits, ranges, unplaced } = text_edits::read(&reply, names, shown);
+    let (same, edits): (Vec<Edit>, Vec<Edit>) = edits
+        .into_iter()
+        .filter(|edit| edit.path() != EXAMPLE)
+        .partition(|edit| !spaces && differs_only_in_blank_lines(edit, shown));
+    let file_changes: Vec<FileChange> = edits.into_iter().map(change).collect();
     let (commands, spoken) = if runs { commands_in(&reply) } else { (Vec::new(), Vec::new()) };
     let unplaced: Vec<_> = unplaced.into_iter().filter(|block| block.path.as_deref() != Some(EXAMPLE)).collect();
     let truncated = cut && unplaced.iter().any(|block| block.why == Uncertainty::Cut);
@@ -96,6 +188,11 @@ fn answer_in(
         let path = block.path.as_deref().unwrap_or("the file");
         complaint(path, block.why)
     });
+    let echo = |edit: &Edit| {
+        let path = edit.path();
+        format!("[Nothing was changed: what you sent for {path} is the same as the file is now. Send its new text.]")
+    };
+    let complaint = complaint.or_else(|| same.first().filter(|_| file_changes.is_empty()).map(echo));
     let summary = without(&reply, ranges.into_iter().chain(spoken));
     let found = !file_changes.is_empty() || !commands.is_empty() || truncated;
     let answer = Answer { summary, file_changes, commands, ..Answer::default() };
@@ -128,6 +225,23 @@ fn complaint(path: &str, why: Uncertainty) -> String {
         Uncertainty::Damaged => format!("the SEARCH block for {path} cannot be read. Use the form that you were shown"),
     };
     format!("[Nothing was changed: {what}.]")
+}
+
+/// Whether a whole file was sent again with other blank lines, and nothing else: it was meant to be changed.
+fn differs_only_in_blank_lines(edit: &Edit, shown: &dyn Fn(&str) -> Option<ShownFile>) -> bool {
+    let Edit::WholeFile { path, content } = edit else { return false };
+    let Some(ShownFile::Whole(known)) = shown(path) else { return false };
+    let lines =
+        |text: &str| text.lines().map(|line| line.trim_end().to_owned()).filter(|line| !line.is_empty()).collect();
+    let (sent, there): (Vec<String>, Vec<String>) = (lines(content), lines(&known));
+    sent == there && *content != known
+}
+
+/// Whether a request is about what is between the lines.
+fn is_about_spaces(asked: &str) -> bool {
+    const ABOUT: [&str; 8] = ["blank", "empty line", "newline", "line break", "space", "format", "lint", "style"];
+    let asked = asked.to_lowercase();
+    ABOUT.iter().any(|word| asked.contains(word))
 }
 
 /// Whether a request wants something run.
@@ -191,9 +305,10 @@ pub(super) fn ask_again(
 }
 
 /// The text of a file as the model was shown it.
-fn shown_text(session: &Session, path: &str) -> Option<ShownFile> {
+fn shown_in(messages: &[Arc<Message>], path: &str) -> Option<ShownFile> {
     let heading = format!("{path}\n");
-    let mut parts = session.conversation().iter().rev().flat_map(|message| &message.parts);
+    let shown = messages.iter().rev().filter(|message| message.role == Role::User);
+    let mut parts = shown.flat_map(|message| &message.parts);
     parts.find_map(|part| match part {
         Part::Text { text } => match text.strip_prefix(&heading)? {
             beginning if beginning.starts_with(BEGINNING) => Some(ShownFile::Part),
@@ -244,8 +359,13 @@ mod tests {
     use super::*;
 
     fn answer(reply: &str, named: &[&str], runs: bool) -> BlockAnswer {
-        let named: Vec<NamedFile<'_>> = named.iter().map(|path| NamedFile { path }).collect();
-        answer_in(reply, &named, &|_| None, ReplyManner { runs, cut: false })
+        let named: Vec<String> = named.iter().map(|path| (*path).to_owned()).collect();
+        answer_in(
+            reply,
+            FileNames { named: &named, folder: None },
+            &|_| None,
+            ReplyManner { spaces: false, runs, cut: false },
+        )
     }
 
     #[test]
@@ -262,10 +382,13 @@ mod tests {
 
     #[test]
     fn the_examples_change_nothing_when_they_are_copied() {
-        let read = answer(FORM, &[], true);
-        assert!(read.read.answer.file_changes.is_empty(), "{:?}", read.read.answer.file_changes);
-        assert!(read.read.answer.commands.is_empty(), "{:?}", read.read.answer.commands);
-        assert!(read.complaint.is_none(), "{:?}", read.complaint);
+        for text in [FORM, EXAMPLE_REQUEST, EXAMPLE_ANSWER] {
+            let read = answer(text, &[], true);
+            assert!(read.read.answer.file_changes.is_empty(), "{:?}", read.read.answer.file_changes);
+            assert!(read.read.answer.commands.is_empty(), "{:?}", read.read.answer.commands);
+            assert!(read.complaint.is_none(), "{:?}", read.complaint);
+        }
+        assert!(answer(EXAMPLE_ANSWER, &["greeting.py"], false).read.answer.file_changes.is_empty());
     }
 
     #[test]

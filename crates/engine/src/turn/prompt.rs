@@ -80,13 +80,17 @@ pub(super) fn build(session: &Session) -> Option<TurnPrompt> {
     let settings = &request.settings;
     let fragments = fragments(session, active);
     let notes = fragment::notes(&fragments, session.told());
+    let messages = session.messages_with(&notes);
     let prompt = Prompt {
         model: model.to_owned(),
         system: fragment::system(&fragments),
-        messages: session.messages_with(&notes),
+        messages: match active.path() {
+            Some(RouteDecision::Direct) if active.writes_blocks() => blocks::framed(active, messages),
+            _ => messages,
+        },
         tools: if active.answers_in_form() { Vec::new() } else { offered(active) },
         max_output_tokens: settings.models.max_output_tokens.min(facts.max_output),
-        temperature: settings.models.temperature,
+        temperature: settings.models.temperature.or_else(|| own_temperature(active)),
         thinking_tokens: if facts.thinking { settings.models.thinking_tokens } else { 0 },
         effort: settings.models.effort,
         long_cache: session.waits_long(),
@@ -94,6 +98,13 @@ pub(super) fn build(session: &Session) -> Option<TurnPrompt> {
         ..Prompt::default()
     };
     Some(TurnPrompt { prompt, notes })
+}
+
+/// The temperature where no setting names one. A model that answers in a form copies file text, and a server's usual
+/// 0.8 makes a small one miscopy it. It is not 0, because models that think repeat themselves then. A second try is
+/// freer, because the first words would only come again.
+fn own_temperature(active: &RunningRequest) -> Option<f64> {
+    active.answers_in_form().then_some(if blocks::is_asked_again(active) { 0.6 } else { 0.2 })
 }
 
 /// The tools that the request may need, whatever is to be done next: what plan mode forbids is refused, not hidden,
@@ -194,7 +205,9 @@ fn mode(active: &RunningRequest) -> Fragment {
 
 /// Where the work is. Nothing of a folder is told before it is trusted, not even its name.
 fn folder(session: &Session, active: &RunningRequest) -> Fragment {
-    let folder = session.folder().filter(|_| permit::is_trusted(session, active));
+    // Who answers with files has to name them as they are named inside of the folder.
+    let is_told = permit::is_trusted(session, active) && !active.writes_blocks();
+    let folder = session.folder().filter(|_| is_told);
     let text = folder.map(|folder| format!("The folder is {folder}.")).unwrap_or_default();
     Fragment::volatile("folder", text, PATH, FOLDER_GONE)
 }
@@ -233,7 +246,7 @@ mod tests {
     #[test]
     fn what_the_examples_say_is_refused_as_the_text_of_a_file() {
         assert_eq!(examples(r#"Answer with {"path":"a.txt","content":"the whole new file"}."#).len(), 2);
-        for prompt in [structured::FORM, flow::plan::FORM, blocks::FORM] {
+        for prompt in [structured::FORM, flow::plan::FORM, blocks::FORM, blocks::SEARCH_FORM] {
             for text in examples(prompt) {
                 assert!(echo::is_placeholder(&text), "{text:?} of an example is missing in proposal/edit/echo.rs");
             }

@@ -14,7 +14,9 @@ pub(super) fn assess(active: &RunningRequest, batch: &Batch) -> ReflectionFact {
     // The same again with the same end is told apart from the first time.
     let again = active.tools.rounds.is_known(batch);
     let entries: Vec<ReflectionEntry> = batch.items.iter().map(|item| entry(item, again)).collect();
-    ReflectionFact { message: Some(note(&entries)), entries }
+    // Who answers in a form has called no tools that a note could be about.
+    let message = if batch.of_answer { String::new() } else { note(&entries) };
+    ReflectionFact { message: Some(message), entries }
 }
 
 fn entry(item: &BatchItem, again: bool) -> ReflectionEntry {

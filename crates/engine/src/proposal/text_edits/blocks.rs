@@ -2,7 +2,7 @@
 
 use super::super::edit::{Edit, SearchReplace};
 use super::super::fences::ReplyFence;
-use super::{NamedFile, TextEdits, Uncertainty, only, path};
+use super::{FileNames, TextEdits, Uncertainty};
 
 /// Whether a line is a mark: at least five of its sign, and its word, if it has one.
 fn is_mark(line: &str, sign: char, word: &str) -> bool {
@@ -25,7 +25,7 @@ pub(super) fn is_block(text: &str) -> bool {
 }
 
 /// The blocks of a text, each with the file that the line before it names; none if one of them is damaged.
-fn blocks_in(text: &str, named: &[NamedFile<'_>]) -> Option<Vec<(Option<String>, SearchReplace)>> {
+fn blocks_in(text: &str, names: FileNames<'_>) -> Option<Vec<(Option<String>, SearchReplace)>> {
     enum Side {
         Outside,
         Search,
@@ -40,7 +40,7 @@ fn blocks_in(text: &str, named: &[NamedFile<'_>]) -> Option<Vec<(Option<String>,
             Side::Outside if bare.trim().is_empty() => {}
             Side::Outside => {
                 let name = bare.trim().trim_matches(['*', '`', '#', ' ', ':']);
-                path = path::is_path(name, named).then(|| name.to_owned());
+                path = names.path(name);
                 if path.is_none() && (is_replace(bare) || is_mark(bare, '=', "")) {
                     return None;
                 }
@@ -62,16 +62,16 @@ fn blocks_in(text: &str, named: &[NamedFile<'_>]) -> Option<Vec<(Option<String>,
 }
 
 /// The blocks of a fence.
-pub(super) fn fenced(fence: &ReplyFence<'_>, path: Option<String>, named: &[NamedFile<'_>], read: &mut TextEdits) {
-    let path = path.or_else(|| only(named));
-    let Some(blocks) = blocks_in(&fence.body, named) else {
+pub(super) fn fenced(fence: &ReplyFence<'_>, path: Option<String>, names: FileNames<'_>, read: &mut TextEdits) {
+    let path = path.or_else(|| names.only());
+    let Some(blocks) = blocks_in(&fence.body, names) else {
         return read.leave(path, Uncertainty::Damaged);
     };
     place(blocks, path, fence.range.clone(), read);
 }
 
 /// Blocks that stand in no fence.
-pub(super) fn outside(text: &str, fences: &[ReplyFence<'_>], named: &[NamedFile<'_>], read: &mut TextEdits) {
+pub(super) fn outside(text: &str, fences: &[ReplyFence<'_>], names: FileNames<'_>, read: &mut TextEdits) {
     let mut at = 0;
     let pieces = fences.iter().map(|fence| fence.range.clone()).chain(std::iter::once(text.len()..text.len()));
     for fence in pieces {
@@ -83,9 +83,9 @@ pub(super) fn outside(text: &str, fences: &[ReplyFence<'_>], named: &[NamedFile<
         let skipped: usize = lines().take(first.saturating_sub(1)).map(str::len).sum();
         let last = lines().enumerate().filter(|(_, line)| is_replace(line)).map(|(number, _)| number + 1).last();
         let end: usize = lines().take(last.unwrap_or(usize::MAX)).map(str::len).sum();
-        match blocks_in(piece.get(skipped..end).unwrap_or_default(), named) {
-            Some(blocks) => place(blocks, only(named), start + skipped..start + end, read),
-            None => read.leave(only(named), Uncertainty::Damaged),
+        match blocks_in(piece.get(skipped..end).unwrap_or_default(), names) {
+            Some(blocks) => place(blocks, names.only(), start + skipped..start + end, read),
+            None => read.leave(names.only(), Uncertainty::Damaged),
         }
     }
 }
@@ -98,7 +98,7 @@ fn place(
 ) {
     let mut path = fallback;
     for (own, block) in blocks {
-        path = own.map(|own| own.trim_start_matches("./").to_owned()).or(path);
+        path = own.or(path);
         let Some(path) = path.clone() else {
             read.leave(None, Uncertainty::NoPath);
             continue;

@@ -14,11 +14,13 @@ use std::ops::Range;
 use super::edit::{Edit, has_placeholder};
 use super::fences::{ReplyFence, fences, without_thoughts};
 
-/// A file that a request names.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct NamedFile<'t> {
-    /// As it is named.
-    pub path: &'t str,
+/// What is known about the names of files when a reply is read.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct FileNames<'t> {
+    /// The files that the request names, as it does.
+    pub named: &'t [String],
+    /// The folder that the work is in. Models write its whole path before a file's name.
+    pub folder: Option<&'t str>,
 }
 
 /// What a model was shown of a file.
@@ -66,20 +68,19 @@ pub enum Uncertainty {
 /// Bytes of a reply in which edits are looked for.
 const LONGEST: usize = 4 * 1024 * 1024;
 
-/// The changes that a reply holds as text. `named` are the files that its request names, `shown` tells what the model was
-/// shown of a file.
-pub fn read(reply: &str, named: &[NamedFile<'_>], shown: impl Fn(&str) -> Option<ShownFile>) -> TextEdits {
+/// The changes that a reply holds as text. `shown` tells what the model was shown of a file.
+pub fn read(reply: &str, names: FileNames<'_>, shown: impl Fn(&str) -> Option<ShownFile>) -> TextEdits {
     if reply.len() > LONGEST {
         return TextEdits::default();
     }
     let text = without_thoughts(reply);
-    let fences = fences(&text);
+    let fences = path::heading_fences(&text, fences(&text), names);
     let mut read = TextEdits::default();
-    blocks::outside(&text, &fences, named, &mut read);
+    blocks::outside(&text, &fences, names, &mut read);
     let alone = fences.iter().filter(|fence| is_code(fence)).count() == 1;
     for (at, fence) in fences.iter().enumerate() {
         let from = at.checked_sub(1).map_or(0, |before| fences[before].range.end);
-        fenced(&text, fence, from, FileContext { named, shown: &shown, alone }, &mut read);
+        fenced(&text, fence, from, FileContext { names, shown: &shown, alone }, &mut read);
     }
     let mut placed: Vec<(Edit, Range<usize>)> = read.edits.drain(..).zip(read.ranges.drain(..)).collect();
     placed.sort_by_key(|(_, range)| range.start);
@@ -135,7 +136,7 @@ fn is_code(fence: &ReplyFence<'_>) -> bool {
 
 /// What is known about files when a fence is read.
 struct FileContext<'c> {
-    named: &'c [NamedFile<'c>],
+    names: FileNames<'c>,
     shown: &'c dyn Fn(&str) -> Option<ShownFile>,
     /// The fence is the only one with code in it.
     alone: bool,
@@ -143,21 +144,21 @@ struct FileContext<'c> {
 
 /// Reads one fence. `from`: where the text before it begins that may name its file.
 fn fenced(text: &str, fence: &ReplyFence<'_>, from: usize, files: FileContext<'_>, read: &mut TextEdits) {
-    let FileContext { named, shown, alone } = files;
+    let FileContext { names, shown, alone } = files;
     if fence.body.trim().is_empty() {
         return;
     }
     let before = text[from.min(fence.range.start)..fence.range.start].trim_end();
-    let path = path::of_fence(fence, before, named);
+    let path = path::of_fence(fence, before, names);
     let stated = path.as_ref().map(|found| found.path.clone());
     if blocks::is_block(&fence.body) {
         return match fence.is_closed {
-            true => blocks::fenced(fence, stated, named, read),
+            true => blocks::fenced(fence, stated, names, read),
             false => read.leave(stated, Uncertainty::Cut),
         };
     }
     if is_diff(fence) {
-        return match path::of_diff(&fence.body).or(stated).or_else(|| only(named)) {
+        return match path::of_diff(&fence.body, names).or(stated).or_else(|| names.only()) {
             path if !fence.is_closed => read.leave(path, Uncertainty::Cut),
             None => read.leave(None, Uncertainty::NoPath),
             Some(path) => {
@@ -168,7 +169,7 @@ fn fenced(text: &str, fence: &ReplyFence<'_>, from: usize, files: FileContext<'_
     }
     let is_code = is_code(fence);
     let by_request = || {
-        let path = only(named).filter(|path| alone && is_code && path::fits(fence.language(), path))?;
+        let path = names.only().filter(|path| alone && is_code && path::fits(fence.language(), path))?;
         Some(path::FencePath { path, is_plain: false })
     };
     let Some(path::FencePath { path, is_plain }) = path.or_else(by_request) else {
@@ -177,6 +178,10 @@ fn fenced(text: &str, fence: &ReplyFence<'_>, from: usize, files: FileContext<'_
         }
         return;
     };
+    // A fence around the name alone shows the name.
+    if names.path(fence.body.trim()).as_deref() == Some(path.as_str()) {
+        return;
+    }
     let lacks_something = match shown(&path) {
         Some(ShownFile::Whole(known)) if is_plain => is_part(&fence.body, &known),
         // What only seems to be the file has to look like it.
@@ -202,14 +207,6 @@ fn is_followed_by_another(after: &str) -> bool {
     let after = after.trim_start().trim_start_matches(['*', '#', '_', ' ']);
     let lead = after[..after.floor_char_boundary(20)].to_lowercase();
     LEADS.iter().any(|word| lead.starts_with(word)) && after.contains("```")
-}
-
-/// The only file that a request names.
-fn only(named: &[NamedFile<'_>]) -> Option<String> {
-    match named {
-        [file] => Some(file.path.to_owned()),
-        _ => None,
-    }
 }
 
 fn is_diff(fence: &ReplyFence<'_>) -> bool {

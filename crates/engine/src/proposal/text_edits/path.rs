@@ -1,7 +1,9 @@
 //! Which file a block of code is.
 
+use std::borrow::Cow;
+
 use super::super::fences::ReplyFence;
-use super::NamedFile;
+use super::FileNames;
 
 /// A file that a fence is about.
 pub(super) struct FencePath {
@@ -11,20 +13,20 @@ pub(super) struct FencePath {
 }
 
 /// The file that a fence says it is: in its info string, in the line before it, or in its first line.
-pub(super) fn of_fence(fence: &ReplyFence<'_>, before: &str, named: &[NamedFile<'_>]) -> Option<FencePath> {
+pub(super) fn of_fence(fence: &ReplyFence<'_>, before: &str, names: FileNames<'_>) -> Option<FencePath> {
     let line = before.rsplit('\n').next().unwrap_or_default();
     // A command is shown below a file's name more often than a script.
     let is_shell = matches!(fence.language(), "sh" | "bash" | "shell" | "zsh" | "console");
     let is_script = |path: &String| !is_shell || path.ends_with(".sh");
     let plain = |path: String| FencePath { path, is_plain: true };
-    of_info(fence.info, named)
+    of_info(fence.info, names)
         .map(plain)
-        .or_else(|| of_line(line, named).filter(|found| is_script(&found.path)))
-        .or_else(|| of_comment(fence.body.lines().next().unwrap_or_default(), named).filter(is_script).map(plain))
+        .or_else(|| of_line(line, names).filter(|found| is_script(&found.path)))
+        .or_else(|| of_comment(fence.body.lines().next().unwrap_or_default(), names).filter(is_script).map(plain))
 }
 
 /// `python hello.py`, `hello.py`, `python:hello.py`, `python title="hello.py"`, `python {file=hello.py}`.
-fn of_info(info: &str, named: &[NamedFile<'_>]) -> Option<String> {
+fn of_info(info: &str, names: FileNames<'_>) -> Option<String> {
     let info = info.trim().trim_matches(['{', '}']);
     for key in ["title=", "file=", "filename=", "path=", "filepath=", "name="] {
         if let Some(at) = info.find(key) {
@@ -33,7 +35,7 @@ fn of_info(info: &str, named: &[NamedFile<'_>]) -> Option<String> {
                 Some(quote @ ('"' | '\'')) => value[1..].split(quote).next().unwrap_or_default(),
                 _ => value.split([' ', ',', '}']).next().unwrap_or_default(),
             };
-            return is_path(value, named).then(|| plain(value));
+            return names.path(value);
         }
     }
     let words: Vec<&str> = info.split_whitespace().collect();
@@ -42,12 +44,12 @@ fn of_info(info: &str, named: &[NamedFile<'_>]) -> Option<String> {
         [_, path] => path,
         _ => return None,
     };
-    is_path(candidate, named).then(|| plain(candidate))
+    names.path(candidate)
 }
 
 /// A line that names a file and says nothing else: `hello.py`, **hello.py**, ### hello.py, File: `hello.py`, 1. hello.py:.
 /// One that says more names it only in marks of code: "Here is the new `hello.py`:".
-fn of_line(line: &str, named: &[NamedFile<'_>]) -> Option<FencePath> {
+fn of_line(line: &str, names: FileNames<'_>) -> Option<FencePath> {
     let line = line.trim();
     if line.is_empty() || line.len() > 200 {
         return None;
@@ -76,12 +78,12 @@ fn of_line(line: &str, named: &[NamedFile<'_>]) -> Option<FencePath> {
     let bare = label.map_or(bare, |label| bare.get(label.len()..).unwrap_or_default());
     let bare = bare.trim_matches([' ', '*', '`', ':', '"', '\'', '(', ')']).trim_end_matches('.');
     let bare = bare.strip_suffix("(new)").unwrap_or(bare).trim_end_matches([' ', '*', '`', ':']);
-    if is_path(bare, named) {
-        return Some(FencePath { path: plain(bare), is_plain: true });
+    if let Some(path) = names.path(bare) {
+        return Some(FencePath { path, is_plain: true });
     }
     // The last span of code of a sentence that ends with a colon.
     let sentence = line.strip_suffix(':').or_else(|| line.strip_suffix(":**"))?;
-    let mut spans = sentence.split('`').skip(1).step_by(2).filter(|span| is_path(span, named));
+    let mut spans = sentence.split('`').skip(1).step_by(2).filter_map(|span| names.path(span));
     let path = spans.next()?;
     let is_only = spans.all(|other| other == path);
     // It shows how something is run, or a part of the file, or how the file is now.
@@ -91,12 +93,11 @@ fn of_line(line: &str, named: &[NamedFile<'_>]) -> Option<FencePath> {
         "for `", "use:",
     ];
     let lower = line.to_lowercase();
-    (is_only && !says_otherwise.iter().any(|word| lower.contains(word)))
-        .then(|| FencePath { path: plain(path), is_plain: false })
+    (is_only && !says_otherwise.iter().any(|word| lower.contains(word))).then_some(FencePath { path, is_plain: false })
 }
 
 /// `# hello.py`, `// src/a.rs`, `<!-- index.html -->`, `/* a.css */`, `-- a.sql`, `# File: hello.py`.
-fn of_comment(line: &str, named: &[NamedFile<'_>]) -> Option<String> {
+fn of_comment(line: &str, names: FileNames<'_>) -> Option<String> {
     let line = line.trim();
     let inner = ["<!--", "/*", "//", "--", "#", ";;", "%"].iter().find_map(|mark| line.strip_prefix(mark))?;
     let inner = inner.trim().trim_end_matches("-->").trim_end_matches("*/").trim();
@@ -104,15 +105,15 @@ fn of_comment(line: &str, named: &[NamedFile<'_>]) -> Option<String> {
     let label =
         ["file name:", "filename:", "filepath:", "file:", "path:"].iter().find(|label| lower.starts_with(**label));
     let inner = label.map_or(inner, |label| inner.get(label.len()..).unwrap_or_default()).trim();
-    is_path(inner, named).then(|| plain(inner))
+    names.path(inner)
 }
 
 /// The file that a diff changes, by its own header.
-pub(super) fn of_diff(diff: &str) -> Option<String> {
+pub(super) fn of_diff(diff: &str, names: FileNames<'_>) -> Option<String> {
     let name = |line: &str, lead: &str| {
         let name = line.strip_prefix(lead)?.split('\t').next().unwrap_or_default().trim();
         let name = name.strip_prefix("a/").or_else(|| name.strip_prefix("b/")).unwrap_or(name);
-        (!name.is_empty() && name != "/dev/null").then(|| name.to_owned())
+        (!name.is_empty() && name != "/dev/null").then(|| names.relative(name).to_owned())
     };
     let of = |line: &str| {
         let patch = ["*** Update File: ", "*** Add File: ", "*** Delete File: "];
@@ -125,11 +126,38 @@ pub(super) fn of_diff(diff: &str) -> Option<String> {
 const BARE_NAMES: &[&str] =
     &["Makefile", "Dockerfile", "LICENSE", "Justfile", "Procfile", "Gemfile", "Rakefile", "Vagrantfile", "README"];
 
-/// Whether a word is a path inside of a folder.
-pub(super) fn is_path(word: &str, named: &[NamedFile<'_>]) -> bool {
-    if named.iter().any(|file| file.path == plain(word)) {
-        return true;
+/// The folder of the examples that models are trained on. They write it before the names of real files.
+const EXAMPLE_FOLDER: &str = "path/to/";
+
+impl FileNames<'_> {
+    /// The only file that the request names.
+    pub(super) fn only(&self) -> Option<String> {
+        match self.named {
+            [file] => Some(file.clone()),
+            _ => None,
+        }
     }
+
+    /// A word as a path inside of the folder, if it is one.
+    pub(super) fn path(&self, word: &str) -> Option<String> {
+        let path = self.relative(word);
+        (self.named.iter().any(|file| file == path) || is_path(path)).then(|| path.to_owned())
+    }
+
+    /// A path without what models put before it: `./`, the folder itself, the folder of an example.
+    fn relative<'w>(&self, word: &'w str) -> &'w str {
+        let word = word.trim();
+        if self.named.iter().any(|file| file == word) {
+            return word;
+        }
+        let inside = |folder: &str| word.strip_prefix(folder.trim_end_matches('/'))?.strip_prefix('/');
+        let path = self.folder.and_then(inside).unwrap_or(word).trim_start_matches("./");
+        path.strip_prefix(EXAMPLE_FOLDER).filter(|rest| !rest.is_empty()).unwrap_or(path)
+    }
+}
+
+/// Whether a word looks like a path inside of a folder.
+fn is_path(word: &str) -> bool {
     let fits = |c: char| c.is_alphanumeric() || matches!(c, '/' | '.' | '_' | '-' | '+' | '@' | '[' | ']');
     if word.is_empty() || word.len() > 200 || !word.chars().all(fits) || word.starts_with(['-', '/']) {
         return false;
@@ -152,8 +180,54 @@ fn is_language_name(word: &str) -> bool {
     matches!(word.to_ascii_lowercase().as_str(), "node.js" | "vue.js" | "next.js" | "asp.net" | "three.js" | "d3.js")
 }
 
-fn plain(path: &str) -> String {
-    path.trim().trim_start_matches("./").to_owned()
+/// The fences of a reply, each with the file's name where it belongs: small models put the name into a fence of its own,
+/// and the text behind it.
+///
+/// ````text
+/// ```
+/// a.py
+/// ```
+/// the text of a.py
+/// ```
+/// ````
+///
+/// Read by the letter, the text stands outside and the last marks open a fence that has no end. Where every fence but
+/// that one holds a path and nothing else, the texts between are the files.
+pub(super) fn heading_fences<'t>(
+    text: &'t str,
+    fences: Vec<ReplyFence<'t>>,
+    names: FileNames<'_>,
+) -> Vec<ReplyFence<'t>> {
+    let is_heading = |fence: &ReplyFence<'_>| fence.is_closed && names.path(fence.body.trim()).is_some();
+    let is_end = |fence: &ReplyFence<'_>| !fence.is_closed && fence.body.trim().is_empty() && fence.info.is_empty();
+    let (end, headings) = match fences.split_last() {
+        Some((end, headings)) if !headings.is_empty() && is_end(end) && headings.iter().all(is_heading) => {
+            (end, headings)
+        }
+        _ => return fences.into_iter().map(|fence| named_within(fence, names)).collect(),
+    };
+    let ends = headings.iter().skip(1).chain([end]).map(|fence| fence.range.start);
+    let file = |(heading, end): (&ReplyFence<'t>, usize)| ReplyFence {
+        // The heading's own line is the name, whose place in the text is where its line begins.
+        info: text[heading.range.clone()].lines().nth(1).unwrap_or_default().trim(),
+        body: text[heading.range.end..end].into(),
+        range: heading.range.start..end,
+        is_closed: true,
+    };
+    headings.iter().zip(ends).map(file).collect()
+}
+
+/// A fence whose first line is the name of a file that the request names, without that line.
+fn named_within<'t>(fence: ReplyFence<'t>, names: FileNames<'_>) -> ReplyFence<'t> {
+    let Cow::Borrowed(body) = fence.body else { return fence };
+    match body.split_once('\n') {
+        Some((name, text))
+            if !text.trim().is_empty() && names.named.iter().any(|file| file == names.relative(name)) =>
+        {
+            ReplyFence { info: name.trim(), body: text.into(), ..fence }
+        }
+        _ => fence,
+    }
 }
 
 /// Info strings, and the extensions of the files that they are for.

@@ -1,12 +1,16 @@
 use super::super::edit::SearchReplace;
 use super::*;
 
-fn read(reply: &str, named: &[NamedFile<'_>]) -> TextEdits {
-    super::read(reply, named, |_| None)
+fn read(reply: &str, named: &[String]) -> TextEdits {
+    super::read(reply, names(named), |_| None)
 }
 
-fn named<'t>(paths: &[&'t str]) -> Vec<NamedFile<'t>> {
-    paths.iter().map(|path| NamedFile { path }).collect()
+fn names(named: &[String]) -> FileNames<'_> {
+    FileNames { named, folder: Some("/home/ann/shop") }
+}
+
+fn named(paths: &[&str]) -> Vec<String> {
+    paths.iter().map(|path| (*path).to_owned()).collect()
 }
 
 fn whole(path: &str, content: &str) -> Edit {
@@ -86,7 +90,7 @@ fn what_is_cut_or_leaves_something_out_is_never_an_edit() {
 #[test]
 fn a_part_of_a_known_file_is_not_the_file() {
     let known = "import sys\n\ndef greet(name):\n    print(\"Hello\", name)\n\ngreet(sys.argv[1])\n";
-    let read = |reply: &str| super::read(reply, &named(&["greet.py"]), |_| Some(ShownFile::Whole(known.into())));
+    let read = |reply: &str| super::read(reply, names(&named(&["greet.py"])), |_| Some(ShownFile::Whole(known.into())));
     let part = "```python greet.py\ndef farewell(name):\n    print(\"Bye\", name)\n```";
     assert_eq!(read(part).unplaced[0].why, Uncertainty::Part);
     let all = format!("```python greet.py\n{known}\ndef farewell(name):\n    print(\"Bye\", name)\n```");
@@ -155,8 +159,32 @@ fn what_is_shown_to_be_replaced_is_not_the_file() {
     let command = "```bash\n# requirements.txt\npip install -r requirements.txt\n```\n";
     assert_eq!(read(command, &[]).edits, []);
     let shown = |path: &str| (path == "app.py").then(|| ShownFile::Whole("a\nb\nc\nd\n".into()));
-    let part = super::read("app.py\n```python\na = 2\n```\n", &[], shown);
+    let part = super::read("app.py\n```python\na = 2\n```\n", names(&[]), shown);
     assert_eq!((part.edits.len(), part.unplaced[0].why), (0, Uncertainty::Part));
-    let part = super::read("app.py\n```python\na = 2\n```\n", &[], |_| Some(ShownFile::Part));
+    let part = super::read("app.py\n```python\na = 2\n```\n", names(&[]), |_| Some(ShownFile::Part));
     assert_eq!((part.edits.len(), part.unplaced[0].why), (0, Uncertainty::Part));
+}
+
+#[test]
+fn what_models_put_before_a_path_is_left_out() {
+    for path in ["/home/ann/shop/src/a.py", "path/to/src/a.py", "./src/a.py", "**/home/ann/shop/src/a.py**"] {
+        let reply = format!("{path}\n```python\nprint(1)\n```");
+        assert_eq!(edits(&reply, &[]), [whole("src/a.py", "print(1)\n")], "{path}");
+    }
+    assert_eq!(edits("path/to/a.py\n```\nx\n```", &["path/to/a.py"]), [whole("path/to/a.py", "x\n")]);
+    let diff = "```diff\n--- a/path/to/a.py\n+++ b/path/to/a.py\n@@ -1 +1 @@\n-a\n+b\n```";
+    assert_eq!(edits(diff, &[])[0].path(), "a.py");
+    assert_eq!(edits("/home/bob/a.py\n```\nx\n```", &[]), [], "another folder");
+}
+
+#[test]
+fn names_in_fences_head_the_text_behind_them() {
+    let one = "```\nstack.py\n```\nclass Stack:\n    pass\n```";
+    assert_eq!(edits(one, &["stack.py"]), [whole("stack.py", "class Stack:\n    pass\n")]);
+    let two = "Sure:\n```\na.txt\n```\nalpha\n```\nb.txt\n```\nbeta\n```\n";
+    assert_eq!(edits(two, &[]), [whole("a.txt", "alpha\n"), whole("b.txt", "beta\n")]);
+    let within = "```python\nhello.py\nprint(1)\n```";
+    assert_eq!(edits(within, &["hello.py"]), [whole("hello.py", "print(1)\n")]);
+    assert_eq!(edits("The file is\n```\nstack.py\n```\nand it is fine.", &["stack.py"]), []);
+    assert_eq!(edits("```\nls\n```\ntext\n```", &[]), []);
 }

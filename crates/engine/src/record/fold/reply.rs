@@ -151,7 +151,9 @@ impl Session {
             return;
         }
         let message = results(&batch, INTERRUPTED, note, steers);
-        self.push(if batch.passed_over { in_words(message) } else { message });
+        // An answer in a form made no calls whose names the model would know. 0.1 named them, with a note.
+        let named = !batch.of_answer || fact.message.as_deref() != Some("");
+        self.push(if batch.passed_over { in_words(message, named) } else { message });
     }
 
     /// The request that waits for this call, and what the call is for.

@@ -44,8 +44,9 @@ pub(super) fn results(
 }
 
 /// The results of tools that have no place of their own in the conversation.
-pub(super) fn in_words(message: Message) -> Message {
+pub(super) fn in_words(message: Message, named: bool) -> Message {
     let parts = message.parts.into_iter().map(|part| match part {
+        Part::ToolResult(result) if !named => Part::Text { text: result.content },
         Part::ToolResult(result) => Part::Text { text: result.late() },
         other => other,
     });

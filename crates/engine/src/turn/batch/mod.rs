@@ -50,7 +50,8 @@ pub(super) fn begin(step: &mut Transition<'_>) {
             answers::ask_about_repeat(step, &what, times);
         }
         Repetition::Again { times } => {
-            reject(step, &format!("{REPEATED}, {times} times. Do something else; if you are done or stuck, say so.]"));
+            let often = if times > 1 { format!(", {times} times") } else { String::new() };
+            reject(step, &format!("{REPEATED}{often}. Do something else; if you are done or stuck, say so.]"));
             next(step);
         }
         Repetition::Endless => {

@@ -13,7 +13,7 @@ use trimtab_vocab::{
 
 use super::{nudge, prompt};
 use crate::proposal::edit::{Edit, SearchReplace};
-use crate::proposal::text_edits::{self, NamedFile, ShownFile, TextEdits};
+use crate::proposal::text_edits::{self, FileNames, ShownFile, TextEdits};
 use crate::record::names::bug::NOTHING_DONE;
 use crate::record::{FlowState, RequestKind, RunningRequest, Session};
 use crate::route::{self, AskedDeeds};
@@ -147,9 +147,9 @@ fn edits_of(session: &Session, active: &RunningRequest, text: &str) -> Option<Te
     if !done.is_empty() && active.calls.text_calls == 0 {
         return None;
     }
-    let files = words::references(&active.request.text).files;
-    let named: Vec<NamedFile<'_>> = files.iter().map(|path| NamedFile { path }).collect();
-    let mut read = text_edits::read(text, &named, |path| seen_text(session, path));
+    let named = words::references(&active.request.text).files;
+    let names = FileNames { named: &named, folder: session.folder() };
+    let mut read = text_edits::read(text, names, |path| seen_text(session, path));
     // What was changed already is shown again, not changed again.
     if read.edits.iter().any(|edit| done.iter().any(|file| file.path == edit.path())) {
         read.edits.clear();
@@ -216,7 +216,7 @@ fn is_judged(active: &RunningRequest) -> bool {
 }
 
 /// What the words of a request ask to be done, with what was said to it since.
-fn asked(active: &RunningRequest) -> AskedDeeds {
+pub(super) fn asked(active: &RunningRequest) -> AskedDeeds {
     let text = &active.request.text;
     let mut asked = route::deeds(text);
     // Models that write edit blocks are small ones: what is said about a file is taken for a wish rather than believed done.
@@ -229,6 +229,7 @@ fn asked(active: &RunningRequest) -> AskedDeeds {
 
 /// What the request asked for and has not got, now that the model has said its last words.
 pub(super) fn missing(session: &Session, words: &str) -> Option<MissingDeed> {
+    let words = &words.replace(SAY_WHY, "");
     let active = session.active().filter(|active| is_judged(active))?;
     // At this pace a turn is a part of the work.
     let is_partial =
@@ -284,12 +285,11 @@ fn missing_effect(session: &Session, active: &RunningRequest, words: &str, asked
     let changed = !done.facts.files.is_empty() || done.in_place || done.acted;
     let ran = !done.facts.commands.is_empty();
     let claimed = said::claims(words);
+    // What a small model finds to be in place already is not: what is, was noticed when it sent the same text again.
+    let finds_in_place = !active.writes_blocks() && said::finds_in_place(words) && (done.facts.reads > 0 || ran);
     let is_explained = || {
-        !said::reports_a_deed(words)
-            && (said::refuses(words)
-                || said::asks_back(words)
-                || (said::finds_in_place(words) && (done.facts.reads > 0 || ran)))
-            || (said::finds_in_place(words) && claimed.files.is_empty() && (done.facts.reads > 0 || ran))
+        !said::reports_a_deed(words) && (said::refuses(words) || said::asks_back(words) || finds_in_place)
+            || (finds_in_place && claimed.files.is_empty())
     };
     if asked.change && !changed {
         return (!is_explained()).then_some(MissingDeed::Change);
@@ -338,6 +338,9 @@ pub(super) fn ask_for_deed(step: &mut Transition<'_>, request: &RequestId, words
     nudge(step, request, &text);
     true
 }
+
+/// Ends every reminder. Small models say it after us, which is no reason.
+const SAY_WHY: &str = "If it cannot be done, say why.";
 
 /// What the model is told: what is missing, and the call that would be right, in the form that it answers in.
 fn reminder(active: &RunningRequest, missing: &MissingDeed) -> String {
@@ -388,7 +391,7 @@ fn reminder(active: &RunningRequest, missing: &MissingDeed) -> String {
         }
         MissingDeed::Plan => "No plan was proposed. Call the tool propose_plan with its steps.".into(),
     };
-    format!("[{} If it cannot be done, say why.]", text.trim())
+    format!("[{} {SAY_WHY}]", text.trim())
 }
 
 /// How a request ends that has come to its end with these words.

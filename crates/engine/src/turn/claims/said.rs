@@ -240,9 +240,16 @@ const REFUSALS: &[&str] = &[
     "i stopped",
 ];
 
-/// Whether a reply says that, or why, something is not done.
+/// Whether a reply says that, or why, something is not done. "There are no files to change" gives no reason.
 pub(super) fn refuses(words: &str) -> bool {
-    sentences(words).iter().any(|sentence| REFUSALS.iter().any(|sign| sentence.contains(sign)))
+    let is_reason = |sentence: &String| {
+        let denies = ["there is no ", "there are no ", "there's no "].iter().any(|start| sentence.starts_with(start));
+        let a_need = ["to change", "to be changed", "needed", "necessary", "required"];
+        !(denies && a_need.iter().any(|end| sentence.contains(end)))
+    };
+    let mut sentences = sentences(words);
+    sentences.retain(is_reason);
+    sentences.iter().any(|sentence| REFUSALS.iter().any(|sign| sentence.contains(sign)))
 }
 
 /// Whether a reply ends by asking the person.

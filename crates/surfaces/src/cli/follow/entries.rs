@@ -229,6 +229,10 @@ impl RunOutput {
         };
         let line = if tool.name.is_empty() { String::new() } else { tool_line(&tool.name, &tool.input) };
         let why: String = words::result_for_person(&tool.result).unwrap_or_default().chars().take(200).collect();
+        // What only the model has to know says nothing here; the request's end does.
+        if line.is_empty() && why.is_empty() {
+            return;
+        }
         let gap = if line.is_empty() || why.is_empty() { "" } else { ": " };
         self.say(&format!("  {word} {line}{gap}{why}"));
     }
