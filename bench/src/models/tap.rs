@@ -104,14 +104,15 @@ fn pass(client: TcpStream, target: &str, tally: &Mutex<Tally>, log: Option<PathB
     }
     let reply = String::from_utf8_lossy(&reply);
     let figures = ["\"usage\"", "\"timings\""].into_iter().any(|name| reply.contains(name));
-    if head.starts_with("POST") && figures {
-        if let Ok(mut tally) = tally.lock() {
-            tally.calls += 1;
-            tally.tokens += tokens(&reply);
-            let file = log.map(|folder| folder.join(format!("{}-{:02}.txt", tally.name, tally.calls)));
-            if let Some(file) = file {
-                std::fs::write(file, format!("{head}\n{}\n\n{reply}", String::from_utf8_lossy(&body)))?;
-            }
+    if head.starts_with("POST")
+        && figures
+        && let Ok(mut tally) = tally.lock()
+    {
+        tally.calls += 1;
+        tally.tokens += tokens(&reply);
+        let file = log.map(|folder| folder.join(format!("{}-{:02}.txt", tally.name, tally.calls)));
+        if let Some(file) = file {
+            std::fs::write(file, format!("{head}\n{}\n\n{reply}", String::from_utf8_lossy(&body)))?;
         }
     }
     Ok(())

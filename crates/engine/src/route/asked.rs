@@ -141,7 +141,9 @@ fn asks_change(phrase: &str, has_place: bool, quotes_code: bool) -> bool {
     let makes = verb_of(phrase, MAKING);
     let Some(rest) = makes.or_else(|| verb_of(phrase, CHANGING)) else { return false };
     let object = object(rest);
-    if object.iter().any(|word| listed(WORDY).any(|wordy| wordy == *word)) {
+    let is_wordy = object.iter().any(|word| listed(WORDY).any(|wordy| wordy == *word));
+    // Words that are made go into the answer; words that are changed are where they stand.
+    if is_wordy && (makes.is_some() || !has_place) {
         return goes_into_a_file(rest);
     }
     if has_place {
@@ -233,6 +235,9 @@ mod tests {
             "I want you to refactor this code",
             "Update the version in Cargo.toml and run the tests",
             "Create a file called notes.txt",
+            "Create a .gitignore that ignores *.log",
+            "Change the title of index.html to Shop",
+            "Update the description in package.json",
         ] {
             assert!(deeds(words).change, "{words}");
         }

@@ -4,6 +4,7 @@
 //! person says about the way they want to work. They never decide that a task is clear.
 
 use crate::pictures::count;
+use crate::words::is_named_without_extension;
 
 /// What the words say.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -311,7 +312,9 @@ pub(super) fn names_a_path(text: &str) -> bool {
                 && extension.chars().any(|c| c.is_ascii_alphabetic())
                 && !matches!(word, "e.g" | "i.e" | "a.m" | "p.m" | "node.js" | "vue.js" | "next.js" | "asp.net")
         });
-        has_extension || word.contains('/') && word.len() > 3 && word.chars().filter(|c| *c == '/').count() >= 2
+        has_extension
+            || is_named_without_extension(last)
+            || word.contains('/') && word.len() > 3 && word.chars().filter(|c| *c == '/').count() >= 2
     })
 }
 

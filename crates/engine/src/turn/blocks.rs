@@ -186,7 +186,7 @@ fn answer_in(
     let truncated = cut && unplaced.iter().any(|block| block.why == Uncertainty::Cut);
     let complaint = unplaced.first().filter(|_| file_changes.is_empty() && !truncated).map(|block| {
         let path = block.path.as_deref().unwrap_or("the file");
-        complaint(path, block.why)
+        complaint(path, block.why, lacked(path, &reply, shown).as_deref())
     });
     let echo = |edit: &Edit| {
         let path = edit.path();
@@ -214,14 +214,24 @@ fn change(edit: Edit) -> FileChange {
     }
 }
 
-fn complaint(path: &str, why: Uncertainty) -> String {
+/// The last line of a file that a reply does not have. The first may be the one that was to be changed.
+fn lacked(path: &str, reply: &str, shown: &dyn Fn(&str) -> Option<ShownFile>) -> Option<String> {
+    let Some(ShownFile::Whole(known)) = shown(path) else { return None };
+    let is_lacked = |line: &&str| !line.trim().is_empty() && !reply.contains(line.trim());
+    known.lines().rev().find(is_lacked).map(|line| line.trim().to_owned())
+}
+
+fn complaint(path: &str, why: Uncertainty, lacked: Option<&str>) -> String {
     let what = match why {
         Uncertainty::NoPath => {
             "nothing says which file the block is. Write its path alone on the line before the fence".into()
         }
         Uncertainty::Cut => format!("the block for {path} has no end. Send it again, whole"),
         Uncertainty::Elided => format!("a part of {path} is left out. Send its complete text, or a SEARCH block"),
-        Uncertainty::Part => format!("{path} has more lines than that. Send its complete text, or a SEARCH block"),
+        Uncertainty::Part => {
+            let lacked = lacked.map(|line| format!(", for example `{line}`")).unwrap_or_default();
+            format!("{path} has more lines than that{lacked}. Send all of its lines, also those that stay as they are")
+        }
         Uncertainty::Damaged => format!("the SEARCH block for {path} cannot be read. Use the form that you were shown"),
     };
     format!("[Nothing was changed: {what}.]")

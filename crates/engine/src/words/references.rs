@@ -1,5 +1,7 @@
 //! What a request's words name: files and pages. Whether a file is there, the world knows.
 
+use trimtab_vocab::sensitive_paths;
+
 /// What words name.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct References {
@@ -102,10 +104,22 @@ fn is_path(word: &str) -> bool {
             && !(stem.len() == 1 && extension.len() == 1)
     });
     has_extension
+        || is_named_without_extension(name)
         || (word.contains('/') && name.chars().any(char::is_alphabetic) && word.matches('/').count() >= 1 && {
             // "and/or" and "he/she" are words; a path of two plain words has to prove itself by more.
             word.starts_with(['.', '/', '~']) || word.matches('/').count() >= 2 || word.contains(['_', '.'])
         })
+}
+
+/// Files that everybody knows by a name without an extension: `.gitignore`, `Makefile`. Those with secrets are not named
+/// in passing.
+pub(crate) fn is_named_without_extension(name: &str) -> bool {
+    const KNOWN: [&str; 8] =
+        ["Makefile", "Dockerfile", "Justfile", "Procfile", "Gemfile", "Rakefile", "Vagrantfile", "Containerfile"];
+    let is_hidden = name
+        .strip_prefix('.')
+        .is_some_and(|rest| rest.len() >= 4 && rest.chars().all(|c| c.is_ascii_lowercase() || matches!(c, '-' | '_')));
+    KNOWN.contains(&name) || (is_hidden && !sensitive_paths::has_secret(name))
 }
 
 /// Whether a word after an `@` looks like a path. Names of people and packages (`@ada.lovelace`, `@types/node`) and
@@ -123,6 +137,15 @@ mod tests {
     fn found(text: &str) -> (Vec<String>, Vec<String>) {
         let References { files, urls, .. } = references(text);
         (files, urls.into_iter().map(|named| named.url).collect())
+    }
+
+    #[test]
+    fn names_without_an_extension_are_files_where_everybody_knows_them() {
+        assert_eq!(
+            found("Create a .gitignore and a Dockerfile, then a makefile for .NET").0,
+            [".gitignore", "Dockerfile"]
+        );
+        assert_eq!(found("What is in .env and in .netrc?").0, Vec::<String>::new());
     }
 
     #[test]

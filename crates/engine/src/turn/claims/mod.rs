@@ -345,24 +345,26 @@ const SAY_WHY: &str = "If it cannot be done, say why.";
 /// What the model is told: what is missing, and the call that would be right, in the form that it answers in.
 fn reminder(active: &RunningRequest, missing: &MissingDeed) -> String {
     let named = words::references(&active.request.text).files;
+    // No name stands for one that is not known: it would be copied.
     let path = match missing {
-        MissingDeed::Claimed(path) => path.clone(),
-        _ => named.first().cloned().unwrap_or_else(|| "src/main.py".into()),
+        MissingDeed::Claimed(path) => Some(path),
+        _ => named.first(),
     };
     let in_form = active.answers_in_form();
     let change = match in_form {
         true if active.writes_blocks() => {
+            let path = path.map_or("the name of the file", String::as_str);
             format!("Write {path} alone on a line, then the complete new text of the file in a fence.")
         }
         true => format!(
-            "Answer with the JSON object: in \"fileChanges\" an entry with \"path\": {} and the whole new text of the file as \
+            "Answer with the JSON object: in \"fileChanges\" an entry with {} and the whole new text of the file as \
              \"content\".",
-            json!(path)
+            path.map_or("the file's \"path\"".to_owned(), |path| format!("\"path\": {}", json!(path)))
         ),
         false => format!(
-            "Call the tool write_file with \"path\": {} and the whole new text of the file as \"content\", or edit_file with \
-             the lines to replace. Do not write the call or the file into your answer.",
-            json!(path)
+            "Call the tool write_file with {} and the whole new text of the file as \"content\", or edit_file with the lines \
+             to replace. Do not write the call or the file into your answer.",
+            path.map_or("the file's \"path\"".to_owned(), |path| format!("\"path\": {}", json!(path)))
         ),
     };
     let run = match in_form {
