@@ -13,6 +13,7 @@ use crate::proposal::recover::Recovered;
 use crate::proposal::text_edits::{self, FileNames, ShownFile, TextEdits, Uncertainty};
 use crate::record::{RunningRequest, Session};
 use crate::route;
+use crate::tokens::estimate;
 use crate::transition::Transition;
 use crate::words;
 
@@ -70,18 +71,22 @@ fn shows_a_long_file(messages: &[Arc<Message>]) -> bool {
     messages.iter().flat_map(|message| &message.parts).any(is_long)
 }
 
-/// A conversation with the form of the answer at its end, and the example before it where a change is wanted. Who is only
-/// asked something would answer with a file if there were an example, because that does; and who is asked again may
-/// have copied it.
-pub(super) fn framed(active: &RunningRequest, messages: Vec<Arc<Message>>) -> Vec<Arc<Message>> {
+/// A conversation with the form of the answer at its end, and the example before it where a change is wanted; and the
+/// tokens that this adds. Who is only asked something would answer with a file if there were an example, because that
+/// does; and who is asked again may have copied it. Who has done something is told what came of it, and nothing else.
+pub(super) fn framed(active: &RunningRequest, messages: Vec<Arc<Message>>) -> (Vec<Arc<Message>>, u64) {
+    let done = &active.done.facts;
+    if !done.files.is_empty() || !done.commands.is_empty() || active.series.is_some() || active.calls.assessing {
+        return (messages, 0);
+    }
     let asked = claims::asked(active);
-    let text = active.request.words();
-    let absent = if route::only_mends(text) { absent_files(&messages, text) } else { Vec::new() };
+    let text = said(active);
+    let absent = if route::only_mends(&text) { absent_files(&messages, &text) } else { Vec::new() };
     let reminder = match absent.as_slice() {
         [] if asked.change && shows_a_long_file(&messages) => Some(format!("{REMINDER}\n\n{SEARCH_FORM}")),
         [] if asked.change => Some(REMINDER.to_owned()),
         [] if asked.run => Some(RUN_REMINDER.to_owned()),
-        [] if only_asks(text) => Some(ANSWER_REMINDER.to_owned()),
+        [] if only_asks(&text) => Some(ANSWER_REMINDER.to_owned()),
         [] => None,
         absent => Some(format!("There is no file {}. {ABSENT_REMINDER}", absent.join(" and no file "))),
     };
@@ -92,13 +97,22 @@ pub(super) fn framed(active: &RunningRequest, messages: Vec<Arc<Message>>) -> Ve
         }
         _ => reminder,
     };
+    let has_example = asked.change && absent.is_empty() && !is_asked_again(active);
     let example = [Message::user(EXAMPLE_REQUEST), Message::assistant(EXAMPLE_ANSWER)].map(Arc::new);
-    let example = example.into_iter().filter(|_| asked.change && absent.is_empty() && !is_asked_again(active));
+    let example = example.into_iter().filter(|_| has_example);
     let mut messages: Vec<_> = example.chain(messages).collect();
+    let added = [EXAMPLE_REQUEST, EXAMPLE_ANSWER].into_iter().filter(|_| has_example).chain(reminder.as_deref());
+    let tokens = added.map(estimate).sum();
     if let Some((last, text)) = messages.last_mut().filter(|last| last.role == Role::User).zip(reminder) {
         Arc::make_mut(last).parts.push(Part::Text { text });
     }
-    messages
+    (messages, tokens)
+}
+
+/// The words of a request, with what was said to it since.
+fn said(active: &RunningRequest) -> String {
+    let said = active.steering.said.iter().map(String::as_str);
+    std::iter::once(active.request.words()).chain(said).collect::<Vec<_>>().join("\n")
 }
 
 /// Whether a reply came to nothing, and another one was asked for.
@@ -106,7 +120,7 @@ pub(super) fn is_asked_again(active: &RunningRequest) -> bool {
     active.done.nudges > 0 || active.calls.hollow > 0
 }
 
-/// The files that a request names, that are not shown, and that the list of the folder does not have.
+/// The files that a request names, where none of them is shown or in the list of the folder.
 fn absent_files(messages: &[Arc<Message>], asked: &str) -> Vec<String> {
     let parts = messages.iter().rev().filter(|message| message.role == Role::User);
     let mut parts = parts.flat_map(|message| &message.parts);
@@ -114,16 +128,23 @@ fn absent_files(messages: &[Arc<Message>], asked: &str) -> Vec<String> {
         Part::Text { text } => text.strip_prefix("Files in the folder:\n"),
         _ => None,
     });
-    let Some(list) = list.filter(|list| !list.contains("[... and ")) else { return Vec::new() };
-    let is_listed = |path: &str| list.lines().any(|line| line == path || line.ends_with(&format!("/{path}")));
-    let is_absent = |path: &String| !is_listed(path) && shown_in(messages, path).is_none();
-    words::references(asked).files.into_iter().filter(is_absent).collect()
+    let Some(list) = list.filter(|list| !list.contains("[... ")) else { return Vec::new() };
+    let named = words::references(asked).files;
+    let is_there = |path: &String| {
+        let path = path.trim_start_matches("./");
+        let is_listed = list.lines().any(|line| line == path || line.ends_with(&format!("/{path}")));
+        is_listed || path.starts_with(['/', '~', '.']) || shown_in(messages, path).is_some()
+    };
+    if named.iter().any(is_there) {
+        return Vec::new();
+    }
+    named.into_iter().filter(|path| claims::is_file(path)).collect()
 }
 
 /// Whether nothing but an answer is wanted. Who is only asked shows code to explain it.
 fn only_asks(asked: &str) -> bool {
     let asks = route::words(asked).question && !route::deeds(asked).any();
-    asks || words::only_looks(asked) || route::wants_only_words(asked)
+    asks || words::only_looks(asked)
 }
 
 /// Commands of one answer at most.
@@ -143,7 +164,7 @@ pub(super) struct BlockAnswer {
 /// Reads a reply of a request. `cut`: it ended at the output limit.
 pub(super) fn read(session: &Session, reply: &str, cut: bool) -> BlockAnswer {
     let active = session.active();
-    let asked = active.map(|active| active.request.words().to_owned()).unwrap_or_default();
+    let asked = active.map(said).unwrap_or_default();
     if only_asks(&asked) {
         return BlockAnswer { read: Recovered::default(), complaint: None };
     }
@@ -186,7 +207,12 @@ fn answer_in(
     let truncated = cut && unplaced.iter().any(|block| block.why == Uncertainty::Cut);
     let complaint = unplaced.first().filter(|_| file_changes.is_empty() && !truncated).map(|block| {
         let path = block.path.as_deref().unwrap_or("the file");
-        complaint(path, block.why, lacked(path, &reply, shown).as_deref())
+        match (block.why, shown(path)) {
+            (Uncertainty::Part, Some(ShownFile::Part)) => {
+                format!("[Nothing was changed: {path} is too long. {SEARCH_FORM}]")
+            }
+            _ => complaint(path, block.why, lacked(path, &reply, shown).as_deref()),
+        }
     });
     let echo = |edit: &Edit| {
         let path = edit.path();
@@ -217,7 +243,7 @@ fn change(edit: Edit) -> FileChange {
 /// The last line of a file that a reply does not have. The first may be the one that was to be changed.
 fn lacked(path: &str, reply: &str, shown: &dyn Fn(&str) -> Option<ShownFile>) -> Option<String> {
     let Some(ShownFile::Whole(known)) = shown(path) else { return None };
-    let is_lacked = |line: &&str| !line.trim().is_empty() && !reply.contains(line.trim());
+    let is_lacked = |line: &&str| !line.trim().is_empty() && line.len() <= 120 && !reply.contains(line.trim());
     known.lines().rev().find(is_lacked).map(|line| line.trim().to_owned())
 }
 
@@ -249,7 +275,8 @@ fn differs_only_in_blank_lines(edit: &Edit, shown: &dyn Fn(&str) -> Option<Shown
 
 /// Whether a request is about what is between the lines.
 fn is_about_spaces(asked: &str) -> bool {
-    const ABOUT: [&str; 8] = ["blank", "empty line", "newline", "line break", "space", "format", "lint", "style"];
+    const ABOUT: [&str; 10] =
+        ["blank", "empty line", "newline", "line ", "space", "format", "lint", "pep", "separate", "style"];
     let asked = asked.to_lowercase();
     ABOUT.iter().any(|word| asked.contains(word))
 }

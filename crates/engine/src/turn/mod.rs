@@ -631,7 +631,7 @@ fn call_model(step: &mut Transition<'_>) {
     let (_, facts) = model(&active.request);
     let Some(turn) = prompt::build(step.session) else { return };
     let (used, room) = context::room(step.session, &turn, &facts);
-    let prompt::TurnPrompt { mut prompt, notes } = turn;
+    let prompt::TurnPrompt { mut prompt, notes, .. } = turn;
     let fill = handoff::ContextFill { used, room, facts };
     if asks_first(step) && handoff::ask(step, &fill) {
         return;

@@ -71,6 +71,8 @@ const PATH: usize = 4 * 1024;
 pub(super) struct TurnPrompt {
     pub(super) prompt: Prompt,
     pub(super) notes: Vec<PromptNote>,
+    /// Tokens of what is sent beside the conversation and is no part of it.
+    pub(super) framing: u64,
 }
 
 pub(super) fn build(session: &Session) -> Option<TurnPrompt> {
@@ -81,13 +83,14 @@ pub(super) fn build(session: &Session) -> Option<TurnPrompt> {
     let fragments = fragments(session, active);
     let notes = fragment::notes(&fragments, session.told());
     let messages = session.messages_with(&notes);
+    let (messages, framing) = match active.path() {
+        Some(RouteDecision::Direct) if active.writes_blocks() => blocks::framed(active, messages),
+        _ => (messages, 0),
+    };
     let prompt = Prompt {
         model: model.to_owned(),
         system: fragment::system(&fragments),
-        messages: match active.path() {
-            Some(RouteDecision::Direct) if active.writes_blocks() => blocks::framed(active, messages),
-            _ => messages,
-        },
+        messages,
         tools: if active.answers_in_form() { Vec::new() } else { offered(active) },
         max_output_tokens: settings.models.max_output_tokens.min(facts.max_output),
         temperature: settings.models.temperature.or_else(|| own_temperature(active)),
@@ -97,7 +100,7 @@ pub(super) fn build(session: &Session) -> Option<TurnPrompt> {
         format: format(active),
         ..Prompt::default()
     };
-    Some(TurnPrompt { prompt, notes })
+    Some(TurnPrompt { prompt, notes, framing })
 }
 
 /// The temperature where no setting names one. A model that answers in a form copies file text, and a server's usual
@@ -184,8 +187,10 @@ fn fragments(session: &Session, active: &RunningRequest) -> Vec<Fragment> {
         ],
     };
     let pace = (copilot.pace == Pace::Incremental).then(|| Fragment::stable("pace", pace::RULE, OWN));
-    let changing = [mode(active), folder(session, active), instructions(session, active), memory::fragment(session)];
-    role.into_iter().chain(pace).chain(changing).chain([schema(active)]).collect()
+    // Who answers with files has to name them as they are named inside of the folder.
+    let folder = (!active.writes_blocks()).then(|| folder(session, active));
+    let changing = [instructions(session, active), memory::fragment(session), schema(active)];
+    role.into_iter().chain(pace).chain([mode(active)]).chain(folder).chain(changing).collect()
 }
 
 /// The form that the answer of this request must have.
@@ -205,9 +210,7 @@ fn mode(active: &RunningRequest) -> Fragment {
 
 /// Where the work is. Nothing of a folder is told before it is trusted, not even its name.
 fn folder(session: &Session, active: &RunningRequest) -> Fragment {
-    // Who answers with files has to name them as they are named inside of the folder.
-    let is_told = permit::is_trusted(session, active) && !active.writes_blocks();
-    let folder = session.folder().filter(|_| is_told);
+    let folder = session.folder().filter(|_| permit::is_trusted(session, active));
     let text = folder.map(|folder| format!("The folder is {folder}.")).unwrap_or_default();
     Fragment::volatile("folder", text, PATH, FOLDER_GONE)
 }

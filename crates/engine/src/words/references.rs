@@ -116,10 +116,13 @@ fn is_path(word: &str) -> bool {
 pub(crate) fn is_named_without_extension(name: &str) -> bool {
     const KNOWN: [&str; 8] =
         ["Makefile", "Dockerfile", "Justfile", "Procfile", "Gemfile", "Rakefile", "Vagrantfile", "Containerfile"];
-    let is_hidden = name
-        .strip_prefix('.')
-        .is_some_and(|rest| rest.len() >= 4 && rest.chars().all(|c| c.is_ascii_lowercase() || matches!(c, '-' | '_')));
-    KNOWN.contains(&name) || (is_hidden && !sensitive_paths::has_secret(name))
+    const ENDS: [&str; 5] = ["ignore", "rc", "config", "attributes", "keep"];
+    let is_hidden = name.strip_prefix('.').is_some_and(|rest| {
+        let ends = |end: &&str| rest.ends_with(*end) && rest.len() > end.len();
+        rest.chars().all(|c| c.is_ascii_lowercase()) && ENDS.iter().any(ends)
+    });
+    let is_known = KNOWN.iter().any(|known| known.eq_ignore_ascii_case(name));
+    is_known || (is_hidden && !sensitive_paths::has_secret(name))
 }
 
 /// Whether a word after an `@` looks like a path. Names of people and packages (`@ada.lovelace`, `@types/node`) and
@@ -141,11 +144,8 @@ mod tests {
 
     #[test]
     fn names_without_an_extension_are_files_where_everybody_knows_them() {
-        assert_eq!(
-            found("Create a .gitignore and a Dockerfile, then a makefile for .NET").0,
-            [".gitignore", "Dockerfile"]
-        );
-        assert_eq!(found("What is in .env and in .netrc?").0, Vec::<String>::new());
+        assert_eq!(found("Create a .gitignore and a Dockerfile for .NET").0, [".gitignore", "Dockerfile"]);
+        assert_eq!(found("Why does .button have .html, .env and .netrc?").0, Vec::<String>::new());
     }
 
     #[test]

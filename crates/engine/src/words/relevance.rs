@@ -1,5 +1,7 @@
 //! Which files of a folder a request is about, by its words alone.
 
+use trimtab_vocab::sensitive_paths;
+
 /// Names that no request is about unless it says so.
 const NEVER: [&str; 8] = [".lock", "-lock.json", ".min.js", ".min.css", ".map", ".svg", ".csv", "license"];
 /// Files whose text says much about what there is.
@@ -56,6 +58,9 @@ fn rank(name: &str, words: &str, said: &[&str]) -> Option<u32> {
     let lower = name.to_lowercase();
     let file = lower.rsplit('/').next().unwrap_or(&lower);
     let (stem, extension) = file.rsplit_once('.').unwrap_or((file, ""));
+    if sensitive_paths::has_secret(name) {
+        return None;
+    }
     if words.contains(file) && file.len() > 2 {
         return Some(100);
     }

@@ -78,8 +78,7 @@ pub(super) fn refuse(edit: &Edit) -> Result<(), EditRefusal> {
         }
     };
     if is_placeholder(path) {
-        let reason =
-            format!("`{}` is not the path of a file. Name the file to change, such as src/main.py.", path.trim());
+        let reason = format!("`{}` is not the path of a file. Name the file to change.", path.trim());
         return Err(EditRefusal::new(RefusalKind::Placeholder, reason));
     }
     match texts.into_iter().find(|text| is_placeholder(text)) {

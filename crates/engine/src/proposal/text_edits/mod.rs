@@ -150,6 +150,11 @@ fn fenced(text: &str, fence: &ReplyFence<'_>, from: usize, files: FileContext<'_
     }
     let before = text[from.min(fence.range.start)..fence.range.start].trim_end();
     let path = path::of_fence(fence, before, names);
+    let within = if path.is_none() { path::named_within(fence, names) } else { None };
+    let (fence, path) = match &within {
+        Some((inner, path)) => (inner, Some(path::FencePath { path: path.clone(), is_plain: true })),
+        None => (fence, path),
+    };
     let stated = path.as_ref().map(|found| found.path.clone());
     if blocks::is_block(&fence.body) {
         return match fence.is_closed {
@@ -158,7 +163,7 @@ fn fenced(text: &str, fence: &ReplyFence<'_>, from: usize, files: FileContext<'_
         };
     }
     if is_diff(fence) {
-        return match path::of_diff(&fence.body, names).or(stated).or_else(|| names.only()) {
+        return match path::of_diff(&fence.body).or(stated).or_else(|| names.only()) {
             path if !fence.is_closed => read.leave(path, Uncertainty::Cut),
             None => read.leave(None, Uncertainty::NoPath),
             Some(path) => {
@@ -178,6 +183,8 @@ fn fenced(text: &str, fence: &ReplyFence<'_>, from: usize, files: FileContext<'_
         }
         return;
     };
+    let is_known = shown(&path).is_some();
+    let path = names.without_example(path, is_known);
     // A fence around the name alone shows the name.
     if names.path(fence.body.trim()).as_deref() == Some(path.as_str()) {
         return;

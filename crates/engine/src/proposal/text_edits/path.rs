@@ -109,11 +109,11 @@ fn of_comment(line: &str, names: FileNames<'_>) -> Option<String> {
 }
 
 /// The file that a diff changes, by its own header.
-pub(super) fn of_diff(diff: &str, names: FileNames<'_>) -> Option<String> {
+pub(super) fn of_diff(diff: &str) -> Option<String> {
     let name = |line: &str, lead: &str| {
         let name = line.strip_prefix(lead)?.split('\t').next().unwrap_or_default().trim();
         let name = name.strip_prefix("a/").or_else(|| name.strip_prefix("b/")).unwrap_or(name);
-        (!name.is_empty() && name != "/dev/null").then(|| names.relative(name).to_owned())
+        (!name.is_empty() && name != "/dev/null").then(|| name.to_owned())
     };
     let of = |line: &str| {
         let patch = ["*** Update File: ", "*** Add File: ", "*** Delete File: "];
@@ -144,15 +144,22 @@ impl FileNames<'_> {
         (self.named.iter().any(|file| file == path) || is_path(path)).then(|| path.to_owned())
     }
 
-    /// A path without what models put before it: `./`, the folder itself, the folder of an example.
+    /// A path without what models put before it: `./` and the folder itself.
     fn relative<'w>(&self, word: &'w str) -> &'w str {
         let word = word.trim();
         if self.named.iter().any(|file| file == word) {
             return word;
         }
         let inside = |folder: &str| word.strip_prefix(folder.trim_end_matches('/'))?.strip_prefix('/');
-        let path = self.folder.and_then(inside).unwrap_or(word).trim_start_matches("./");
-        path.strip_prefix(EXAMPLE_FOLDER).filter(|rest| !rest.is_empty()).unwrap_or(path)
+        self.folder.and_then(inside).unwrap_or(word).trim_start_matches("./")
+    }
+
+    /// A path without the folder of an example, unless it is known with it.
+    pub(super) fn without_example(&self, path: String, is_known: bool) -> String {
+        match path.strip_prefix(EXAMPLE_FOLDER) {
+            Some(rest) if !is_known && !rest.is_empty() && !self.named.contains(&path) => rest.to_owned(),
+            _ => path,
+        }
     }
 }
 
@@ -198,36 +205,37 @@ pub(super) fn heading_fences<'t>(
     fences: Vec<ReplyFence<'t>>,
     names: FileNames<'_>,
 ) -> Vec<ReplyFence<'t>> {
-    let is_heading = |fence: &ReplyFence<'_>| fence.is_closed && names.path(fence.body.trim()).is_some();
+    let is_heading = |fence: &ReplyFence<'_>| {
+        let name = fence.body.trim();
+        let path = names.path(name).filter(|path| names.named.is_empty() || names.named.contains(path));
+        fence.is_closed && fence.info.is_empty() && path.is_some() && !name.contains(char::is_whitespace)
+    };
     let is_end = |fence: &ReplyFence<'_>| !fence.is_closed && fence.body.trim().is_empty() && fence.info.is_empty();
     let (end, headings) = match fences.split_last() {
         Some((end, headings)) if !headings.is_empty() && is_end(end) && headings.iter().all(is_heading) => {
             (end, headings)
         }
-        _ => return fences.into_iter().map(|fence| named_within(fence, names)).collect(),
+        _ => return fences,
     };
-    let ends = headings.iter().skip(1).chain([end]).map(|fence| fence.range.start);
-    let file = |(heading, end): (&ReplyFence<'t>, usize)| ReplyFence {
+    let ends = headings.iter().skip(1).chain([end]);
+    let file = |(heading, next): (&ReplyFence<'t>, &ReplyFence<'t>)| ReplyFence {
         // The heading's own line is the name, whose place in the text is where its line begins.
         info: text[heading.range.clone()].lines().nth(1).unwrap_or_default().trim(),
-        body: text[heading.range.end..end].into(),
-        range: heading.range.start..end,
+        body: text[heading.range.end..next.range.start].into(),
+        range: heading.range.start..if next.is_closed { next.range.start } else { next.range.end },
         is_closed: true,
     };
     headings.iter().zip(ends).map(file).collect()
 }
 
-/// A fence whose first line is the name of a file that the request names, without that line.
-fn named_within<'t>(fence: ReplyFence<'t>, names: FileNames<'_>) -> ReplyFence<'t> {
-    let Cow::Borrowed(body) = fence.body else { return fence };
-    match body.split_once('\n') {
-        Some((name, text))
-            if !text.trim().is_empty() && names.named.iter().any(|file| file == names.relative(name)) =>
-        {
-            ReplyFence { info: name.trim(), body: text.into(), ..fence }
-        }
-        _ => fence,
-    }
+/// A fence that names its file in its first line, and that file. Only a file that the request names is one: the first
+/// line of a list of files is not.
+pub(super) fn named_within<'t>(fence: &ReplyFence<'t>, names: FileNames<'_>) -> Option<(ReplyFence<'t>, String)> {
+    let Cow::Borrowed(body) = fence.body else { return None };
+    let (name, text) = body.split_once('\n')?;
+    let path = names.path(name).filter(|path| names.named.contains(path) && fits(fence.language(), path))?;
+    let is_list = text.lines().all(|line| line.trim().is_empty() || names.path(line).is_some());
+    (!is_list).then(|| (ReplyFence { body: text.into(), ..fence.clone() }, path))
 }
 
 /// Info strings, and the extensions of the files that they are for.

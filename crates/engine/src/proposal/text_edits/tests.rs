@@ -172,8 +172,8 @@ fn what_models_put_before_a_path_is_left_out() {
         assert_eq!(edits(&reply, &[]), [whole("src/a.py", "print(1)\n")], "{path}");
     }
     assert_eq!(edits("path/to/a.py\n```\nx\n```", &["path/to/a.py"]), [whole("path/to/a.py", "x\n")]);
-    let diff = "```diff\n--- a/path/to/a.py\n+++ b/path/to/a.py\n@@ -1 +1 @@\n-a\n+b\n```";
-    assert_eq!(edits(diff, &[])[0].path(), "a.py");
+    let shown = |path: &str| (path == "path/to/a.py").then(|| ShownFile::Whole("x\n".into()));
+    assert_eq!(super::read("path/to/a.py\n```\ny\n```", names(&[]), shown).edits, [whole("path/to/a.py", "y\n")]);
     assert_eq!(edits("/home/bob/a.py\n```\nx\n```", &[]), [], "another folder");
 }
 
@@ -185,6 +185,11 @@ fn names_in_fences_head_the_text_behind_them() {
     assert_eq!(edits(two, &[]), [whole("a.txt", "alpha\n"), whole("b.txt", "beta\n")]);
     let within = "```python\nhello.py\nprint(1)\n```";
     assert_eq!(edits(within, &["hello.py"]), [whole("hello.py", "print(1)\n")]);
+    let list = "a.py\n```\nx\n```\nb.py\n```\ny\n```\nFiles:\n```\na.py\nb.py\n```";
+    assert_eq!(edits(list, &["a.py", "b.py"]), [whole("a.py", "x\n"), whole("b.py", "y\n")]);
+    let ignored = ".gitignore\n```\ndebug.log\nx.txt\n```";
+    assert_eq!(edits(ignored, &[".gitignore", "debug.log"]), [whole(".gitignore", "debug.log\nx.txt\n")]);
+    assert_eq!(edits("Run it:\n```sh\n./run.sh\n```\nIt prints:\n```", &[]), []);
     assert_eq!(edits("The file is\n```\nstack.py\n```\nand it is fine.", &["stack.py"]), []);
     assert_eq!(edits("```\nls\n```\ntext\n```", &[]), []);
 }

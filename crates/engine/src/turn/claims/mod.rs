@@ -4,6 +4,8 @@
 
 mod said;
 
+pub(super) use said::is_file;
+
 use serde_json::{Value, json};
 use trimtab_vocab::event::{BugFact, RouteDecision, Status};
 use trimtab_vocab::wording::ProblemText;
@@ -285,7 +287,7 @@ fn missing_effect(session: &Session, active: &RunningRequest, words: &str, asked
     let changed = !done.facts.files.is_empty() || done.in_place || done.acted;
     let ran = !done.facts.commands.is_empty();
     let claimed = said::claims(words);
-    // What a small model finds to be in place already is not: what is, was noticed when it sent the same text again.
+    // A small model that finds everything in place is not believed: it says so of what it has only copied.
     let finds_in_place = !active.writes_blocks() && said::finds_in_place(words) && (done.facts.reads > 0 || ran);
     let is_explained = || {
         !said::reports_a_deed(words) && (said::refuses(words) || said::asks_back(words) || finds_in_place)

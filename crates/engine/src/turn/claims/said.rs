@@ -149,7 +149,7 @@ fn reported_at(words: &[&str], sentence: &str, deeds: &[&str]) -> Option<usize> 
 }
 
 /// Whether a word is a file, and not `logging.info` or `example.com`.
-fn is_file(word: &str) -> bool {
+pub(in crate::turn) fn is_file(word: &str) -> bool {
     const EXTENSIONS: &str = " py pyi rs js mjs cjs jsx ts tsx mts json jsonc yaml yml toml ini cfg conf env html htm css scss \
         md markdown txt c h cpp cc hpp cs java kt go rb php swift sql xml svg lua sh bash vue svelte csv lock rst ipynb dart \
         ex exs erl hs ml scala pl r jl zig nix tf proto graphql gradle properties ";
@@ -245,7 +245,8 @@ pub(super) fn refuses(words: &str) -> bool {
     let is_reason = |sentence: &String| {
         let denies = ["there is no ", "there are no ", "there's no "].iter().any(|start| sentence.starts_with(start));
         let a_need = ["to change", "to be changed", "needed", "necessary", "required"];
-        !(denies && a_need.iter().any(|end| sentence.contains(end)))
+        let names_a_file = bare_words(sentence).into_iter().any(is_file);
+        !(denies && !names_a_file && a_need.iter().any(|end| sentence.contains(end)))
     };
     let mut sentences = sentences(words);
     sentences.retain(is_reason);
