@@ -1,5 +1,7 @@
 //! What a reply says about deeds: that they were done, that they cannot be, that nothing had to be done.
 
+use crate::words::is_named_without_extension;
+
 /// What a reply claims.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct ClaimedDeeds {
@@ -116,7 +118,15 @@ fn has_word(sentence: &str, word: &str) -> bool {
 fn bare_words(sentence: &str) -> Vec<&str> {
     sentence
         .split(|c: char| c.is_whitespace() || matches!(c, ',' | ':' | '(' | ')'))
-        .map(|word| word.trim_matches(|c: char| !c.is_alphanumeric() && c != '\'' && c != '/').trim_end_matches('/'))
+        .map(|word| {
+            let name = word.trim_start_matches(['`', '"', '\'']).trim_end_matches(['`', '"', '\'', '.', '!', '?', ';']);
+            match is_named_without_extension(name) {
+                true => name,
+                false => {
+                    word.trim_matches(|c: char| !c.is_alphanumeric() && c != '\'' && c != '/').trim_end_matches('/')
+                }
+            }
+        })
         .filter(|word| !word.is_empty())
         .collect()
 }
@@ -154,9 +164,11 @@ pub(in crate::turn) fn is_file(word: &str) -> bool {
         md markdown txt c h cpp cc hpp cs java kt go rb php swift sql xml svg lua sh bash vue svelte csv lock rst ipynb dart \
         ex exs erl hs ml scala pl r jl zig nix tf proto graphql gradle properties ";
     let name = word.rsplit('/').next().unwrap_or(word);
-    name.rsplit_once('.').is_some_and(|(stem, extension)| {
-        !stem.is_empty() && !extension.is_empty() && EXTENSIONS.split_whitespace().any(|known| known == extension)
-    })
+    let is_known = is_named_without_extension(name);
+    is_known
+        || name.rsplit_once('.').is_some_and(|(stem, extension)| {
+            !stem.is_empty() && !extension.is_empty() && EXTENSIONS.split_whitespace().any(|known| known == extension)
+        })
 }
 
 /// The file that a sentence says to be changed: the first one behind the deed, or the last one before it in "hello.py
@@ -305,6 +317,8 @@ mod tests {
             "hello.py was updated.",
             "Created `hello.py` with a main function.",
             "✅ Updated config.json",
+            "The .gitignore file has been created.",
+            "I have created a `.gitignore`.",
         ] {
             assert_eq!(claims(words).files.len(), 1, "{words}");
         }
