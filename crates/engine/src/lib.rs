@@ -49,4 +49,4 @@ pub use proposal::ProposedChange;
 pub use record::{Assist, AssistState, ChangeSet, Checkpoint, Flow, FlowState, Phase, RunningRequest, Session};
 pub use step::{fork, give_up, step};
 pub use turn::choosing::objection as objection_to_part;
-pub use words::rank_files;
+pub use words::{FILE_LIST, rank_files};

@@ -432,7 +432,7 @@ async fn overview(workspace: &dyn crate::Workspace, folder: &str, wanted: Overvi
     let list: Vec<&str> = names.iter().take(LISTED).map(String::as_str).collect();
     let more = if names.len() > LISTED { format!("\n[... and {} more]", names.len() - LISTED) } else { String::new() };
     let text = if list.is_empty() { "(no files)".to_owned() } else { format!("{}{more}", list.join("\n")) };
-    loaded.insert(0, LoadedFile { path: "Files in the folder:".into(), text, hash: None });
+    loaded.insert(0, LoadedFile { path: trimtab_engine::FILE_LIST.into(), text, hash: None });
 }
 
 /// Reads what a request names and what the folder says of itself.

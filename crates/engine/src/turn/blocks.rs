@@ -125,7 +125,7 @@ fn absent_files(messages: &[Arc<Message>], asked: &str) -> Vec<String> {
     let parts = messages.iter().rev().filter(|message| message.role == Role::User);
     let mut parts = parts.flat_map(|message| &message.parts);
     let list = parts.find_map(|part| match part {
-        Part::Text { text } => text.strip_prefix("Files in the folder:\n"),
+        Part::Text { text } => text.strip_prefix(words::FILE_LIST)?.strip_prefix('\n'),
         _ => None,
     });
     let Some(list) = list.filter(|list| !list.contains("[... ")) else { return Vec::new() };

@@ -41,6 +41,8 @@ const TEXT: [&str; 34] = [
     "xml",
     "properties",
 ];
+/// Heads the list of a folder's files in a prompt.
+pub const FILE_LIST: &str = "Files in the folder:";
 /// Files that are offered at most.
 const MOST: usize = 12;
 
