@@ -68,10 +68,9 @@ fn many_files(binary: &Path, table: &mut Table) {
     let small = program.spawn(&["rewind", "1"]);
     let beside = peak(&small);
     small.wait();
-    for (what, arguments) in [
-        ("10,000 files taken back as one set", ["rewind", "10000"]),
-        ("and brought forward again", ["forward", "10000"]),
-    ] {
+    for (what, arguments) in
+        [("10,000 files taken back as one set", ["rewind", "10000"]), ("and redone", ["forward", "10000"])]
+    {
         let began = Instant::now();
         let running = program.spawn(&arguments);
         let most = peak(&running);

@@ -90,7 +90,7 @@ pub fn time_to_close(binary: &Path, signal: Signal, busy: bool) -> Duration {
         answer.stall_after(all)
     };
     program.provider.push(answer);
-    let running = program.spawn(&["run", "--json", "What is a trim tab?"]);
+    let running = program.spawn(&["run", "--json", "What is Trimtab?"]);
     running.wait_for_line("reply.delta");
     std::thread::sleep(Duration::from_millis(20));
     let began = Instant::now();

@@ -60,7 +60,7 @@ fn overhead(binary: &Path, table: &mut Table) {
     table.size("first request of a task, tools included", first, "aim: at most 10 kB");
     let program = Program::new(binary);
     program.provider.always(Answer::anthropic(Reply::new().text(["Hi."])));
-    program.run(&["run", "--mode", "chat", "What is a trim tab?"]);
+    program.run(&["run", "--mode", "chat", "What is Trimtab?"]);
     table.size("first request of a conversation", program.provider.times()[0].2 as u64, "aim: under 2 kB");
 }
 

@@ -30,7 +30,7 @@ pub fn turns(binary: &Path) -> Turns {
     let turn = || {
         let began = Instant::now();
         let count = program.provider.requests().len();
-        let running = program.spawn(&["run", "What is a trim tab?"]);
+        let running = program.spawn(&["run", "What is Trimtab?"]);
         program.provider.block_on(program.provider.wait_for_requests(count + 1));
         let first = began.elapsed();
         assert_eq!(running.wait().code, Some(0));
@@ -83,7 +83,7 @@ fn peak_memory(binary: &Path) -> u64 {
     let reply = Reply::new().text(vec!["word "; 200]);
     let chunks = trimtab_testkit::provider::anthropic::stream(&reply).len();
     program.provider.push(Answer::anthropic(reply).gated(&gate));
-    let running = program.spawn(&["run", "What is a trim tab?"]);
+    let running = program.spawn(&["run", "What is Trimtab?"]);
     gate.release(chunks - 1);
     program.provider.block_on(gate.sent(chunks - 1));
     std::thread::sleep(Duration::from_millis(30));

@@ -8,7 +8,7 @@ await browse(async ({ page }) => {
   await begin(page, 'Make the service ready for customers');
 
   // Chips: several at once, and a reload forgets none of them.
-  const asked = page.getByRole('region', { name: '2 questions before this is begun.' });
+  const asked = page.getByRole('region', { name: '2 questions before we start.' });
   await asked.waitFor();
   await accessible(page, 'questions');
   const places = asked.getByRole('group', { name: /Which databases\?/ });
@@ -48,7 +48,7 @@ await browse(async ({ page }) => {
   const second = page.getByRole('region', { name: 'Step 2 of 2 comes next: Write b' });
   await second.waitFor();
   await page.getByText('Plan 1/2').waitFor();
-  await second.getByRole('button', { name: 'Leave this step out' }).click();
+  await second.getByRole('button', { name: 'Skip this step' }).click();
 
   await log.locator('article:last-of-type').getByText('✓ Done').waitFor();
 });

@@ -143,7 +143,7 @@ await browse(
     await say('Fast');
     await page.getByText('Quick.').waitFor();
     free();
-    await becomes(() => page.getByText('A newer message took the place of this one.').count(), 1);
+    await becomes(() => page.getByText('A newer message replaced this one.').count(), 1);
     assert.deepEqual(asked.at(-1).transcript.at(-1), { role: 'user', text: 'Slow' });
 
     // The question is not sent with the turn after its answer; the mode that is chosen is.

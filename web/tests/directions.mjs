@@ -99,7 +99,7 @@ await browse(async ({ page, context, browser, root }) => {
     ['usage', '#/usage', other.getByRole('heading', { name: 'By day' })],
     ['audit', '#/audit', lines('Audit')],
     ['settings', '#/settings', other.getByRole('cell').first()],
-    ['home', '#/', other.getByRole('heading', { name: 'Go on with' })],
+    ['home', '#/', other.getByRole('heading', { name: 'Continue with' })],
   ];
   for (const [name, place, seen] of views) {
     await other.goto(`${root}/${place}`);
@@ -107,7 +107,7 @@ await browse(async ({ page, context, browser, root }) => {
     await fits(other, `${name} in a page that is read from the right`);
     await shoot(other, `rtl-${name}`);
   }
-  assert.ok(await other.getByRole('heading', { name: 'What would you like to have done?' }).evaluate(endsWell), 'an English sentence ends where it ends');
+  assert.ok(await other.getByRole('heading', { name: 'Ask Trimtab to do something…' }).evaluate(endsWell), 'an English sentence ends where it ends');
   await other.keyboard.press('Control+k');
   await other.getByRole('dialog', { name: 'What to do' }).waitFor();
   await fits(other, 'the palette in a page that is read from the right');

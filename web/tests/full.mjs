@@ -8,12 +8,12 @@ await browse(async ({ page }) => {
   await begin(page, 'Fill it up');
   await log.getByText('✓ Done').waitFor();
   await say(page, 'And more');
-  const full = page.getByRole('region', { name: /of the model's window.*How shall it go on\?/ });
+  const full = page.getByRole('region', { name: /of the context window.*How do you want to continue\?/ });
   for (const name of ['Handoff', 'Extend', 'Cancel']) await full.getByRole('button', { name: new RegExp(`${name}:`) }).waitFor();
   await accessible(page, 'a session that is full');
   const before = page.url();
   await full.getByRole('button', { name: /Handoff:/ }).click();
   await page.waitForURL((url) => url.href !== before && url.hash.startsWith('#/s/'));
-  await page.getByText('Goes on from an earlier session').waitFor();
+  await page.getByText('Continues an earlier session').waitFor();
   await eventually(() => page.getByLabel('Your message').inputValue(), (words) => assert.match(words, /Open task/, 'what was open stands in the box'));
 });

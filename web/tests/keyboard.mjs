@@ -68,7 +68,7 @@ await browse(async ({ page }) => {
 
   // A question takes the keyboard from nobody. One key leads to it; it is answered by a button or by its number.
   const plan = region(/Carry out this plan of 3 steps\?/);
-  const content = (question) => question.getByRole('group', { name: 'What is asked about' });
+  const content = (question) => question.getByRole('group', { name: 'The proposed change' });
   const go = async (question) => {
     await armed(question);
     assert.equal(await question.evaluate((node) => node.contains(document.activeElement)), false, 'it has not taken the keyboard');

@@ -23,11 +23,11 @@ await browse(
     assert.equal(await heard(), 'back');
     const outcome = page.getByRole('region', { name: /sleep/ });
     await outcome.waitFor();
-    for (const name of ['Run it again', 'Go on without it, and tell the model', 'Stop here']) {
+    for (const name of ['Run it again', 'Continue without it', 'Stop here']) {
       await outcome.getByRole('button', { name }).waitFor();
     }
     await accessible(page, 'a command whose end nobody saw');
-    await outcome.getByRole('button', { name: 'Go on without it, and tell the model' }).click();
+    await outcome.getByRole('button', { name: 'Continue without it' }).click();
     await log.getByText('I know now that it was cut off.').waitFor();
 
     // The budget is spent; it is raised by a person or not at all.

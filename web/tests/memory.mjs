@@ -22,7 +22,7 @@ await browse(async ({ page }) => {
 
   // Edited, and wider than before.
   await entry('Fridays').getByRole('button', { name: /^Edit/ }).click();
-  await memory.getByLabel('What is remembered', { exact: true }).fill('We deploy on Mondays');
+  await memory.getByLabel('Memory', { exact: true }).fill('We deploy on Mondays');
   await memory.getByRole('combobox').selectOption({ label: 'everywhere' });
   await accessible(page, 'something remembered that is edited');
   await memory.getByRole('button', { name: 'Save' }).click();
@@ -40,10 +40,10 @@ await browse(async ({ page }) => {
 
   // The next session is told, and says so.
   await begin(page, 'What do you know?');
-  await log.getByText('The model is told 2 things that you said earlier').click();
+  await log.getByText('The model sees 2 facts from your memory').click();
   await log.getByText('We deploy on Mondays').waitFor();
   await log.getByText('✓ Done').waitFor();
   await say(page, 'And now?');
   await log.locator('article:last-of-type').getByText('✓ Done').waitFor();
-  assert.equal(await log.getByText('The model is told').count(), 1, 'it is said once');
+  assert.equal(await log.getByText('The model sees').count(), 1, 'it is said once');
 });

@@ -32,7 +32,7 @@ await browse(async ({ page }) => {
   // The prompt is edited and added to; the new picture takes the place of the old one.
   const sources = () => gallery.locator('.thumb img').evaluateAll((images) => images.map((image) => image.getAttribute('src')));
   const before = await sources();
-  await gallery.getByRole('button', { name: 'Regenerate picture 1' }).click();
+  await gallery.getByRole('button', { name: 'Regenerate image 1' }).click();
   const popup = page.getByRole('dialog', { name: 'Regenerate Image' });
   await popup.getByText('🔄 Regenerate Image').waitFor();
   await popup.getByText('💡 Edit the prompt above or add to it below:').waitFor();
@@ -48,18 +48,18 @@ await browse(async ({ page }) => {
   // Only what is chosen is saved, where the person says.
   const save = gallery.getByRole('button', { name: '💾 Save Selected' });
   assert.ok(await save.isDisabled(), 'nothing is chosen yet');
-  await gallery.getByRole('checkbox', { name: 'Select picture 2' }).check();
-  await gallery.getByRole('checkbox', { name: 'Select picture 3' }).check();
+  await gallery.getByRole('checkbox', { name: 'Select image 2' }).check();
+  await gallery.getByRole('checkbox', { name: 'Select image 3' }).check();
   await save.click();
   await gallery.getByLabel('Folder').fill('art');
   await gallery.getByRole('button', { name: 'Save 2' }).click();
   await page.getByRole('button', { name: /trust this folder/i }).first().click();
-  await page.getByRole('log').getByText('Saved 2 pictures: art/image-001.png, art/image-002.png.').first().waitFor();
+  await page.getByRole('log').getByText('Saved 2 images: art/image-001.png, art/image-002.png.').first().waitFor();
   assert.deepEqual(fs.readdirSync(path.join(project, 'art')).sort(), ['image-001.png', 'image-002.png']);
 
   // What was chosen is remembered by the server, not by the page.
   await page.reload();
-  await gallery.getByRole('checkbox', { name: 'Select picture 3' }).waitFor();
-  assert.ok(await gallery.getByRole('checkbox', { name: 'Select picture 3' }).isChecked());
-  assert.ok(!(await gallery.getByRole('checkbox', { name: 'Select picture 1' }).isChecked()));
+  await gallery.getByRole('checkbox', { name: 'Select image 3' }).waitFor();
+  assert.ok(await gallery.getByRole('checkbox', { name: 'Select image 3' }).isChecked());
+  assert.ok(!(await gallery.getByRole('checkbox', { name: 'Select image 1' }).isChecked()));
 });

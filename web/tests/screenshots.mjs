@@ -25,8 +25,8 @@ await browse(async ({ page, root }) => {
 
   // The story of the demonstration: asked, planned, done, with a command that fails and is put right.
   await page.getByRole('button', { name: 'Plan', exact: true }).click();
-  await begin(page, 'Let greet.sh work without a name, too', { trusts: true });
-  const question = asked(/What should greet\.sh say/);
+  await begin(page, 'Make greet.sh work without a name', { trusts: true });
+  const question = asked(/What should greet\.sh print/);
   await question.waitFor();
   await shoot('question');
   await question.getByRole('button', { name: /stranger/ }).first().click();
@@ -57,12 +57,12 @@ await browse(async ({ page, root }) => {
   // Tasks, and what the assistant would do with them.
   await page.goto(`${root}/#/tasks`);
   await page.getByRole('button', { name: 'All', exact: true }).click();
-  for (const title of ['Write the letter', 'Mend the sails']) {
+  for (const title of ['Write the release notes', 'Fix the failing test']) {
     await page.getByLabel('A new task').fill(title);
     await page.keyboard.press('Enter');
     await page.getByLabel(`Done: ${title}`).waitFor();
   }
-  await page.getByLabel('Your message to the assistant').fill('The letter is written, and the sails are urgent');
+  await page.getByLabel('Your message to the assistant').fill('The release notes are done, and the failing test is urgent');
   await page.keyboard.press('Enter');
   await page.getByText('3 proposed').waitFor();
   await page.getByRole('button', { name: 'Show before and after' }).click();

@@ -6,7 +6,7 @@ import { accessible, begin, browse, choose } from './browse.mjs';
 
 await browse(async ({ page }) => {
   const log = page.getByRole('log');
-  await begin(page, 'What is a trim tab?');
+  await begin(page, 'What is Trimtab?');
   await log.getByText('✓ Done').waitFor();
   const first = page.url();
 
@@ -28,5 +28,5 @@ await browse(async ({ page }) => {
   const [file] = await Promise.all([page.waitForEvent('download'), choose(page, 'export this')]);
   assert.equal(file.suggestedFilename(), `${copy.slice('#/s/'.length)}.json`, 'it is the one that is open');
   const exported = JSON.parse(readFileSync(await file.path(), 'utf8'));
-  assert.match(JSON.stringify(exported), /What is a trim tab\?/);
+  assert.match(JSON.stringify(exported), /What is Trimtab\?/);
 });

@@ -7,15 +7,15 @@ await browse(async ({ page, root }) => {
   const box = page.getByLabel('Your message');
   const examples = page.getByRole('list', { name: 'Examples' }).getByRole('button');
   if (process.argv[3] === 'demo') {
-    await page.getByText('This is the demonstration').waitFor();
+    await page.getByText('This is the demo').waitFor();
     assert.equal(await examples.count(), 0, 'a recording knows no other wish');
     await accessible(page, 'the start of the demonstration');
     await page.getByRole('button', { name: /^Try: / }).click();
-    assert.equal(await box.inputValue(), 'Let greet.sh work without a name, too');
+    assert.equal(await box.inputValue(), 'Make greet.sh work without a name');
     await page.getByRole('button', { name: 'Plan', pressed: true }).waitFor();
     await page.getByRole('button', { name: 'Send' }).click();
     await page.waitForURL(/#\/s\//);
-    await page.getByRole('log').locator('.bubble', { hasText: 'Let greet.sh work' }).waitFor();
+    await page.getByRole('log').locator('.bubble', { hasText: 'Make greet.sh work' }).waitFor();
     return;
   }
   await examples.first().waitFor();
@@ -27,7 +27,7 @@ await browse(async ({ page, root }) => {
   assert.equal(new URL(page.url()).hash, '', 'nothing was sent');
   assert.deepEqual(await page.evaluate(async () => (await (await fetch('/api/sessions')).json()).sessions), []);
 
-  await begin(page, 'What is a trim tab?');
+  await begin(page, 'What is Trimtab?');
   await page.getByRole('log').getByText('✓ Done').waitFor();
   await page.goto(`${root}/#/`);
   const folder = page.getByLabel('Folder');

@@ -154,7 +154,7 @@ pub(super) fn base(n: u64) -> Value {
         })
         .collect();
     let steps: Vec<Value> = (0..dice.below(3))
-        .map(|at| json!({"html": format!("▶ <b>Step {at}</b>"), "inputText": format!("Go on with step {at}, please")}))
+        .map(|at| json!({"html": format!("▶ <b>Step {at}</b>"), "inputText": format!("Continue with step {at}, please")}))
         .collect();
     for (name, list) in [
         ("sections", sections),

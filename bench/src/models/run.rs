@@ -146,7 +146,7 @@ pub fn run(program: &Contender, task: &Task, url: &str, model: &str) -> Result<E
     Ok(Ended { ending, code, seconds })
 }
 
-/// Whether the project is as it was. What programs keep for themselves in hidden files does not count.
+/// Whether the project is as it was. What Aider keeps there for itself does not count.
 fn is_untouched(project: &Path, task: &Task) -> bool {
     let same =
         task.files.iter().all(|(path, text)| std::fs::read_to_string(project.join(path)).is_ok_and(|now| now == *text));
@@ -155,6 +155,6 @@ fn is_untouched(project: &Path, task: &Task) -> bool {
 
 fn count(folder: &Path) -> usize {
     let Ok(entries) = std::fs::read_dir(folder) else { return 0 };
-    let entries = entries.flatten().filter(|entry| !entry.file_name().to_string_lossy().starts_with('.'));
+    let entries = entries.flatten().filter(|entry| !entry.file_name().to_string_lossy().starts_with(".aider"));
     entries.map(|entry| if entry.path().is_dir() { count(&entry.path()) } else { 1 }).sum()
 }

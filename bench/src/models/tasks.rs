@@ -418,8 +418,8 @@ static TASKS: &[Task] = &[
         check: |folder, _| holds(folder, "import person\nassert person.is_adult(18) and not person.is_adult(17)"),
     },
     Task {
-        name: "held-title",
-        held_out: true,
+        name: "title",
+        held_out: false,
         prompt: "Change the title of index.html to Shop",
         files: &[(
             "index.html",
@@ -433,8 +433,8 @@ static TASKS: &[Task] = &[
         },
     },
     Task {
-        name: "held-gitignore",
-        held_out: true,
+        name: "gitignore",
+        held_out: false,
         prompt: "Create a .gitignore that ignores *.log and the folder build",
         files: &[("main.py", "print(1)\n")],
         named: &[".gitignore"],
@@ -456,8 +456,8 @@ static TASKS: &[Task] = &[
         },
     },
     Task {
-        name: "held-question",
-        held_out: true,
+        name: "question",
+        held_out: false,
         prompt: "How many users does users.csv have?",
         files: &[("users.csv", USERS)],
         named: &["users.csv"],
@@ -465,6 +465,104 @@ static TASKS: &[Task] = &[
         check: |folder, words| {
             let words = words.to_lowercase();
             (words.contains('3') || words.contains("three")) && is_same(folder, &[("users.csv", USERS)])
+        },
+    },
+    Task {
+        name: "held-median",
+        held_out: true,
+        prompt: "Write stats.py with a function median(numbers) that works for an odd and an even count",
+        files: &[],
+        named: &["stats.py"],
+        wants_change: true,
+        check: |folder, _| {
+            holds(folder, "import stats\nassert stats.median([3, 1, 2]) == 2 and stats.median([4, 1, 2, 3]) == 2.5")
+        },
+    },
+    Task {
+        name: "held-env-example",
+        held_out: true,
+        prompt: "Add a line LOG_LEVEL=info to .env.example",
+        files: &[(".env.example", "PORT=3000\nDATABASE=app.db\n")],
+        named: &[".env.example"],
+        wants_change: true,
+        check: |folder, _| {
+            let now = text(folder, ".env.example");
+            ["PORT=3000", "DATABASE=app.db", "LOG_LEVEL=info"].iter().all(|line| now.lines().any(|now| now == *line))
+        },
+    },
+    Task {
+        name: "held-shell",
+        held_out: true,
+        prompt: "Make a shell script backup.sh that copies notes.txt to notes.bak",
+        files: &[("notes.txt", "milk\n")],
+        named: &["backup.sh", "notes.txt"],
+        wants_change: true,
+        check: |folder, _| {
+            let ran = Command::new("sh").arg("backup.sh").current_dir(folder).stderr(Stdio::null()).status();
+            ran.is_ok_and(|status| status.success()) && text(folder, "notes.bak") == "milk\n"
+        },
+    },
+    Task {
+        name: "held-default-argument",
+        held_out: true,
+        prompt: "greet in hello.py should use the name World when it is called without an argument",
+        files: &[("hello.py", "def greet(name):\n    return f\"Hello, {name}!\"\n")],
+        named: &["hello.py"],
+        wants_change: true,
+        check: |folder, _| {
+            holds(
+                folder,
+                "import hello\nassert hello.greet() == 'Hello, World!' and hello.greet('Ann') == 'Hello, Ann!'",
+            )
+        },
+    },
+    Task {
+        name: "held-color",
+        held_out: true,
+        prompt: "Make the heading in style.css red",
+        files: &[("style.css", "body {\n  margin: 0;\n}\n\nh1 {\n  color: black;\n}\n")],
+        named: &["style.css"],
+        wants_change: true,
+        check: |folder, _| {
+            let now: String = text(folder, "style.css").split_whitespace().collect();
+            now.contains("h1{color:red") && now.contains("body{margin:0;}")
+        },
+    },
+    Task {
+        name: "held-constant",
+        held_out: true,
+        prompt: "Replace the number 0.19 in tax.py by a constant TAX_RATE at the top of the file",
+        files: &[("tax.py", "def with_tax(price):\n    return price + price * 0.19\n")],
+        named: &["tax.py"],
+        wants_change: true,
+        check: |folder, _| {
+            holds(folder, "import tax\nassert tax.TAX_RATE == 0.19 and abs(tax.with_tax(100) - 119) < 1e-9")
+                && text(folder, "tax.py").matches("0.19").count() == 1
+        },
+    },
+    Task {
+        name: "held-who-calls",
+        held_out: true,
+        prompt: "Which function in orders.py calls apply_discount?",
+        files: &[(
+            "orders.py",
+            "def apply_discount(price):\n    return price * 0.9\n\n\ndef checkout(prices):\n    return sum(apply_discount(price) for price in prices)\n",
+        )],
+        named: &["orders.py"],
+        wants_change: false,
+        check: |folder, words| {
+            words.contains("checkout") && text(folder, "orders.py").contains("def checkout(prices):\n    return sum(")
+        },
+    },
+    Task {
+        name: "held-module-pair",
+        held_out: true,
+        prompt: "Create shapes.py with a function square(x) and main.py that imports it and prints square(4)",
+        files: &[],
+        named: &["shapes.py", "main.py"],
+        wants_change: true,
+        check: |folder, _| {
+            python(folder, &["main.py"]) == "16" && holds(folder, "import shapes\nassert shapes.square(3) == 9")
         },
     },
 ];

@@ -1,4 +1,4 @@
-//! The change history: what was applied can be taken back and brought forward again, any number of sets
+//! The change history: what was applied can be undone and redone, any number of sets
 //! at once, all of them or none; and so can a part of a set.
 //!
 //! A move is compared first: the world finds out what it would make of the files as they are now, set by
@@ -11,6 +11,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use trimtab_vocab::event::{Change as Moved, ChangeFact, ChangedFile, Conflict, Undo};
+use trimtab_vocab::format::Plural;
 use trimtab_vocab::wording::Objection;
 use trimtab_vocab::{ChangePart, ChangeSetId, FileSet, FileWrite, MergedWrite, OnConflict};
 
@@ -81,7 +82,7 @@ pub(crate) fn part_unwanted(
         Some(at) if history[at].expired => Some(expired(step.session, &history[at])),
         Some(_) if in_force < history.len() => {
             // The new set would be built over them.
-            Some(Objection::LaterUndone(history.len() - in_force))
+            Some(Objection::LaterUndone(Plural::new(history.len() - in_force, "undone change")))
         }
         Some(at) => {
             let is_there = |part: &&ChangePart| history[at].writes.iter().any(|write| write.path == part.path);
@@ -225,7 +226,7 @@ pub(crate) fn restored(step: &mut Transition<'_>, problem: Option<String>) {
     if let Some(undo) = &moving.undo {
         let writes = net(step.session, &moving).writes;
         let set = ChangeSet { id: undo.change_set.clone(), writes, expired: false };
-        let message = Some(format!("[The user took back a part of an earlier change, in {}.]", paths(&set)));
+        let message = Some(format!("[The user undid a part of an earlier change, in {}.]", paths(&set)));
         step.emit(None, ChangeFact::Applied(Moved { message, ..moved(&set, to as i64, false) }));
         return admit(step);
     }
@@ -233,10 +234,10 @@ pub(crate) fn restored(step: &mut Transition<'_>, problem: Option<String>) {
         passed(step.session, to).into_iter().map(|set| reworked(set, &moving).into_owned()).collect();
     for (n, set) in passed.iter().enumerate() {
         if to < from {
-            let message = Some(format!("[The user took back the change of {}.]", paths(set)));
+            let message = Some(format!("[The user undid the change of {}.]", paths(set)));
             step.emit(None, ChangeFact::Reverted(Moved { message, ..moved(set, (from - n - 1) as i64, true) }));
         } else {
-            let message = Some(format!("[The user brought forward again the change of {}.]", paths(set)));
+            let message = Some(format!("[The user redid the change of {}.]", paths(set)));
             step.emit(None, ChangeFact::Reapplied(Moved { message, ..moved(set, (from + n + 1) as i64, false) }));
         }
     }

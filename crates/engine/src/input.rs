@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use trimtab_vocab::event::{AbsentFile, Conflict, LoadedFile};
+use serde_json::Value;
+use trimtab_vocab::checkpoint::{Ask, Choice};
+use trimtab_vocab::event::{AbsentFile, CheckpointKind, Conflict, LoadedFile, Status};
 use trimtab_vocab::{
     CallId, ChangePart, ChangeSetId, CheckpointId, Control, DryRun, Fault, FileEffects, FileLoss, FileMark, FileState,
-    FileWrite, InstructionFile, Lists, MadePicture, Message, ReadResult, RefKey, Reply, Request, RequestId, Rule,
-    SessionId, TasksView, Time, TimerId, Usage,
+    FileWrite, InstructionFile, Lists, MadePicture, MergeConflict, Message, Problem, ReadResult, RefKey, Reply,
+    Request, RequestId, Rule, SessionId, TasksView, Time, TimerId, Usage,
 };
 
 /// Something that happened. Inputs wait in a durable inbox, so they are written down; the rule for
@@ -224,12 +226,58 @@ pub enum Input {
         #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
         handed_on: BTreeMap<ChangeSetId, SessionId>,
     },
+    /// A worker of this session tells something.
+    WorkerTold { worker: SessionId, news: WorkerNews },
     /// The session has a new owner: what ran under the old one is no longer running.
     Woke {
         /// What can be told of it.
         #[serde(default)]
         interrupted: Vec<Interrupted>,
     },
+}
+
+/// What a worker tells the session that it works for.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "news", rename_all = "camelCase", rename_all_fields = "camelCase")]
+pub enum WorkerNews {
+    /// How far it is.
+    Moved {
+        /// From 0 to 1.
+        progress: f64,
+        /// What it cost so far.
+        usage: Usage,
+    },
+    /// It asks the user something.
+    Asked { question: Box<WorkerAsk> },
+    /// What it asked is answered.
+    Answered { checkpoint: CheckpointId },
+    /// It has written something for the other workers.
+    Shared { key: String, value: Value },
+    /// It has ended.
+    Ended {
+        status: Status,
+        /// What it said at the end.
+        #[serde(default)]
+        summary: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        error: Option<Problem>,
+        #[serde(default)]
+        usage: Usage,
+        /// What it made of the files.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        writes: Vec<FileWrite>,
+    },
+}
+
+/// A question of a worker.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct WorkerAsk {
+    pub checkpoint: CheckpointId,
+    pub kind: CheckpointKind,
+    pub title: String,
+    pub choices: Vec<Choice>,
+    pub ask: Ask,
 }
 
 /// As much of a reply as came.
@@ -275,6 +323,8 @@ pub enum Prepared {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         losses: Vec<FileLoss>,
     },
+    /// Changes of workers do not fit together.
+    Conflicts { conflicts: Vec<MergeConflict> },
     /// It is an edit that would have no effect.
     NoEffect {
         /// Why it would have none.

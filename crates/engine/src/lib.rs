@@ -34,6 +34,7 @@ pub mod record;
 mod route;
 pub mod runaway;
 mod step;
+mod subtasks;
 pub mod tasks;
 pub mod terminal;
 pub mod tokens;
@@ -42,10 +43,12 @@ mod transition;
 pub mod turn;
 mod words;
 
-pub use input::{Compared, Input, Interrupted, Narrowed, NoEffect, Partial, Prepared, Ran, RewindPreview};
-pub use output::{Child, Effect, Output, Overview, RewindPath, RewindStep, TaskSelection};
+pub use input::{
+    Compared, Input, Interrupted, Narrowed, NoEffect, Partial, Prepared, Ran, RewindPreview, WorkerAsk, WorkerNews,
+};
+pub use output::{Child, Effect, Output, Overview, RewindPath, RewindStep, TaskSelection, WorkerOrder};
 pub use permit::{CommandRuling, check_command, hidden_by_links, is_broad, trusts, unanswered_by, user_initiated};
-pub use proposal::ProposedChange;
+pub use proposal::{MergeOrder, MergePart, ProposedChange};
 pub use record::{Assist, AssistState, ChangeSet, Checkpoint, Flow, FlowState, Phase, RunningRequest, Session};
 pub use step::{fork, give_up, step};
 pub use turn::choosing::objection as objection_to_part;

@@ -32,7 +32,7 @@ pub enum Clash {
     NoText,
     /// One of the three has more bytes or lines than are compared.
     TooLarge,
-    /// One side has changed the file, and to the other it is no file any more; or both have made one.
+    /// One side has changed the file, and to the other it is not a file any more; or both have made one.
     Existence,
     /// Both have changed who may do what with the file.
     Mode,

@@ -5,10 +5,12 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 use trimtab_vocab::{
     Annotated, AutoMode, CallId, ChangePart, ChangeSetId, CommandPlan, Fact, FilePlan, FileSet, FileState, FileWrite,
-    OnConflict, Overtime, Prices, Prompt, ReadOp, RefKey, RequestId, SessionId, SnapshotLimits, TimerId, Where,
+    OnConflict, Overtime, Prices, Prompt, ReadOp, RefKey, Request, RequestId, SessionId, SnapshotLimits, TimerId,
+    Where,
 };
 
-use crate::proposal::ProposedChange;
+use crate::Input;
+use crate::proposal::{MergePart, ProposedChange};
 
 /// What is shown of a folder to a model that cannot look for itself: its list of files, and those that seem to matter.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,6 +51,8 @@ pub enum Output {
     },
     /// A session to make, together with the facts.
     Child(Box<Child>),
+    /// An input for another session, together with the facts.
+    Tell { session: SessionId, input: Box<Input> },
     /// Work for the world. Its result comes back as an input.
     Effect(Effect),
 }
@@ -109,10 +113,12 @@ pub enum Effect {
         /// Milliseconds to wait before.
         after_ms: u64,
     },
-    /// Read a stored text of this session; answered by `Looked`.
+    /// Read a stored text; answered by `Looked`.
     Recall {
         request: RequestId,
         call: CallId,
+        /// The session that has it; none: this one.
+        of: Option<SessionId>,
         /// The text.
         key: RefKey,
         /// The first byte to show.
@@ -195,6 +201,11 @@ pub enum Effect {
         /// What the person has set about their tasks.
         settings: Box<AutoMode>,
     },
+    /// Make a copy of the folder for a worker and let it begin; asked again, it goes on where it was. Its session tells
+    /// the rest, in `WorkerTold`.
+    StartWorker(Box<WorkerOrder>),
+    /// Remove the copy of a worker that has ended.
+    DropWorker { worker: SessionId, folder: String },
     /// Wait; answered by `TimerFired`.
     Wait {
         request: RequestId,
@@ -215,6 +226,7 @@ impl Effect {
             | Self::Draw { .. }
             | Self::Apply { .. }
             | Self::Restore { .. }
+            | Self::StartWorker(_)
             | Self::Run { .. } => true,
             Self::Admit { .. }
             | Self::Load { .. }
@@ -228,6 +240,7 @@ impl Effect {
             | Self::Abort { .. }
             | Self::ViewTasks { .. }
             | Self::JudgeTasks { .. }
+            | Self::DropWorker { .. }
             | Self::Wait { .. } => false,
         }
     }
@@ -274,6 +287,21 @@ pub struct Child {
     pub facts: Vec<Fact>,
     /// Contents of files that it needs of its parent, by their hashes.
     pub files: Vec<String>,
+}
+
+/// A worker to be started.
+#[derive(Debug, Clone, PartialEq)]
+pub struct WorkerOrder {
+    /// Its session, which exists.
+    pub worker: SessionId,
+    /// The folder that is copied.
+    pub original: String,
+    /// The folder that the copy becomes.
+    pub folder: String,
+    /// Changes of other workers that it builds upon.
+    pub seed: Vec<MergePart>,
+    /// What it is told to do.
+    pub said: Request,
 }
 
 /// What a model is to be shown of the person's tasks.

@@ -29,7 +29,7 @@ pub(crate) enum Ruling {
     Go(Permit),
     /// Somebody must say so.
     Ask {
-        /// What is asked about, which says who may answer.
+        /// The proposed change, which says who may answer.
         class: ApprovalClass,
         reason: PermissionReason,
         /// The rule that would make the question unnecessary.

@@ -71,7 +71,7 @@ pub(crate) fn open(step: &mut Transition<'_>, question: CheckpointDraft) -> Opti
     let checkpoint = CheckpointId::nth(&request, active.checkpoints + 1);
     let CheckpointDraft { ask, title, choices } = question;
     let (kind, title, choices) = (ask.kind(), title.to_string(), numbered(choices));
-    let opened = CheckpointFact::Opened { checkpoint: checkpoint.clone(), kind, title, choices, ask };
+    let opened = CheckpointFact::Opened { checkpoint: checkpoint.clone(), kind, title, choices, worker: None, ask };
     step.emit(Some(&request), opened);
     Some(checkpoint)
 }

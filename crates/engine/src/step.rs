@@ -6,7 +6,7 @@ use trimtab_vocab::{Fact, Problem, RequestId, SessionId};
 use crate::record::Session;
 use crate::transition::Transition;
 use crate::turn::answers::Answerer;
-use crate::{Input, Output, assistant, handoff, history, intake, pictures, turn};
+use crate::{Input, Output, assistant, handoff, history, intake, pictures, subtasks, turn};
 
 /// Decides what follows from `input`. An input that no longer fits (the late result of a call that
 /// was given up, a second cancel) has no consequences: it is not an error to be late.
@@ -57,6 +57,7 @@ pub fn step(session: &mut Session, input: Input) -> Vec<Output> {
         Input::RuleRemoved { rule } => turn::answers::rule_removed(&mut step, rule),
         Input::TasksViewed { request, view } => assistant::viewed(&mut step, &request, view),
         Input::TasksJudged { request, judged } => assistant::judged(&mut step, &request, *judged),
+        Input::WorkerTold { worker, news } => subtasks::told(&mut step, &worker, news),
         Input::TimerFired { timer } => turn::timer_fired(&mut step, &timer),
         Input::Woke { interrupted } => turn::woke(&mut step, interrupted),
     }
@@ -68,7 +69,11 @@ fn outputs(mut step: Transition<'_>) -> Vec<Output> {
     while let Some(next) = step.take_next() {
         turn::resume(&mut step, next);
     }
-    step.into_outputs()
+    let session = &*step.session;
+    let news = subtasks::worker::news(session, step.so_far());
+    let mut outputs = step.into_outputs();
+    outputs.extend(news);
+    outputs
 }
 
 /// Ends a request because the program itself failed at it: at `input`, if that is known. This is how

@@ -6,10 +6,10 @@ use std::collections::VecDeque;
 use serde_json::Value;
 use trimtab_vocab::event::{BannerFact, Level, RouteFact, Stage, StageFact, ToolStatus};
 use trimtab_vocab::wording::{Notice, StageLabel};
-use trimtab_vocab::{CallId, Fact, RefKey, RequestId};
+use trimtab_vocab::{CallId, Fact, RefKey, RequestId, SessionId};
 
 use crate::record::Session;
-use crate::{Child, Effect, Output};
+use crate::{Child, Effect, Input, Output};
 
 /// What the rooms see of a step: the state to read, and a voice.
 pub(crate) struct Transition<'a> {
@@ -27,6 +27,8 @@ pub(crate) enum Next {
     Routed(Box<RouteFact>),
     /// Its calls begin, as far as they may.
     Batch,
+    /// One of its calls goes on.
+    Call { call: CallId },
     /// One of its calls has ended.
     CallEnded { call: CallId, status: ToolStatus, text: String },
     /// Its plan is carried out. The words are the answer, if none was given.
@@ -54,6 +56,11 @@ impl<'a> Transition<'a> {
             }
         }
         None
+    }
+
+    /// What came of it by now.
+    pub(crate) fn so_far(&self) -> &[Output] {
+        &self.outputs
     }
 
     /// What came of it.
@@ -96,6 +103,11 @@ impl<'a> Transition<'a> {
     /// Makes a session together with the facts of this step.
     pub(crate) fn spawn_child(&mut self, child: Child) {
         self.outputs.push(Output::Child(Box::new(child)));
+    }
+
+    /// Gives another session an input together with the facts of this step.
+    pub(crate) fn tell(&mut self, session: SessionId, input: Input) {
+        self.outputs.push(Output::Tell { session, input: Box::new(input) });
     }
 
     /// Asks the world for work.

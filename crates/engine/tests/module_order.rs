@@ -27,6 +27,7 @@ const ORDER: &[&str] = &[
     "words",
     "permit",
     "pictures",
+    "subtasks",
     "route",
     "assistant",
     "handoff",

@@ -299,7 +299,7 @@ proptest! {
                         prop_assert!(is_valid(&prompt.messages), "{:?}", prompt.messages);
                         prop_assert_eq!(prompt.messages.last().map(|last| last.role), Some(trimtab_vocab::Role::User));
                     }
-                    Output::Effect(_) | Output::Keep { .. } | Output::KeepOnly { .. } | Output::Child(_) | Output::Audit { .. } => {}
+                    Output::Effect(_) | Output::Keep { .. } | Output::KeepOnly { .. } | Output::Child(_) | Output::Audit { .. } | Output::Tell { .. } => {}
                 }
             }
             let replayed = Session::replay(facts.iter().map(|(request, fact)| (request.as_ref(), fact)));

@@ -65,7 +65,11 @@ impl Drive {
                     self.log.push((request, fact));
                 }
                 Output::Effect(effect) => answers.extend(self.answer(effect)),
-                Output::Keep { .. } | Output::KeepOnly { .. } | Output::Child(_) | Output::Audit { .. } => {}
+                Output::Keep { .. }
+                | Output::KeepOnly { .. }
+                | Output::Child(_)
+                | Output::Audit { .. }
+                | Output::Tell { .. } => {}
             }
         }
         answers

@@ -181,7 +181,7 @@ fn pictures_are_left_out_after_a_refusal_and_the_request_goes_on() {
     work.refuse(Retry::WithoutImages);
     assert_eq!(work.learned().and_then(|learned| learned.images), Some(false));
     let says = work.fact(|fact| match fact {
-        Fact::Banner(BannerFact { text, .. }) => text.contains("cannot see pictures").then_some(()),
+        Fact::Banner(BannerFact { text, .. }) => text.contains("cannot read images").then_some(()),
         _ => None,
     });
     assert!(says.is_some(), "the person is told");

@@ -46,7 +46,7 @@ impl Admin<'_> {
         let (secret, created) = (fresh()?, self.0.clock().now());
         let row = TokenRow { name: name.to_owned(), kind: TokenKind::Program, created, expires: None };
         self.0.store().add_token(&hash_of(&secret), row).await.map_err(|error| match error {
-            StoreError::Taken => Problem::new(ProblemKind::Usage, format!("There is a token called {name} already."))
+            StoreError::Taken => Problem::new(ProblemKind::Usage, format!("A token named {name} already exists."))
                 .hint("Choose another name, or revoke it first: trimtab token revoke NAME"),
             other => store_problem(other),
         })?;
@@ -93,7 +93,7 @@ impl Admin<'_> {
         self.tell_trail("token_revoked", json!({"token": name})).await?;
         match self.0.store().revoke_token(name).await.map_err(store_problem)? {
             true => Ok(()),
-            false => Err(Problem::new(ProblemKind::NotFound, format!("There is no token called {name}."))
+            false => Err(Problem::new(ProblemKind::NotFound, format!("Unknown token {name}."))
                 .hint("`trimtab token list` shows those there are.")),
         }
     }

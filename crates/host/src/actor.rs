@@ -13,10 +13,12 @@ use trimtab_engine::handoff::Child;
 use trimtab_engine::{Effect, Input, Interrupted, Output, Partial, Session};
 use trimtab_vocab::event::{ChangeFact, RequestFact, ToolFact};
 use trimtab_vocab::{
-    CallId, Event, Fact, Lists, Message, Overtime, Problem, ProblemKind, RefKey, Remembered, Request, RequestId,
+    CallId, Event, Fact, Lists, Message, Overtime, Problem, ProblemKind, RefKey, Remembered, Request, RequestId, Rule,
     SessionId, Time, Usage,
 };
-use trimtab_world::store::{AuditEntry, Claim, Commit, Lease, SeededSession, SessionRow, StoreError};
+use trimtab_world::store::{
+    AuditEntry, Claim, Commit, Lease, NewInput, Recipient, SeededSession, SessionRow, StoreError,
+};
 
 use crate::StreamController;
 use crate::client::{ActorContext, store_problem};
@@ -47,6 +49,11 @@ impl From<StoreError> for ActorError {
     fn from(error: StoreError) -> Self {
         Self::Store(error)
     }
+}
+
+/// Wakes the actor of a session, or starts one.
+pub(crate) fn wake(deps: &Arc<ActorContext>, session: &SessionId) {
+    deps.roster.want(session, |wake| tokio::spawn(run(Arc::clone(deps), session.clone(), wake)));
 }
 
 /// Runs a session until there is nothing left to do in it. While another process runs it, stands
@@ -201,7 +208,7 @@ impl Actor {
     async fn check_replay(&mut self) -> Result<(), StoreError> {
         let live = std::mem::take(&mut self.session);
         self.fold_log().await?;
-        assert_eq!(self.session, live, "replaying the log gives another state than the one that wrote it");
+        assert_eq!(self.session, live, "replaying the log gives a different state");
         Ok(())
     }
 
@@ -235,7 +242,7 @@ impl Actor {
                 if let Input::Said { request } = &mut input {
                     // Read when it is taken up, not when it was said: a rule made in between must hold, and
                     // whatever is made from now on is told to this session.
-                    request.settings.rules = read_rules(&self.deps.world.store.rules().await?);
+                    request.settings.rules = self.own_rules(read_rules(&self.deps.world.store.rules().await?));
                     request.settings.recalled = self.recalled(request).await?;
                 }
                 inputs.push((input, Some(row.payload)));
@@ -255,6 +262,15 @@ impl Actor {
             }
             self.wait().await?;
         }
+    }
+
+    /// Rules as they hold here: those about a folder hold in a worker's copy of it.
+    fn own_rules(&self, mut rules: Vec<Rule>) -> Vec<Rule> {
+        let (Some(role), Some(copy)) = (&self.session.lineage().role, self.session.folder()) else { return rules };
+        for rule in rules.iter_mut().filter(|rule| rule.folder.as_ref() == Some(&role.original)) {
+            rule.folder = Some(copy.to_owned());
+        }
+        rules
     }
 
     /// What of earlier sessions the model is told for a request.
@@ -398,6 +414,7 @@ impl Actor {
     /// Makes durable, publishes, starts; in this order.
     async fn record(&mut self, outputs: Vec<Output>, mut commit: Commit) -> Result<(), ActorError> {
         let mut effects = Vec::new();
+        let mut others = Vec::new();
         let now = self.deps.world.clock.now();
         let mut seq = self.seq;
         for output in outputs {
@@ -417,6 +434,13 @@ impl Actor {
                     commit.audit.push(AuditEntry::new(action, fields).about(Some(session), Some(request)));
                 }
                 Output::Child(child) => commit.children.push(self.child(*child, now).await?),
+                Output::Tell { session, input } => {
+                    let payload = effects::written(&input);
+                    commit
+                        .tell
+                        .push((Recipient::Session(session.clone()), NewInput { payload, ..NewInput::default() }));
+                    others.push(session);
+                }
                 Output::Keep { key, text } => commit.keeps.push((key, text)),
                 Output::KeepOnly { hashes } => {
                     let key = |hash: &String| RefKey::file_of(self.reporter.lease.session(), hash);
@@ -468,6 +492,9 @@ impl Actor {
         for effect in effects {
             self.start(effect);
         }
+        for session in others {
+            wake(&self.deps, &session);
+        }
         for call in &closed {
             self.calls.remove(call);
             self.overtimes.remove(call);
@@ -508,6 +535,6 @@ fn read_input(payload: &str) -> Result<Input, StoreError> {
 }
 
 fn defect() -> Problem {
-    Problem::new(ProblemKind::Internal, "Trimtab failed at this request because of a defect of its own.")
+    Problem::new(ProblemKind::Internal, "Trimtab failed because of an internal error.")
         .hint("Nothing was lost: `trimtab sessions show` has the whole conversation. Please report it.")
 }

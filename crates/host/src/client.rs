@@ -254,7 +254,7 @@ impl Client {
                 match known.is_none_or(|known| known == print) {
                     true => Ok(sent),
                     false => Err(Problem::new(ProblemKind::Usage, "This key was used for another message.")
-                        .hint("Send each new message with a key of its own; the one before stands as it was said.")),
+                        .hint("Use a new key for each message. The earlier message is unchanged.")),
                 }
             }
             Err(Unsent::Problem(problem)) => Err(problem),
@@ -336,7 +336,7 @@ pub(crate) fn check_session(session: &SessionId) -> Result<(), Problem> {
     if *session == tasks_session() {
         return Err(Problem::new(
             ProblemKind::Usage,
-            "This session holds the history of your tasks; nobody talks in it.",
+            "This session stores the history of your tasks and takes no messages.",
         )
         .hint("`trimtab tasks undo` and `redo` move that history, `trimtab tasks changes` shows it."));
     }
@@ -345,9 +345,7 @@ pub(crate) fn check_session(session: &SessionId) -> Result<(), Problem> {
 
 pub(crate) fn check_text(text: &str) -> Result<(), Problem> {
     if text.trim().is_empty() {
-        return Err(
-            Problem::new(ProblemKind::Usage, "The request is empty.").hint("Say what you would like to have done.")
-        );
+        return Err(Problem::new(ProblemKind::Usage, "The request is empty.").hint("Type a request."));
     }
     if text.len() > LONGEST_TEXT {
         return Err(Problem::new(ProblemKind::Usage, "The request is too large: the limit is 16 MB.").hint(

@@ -7,7 +7,7 @@ use serde_json::Value;
 use trimtab_engine::proposal::json_schema::schema_objection;
 use trimtab_vocab::{
     Approve, Effort, ImageRef, Ingest, Mode, ModelSettings, PictureWish, Pill, Problem, ProblemKind, RefKey, Request,
-    RequestId, RunSettings, WhileRunning,
+    RequestId, RunSettings, SubtaskStart, WhileRunning,
 };
 use trimtab_world::store::hash;
 
@@ -57,6 +57,8 @@ pub struct Manner {
     pub effort: Option<Effort>,
     /// The JSON Schema that the answer must fit.
     pub schema: Option<Value>,
+    /// What becomes of it if it can be broken down; none: as the settings say.
+    pub subtasks: Option<SubtaskStart>,
     /// The words come from a pipe or another session: nothing in them is remembered as said by the person.
     pub piped: bool,
 }
@@ -185,7 +187,7 @@ impl Client {
     }
 
     async fn settings_in(&self, profile: &Profile, folder: &str, manner: Manner) -> Result<FolderSettings, Problem> {
-        let Manner { attended, approve, trust, model, effort, schema, piped } = manner;
+        let Manner { attended, approve, trust, model, effort, schema, subtasks, piped } = manner;
         check_schema(schema.as_ref())?;
         if trust && self.permissions().is_broad(folder) {
             return Err(Problem::new(ProblemKind::Usage, format!("--trust cannot be used for {folder}: {BROAD}."))
@@ -210,6 +212,7 @@ impl Client {
         run.approve = approve;
         run.trusted = by_settings;
         run.style.answer_schema = schema;
+        run.subtasks.start = subtasks;
         // With `--trust`, the instructions that are there are accepted for this request.
         run.instructions_bound = !trust;
         if piped {
@@ -272,7 +275,7 @@ impl World {
 }
 
 /// Why a folder is not trusted like others.
-pub const BROAD: &str = "it is your home folder or holds it, or holds Trimtab's own data";
+pub const BROAD: &str = "it is or contains your home folder or Trimtab's data";
 
 /// How to work in such a folder all the same.
 pub fn broad_hint(folder: &str) -> String {

@@ -28,8 +28,8 @@ impl ImageGallery<'_> {
     pub async fn get(self, session: &SessionId, image: &ImageId) -> Result<GeneratedImage, Problem> {
         let found = self.list(session).await?.into_iter().find(|picture| picture.id == *image);
         found.ok_or_else(|| {
-            Problem::new(ProblemKind::NotFound, format!("There is no picture {image} in this session."))
-                .hint("`trimtab images list` shows those that there are.")
+            Problem::new(ProblemKind::NotFound, format!("There is no image {image} in this session."))
+                .hint("`trimtab images list` shows all images.")
         })
     }
 
@@ -66,12 +66,12 @@ impl ImageGallery<'_> {
             }
             PictureWish::Regenerate { prompt, .. } => {
                 check_prompt(prompt)?;
-                format!("Regenerate a picture: {}", prompt.trim())
+                format!("Regenerate an image: {}", prompt.trim())
             }
             PictureWish::Save { images, .. } if images.len() > MOST_SAVED => {
                 return Err(Problem::new(
                     ProblemKind::Usage,
-                    format!("At most {MOST_SAVED} pictures are saved at once."),
+                    format!("At most {MOST_SAVED} images can be saved at once."),
                 ));
             }
             PictureWish::Save { images, folder } => {

@@ -208,7 +208,7 @@ impl SessionChanges<'_> {
         let key = RefKey::file_of(session, hash);
         let found = self.0.store().bytes(Some(session), &key).await.map_err(store_problem)?;
         found.ok_or_else(|| {
-            Problem::new(ProblemKind::NotFound, "A state of a changed file is not stored any more.")
+            Problem::new(ProblemKind::NotFound, "An earlier version of a changed file is no longer stored.")
                 .hint("`trimtab doctor` looks for damage.")
         })
     }

@@ -48,6 +48,7 @@ mod stream_controller;
 mod tasks;
 mod tools;
 mod version_area;
+mod workers;
 mod workspace;
 
 pub use actor::durable::first_words;
@@ -71,7 +72,7 @@ pub use trimtab_engine::tasks::{TaskSet, clock, operations_in};
 pub use trimtab_world::store::{AuditLine, FileSpace, JobRow, JobState, LocalFiles, SessionRow, TokenKind};
 pub use trimtab_world::workspace::{branch, names};
 pub use workspace::{
-    CommandUpdate, Contents, EndedCommand, FileNow, LocalWorkspace, SnapshotRequest, Workspace, Workspaces,
+    CommandUpdate, Contents, CopiedFile, EndedCommand, FileNow, LocalWorkspace, SnapshotRequest, Workspace, Workspaces,
     shared_workspace,
 };
 

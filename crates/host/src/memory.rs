@@ -63,7 +63,7 @@ impl Memories<'_> {
 
 fn missing(id: &MemoryId) -> Problem {
     Problem::new(ProblemKind::NotFound, format!("Nothing is remembered under the name {id}."))
-        .hint("`trimtab memory list` shows all there is, with the names.")
+        .hint("`trimtab memory list` lists all memories with their names.")
 }
 
 fn checked(text: &str) -> Result<String, Problem> {

@@ -73,7 +73,7 @@ impl Pills {
         for PillFile { path: file, stem, text } in files {
             let definition = text.and_then(|text| pill::read(&stem, &text)).and_then(|definition| {
                 match self.named(&definition.name, source) {
-                    Some(other) => Err(format!("{} is called {} already.", other.file.display(), definition.name)),
+                    Some(other) => Err(format!("{} already uses the name {}.", other.file.display(), definition.name)),
                     None => Ok(definition),
                 }
             });
@@ -109,8 +109,9 @@ impl Pills {
             return match self.wrong.iter().find(|wrong| wrong.stem == plain) {
                 Some(wrong) => {
                     let what = format!("The pill {plain} cannot be used: {} {}", wrong.file.display(), wrong.problem);
-                    Err(Problem::new(ProblemKind::Usage, what)
-                        .hint("Mend the file, or say it in other words: nothing was sent. `trimtab pills` lists those that work."))
+                    Err(Problem::new(ProblemKind::Usage, what).hint(
+                        "Nothing was sent. Fix the file, or rephrase the request. `trimtab pills` lists valid pills.",
+                    ))
                 }
                 None => Ok(None),
             };

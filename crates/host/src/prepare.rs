@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 
 use trimtab_engine::proposal::compare::{self, LineStats};
 use trimtab_engine::proposal::edit::{self, Edit, FileAfter, NewContent, RefusalKind};
-use trimtab_engine::{Narrowed, NoEffect, Prepared, ProposedChange, merge};
+use trimtab_engine::{MergeOrder, Narrowed, NoEffect, Prepared, ProposedChange, merge};
 use trimtab_vocab::{ChangePart, FileLoss, FileState, FileWrite, RefKey, SessionId, visible};
 use trimtab_world::store::{Store, StoreError};
 
 use crate::client::ActorContext;
+use crate::workers;
 use crate::workspace::{FileNow, Workspace};
 
 /// The mode of a file that is new.
@@ -27,6 +28,9 @@ pub(crate) async fn prepare(
     if let ProposedChange::Save { folder: place, pictures } = change {
         return save(deps, session, folder, place, pictures).await;
     }
+    if let ProposedChange::Merge(order) = change {
+        return merged(deps, session, folder, order).await;
+    }
     let pairs = match change {
         ProposedChange::Edit(edit) => match edited(workspace, folder, edit, seen).await {
             Ok(pairs) => pairs,
@@ -40,6 +44,52 @@ pub(crate) async fn prepare(
     // An edit names what it takes away; a whole text only leaves it out.
     let replaces = matches!(change, ProposedChange::Edit(Edit::WholeFile { .. }));
     let losses = if replaces { pairs.iter().filter_map(BeforeAfter::loss).collect() } else { Vec::new() };
+    store_all(deps, session, folder, pairs, losses).await
+}
+
+/// The changes of workers, brought together.
+async fn merged(
+    deps: &ActorContext,
+    session: &SessionId,
+    folder: &str,
+    order: &MergeOrder,
+) -> Result<Prepared, StoreError> {
+    let workspace = deps.world.workspace(session);
+    let store = deps.world.store.as_ref();
+    let merged = workers::merge_parts(store, workspace.as_ref(), folder, order, merge::Prefer::Neither).await?;
+    let (files, conflicts) = match merged {
+        Ok(merged) => merged,
+        Err(reason) => return Ok(Prepared::Refused { reason }),
+    };
+    if !conflicts.is_empty() {
+        return Ok(Prepared::Conflicts { conflicts });
+    }
+    let pair = |file: workers::MergedFile| {
+        let mode = file.after.as_ref().map_or(NEW_FILE, |(_, mode)| *mode);
+        BeforeAfter { path: file.path, before: file.before, after: file.after.map(|(bytes, _)| bytes), mode }
+    };
+    let is_change = |pair: &BeforeAfter| {
+        let before = pair.before.as_ref().map(|(bytes, state)| (bytes, state.mode));
+        before != pair.after.as_ref().map(|bytes| (bytes, pair.mode))
+    };
+    let pairs: Vec<BeforeAfter> = files.into_iter().map(pair).filter(is_change).collect();
+    if pairs.is_empty() {
+        let reason = "The folder has all of these changes already.".to_owned();
+        return Ok(Prepared::NoEffect { why: NoEffect::InPlace, reason });
+    }
+    let losses = pairs.iter().filter_map(BeforeAfter::loss).collect();
+    store_all(deps, session, folder, pairs, losses).await
+}
+
+/// Stores both states of each file, so that what is approved is what is applied.
+async fn store_all(
+    deps: &ActorContext,
+    session: &SessionId,
+    folder: &str,
+    pairs: Vec<BeforeAfter>,
+    losses: Vec<FileLoss>,
+) -> Result<Prepared, StoreError> {
+    let workspace = deps.world.workspace(session);
     let files = match compare_all(pairs) {
         Ok(files) => files,
         Err(reason) => return Ok(Prepared::Refused { reason }),
@@ -229,7 +279,7 @@ pub(crate) async fn narrow(
             let Some(state) = state else { continue };
             *side = store.bytes(Some(session), &RefKey::file_of(session, &state.hash)).await?;
             if side.is_none() {
-                return refused("what it is or would be is not stored any more");
+                return refused("one of its versions is no longer stored");
             }
         }
         let [before, after] = sides;
@@ -275,12 +325,12 @@ async fn save(
     for (key, media_type) in pictures {
         // A fork shows the pictures of its parent, where they are stored.
         let Some(bytes) = store.bytes(None, key).await? else {
-            return Ok(Prepared::Refused { reason: format!("The picture ref:{key} is not stored any more.") });
+            return Ok(Prepared::Refused { reason: format!("The image ref:{key} is no longer stored.") });
         };
         let path = loop {
             number += 1;
             if number > LAST_PICTURE {
-                let reason = format!("There are {LAST_PICTURE} pictures in {place} already. Choose another folder.");
+                let reason = format!("{place} already has {LAST_PICTURE} images. Choose another folder.");
                 return Ok(Prepared::Refused { reason });
             }
             let name = format!("image-{number:03}.{}", trimtab_vocab::extension(media_type));

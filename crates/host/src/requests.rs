@@ -92,7 +92,10 @@ impl Requests<'_> {
 
     /// What waits for a person, in every session: the events that opened it.
     pub async fn checkpoints(self) -> Result<Vec<Event>, Problem> {
-        self.0.store().checkpoints().await.map_err(store_problem)
+        let mut open = self.0.store().checkpoints().await.map_err(store_problem)?;
+        // What a worker asks is asked in the session that it works for.
+        open.retain(|event| !event.session.is_worker());
+        Ok(open)
     }
 
     /// Whether such a wish waits to be taken up; one that stays was left by a process that was killed.
@@ -104,7 +107,10 @@ impl Requests<'_> {
 
     /// Requests, newest first: the unfinished ones, or all.
     pub async fn list(self, all: bool) -> Result<Vec<JobRow>, Problem> {
-        self.0.store().jobs(all).await.map_err(store_problem)
+        let mut jobs = self.0.store().jobs(all).await.map_err(store_problem)?;
+        // A worker's request is a part of the one that it works for.
+        jobs.retain(|job| !job.session.is_worker());
+        Ok(jobs)
     }
 
     /// How one request stands; none if it was never taken in.

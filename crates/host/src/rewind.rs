@@ -5,6 +5,7 @@ use trimtab_engine::merge::{self, Clash, File, Prefer};
 use trimtab_engine::proposal::compare::{self, LineStats};
 use trimtab_engine::{Compared, RewindPath, RewindPreview, RewindStep};
 use trimtab_vocab::event::Conflict;
+use trimtab_vocab::format;
 use trimtab_vocab::{FileState, OnConflict, RefKey, SessionId};
 use trimtab_world::store::{Store, StoreError};
 
@@ -44,9 +45,9 @@ pub async fn walk(
     }
     let mut files: Vec<&str> = conflicts.iter().map(|conflict| conflict.path.as_str()).collect();
     files.dedup();
-    let places = if all == 1 { "1 place".to_owned() } else { format!("{all} places") };
+    let places = format::plural(all, "place");
     let reason = format!(
-        "Later edits stand in the way in {places} ({}). Nothing was changed.",
+        "Your later edits conflict in {places} ({}). Nothing was changed.",
         if files.len() > 3 {
             format!("{} and {} more files", files[..3].join(", "), files.len() - 3)
         } else {
@@ -91,7 +92,7 @@ impl RewindWalk<'_> {
         let is_as_left = |state: &Option<FileState>| {
             way.steps.first().is_some_and(|rewind_step| rewind_step.from == *state && rewind_step.hunks.is_empty())
         };
-        // What a command made of a file may be a link, or a folder: then it is no file that could be read.
+        // What a command made of a file may be a link, or a folder: then it is not a file that could be read.
         let itself = self.workspace.itself(self.folder, &way.path).await.filter(is_as_left);
         let read = match itself {
             Some(state) => Ok(At { state, fresh: None }),
@@ -186,7 +187,7 @@ impl RewindWalk<'_> {
             };
             if state.is_some() && bytes.is_none() {
                 return Ok(Err(format!(
-                    "What {path} was is not stored any more, so this cannot be undone. Nothing was changed."
+                    "The earlier version of {path} is no longer stored, so this cannot be undone. Nothing was changed."
                 )));
             }
             sides.push(bytes);
@@ -201,9 +202,7 @@ impl RewindWalk<'_> {
             // All of them: a file that the set has made goes too.
             Ok(_) if (1..=all).all(|number| rewind_step.hunks.contains(&(number as u32))) => Ok((from, to)),
             Ok(part) => Ok((from, Some(part))),
-            Err(_) if all == 0 => {
-                Err(format!("{path} has no hunks that could be told apart. Take back the whole file."))
-            }
+            Err(_) if all == 0 => Err(format!("{path} has no separate hunks. Undo the whole file.")),
             Err(wrong) => {
                 Err(format!("There is no hunk {wrong} in {path}: the change has {all}. Nothing was changed."))
             }
@@ -243,9 +242,9 @@ fn shown(path: &str, clash: Clash) -> Conflict {
         wanted: None,
     };
     match clash {
-        Clash::NoText => whole("was edited since, and is no text that could be merged."),
+        Clash::NoText => whole("was edited since and is not text, so it cannot be merged."),
         Clash::TooLarge => whole("was edited since, and is too large to be merged."),
-        Clash::Existence => whole("was edited, made or deleted since, where the history would do otherwise."),
+        Clash::Existence => whole("was edited, created, or deleted since, and the history would change it too."),
         Clash::Mode => whole("got other permissions since, which the history would change too."),
         Clash::Lines { left, base, ours, theirs } => {
             let (first, lines) = (left.start as u64 + 1, left.len() as u64);

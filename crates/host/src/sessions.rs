@@ -1,9 +1,9 @@
 //! Sessions: made, found, read, and deleted.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 
 use trimtab_engine::{Input, Session};
-use trimtab_vocab::{Event, Problem, SessionId};
+use trimtab_vocab::{Event, Problem, SessionId, Time};
 use trimtab_world::clock;
 use trimtab_world::store::{NewInput, SessionQuery, SessionRow, StoreError, tasks_session};
 
@@ -82,8 +82,14 @@ impl Sessions<'_> {
     /// choose from: nobody talks in it.
     pub async fn list(self, folder: Option<&str>) -> Result<Vec<SessionRow>, Problem> {
         let mut rows = self.0.store().sessions(folder).await.map_err(store_problem)?;
-        rows.retain(|row| row.id != tasks_session());
+        // Sessions of workers belong to the one that they work for.
+        rows.retain(|row| row.id != tasks_session() && !row.id.is_worker());
         Ok(rows)
+    }
+
+    /// What time it is where sessions run.
+    pub fn now(self) -> Time {
+        self.0.clock().now()
     }
 
     /// Those among them in which somebody said or was told all of this: tags of requests, words of anybody.
@@ -119,6 +125,15 @@ impl Sessions<'_> {
         handed_on.retain(|_, heir| !gone.contains(heir));
         let payload = written(&Input::ChildGone { child: id.clone(), handed_on });
         let tell = NewInput { payload, ..NewInput::default() };
-        self.0.store().delete_session(id, last, tell).await.map_err(store_problem)
+        let all = self.0.store().sessions(None).await.map_err(store_problem)?;
+        self.0.store().delete_session(id, last, tell).await.map_err(store_problem)?;
+        // Workers have nobody to work for any more.
+        for worker in all.into_iter().filter(|row| row.id.is_worker() && row.parent.as_ref() == Some(id)) {
+            let last = self.0.store().last_seq(&worker.id).await.map_err(store_problem)?;
+            let payload = written(&Input::ChildGone { child: worker.id.clone(), handed_on: BTreeMap::new() });
+            let tell = NewInput { payload, ..NewInput::default() };
+            self.0.store().delete_session(&worker.id, last, tell).await.map_err(store_problem)?;
+        }
+        Ok(())
     }
 }

@@ -91,7 +91,7 @@ pub enum NotMoved {
 pub enum TaskMove {
     /// The last so many sets are taken back.
     Back(usize),
-    /// So many sets are brought forward again.
+    /// So many sets are redone.
     Forward(usize),
     /// One set is taken back, and what came after it stays.
     Undo(ChangeSetId),

@@ -43,7 +43,7 @@ const SHOWN_WHOLE: usize = 1024;
 pub(crate) enum ToolWork {
     Read(ReadOp),
     Draw { model: String, prompt: String, count: u32, after_ms: u64 },
-    Recall { key: RefKey, offset: usize, limit: usize },
+    Recall { of: Option<SessionId>, key: RefKey, offset: usize, limit: usize },
     Prepare { change: ProposedChange, seen: BTreeMap<String, String> },
     SelectHunks { writes: Vec<FileWrite>, parts: Vec<ChangePart> },
     Apply(FilePlan),
@@ -98,8 +98,9 @@ pub(crate) async fn carry_out(
                 }
             }
         }
-        ToolWork::Recall { key, offset, limit } => {
-            let seen = recall(&deps, &reporter, &key, offset, limit).await?;
+        ToolWork::Recall { of, key, offset, limit } => {
+            let of = of.as_ref().unwrap_or_else(|| reporter.lease.session());
+            let seen = recall(&deps, of, &key, offset, limit).await?;
             let _ = reporter.mailbox.send(Input::Looked { call, seen }).await;
         }
         ToolWork::Prepare { change, seen } => {
@@ -366,13 +367,13 @@ pub(crate) async fn restore(deps: Arc<ActorContext>, reporter: ActorHandle, plan
 /// A part of a stored text.
 async fn recall(
     deps: &ActorContext,
-    reporter: &ActorHandle,
+    session: &SessionId,
     key: &RefKey,
     offset: usize,
     limit: usize,
 ) -> Result<ReadResult, StoreError> {
     let seen = |status, text| ReadResult { status, text, images: Vec::new(), files: Vec::new() };
-    let Some(bytes) = deps.world.store.bytes(Some(reporter.lease.session()), key).await? else {
+    let Some(bytes) = deps.world.store.bytes(Some(session), key).await? else {
         return Ok(seen(ToolStatus::Error, format!("Nothing is stored as ref:{key} in this session.")));
     };
     // What a command wrote is stored as it came; whoever reads it reads what a terminal would show.
@@ -386,7 +387,7 @@ async fn recall(
         seen(ToolStatus::Ok, format!("{part}\n(Bytes {from} to the end at {to}.)"))
     } else {
         let whole = text.len();
-        seen(ToolStatus::Partial, format!("{part}\n(Bytes {from} to {to} of {whole}. Go on with offset {to}.)"))
+        seen(ToolStatus::Partial, format!("{part}\n(Bytes {from} to {to} of {whole}. Continue with offset {to}.)"))
     })
 }
 

@@ -19,7 +19,7 @@ use trimtab_world::sandbox::Fence;
 use trimtab_world::sandbox::run::{self, SandboxSetup};
 use trimtab_world::tools::{self, ReadScope};
 use trimtab_world::workspace::snapshot::{self, Keep, Snapshot, SnapshotOrder};
-use trimtab_world::workspace::{Folder, write};
+use trimtab_world::workspace::{Folder, copy as copies, write};
 
 use crate::{StreamController, links, version_area};
 
@@ -110,6 +110,33 @@ pub trait Workspace: Send + Sync {
         drop((request, kept));
         Some(Snapshot::default())
     }
+    /// Whether a worker has its copy of a folder, whole.
+    async fn has_copy(&self, copy: &str) -> bool {
+        let _ = copy;
+        false
+    }
+    /// Makes a copy of a folder with these changes; a sentence without its end when that cannot be.
+    async fn make_copy(&self, original: &str, copy: &str, changes: Vec<CopiedFile>) -> Result<(), String> {
+        let _ = (original, copy, changes);
+        Err("there is no place for it".to_owned())
+    }
+    /// The names of the copies in this place.
+    async fn copies(&self, place: &str) -> Vec<String> {
+        let _ = place;
+        Vec::new()
+    }
+    /// Removes a copy.
+    async fn drop_copy(&self, copy: &str) {
+        let _ = copy;
+    }
+}
+
+/// A file of a copy that is not as in the folder.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CopiedFile {
+    pub path: String,
+    /// Its bytes and its mode; none: it is not there.
+    pub content: Option<(Vec<u8>, u32)>,
 }
 
 /// Finds the workspace of a session. It is asked whenever one is needed: an editor with unsaved buffers comes and goes
@@ -252,6 +279,39 @@ impl Workspace for LocalWorkspace {
     async fn itself(&self, folder: &str, path: &str) -> Option<Option<FileState>> {
         let (folder, path) = (folder.to_owned(), path.to_owned());
         tokio::task::spawn_blocking(move || Folder::open(folder).ok()?.itself(path)).await.ok()?
+    }
+
+    async fn has_copy(&self, copy: &str) -> bool {
+        let copy = PathBuf::from(copy);
+        tokio::task::spawn_blocking(move || copies::is_whole(&copy)).await.unwrap_or(false)
+    }
+
+    async fn make_copy(&self, original: &str, copy: &str, changes: Vec<CopiedFile>) -> Result<(), String> {
+        let (original, copy) = (PathBuf::from(original), PathBuf::from(copy));
+        aside(move || {
+            let made = || {
+                copies::copy_folder(&original, &copy)?;
+                for CopiedFile { path, content } in &changes {
+                    copies::put(&copy, path, content.as_ref().map(|(bytes, mode)| (bytes.as_slice(), *mode)))?;
+                }
+                copies::set_whole(&copy)
+            };
+            made().map_err(|error: copies::CopyError| {
+                copies::remove(&copy);
+                error.to_string()
+            })
+        })
+        .await
+    }
+
+    async fn copies(&self, place: &str) -> Vec<String> {
+        let place = PathBuf::from(place);
+        tokio::task::spawn_blocking(move || copies::all(&place)).await.unwrap_or_default()
+    }
+
+    async fn drop_copy(&self, copy: &str) {
+        let copy = PathBuf::from(copy);
+        let _ = tokio::task::spawn_blocking(move || copies::remove(&copy)).await;
     }
 
     async fn version_paths(&self, folder: &str, paths: Vec<String>) -> Vec<String> {

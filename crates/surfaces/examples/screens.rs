@@ -100,7 +100,7 @@ fn work(binary: &PathBuf, keep: impl Fn(&str, &Terminal)) {
         "run_command",
         [json!({ "command": command }).to_string()],
     )));
-    let answer = "## Done\n\nThe program greets **whoever is named** on the command line:\n\n```rust\nlet name = std::env::args().nth(1);\n```\n\n| call | prints |\n|---|---|\n| `hello` | hello world |\n| `hello Ada` | hello Ada |\n\n- without a name, it still says *world*\n- all 3 tests pass\n";
+    let answer = "## Done\n\nThe program greets the **name** from the command line:\n\n```rust\nlet name = std::env::args().nth(1);\n```\n\n| call | prints |\n|---|---|\n| `hello` | hello world |\n| `hello Ada` | hello Ada |\n\n- without a name, it prints *world*\n- all 3 tests pass\n";
     provider.push(Answer::anthropic(Reply::new().text([answer])).gated(&gate));
     let terminal = Terminal::start(&program, &[], 100, 34);
     terminal.wait_for("? help");
@@ -125,7 +125,7 @@ fn work(binary: &PathBuf, keep: impl Fn(&str, &Terminal)) {
     terminal.press("q");
     terminal.wait_for("? help");
     terminal.press("\x1bt");
-    terminal.wait_for("What took how long");
+    terminal.wait_for("How long each call took");
     keep("trace", &terminal);
     terminal.press("q");
     terminal.wait_for("? help");
@@ -155,7 +155,7 @@ fn plan(binary: &PathBuf, keep: impl Fn(&str, &Terminal)) {
     terminal.wait_for("enter answers");
     keep("plan", &terminal);
     terminal.press("2");
-    terminal.wait_for("moves the step");
+    terminal.wait_for("move the step");
     keep("plan-editor", &terminal);
 }
 

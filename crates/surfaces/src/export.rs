@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use crate::subtask_documents::SubtaskDocuments;
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use serde_json::{Value, json};
@@ -61,6 +62,7 @@ async fn write(
     let mut last = 0;
     let mut bugs = Vec::new();
     let mut extensions = Vec::new();
+    let mut subtasks = SubtaskDocuments::default();
     let mut ends: BTreeMap<RequestId, RequestEnd> = BTreeMap::new();
     loop {
         let page = client.sessions().events(&row.id, last).await?;
@@ -71,6 +73,7 @@ async fn write(
             let comma = if last == 0 { "" } else { "," };
             last = event.seq.unwrap_or(last);
             bugs.extend(bug(&event));
+            subtasks.observe(&event);
             if let Some(request) = &event.request {
                 ends.entry(request.clone()).or_default().observe(&event.fact);
             }
@@ -83,7 +86,12 @@ async fn write(
             print(format!("{comma}{}", json!(event))).await?;
         }
     }
-    print(format!(r#"],"bugs":{},"extensions":{},"pairs":["#, json!(bugs), json!(extensions))).await?;
+    print(format!(r#"],"bugs":{},"extensions":{},"#, json!(bugs), json!(extensions))).await?;
+    if !subtasks.is_empty() {
+        let (all, context) = (json!(subtasks.all()), subtasks.context(&row.id));
+        print(format!(r#""subtasks":{all},"subtaskContext":{context},"#)).await?;
+    }
+    print(r#""pairs":["#.to_owned()).await?;
     // The log is read once more: all answers of a long session need not fit into memory.
     let gallery = client.gallery().list(&row.id).await?;
     let (mut seen, mut comma) = (0, "");

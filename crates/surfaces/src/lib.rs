@@ -17,5 +17,6 @@ pub mod output;
 pub mod palette;
 mod picture;
 mod structured_answer;
+mod subtask_documents;
 pub mod tui;
 mod words;

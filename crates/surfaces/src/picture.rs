@@ -10,7 +10,7 @@ const LARGEST: u64 = 5 * 1024 * 1024;
 
 /// The media type and the bytes of a picture, in base64.
 pub(crate) fn read(file: &Path) -> Result<(String, String), Problem> {
-    let wrong = |what: String| Problem::new(ProblemKind::Usage, format!("The picture {} {what}.", file.display()));
+    let wrong = |what: String| Problem::new(ProblemKind::Usage, format!("The image {} {what}.", file.display()));
     let mut bytes = Vec::new();
     std::fs::File::open(file)
         .and_then(|file| file.take(LARGEST + 1).read_to_end(&mut bytes))

@@ -395,7 +395,7 @@ fn at_the_command_line_changes_are_applied_at_once_where_that_is_set_and_deletes
     let asked = program.run(&["ask", "--mode", "plan", "Finish Bob, drop Ann"]);
     assert_eq!(asked.code, Some(0), "{}", asked.stderr);
     assert!(asked.stdout.contains("0 created, 0 updated, 1 completed, 0 deleted"), "{}", asked.stdout);
-    assert!(asked.stderr.contains("Deletes are not applied by themselves"), "{}", asked.stderr);
+    assert!(asked.stderr.contains("Deletes are not applied automatically"), "{}", asked.stderr);
     assert!(program.run(&["tasks", "list", "--json"]).stdout.contains("Call Ann"));
 }
 
@@ -411,8 +411,8 @@ fn at_the_command_line_what_is_proposed_is_shown_and_applied_when_that_is_wanted
     insta::assert_snapshot!(asked.stderr, @"
     [x]  1. complete             #1 Call Bob  (completed: false → true)
     [x]  2. delete               #1 Call Bob
-    [ ]  3. delete               cannot be done: there is no task #9
-    Nothing is changed yet: `trimtab ask --apply` applies all of it, `--apply 1,3` some, `--reject` none.
+    [ ]  3. delete               invalid: there is no task #9
+    Nothing has changed yet. `trimtab ask --apply` applies everything, `--apply 1,3` some, `--reject` nothing.
     ");
     assert!(
         program.run(&["tasks", "list", "--json"]).stdout.contains(r#""completed":false"#),
@@ -422,7 +422,7 @@ fn at_the_command_line_what_is_proposed_is_shown_and_applied_when_that_is_wanted
     assert_eq!(wrong.code, Some(2), "{}", wrong.stderr);
     let applied = program.run(&["ask", "--apply", "1"]);
     assert_eq!(
-        applied.stdout, "0 created, 0 updated, 1 completed, 0 deleted. `trimtab tasks undo` takes it back.\n",
+        applied.stdout, "0 created, 0 updated, 1 completed, 0 deleted. `trimtab tasks undo` reverts it.\n",
         "{}",
         applied.stderr
     );

@@ -9,6 +9,8 @@ mod flows;
 mod people;
 #[path = "browser/shown.rs"]
 mod shown;
+#[path = "browser/subtasks.rs"]
+mod subtasks;
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;

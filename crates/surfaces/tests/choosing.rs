@@ -122,7 +122,7 @@ fn operations_and_hunks_are_chosen_over_http() {
 fn hunks_are_chosen_at_the_prompt_of_a_run() {
     let program = program();
     let terminal = Terminal::start(&program, &["run", "--trust", "change @a.txt"], 120, 60);
-    terminal.wait_for("makes only these hunks");
+    terminal.wait_for("applies only these hunks");
     terminal.wait_for("in parentheses:");
     terminal.press("allow a.txt:7\r");
     terminal.wait_for("There is no hunk 7 in a.txt");

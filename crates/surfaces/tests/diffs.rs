@@ -123,7 +123,7 @@ fn a_change_is_drawn_in_both_layouts_where_that_is_asked_for() {
     ");
     let missing = program.run(&["diff", "99"]);
     assert_eq!(missing.code, Some(1));
-    assert!(missing.stderr.contains("There is no change called 99."), "{}", missing.stderr);
+    assert!(missing.stderr.contains("Unknown change 99."), "{}", missing.stderr);
 }
 
 #[test]

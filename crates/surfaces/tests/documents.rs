@@ -117,6 +117,12 @@ fn understood(place: &str, line: &str) {
     }
 }
 
+/// The commands that `--help` lists in its groups.
+fn listed_commands(help: &str) -> Vec<&str> {
+    let listed = help.lines().skip_while(|line| *line != "Work:").take_while(|line| *line != "Options:");
+    listed.filter_map(|line| line.strip_prefix("  ")?.split_whitespace().next()).collect()
+}
+
 #[test]
 fn every_example_in_help_is_understood() {
     let help = |words: &[&str]| {
@@ -124,9 +130,8 @@ fn every_example_in_help_is_understood() {
         String::from_utf8(ended.stdout).expect("text")
     };
     let all = help(&[]);
-    let listed = all.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
     let mut examples = 0;
-    for command in listed.filter_map(|line| line.split_whitespace().next()).filter(|command| *command != "help") {
+    for command in listed_commands(&all).into_iter().filter(|command| *command != "help") {
         let text = help(&[command]);
         // One that takes nothing needs none.
         let takes_nothing = text.contains(&format!("Usage: trimtab {command}\n"));
@@ -396,8 +401,7 @@ fn the_guide_shows_what_happens() {
 fn the_manual_and_completions_know_every_command() {
     let run = |words: &[&str]| Command::new(env!("CARGO_BIN_EXE_trimtab")).args(words).output().expect("runs");
     let help = String::from_utf8(run(&["--help"]).stdout).expect("text");
-    let listed = help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
-    let commands: Vec<&str> = listed.filter_map(|line| line.split_whitespace().next()).collect();
+    let commands = listed_commands(&help);
     assert!(commands.contains(&"run") && commands.contains(&"serve"), "{commands:?}");
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().to_str().expect("text");
@@ -414,74 +418,91 @@ fn the_manual_and_completions_know_every_command() {
     }
     let missing = run(&["manual", "--into", "/nonexistent/folder"]);
     assert_eq!(missing.status.code(), Some(2));
-    assert!(String::from_utf8_lossy(&missing.stderr).contains("Name a folder that is there"));
+    assert!(String::from_utf8_lossy(&missing.stderr).contains("Name an existing folder"));
 }
 
 #[test]
 fn help_is_enough_to_start() {
     let help = Command::new(env!("CARGO_BIN_EXE_trimtab")).arg("--help").output().expect("runs");
     insta::assert_snapshot!(String::from_utf8_lossy(&help.stdout), @r#"
-    An AI copilot that you keep a hand on: nothing is lost, nothing happens behind your back, everything
-    can be undone
+    An AI copilot that you stay in control of: it edits files, runs commands, manages tasks, and
+    generates images
 
     Usage: trimtab [OPTIONS] [COMMAND]
 
-    Commands:
-      demo           See it work, with a recorded model: no key, no network
-      run            Make one request; the answer goes to standard output, progress to standard error
-      resume         Go on with the latest unfinished request of the folder
-      checkpoints    List what waits for an answer
-      answer         Answer what waits, and go on
-      changes        List what was changed, newest first, or show one change
-      diff           Show what was changed, line by line
-      rewind         Take changes back
-      forward        Bring changes forward that were taken back
-      control        Say something to a request that runs: pause, steer, skip, cancel
-      jobs           List the requests that run or wait
-      sessions       List, show, fork, rename, export or delete earlier sessions
-      handoff        Go on in a new session, with a summary, the open tasks and the change history
-      extend         Go on in this session with its whole conversation
-      trust          Trust a folder: its files may be read, changed and sent to the model
-      rules          List, make or remove rules about what is allowed
-      check-command  Say whether a command would run by itself, ask or be refused, and why
-      models         List the models that a provider offers, and what is known about them
-      config         Show the settings in force, what each is for and where it comes from
-      doctor         Check what is set up, and look for damage
-      stats          Count how requests ended, what was allowed, what tools did
-      audit          Show the trail of what was decided and done, and check that nobody has touched it
-      serve          Serve the HTTP API and the browser interface
-      token          Make, list or revoke tokens for the server
-      tasks          Your own tasks: list, add, done, edit, delete, search, undo
-      ask            Ask about your tasks, or have changes to them proposed
-      memory         What is remembered of you and your work: list, search, add, edit, delete
-      images         Pictures: list, make, regenerate, select, save
-      pills          List the workflows that can be called by name
-      apply-edit     Apply one edit to the folder, exactly or not at all
-      recover        Read a saved model answer, however damaged: what is certain of it
-      ref            Print a stored text: a reply as it came, or a request too large to send
-      completions    Print what a shell needs to complete command lines
+    Work:
+      run            Run one request without a UI
+      resume         Resume the latest unfinished request in this folder
+      checkpoints    List pending questions and approvals
+      answer         Answer a pending question and continue
+      control        Control a running request: pause, steer, skip, cancel
+      subtasks       List, retry, skip, or stop sub-tasks
+      pills          List the workflows that you can call by name
+
+    Review:
+      changes        List changes, newest first, or show one
+      diff           Show changes as a diff
+      rewind         Undo changes
+      forward        Redo undone changes
+
+    Sessions:
+      sessions       List, show, fork, rename, export, or delete sessions
+      jobs           List running and queued requests
+      handoff        Continue in a new session with a summary, the open tasks, and the change history
+      extend         Continue in this session with its whole conversation
+      memory         Manage what Trimtab remembers: list, search, add, edit, delete
+
+    Permissions:
+      trust          Trust a folder, so that its files can be read, changed, and sent to the model
+      rules          List, add, or remove permission rules
+
+    Tasks:
+      tasks          Manage your tasks: list, add, done, edit, delete, search, undo
+      ask            Ask about your tasks or propose changes to them
+
+    Images:
+      images         Generate and manage images: list, generate, regenerate, select, save
+
+    Server:
+      serve          Start the HTTP API and the browser UI
+      token          Create, list, or revoke access tokens
+
+    Setup:
+      demo           Show Trimtab at work with a recorded model (no key, no network)
+      doctor         Check the setup and look for problems
+      config         Show the effective settings and where each comes from
+      models         List the models of each provider
+      completions    Print shell completions
       manual         Print the manual page
-      help           Print this message or the help of the given subcommand(s)
+      help           Explain a command, or a topic such as permissions, undo, or models
+
+    Advanced:
+      check-command  Explain whether a command would run automatically, ask, or be denied
+      apply-edit     Apply one edit to the folder, all or nothing
+      recover        Recover what is certain from a damaged model answer
+      ref            Show a stored text, such as a raw reply or an oversized request
+      audit          Show the audit log and verify that it is intact
+      stats          Show statistics: requests, approvals, tools, cost
 
     Options:
-          --session <ID>           Go on in this session
-          --continue               Go on in the latest session of the folder
-          --model <PROVIDER/NAME>  The model to ask
-          --plain                  Plain lines instead of a screen that is drawn over, for screen
-                                   readers
+          --session <ID>           Continue this session
+          --continue               Continue the latest session in this folder
+          --model <PROVIDER/NAME>  Use this model
+          --plain                  Print plain lines instead of drawing a screen (for screen readers)
           --dir <FOLDER>           Work in this folder instead of the current one
       -h, --help                   Print help
       -V, --version                Print version
 
     Examples:
-      trimtab                             work in this folder, in the terminal
-      trimtab demo                        see it work, without a key or a network
-      trimtab run "What is a trim tab?"   ask one thing
-      git diff | trimtab run -            ask what stands on standard input
-      trimtab changes                     see what was changed; `trimtab rewind` takes it back
-      trimtab resume                      go on where a request was cut off
-      trimtab doctor                      see what is set up, and what is missing
+      trimtab                             open the terminal UI in this folder
+      trimtab demo                        see a demo, no key or network needed
+      trimtab run "Fix the failing test"  run one request
+      git diff | trimtab run -            read the request from standard input
+      trimtab changes                     list changes (`trimtab rewind` undoes them)
+      trimtab resume                      continue an interrupted request
+      trimtab doctor                      check the setup
 
-    Exit codes: 0 completed, 1 failed, 2 wrong usage, 3 needs a person, 4 limit reached, 130 cancelled.
+    Exit codes: 0 completed, 1 failed, 2 usage error, 3 waiting for your answer, 4 limit reached, 130
+    cancelled.
     "#);
 }

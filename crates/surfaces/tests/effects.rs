@@ -179,7 +179,7 @@ fn a_folder_with_too_many_files_is_not_watched_and_that_is_said() {
     assert!(ended.stderr.contains(why), "{}", ended.stderr);
     assert!(told(&program).contains(why));
     let listed = program.run(&["changes"]);
-    assert!(listed.stderr.contains("What 1 command did to files was not recorded"), "{}", listed.stderr);
+    assert!(listed.stderr.contains("File changes of 1 command were not recorded"), "{}", listed.stderr);
 }
 
 #[test]

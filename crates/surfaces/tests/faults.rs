@@ -228,7 +228,7 @@ fn killed_at_any_call_at_all_the_next_rewind_finishes_it() {
             let again = world.program.run(&["rewind", "5"]);
             assert_eq!(tree(&world.program.project()), world.original, "{place}: {}", again.stderr);
             assert_eq!(world.in_force().0, 0, "{place}");
-            let nothing_left = again.stderr.contains("There is no change left to rewind.");
+            let nothing_left = again.stderr.contains("There is no change to undo.");
             assert!(again.code == Some(0) || nothing_left, "{place}: {}", again.stderr);
             world.check(&place);
         }
@@ -263,7 +263,7 @@ fn after_a_kill_the_next_request_waits_until_the_move_is_finished() {
     assert_eq!((ended.code, ended.stdout.as_str()), (Some(0), "Yes.\n"), "{}", ended.stderr);
     assert_eq!(tree(&world.program.project()), world.original);
     let sent = world.program.provider.requests()[0].body["messages"].to_string();
-    assert!(sent.contains("[The user took back the change of a.txt.]"), "the model knows: {sent}");
+    assert!(sent.contains("[The user undid the change of a.txt.]"), "the model knows: {sent}");
     assert_eq!(world.in_force().0, 0);
 }
 

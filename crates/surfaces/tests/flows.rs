@@ -62,7 +62,7 @@ fn a_complex_task_is_asked_about_planned_changed_and_done_each_answer_in_its_own
     program.provider.push(says(LOOK));
     let run = program.run(&["run", "--json", "--trust", "Make the service ready for customers"]);
     let (_, kind, title) = asked(&run);
-    assert_eq!((kind.as_str(), title.as_str()), ("clarification", "2 questions before this is begun."));
+    assert_eq!((kind.as_str(), title.as_str()), ("clarification", "2 questions before we start."));
     assert_eq!(program.provider.requests().len(), 1, "nothing is planned before the answer");
     let listed = program.run(&["checkpoints"]).stdout;
     assert!(listed.contains("1. For whom?") && listed.contains("o2  SQLite"), "{listed}");

@@ -93,7 +93,7 @@ fn a_session_keeps_the_name_that_a_person_gave_it() {
     let program = program();
     let session = talked(&program);
     let renamed = program.run(&["sessions", "rename", &session, "Trim tabs"]);
-    assert_eq!((renamed.code, renamed.stdout), (Some(0), format!("Session {session} is called \"Trim tabs\" now.\n")));
+    assert_eq!((renamed.code, renamed.stdout), (Some(0), format!("Renamed session {session} to \"Trim tabs\".\n")));
     program.provider.push(says("Third."));
     assert_eq!(program.run(&["run", "--continue", "the third wish"]).code, Some(0));
     assert_eq!(sessions(&program)[0]["title"], "Trim tabs");

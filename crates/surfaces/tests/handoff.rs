@@ -60,17 +60,17 @@ fn a_handoff_goes_on_in_a_child_which_alone_can_take_back_the_changes() {
     let child = rows[0]["id"].as_str().expect("an id").to_owned();
     assert_eq!((&rows[0]["parentSessionId"], &rows[0]["docType"]), (&json!(parent), &json!("chat")));
     insta::assert_snapshot!(handed.stdout.replace(&child, "CHILD"), @r#"
-    Handed off to session CHILD. 2 changes went with it, and can be taken back there.
-    Its input begins with:
+    Handed off to session CHILD. It includes 2 changes, which you can undo there.
+    Its input is:
       Continue with the open tasks:
       1. run the tests
-    Take that as it is: trimtab run --session CHILD
-    Or say something else: trimtab run --session CHILD "…"
+    Send it: trimtab run --session CHILD
+    Or send another request: trimtab run --session CHILD "…"
     "#);
     let shown = program.run(&["sessions", "show", &child]).stdout;
-    assert!(shown.contains(&format!("Goes on from session {parent}.")), "{shown}");
-    assert!(shown.contains("The input begins with:\n  Continue with the open tasks:\n  1. run the tests"), "{shown}");
-    assert!(program.run(&["sessions", "show", &parent]).stdout.contains(&format!("Goes on in session {child}.")));
+    assert!(shown.contains(&format!("Continues session {parent}.")), "{shown}");
+    assert!(shown.contains("The input is:\n  Continue with the open tasks:\n  1. run the tests"), "{shown}");
+    assert!(program.run(&["sessions", "show", &parent]).stdout.contains(&format!("Continued in session {child}.")));
 
     let refused = program.run(&["rewind", "--session", &parent]);
     assert_eq!(refused.code, Some(1));
@@ -174,7 +174,7 @@ fn an_extension_is_a_document_of_the_same_session() {
     let (program, session) = worked();
     let extended = program.run(&["extend"]);
     assert_eq!(extended.code, Some(0), "{}", extended.stderr);
-    insta::assert_snapshot!(extended.stdout, @"The session is extended: its whole conversation goes on with it, for as long as that fits the model's window. What was summed up stays readable (trimtab ref).");
+    insta::assert_snapshot!(extended.stdout, @"The session is extended and keeps its whole conversation, for as long as that fits the model's window. Summarized text stays readable with `trimtab ref`.");
     assert_eq!(sessions(&program).len(), 1);
     let export = program.run(&["sessions", "export", &session]).events().remove(0);
     let extensions = export["extensions"].as_array().expect("documents");
@@ -198,6 +198,6 @@ fn what_cannot_be_handed_off_says_why() {
     assert_eq!(program.run(&["handoff"]).code, Some(0));
     let empty = program.run(&["handoff"]);
     assert_eq!(empty.code, Some(1));
-    assert!(empty.stderr.contains("Nothing was said in this session yet"), "{}", empty.stderr);
+    assert!(empty.stderr.contains("This session is empty"), "{}", empty.stderr);
     assert_eq!(program.run(&["run"]).code, Some(2));
 }

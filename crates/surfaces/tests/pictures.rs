@@ -83,7 +83,7 @@ fn pictures_are_made_listed_made_anew_saved_and_taken_back() {
     let saved = program.run(&["images", "save", "--to", "art", "--trust"]);
     assert_eq!(
         (saved.code, saved.stdout.as_str()),
-        (Some(0), "Saved 1 picture: art/image-002.png.\n"),
+        (Some(0), "Saved 1 image: art/image-002.png.\n"),
         "{}",
         saved.stderr
     );
@@ -149,7 +149,7 @@ fn a_picture_at_an_address_is_fetched_at_once() {
     let picture = &gallery(&program)[0];
     assert_eq!((&picture["mediaType"], &picture["bytes"]), (&json!("image/gif"), &json!(10)));
     let saved = program.run(&["images", "save", "1", "--trust"]);
-    assert_eq!(saved.stdout, "Saved 1 picture: image-001.gif.\n", "{}", saved.stderr);
+    assert_eq!(saved.stdout, "Saved 1 image: image-001.gif.\n", "{}", saved.stderr);
     assert_eq!(std::fs::read(program.project().join("image-001.gif")).expect("is there"), b"GIF89a fox");
 }
 
@@ -259,7 +259,7 @@ fn where_there_is_no_picture_to_save_nothing_else_is_asked_for() {
     for arguments in [&["images", "save"][..], &["images", "save", "--to", "assets", "--json"]] {
         let ended = program.run(arguments);
         assert_eq!(ended.code, Some(1), "{}", ended.stderr);
-        assert!(ended.stderr.contains("There are no pictures in this session to save."), "{}", ended.stderr);
+        assert!(ended.stderr.contains("There are no images to save in this session."), "{}", ended.stderr);
     }
     assert_eq!(program.provider.requests().len(), 1);
 }

@@ -92,8 +92,8 @@ fn words_that_call_no_pill_are_words() {
     user_pill(&program, "review.md", REVIEW);
     for (words, note) in [
         ("/etc/hosts is a file", ""),
-        ("/reveiw a.rs", "There is /review."),
-        ("/elsewhere entirely", "those of a folder that is not trusted are not read"),
+        ("/reveiw a.rs", "Did you mean /review?"),
+        ("/elsewhere entirely", "Pills of an untrusted folder are not read"),
     ] {
         program.provider.push(says("Yes."));
         let ended = program.run(&["run", "--mode", "chat", words]);
@@ -148,7 +148,7 @@ fn a_bad_file_is_named_and_the_others_work() {
         "plain.md: It does not begin with a line `---`",
         "odd.md: Line 2: there is no `model` here",
         "bytes.md: It is not valid UTF-8.",
-        "is called good already",
+        "already uses the name good",
     ] {
         assert!(listed.stderr.contains(wanted), "{wanted}: {}", listed.stderr);
     }
@@ -178,7 +178,7 @@ fn sessions_are_found_by_tag_and_by_words() {
     assert_eq!(titles(&["--tag", "research", "--search", "hello"]), Vec::<String>::new());
     assert_eq!(titles(&[]).len(), 2);
     let none = program.run(&["sessions", "list", "--tag", "nothing"]);
-    assert!(none.stdout.starts_with("No session has all of that"), "{}", none.stdout);
+    assert!(none.stdout.starts_with("No session matches"), "{}", none.stdout);
 }
 
 #[test]
@@ -193,7 +193,8 @@ fn the_elapsed_time_is_the_time_between_the_events() {
     };
     let millis = time("request.finished") - time("request.received");
     let shown = program.run(&["sessions", "show", &session(&ended)]).stdout;
-    let wanted = format!("[Took {}.{:03} s.]", millis / 1_000, millis % 1_000);
+    let took = trimtab_vocab::format::duration(std::time::Duration::from_millis(millis.unsigned_abs()));
+    let wanted = format!("[Took {took}.]");
     assert!(shown.contains(&wanted), "{wanted}: {shown}");
 }
 
@@ -222,8 +223,9 @@ fn on_a_terminal_the_time_ticks_and_ends_at_the_measured_one() {
             break;
         }
         shown.push_str(&String::from_utf8_lossy(&piece[..read]));
-        let is_time = |word: &&str| word.strip_suffix('s').is_some_and(|time| time.parse::<f64>().is_ok());
-        values = shown.split([' ', '\x1b', '\r', '\n']).filter(is_time).map(str::to_owned).collect();
+        let words: Vec<&str> = shown.split([' ', '\x1b', '\r', '\n']).collect();
+        let is_time = |two: &&[&str]| two[1] == "s" && two[0].contains('.') && two[0].parse::<f64>().is_ok();
+        values = words.windows(2).filter(is_time).map(|two| two[0].to_owned()).collect();
         values.dedup();
         if values.len() >= 3 {
             gate.open();
@@ -231,9 +233,7 @@ fn on_a_terminal_the_time_ticks_and_ends_at_the_measured_one() {
     }
     assert!(child.wait().expect("ends").success(), "{shown}");
     let mut sorted = values.clone();
-    sorted.sort_by(|a, b| {
-        a.trim_end_matches('s').parse::<f64>().ok().partial_cmp(&b.trim_end_matches('s').parse().ok()).expect("numbers")
-    });
+    sorted.sort_by(|a, b| a.parse::<f64>().ok().partial_cmp(&b.parse().ok()).expect("numbers"));
     assert!(values.len() >= 3 && values == sorted, "it counts upwards: {values:?}");
     let listed = program.run(&["sessions", "list", "--json"]).events();
     let told = program.run(&["sessions", "show", listed[0]["id"].as_str().expect("an id")]).stdout;
@@ -282,7 +282,7 @@ fn in_words_it_is_said_what_became_of_the_message() {
     assert_eq!(running.wait().code, Some(0));
     let ended = steering.wait();
     assert_eq!((ended.code, ended.stdout.as_str()), (Some(0), "Only the tests.\n"));
-    assert!(ended.stderr.contains("Passed on to the request that runs"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("Sent to the running request"), "{}", ended.stderr);
 }
 
 #[test]
@@ -290,7 +290,7 @@ fn a_message_may_wait_for_its_turn_or_take_the_place_of_what_runs() {
     let mut program = program();
     let running = busy(&program);
     let queued = program.spawn(&["run", "--json", "--continue", "--queue", "second"]);
-    queued.wait_for_line("This waits until the request before it has ended.");
+    queued.wait_for_line("Queued until the request before it ends.");
     program.provider.push(says("The new one."));
     program.provider.push(says("The second."));
     program.set("TRIMTAB_MESSAGE_WHILE_RUNNING", "replace");
@@ -311,7 +311,7 @@ fn words_answer_an_open_question_and_never_a_permission() {
     program.provider.push(says("Painted green."));
     let answered = program.run(&["run", "--continue", "green"]);
     assert_eq!((answered.code, answered.stdout.as_str()), (Some(0), "Painted green.\n"), "{}", answered.stderr);
-    assert!(answered.stderr.contains("Taken as the answer to what is asked"), "{}", answered.stderr);
+    assert!(answered.stderr.contains("Used as the answer to the pending question"), "{}", answered.stderr);
     assert!(last_prompt(&program).contains("The user answers: green"));
 
     program.provider.push(asks("run_command", json!({"command": "echo made > made.txt"})));

@@ -122,7 +122,7 @@ fn a_folder_that_is_not_trusted_yet_is_asked_about() {
     let program = untrusted(&[]);
     program.provider.push(uses("read_file", json!({"path": "hello.txt"})));
     program.provider.push(says("I do without."));
-    let choices = ["Yes, I trust this folder", "No, answer without it"];
+    let choices = ["Yes, I trust this folder", "No, continue without it"];
     asked(&program, "Read it", "Do you trust the files in", &choices, &["no"]);
 }
 
@@ -131,7 +131,7 @@ fn a_question_of_the_model_has_its_options_and_room_for_words() {
     let program = program(&[]);
     program.provider.push(uses("ask_user", json!({"question": "Which one?", "options": ["the red", "the blue"]})));
     program.provider.push(says("The blue one."));
-    let choices = ["the red", "the blue", "Answer in words", "Stop here"];
+    let choices = ["the red", "the blue", "Answer in text", "Stop here"];
     asked(&program, "Take one", "Which one?", &choices, &["o2"]);
 }
 
@@ -140,7 +140,7 @@ fn a_clarification_can_be_answered_or_skipped() {
     let program = program(&[("COPILOT_FLOW", "complex")]);
     program.provider.push(says(UNCLEAR));
     program.provider.push(uses("propose_plan", json!({"steps": ["Write a"]})));
-    asked(&program, "Make the service ready", "For whom?", &["Answer in words", "Skip"], &["skip"]);
+    asked(&program, "Make the service ready", "For whom?", &["Answer in text", "Skip"], &["skip"]);
 }
 
 #[test]
@@ -152,7 +152,7 @@ fn a_plan_is_asked_about_and_so_is_each_of_its_steps() {
     say(&terminal, "Make the service ready");
     let plan = ["Approve", "Modify", "Re-plan", "Cancel"];
     looked_at(&program, &terminal, "Carry out this plan of 2 steps?", &plan, &["approve"]);
-    let step = ["Do it", "Do it, but differently", "Leave this step out", "Stop here"];
+    let step = ["Do it", "Do it differently", "Skip this step", "Stop here"];
     looked_at(&program, &terminal, "Step 1 of 2 comes next: Write a", &step, &["stop"]);
 }
 
@@ -170,7 +170,7 @@ fn whether_the_person_is_content_is_asked() {
 fn a_budget_that_could_be_passed_is_asked_about() {
     let program = program(&[("LIMITS_BUDGET_USD", "0.0001")]);
     let choices = ["Raise budget", "Stop here"];
-    asked(&program, "Do much", "The next call could pass the budget", &choices, &["stop"]);
+    asked(&program, "Do much", "The next call could exceed the budget", &choices, &["stop"]);
 }
 
 #[test]
@@ -179,8 +179,8 @@ fn the_limit_of_steps_is_asked_about() {
     program.provider.push(uses("read_file", json!({"path": "hello.txt"})));
     program.provider.push(uses("list_files", json!({})));
     program.provider.push(says("Half is done."));
-    let choices = ["Go on for 2 more steps", "Stop here"];
-    asked(&program, "Read it", "The limit of 2 steps is reached.", &choices, &["stop"]);
+    let choices = ["Continue for 2 more steps", "Stop here"];
+    asked(&program, "Read it", "The limit of 2 steps was reached.", &choices, &["stop"]);
 }
 
 #[test]
@@ -204,8 +204,8 @@ fn a_conversation_that_fills_its_window_is_asked_about() {
     say(&terminal, "Say much");
     terminal.wait_for("Done");
     say(&terminal, "Go on");
-    let choices = ["Go on in a new session", "Go on here", "Carry on here as it is"];
-    looked_at(&program, &terminal, "How shall it go on?", &choices, &["cancel"]);
+    let choices = ["Continue in a new session", "Continue here with", "Continue here unchanged"];
+    looked_at(&program, &terminal, "How do you want to continue?", &choices, &["cancel"]);
 }
 
 #[test]
@@ -220,8 +220,8 @@ fn a_command_whose_end_nobody_saw_is_asked_about() {
     drop(terminal);
     program.provider.push(says("I see."));
     let again = Terminal::start(&program, &[], 80, 24);
-    let choices = ["Go on without it", "Run it again", "Stop here"];
-    looked_at(&program, &again, "how it ended is not known", &choices, &["skip"]);
+    let choices = ["Continue without it", "Run it again", "Stop here"];
+    looked_at(&program, &again, "so its result is", &choices, &["skip"]);
 }
 
 #[test]
@@ -232,18 +232,18 @@ fn a_command_that_the_sandbox_stopped_is_offered_outside_of_it() {
     let terminal = Terminal::start(&program, &[], 80, 24);
     say(&terminal, "Make it");
     terminal.answer("Run this command?", "1");
-    looked_at(&program, &terminal, "failed in the sandbox", &["Run unsandboxed", "Skip"], &["skip"]);
+    looked_at(&program, &terminal, "possibly because of the sandbox", &["Run unsandboxed", "Skip"], &["skip"]);
 }
 
 #[test]
 fn a_command_beyond_its_time_is_asked_about_while_it_runs() {
     let program = program(&[]);
     program.provider.push(uses("run_command", json!({"command": "sleep 98744", "timeout_s": 1})));
-    program.provider.push(says("It took too long."));
+    program.provider.push(says("It timed out."));
     let terminal = Terminal::start(&program, &[], 80, 24);
     say(&terminal, "Work");
     terminal.answer("Run this command?", "1");
-    let choices = ["Give it another 1 s", "Let it run for as long as it takes", "Stop the command"];
+    let choices = ["Give it another 1 s", "Let it run without a limit", "Stop the command"];
     looked_at(&program, &terminal, "still running after 1 s", &choices, &["end"]);
 }
 
@@ -265,9 +265,9 @@ fn a_rest_that_was_asked_for_waits_for_a_person() {
     say(&terminal, "Read it");
     terminal.wait_for("step 1 of 25");
     terminal.press("\x1bp");
-    terminal.wait_for("rests after this step");
+    terminal.wait_for("pauses after this step");
     gate.open();
-    let choices = ["Go on", "Go on, but differently", "Stop here"];
+    let choices = ["Continue", "Continue differently", "Stop here"];
     looked_at(&program, &terminal, "Paused after this step.", &choices, &["continue"]);
 }
 
@@ -306,7 +306,7 @@ fn single_hunks_of_a_change_can_be_left_out() {
     let terminal = Terminal::start(&program, &[], 100, 40);
     say(&terminal, "Change two lines");
     terminal.answer("1. Allow this time", "d");
-    terminal.wait_for("What is asked about");
+    terminal.wait_for("The proposed change");
     terminal.press("n");
     terminal.settled();
     terminal.press(" ");
@@ -345,7 +345,7 @@ fn a_script_whose_request_is_taken_up_at_a_terminal_does_not_wait_for_the_answer
         assert_eq!(ended.code, Some(3), "{} {}", ended.stdout, ended.stderr);
         match json {
             true => assert_eq!(ended.events().last().expect("an event")["type"], "checkpoint.opened"),
-            false => assert!(ended.stderr.contains("It is asked at another screen"), "{}", ended.stderr),
+            false => assert!(ended.stderr.contains("Another window shows the question"), "{}", ended.stderr),
         }
         // The person at the terminal answers, and the work goes on there.
         program.provider.push(says("It is made."));

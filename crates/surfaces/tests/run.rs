@@ -160,11 +160,15 @@ fn a_mistyped_variable_is_told_and_a_setting_explains_itself() {
     program.set("TRIMTAB_LIMTS_STEPS", "3");
     let ended = program.run(&["run", "hi"]);
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
-    assert!(ended.stderr.contains("TRIMTAB_LIMTS_STEPS sets nothing; TRIMTAB_LIMITS_STEPS would."), "{}", ended.stderr);
+    assert!(
+        ended.stderr.contains("Unknown setting TRIMTAB_LIMTS_STEPS. Did you mean TRIMTAB_LIMITS_STEPS?"),
+        "{}",
+        ended.stderr
+    );
     let explained = program.run(&["config", "commands.sandbox"]);
     insta::assert_snapshot!(explained.stdout, @r#"
     commands.sandbox = "workspace"  # default
-        Where commands may write: in the folder, nowhere, or anywhere. It takes one of workspace, read-only, off.
+        Where commands can write: in the folder, nowhere, or anywhere. Expected one of workspace, read-only, off.
         In the environment: TRIMTAB_COMMANDS_SANDBOX
     "#);
 }
@@ -192,7 +196,7 @@ fn bad_input_is_a_problem_with_a_hint_and_its_own_exit_code() {
     note("a model without its provider", &program.run(&["run", "--model", "gpt-5", "hi"]));
     note("a budget in words", &program.run(&["run", "--budget", "much", "hi"]));
     note("a budget below nothing", &program.run(&["run", "--budget", "-1", "hi"]));
-    note("words in place of a command", &program.run(&["What is a trim tab?"]));
+    note("words in place of a command", &program.run(&["What is Trimtab?"]));
     note("a mistyped command", &program.run(&["rnu", "hi"]));
     note("a mistyped command of a command", &program.run(&["tasks", "ad"]));
     note("settings with a word that none has", &program.run(&["config", "sandbx"]));
@@ -206,7 +210,7 @@ fn bad_input_is_a_problem_with_a_hint_and_its_own_exit_code() {
     note("unknown setting", &program.run(&["run", "hi"]));
     let listed = program.run(&["config"]);
     assert!(listed.stdout.contains("limits.retries = 5"), "whoever looks for its right name finds it");
-    assert!(listed.stderr.contains("There is no setting called limits.retrys"), "{}", listed.stderr);
+    assert!(listed.stderr.contains("Unknown setting limits.retrys"), "{}", listed.stderr);
     std::fs::write(program.home().join("config.toml"), "limits = 3\n").expect("written");
     note("a value for a group", &program.run(&["run", "hi"]));
     std::fs::write(program.home().join("config.toml"), "[limits]\nretries = \"many\"\n").expect("written");
@@ -222,19 +226,19 @@ fn bad_input_is_a_problem_with_a_hint_and_its_own_exit_code() {
     insta::assert_snapshot!(report, @r#"
     empty: exit 2
     error: The request is empty.
-      Say what you would like to have done, for example: trimtab run "What is a trim tab?"
+      Give a request, for example: trimtab run "Why does the build fail?"
 
     nothing: exit 2
     error: The request is empty.
-      Say what you would like to have done, for example: trimtab run "What is a trim tab?"
+      Give a request, for example: trimtab run "Why does the build fail?"
 
     blank: exit 2
     error: The request is empty.
-      Say what you would like to have done, for example: trimtab run "What is a trim tab?"
+      Give a request, for example: trimtab run "Why does the build fail?"
 
     empty stdin: exit 2
     error: The request is empty.
-      Say what you would like to have done, for example: trimtab run "What is a trim tab?"
+      Give a request, for example: trimtab run "Why does the build fail?"
 
     100 MB: exit 2
     error: The request is too large: the limit is 16 MB.
@@ -257,7 +261,7 @@ fn bad_input_is_a_problem_with_a_hint_and_its_own_exit_code() {
       Name an existing folder with --dir, or change into it.
 
     unknown provider: exit 2
-    error: There is no provider called `nobody`.
+    error: Unknown provider `nobody`.
       Known are anthropic, gemini, llamacpp, lmstudio, ollama, openai, openrouter, replay, vllm, xai; add others under [providers] in the settings.
 
     no provider: exit 2
@@ -269,22 +273,22 @@ fn bad_input_is_a_problem_with_a_hint_and_its_own_exit_code() {
       A model is named PROVIDER/NAME, for example openai/gpt-5. `trimtab models` lists what your providers offer.
 
     a budget in words: exit 2
-    error: invalid value 'much' for '--budget <USD>': this takes dollars, like 0.50
+    error: invalid value 'much' for '--budget <USD>': expected dollars, such as 0.50
 
     For more information, try '--help'.
 
     a budget below nothing: exit 2
-    error: limits.budget_usd = -1.0 (option --budget) will not do.
+    error: Invalid value -1.0 for limits.budget_usd (option --budget).
       limits.budget_usd takes a number from 0 to 1000000000.
 
     words in place of a command: exit 2
-    error: unrecognized subcommand 'What is a trim tab?'
+    error: unrecognized subcommand 'What is Trimtab?'
 
     Usage: trimtab [OPTIONS] [COMMAND]
 
     For more information, try '--help'.
 
-    To ask for something, say: trimtab run "What is a trim tab?"
+    To run a request: trimtab run "What is Trimtab?"
 
     a mistyped command: exit 2
     error: unrecognized subcommand 'rnu'
@@ -293,7 +297,7 @@ fn bad_input_is_a_problem_with_a_hint_and_its_own_exit_code() {
 
     For more information, try '--help'.
 
-    To ask for something, say: trimtab run "rnu hi"
+    To run a request: trimtab run "rnu hi"
 
     a mistyped command of a command: exit 2
     error: unrecognized subcommand 'ad'
@@ -313,8 +317,8 @@ fn bad_input_is_a_problem_with_a_hint_and_its_own_exit_code() {
       Name a recording as replay/PATH, or use replay/demo.
 
     unknown session: exit 1
-    error: There is no session called s-nobody.
-      `trimtab sessions list` shows those there are.
+    error: Unknown session s-nobody.
+      `trimtab sessions list` lists all sessions.
 
     changes of an unknown session: exit 1
     error: There is no such session.
@@ -326,23 +330,23 @@ fn bad_input_is_a_problem_with_a_hint_and_its_own_exit_code() {
     For more information, try '--help'.
 
     nothing to go on with: exit 2
-    error: There is no session in this folder to go on with.
-      Leave --continue out to begin one.
+    error: There is no session in this folder to continue.
+      Omit --continue to start one.
 
     nothing to resume: exit 1
     error: There is nothing to resume in this folder.
       `trimtab jobs` lists unfinished requests of every folder; `trimtab sessions list` all sessions.
 
     unknown setting: exit 2
-    error: There is no setting called limits.retrys (FOLDER/home/config.toml, line 2).
+    error: Unknown setting limits.retrys (FOLDER/home/config.toml, line 2).
       Did you mean limits.retries? `trimtab config` lists them all.
 
     a value for a group: exit 2
-    error: limits (FOLDER/home/config.toml, line 1) is a group of settings and has no value of its own.
+    error: limits (FOLDER/home/config.toml, line 1) is a group of settings and takes no value.
       Set what is in it, for example [limits] and below it steps = …. `trimtab config limits` lists it.
 
     bad setting: exit 2
-    error: limits.retries = "many" (FOLDER/home/config.toml, line 2) will not do.
+    error: Invalid value "many" for limits.retries (FOLDER/home/config.toml, line 2).
       limits.retries takes a whole number from 0 to 100.
 
     no model: exit 1
@@ -350,7 +354,7 @@ fn bad_input_is_a_problem_with_a_hint_and_its_own_exit_code() {
       Set a key (ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY, XAI_API_KEY or OPENROUTER_API_KEY), or start a model server on this machine (llama.cpp, Ollama, LM Studio or vLLM), or set `model = "PROVIDER/NAME"` in the settings. `trimtab demo` shows everything without any of them.
 
     no key: exit 1
-    error: There is no key for anthropic.
+    error: No API key is set for anthropic.
       Set ANTHROPIC_API_KEY, choose another model with --model, or try `trimtab demo`.
     "#);
 }
@@ -550,7 +554,7 @@ fn a_key_that_is_missing_at_resume_ends_nothing() {
     program.unset("ANTHROPIC_API_KEY");
     let without = program.run(&["resume"]);
     assert_eq!(without.code, Some(1));
-    assert!(without.stderr.contains("There is no key for anthropic."), "{}", without.stderr);
+    assert!(without.stderr.contains("No API key is set for anthropic."), "{}", without.stderr);
     program.set("ANTHROPIC_API_KEY", KEY);
     program.provider.push(hello());
     assert_eq!(program.run(&["resume"]).stdout, "Hello, wörld 🦀.\n");
@@ -618,7 +622,7 @@ fn only_so_many_requests_run_at_once_and_the_rest_wait_in_order() {
     let second = program.spawn(&["run", "two"]);
     program.provider.block_on(program.provider.wait_for_requests(2));
     let third = program.spawn(&["run", "--json", "three"]);
-    third.wait_for_line("Waiting for room: 2 other requests");
+    third.wait_for_line("Waiting for a free slot behind 2 other requests");
     assert_eq!(program.provider.requests().len(), 2);
     gates[0].open();
     assert_eq!(first.wait().code, Some(0));
@@ -743,7 +747,7 @@ fn a_budget_stops_before_the_call_that_would_pass_it_and_can_be_raised() {
     program.provider.push(hello());
     let raised = program.run(&["answer", id, "raise", "--text", "1"]);
     assert_eq!((raised.code, raised.stdout.as_str()), (Some(0), "Hello, wörld 🦀.\n"), "{}", raised.stderr);
-    assert_eq!(program.run(&["checkpoints"]).stdout, "Nothing waits for an answer.\n");
+    assert_eq!(program.run(&["checkpoints"]).stdout, "There are no pending questions.\n");
     let last = program.provider.requests()[1].body["messages"].clone();
     assert_eq!(last.as_array().expect("messages").last().expect("one")["content"][0]["text"], "more");
     assert_eq!(program.run(&["answer", id, "raise"]).code, Some(1), "it was answered already");
@@ -757,7 +761,7 @@ fn a_budget_that_is_not_raised_ends_the_request() {
     let events = stopped.events();
     let id = events.iter().find_map(|event| event["checkpoint"].as_str()).expect("an id").to_owned();
     assert_eq!(program.run(&["answer", &id, "stop"]).code, Some(4));
-    assert_eq!(program.run(&["checkpoints"]).stdout, "Nothing waits for an answer.\n");
+    assert_eq!(program.run(&["checkpoints"]).stdout, "There are no pending questions.\n");
     assert_eq!(program.run(&["jobs"]).stdout, "No requests are running or waiting.\n");
     assert_eq!(program.run(&["run", "--approve", "deny", "--budget", "0.0001", "hi"]).code, Some(4));
     assert!(program.provider.requests().is_empty());
@@ -913,13 +917,13 @@ fn the_demo_needs_nothing_and_leaves_nothing() {
         "$ trimtab answer approve",
         "  changed greet.sh (+1 -1)",
         "🖥 CLI Execution  ✓ 2  ✗ 1  3/3 (100%)",
-        "next: trimtab run --continue 'Let greet.sh greet several people at once'",
-        "took back greet.sh (+1 -1)",
-        "brought forward README.md (+2 -1)",
-        "Before the interruption, the model had said:",
-        "`trimtab resume` would go on from here.",
+        "next: trimtab run --continue 'Support several names in greet.sh'",
+        "Undid greet.sh (+1 −1)",
+        "Redid README.md (+2 −1)",
+        "Before the interruption, the model wrote:",
+        "`trimtab resume` would continue from here.",
         "0 created, 1 updated, 1 completed, 0 deleted.",
-        "~ #1 Write the letter  (completed: true → false)",
+        "~ #1 Write the release notes  (completed: true → false)",
     ] {
         let is_there = ended.stdout.contains(shown) || ended.stderr.contains(shown);
         assert!(is_there, "{shown}\n{}\n{}", ended.stdout, ended.stderr);
@@ -956,7 +960,7 @@ fn the_demo_in_a_browser_ends_when_it_alone_is_told_to() {
         running.signal(signal);
         let ended = running.wait();
         assert_eq!(ended.code, Some(code), "{signal:?}: {}", ended.stderr);
-        assert!(ended.stderr.contains("The server has ended."), "{signal:?}: {}", ended.stderr);
+        assert!(ended.stderr.contains("The server stopped."), "{signal:?}: {}", ended.stderr);
         assert!(std::net::TcpStream::connect(&address).is_err(), "{signal:?}: nobody listens any more");
     }
 }
@@ -1113,11 +1117,11 @@ fn a_reply_that_repeats_itself_is_stopped_and_its_words_are_printed_once() {
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     assert_eq!(ended.stdout.matches("wörld").count(), 1, "{}", ended.stdout);
     assert!(ended.stdout.matches("A beginning.").count() <= 1, "{}", ended.stdout);
-    let told = ended.stderr.matches("The model repeated itself; the reply was stopped.").count();
+    let told = ended.stderr.matches("The model repeated itself. Its reply was stopped.").count();
     assert_eq!(told, 1, "{}", ended.stderr);
     program.provider.push(endless());
     program.provider.push(endless());
     let ended = program.run(&["run", "--mode", "chat", "Tell a story"]);
     assert_eq!(ended.code, Some(1), "{}", ended.stderr);
-    assert!(ended.stderr.contains("Ask again in other words, or use another model."), "{}", ended.stderr);
+    assert!(ended.stderr.contains("Rephrase the request, or use another model."), "{}", ended.stderr);
 }

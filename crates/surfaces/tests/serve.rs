@@ -303,7 +303,7 @@ fn what_a_browser_is_asked_does_not_hold_up_a_script_that_resumes() {
     // Nobody is there to answer, and the question is not this one's to end.
     let left = program.run(&["resume", &session]);
     assert_eq!(left.code, Some(3), "{}", left.stderr);
-    assert!(left.stderr.contains("It is asked at another screen"), "{}", left.stderr);
+    assert!(left.stderr.contains("Another window shows the question"), "{}", left.stderr);
     assert_eq!(served.get("/api/checkpoints")["checkpoints"].as_array().map(Vec::len), Some(1));
     // Who may answer by the terms of the call does.
     let resumed = program.run(&["resume", &session, "--approve", "auto"]);
@@ -328,7 +328,7 @@ fn what_a_browser_is_asked_does_not_hold_up_a_script_that_says_something() {
     for how in ["--queue", "--steer"] {
         let left = said(how);
         assert_eq!(left.code, Some(3), "{how}: {}", left.stderr);
-        let told = "It waits for an answer first:";
+        let told = "The request needs an answer first:";
         assert_eq!(left.stderr.matches(told).count(), 1, "{how}: {}", left.stderr);
         assert!(left.stderr.contains("Run this command? echo x > made.txt"), "{how}: {}", left.stderr);
         assert!(left.stderr.contains("`trimtab answer`"), "{how}: {}", left.stderr);

@@ -48,7 +48,7 @@ fn titles(program: &Program) -> Vec<String> {
 #[test]
 fn tasks_are_added_listed_done_and_searched() {
     let program = program();
-    insta::assert_snapshot!(tasks(&program, &[]), @r#"Nothing is to be done. `trimtab tasks add "…" --on tomorrow` makes a task."#);
+    insta::assert_snapshot!(tasks(&program, &[]), @r#"There are no open tasks. `trimtab tasks add "…" --on tomorrow` adds one."#);
     insta::assert_snapshot!(tasks(&program, &["add", "Pay", "rent", "--on", "2099-01-31", "--repeat", "monthly", "--until", "never", "--priority", "high", "--tag", "home"]), @"Added #1: Pay rent (on Sat 31 Jan 2099, monthly)");
     insta::assert_snapshot!(tasks(&program, &["add", "Team meeting", "--on", "2099-03-02 14:30", "--days", "mon,thu", "--every", "2", "--category", "event"]), @"Added #2: Team meeting (on Mon 2 Mar 2099 at 14:30, every 2 weeks on Mon, Thu)");
     insta::assert_snapshot!(tasks(&program, &["add", "Learn to sail", "--category", "goal", "--notes", "A small boat first"]), @"Added #3: Learn to sail");
@@ -132,8 +132,8 @@ fn whatever_is_done_can_be_taken_back_and_brought_forward() {
     tasks(&program, &["redo", "99"]);
     assert_eq!(titles(&program), ["A", "c"]);
     insta::assert_snapshot!(run(&program, &["redo"]).stderr, @"
-    error: There is no change of tasks left to bring forward.
-      `trimtab tasks changes` shows what there is.
+    error: There is no task change to redo.
+      `trimtab tasks changes` lists all changes.
     ");
     // A number is not given again, not even to what came back.
     tasks(&program, &["add", "d"]);
@@ -161,7 +161,7 @@ fn one_change_is_taken_back_beside_what_the_person_did_since() {
     assert_eq!(refused.code, Some(2));
     insta::assert_snapshot!(refused.stderr, @"
     error: Tasks were changed since: #1 my own words (priority).
-      Nothing was changed. --keep-mine leaves those as they are, --discard-mine overwrites them.
+      Nothing was changed. --keep-mine keeps them, --discard-mine overwrites them.
     ");
     tasks(&program, &["undo", "--change", &change, "--keep-mine"]);
     let task = &json(&program, &["show", "1"])[0];
@@ -190,28 +190,28 @@ fn what_cannot_be_meant_is_refused_and_changes_nothing() {
         refused(&["search", "!"]),
         refused(&["undo", "--change", "nope"]),
     ].concat(), @r#"
-    error: That cannot be done: say what the task is.
+    error: Not possible: the task needs a title.
       Nothing was changed.
     error: "the day after" is not a day that is understood.
       Say it like 2026-11-20, tomorrow, friday, "next friday 9am", "in 3 days", "20 nov 14:30", "every monday 9am" or none.
-    error: "25:00" is no time of day.
-      Say it like 9:30, 14:00 or 5pm, or none.
-    error: That cannot be done: a task that repeats needs a day to begin on (--on).
+    error: "25:00" is not a time of day.
+      Use a time such as 9:30, 14:00, or 5pm, or none.
+    error: Not possible: a repeating task needs a first day (--on).
       Nothing was changed.
-    error: That cannot be done: a task that repeats needs a day to begin on (--on).
+    error: Not possible: a repeating task needs a first day (--on).
       Nothing was changed.
     error: There is nothing to change.
-      Say what, as in `trimtab tasks edit 3 --on friday --priority high`.
+      Name a field, as in `trimtab tasks edit 3 --on friday --priority high`.
     error: There is no task #7.
       `trimtab tasks list --all` shows them all with their numbers.
     error: There is no task #7.
       `trimtab tasks list --all` shows them all with their numbers.
-    error: That cannot be done: #1 does not occur on 2098-12-31; it does on 2099-01-01.
+    error: Not possible: #1 does not occur on 2098-12-31; it does on 2099-01-01.
       Nothing was changed.
-    error: There is no word to look for.
-      Say one or more words, or the beginnings of some.
-    error: There is no such change in force.
-      `trimtab tasks changes` shows their names.
+    error: There is nothing to search for.
+      Give one or more words or their beginnings.
+    error: There is no such applied change.
+      `trimtab tasks changes` lists their names.
     "#);
     assert_eq!(titles(&program), ["a"]);
     // The history is the log of a session, but nobody talks there, and it is nobody's latest one.
@@ -238,7 +238,7 @@ fn a_dry_run_shows_what_would_happen_and_many_deletes_need_a_second_word() {
     assert_eq!((refused.code, titles(&program).len()), (Some(2), 21));
     insta::assert_snapshot!(refused.stderr, @"
     error: This will delete 21 tasks.
-      Nothing was changed. If it is meant, say it again with --yes; `trimtab tasks undo` takes it back.
+      Nothing was changed. Repeat it with --yes to confirm. `trimtab tasks undo` reverts it.
     ");
     assert_eq!(apply(&program, &delete, &["--yes"]).code, Some(0));
     assert_eq!(titles(&program).len(), 0);
@@ -275,7 +275,7 @@ fn calendars_come_in_and_go_out() {
     assert_eq!(came.code, Some(0));
     insta::assert_snapshot!(came.stdout + &came.stderr, @"
     Added 3 tasks.
-    One without a title: it has no SUMMARY.
+    Entry without a title: it has no SUMMARY.
     Odd: its rhythm is not known here, only its first day was taken: FREQ=MONTHLY;BYDAY=2MO.
     ");
     insta::assert_snapshot!(tasks(&program, &["list"]), @"
@@ -284,11 +284,11 @@ fn calendars_come_in_and_go_out() {
       ○  #2  Sat 15 Aug 2099         Fair, in town  event  yearly
       ○  #3  Sat 15 Aug 2099         Odd
     ");
-    insta::assert_snapshot!(import(calendar).stdout, @"Added 0 tasks; 3 were there already.");
+    insta::assert_snapshot!(import(calendar).stdout, @"Added 0 tasks (3 already existed).");
     let out = tasks(&program, &["export"]);
-    assert_eq!(import(&out).stdout, "Added 0 tasks; 3 were there already.\n");
+    assert_eq!(import(&out).stdout, "Added 0 tasks (3 already existed).\n");
     insta::assert_snapshot!(import("hello").stderr, @"
-    error: This is no calendar: there is no BEGIN:VCALENDAR in it.
+    error: This is not an iCalendar file: BEGIN:VCALENDAR is missing.
       Export it as iCalendar (.ics). Nothing was changed.
     ");
     tasks(&program, &["undo"]);

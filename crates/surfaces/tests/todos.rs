@@ -120,7 +120,7 @@ fn todos_are_made_found_changed_and_removed() {
     }
     let wrong = served.post("/api/todos", &json!({"title": "a", "priority": "urgent"}));
     assert_eq!(wrong.status, 422);
-    insta::assert_snapshot!(wrong.json()["error"]["message"].as_str().expect("words"), @"The task cannot be so: invalid_priority: use low, medium or high.");
+    insta::assert_snapshot!(wrong.json()["error"]["message"].as_str().expect("words"), @"Invalid task: invalid_priority: use low, medium or high.");
     let back = served.post("/api/todos/undo", &json!({"steps": 2}));
     assert_eq!((back.status, back.json()["changes"].as_array().map(Vec::len)), (200, Some(2)));
     assert_eq!(served.get("/api/todos/1")["todo"], todo);

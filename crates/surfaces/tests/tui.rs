@@ -51,10 +51,10 @@ fn a_typed_line_becomes_a_request_and_its_answer_stands_above_the_input() {
         let program = program();
         program.provider.push(says("A trim tab steers the rudder."));
         let terminal = Terminal::start(&program, &[], width, height);
-        say(&terminal, "What is a trim tab?");
+        say(&terminal, "What is Trimtab?");
         terminal.wait_for("Done");
         let all = terminal.all();
-        assert!(all.contains("› What is a trim tab?") && all.contains("A trim tab steers the rudder."), "{all}");
+        assert!(all.contains("› What is Trimtab?") && all.contains("A trim tab steers the rudder."), "{all}");
         assert_eq!(program.provider.requests().len(), 1);
     }
 }
@@ -141,7 +141,7 @@ fn ctrl_c_twice_leaves_and_the_terminal_is_as_it_was() {
     let mut terminal = Terminal::start(&program, &[], 80, 24);
     terminal.wait_for("? help");
     terminal.press(CTRL_C);
-    terminal.wait_for("again leaves");
+    terminal.wait_for("again quits");
     terminal.press(CTRL_C);
     assert_eq!(terminal.wait(), Some(0));
     terminal.with_screen(|screen| {
@@ -231,7 +231,7 @@ fn a_panic_gives_the_terminal_back_says_what_happened_and_loses_nothing() {
     say(&terminal, "Make it");
     terminal.wait_for("Run this command?");
     terminal.press("\x1bq");
-    terminal.wait_for("1 question waits");
+    terminal.wait_for("1 pending question");
     terminal.press("/panic");
     terminal.wait_for("› /panic");
     terminal.press(ENTER);
@@ -367,7 +367,7 @@ fn of_what_was_on_its_way_only_what_never_arrived_stands_in_the_input_again() {
         let kept = json!({"draft": [], "sending": [{"request": request, "draft": message}]});
         std::fs::write(&file, kept.to_string()).expect("writes");
         let mut again = Terminal::start(&program, &[], 80, 24);
-        again.wait_for("Say what you would like to have done");
+        again.wait_for("Ask Trimtab to do something, or");
         if is_lost {
             again.wait_for("› Say one thing");
         }
@@ -407,7 +407,7 @@ fn a_key_writes_no_more_than_what_it_changed() {
 fn the_demonstration_lets_one_try_a_piece_of_work() {
     let program = program();
     let mut terminal = Terminal::start(&program, &["demo", "--tui"], 100, 40);
-    terminal.wait_for("Let greet.sh work without a name, too");
+    terminal.wait_for("Make greet.sh work without a name");
     terminal.press(ENTER);
     for (asked, answer) in [
         // What can be chosen; the question itself stays in the conversation.
@@ -420,7 +420,7 @@ fn the_demonstration_lets_one_try_a_piece_of_work() {
     }
     terminal.wait_for("Changed greet.sh");
     terminal.press(CTRL_C);
-    terminal.wait_for("again leaves");
+    terminal.wait_for("again quits");
     terminal.press(CTRL_C);
     assert_eq!(terminal.wait(), Some(0));
 }
@@ -460,7 +460,7 @@ fn a_second_terminal_begins_a_session_of_its_own_and_can_join_the_first() {
     say(&first, "Make it");
     first.wait_for("Run this command?");
     let second = Terminal::start(&program, &[], 80, 24);
-    second.wait_for("Say what you would like to have done");
+    second.wait_for("Ask Trimtab to do something, or");
     assert!(!second.screen().contains("Run this command?"));
     // It joins, and answers; the first goes on with the answer.
     second.press("\x1bs");
@@ -489,8 +489,8 @@ fn without_a_model_the_first_start_asks_for_one() {
     terminal.settled();
     terminal.press("\x1b[Z");
     terminal.wait_for("chat:");
-    say(&terminal, "What is a trim tab?");
-    terminal.wait_for("lets one hand steer a ship");
+    say(&terminal, "What is Trimtab?");
+    terminal.wait_for("It saves");
 }
 
 #[test]
@@ -500,13 +500,13 @@ fn whoever_put_the_choice_of_a_model_off_is_asked_again_once_it_matters() {
     let terminal = Terminal::start(&program, &[], 80, 24);
     terminal.wait_for("Welcome to Trimtab.");
     terminal.press(ESC);
-    terminal.wait_for("What would you like to have done?");
-    say(&terminal, "What is a trim tab?");
+    terminal.wait_for("Ask Trimtab to do something…");
+    say(&terminal, "What is Trimtab?");
     terminal.wait_for("Welcome to Trimtab.");
     terminal.press("8");
     terminal.wait_for("Ready: replay/demo");
     // What was said stands in the input again.
-    terminal.wait_for("› What is a trim tab?");
+    terminal.wait_for("› What is Trimtab?");
 }
 
 #[test]
@@ -520,17 +520,17 @@ fn a_key_that_was_refused_is_replaced_without_a_new_start() {
     terminal.wait_for("Welcome to Trimtab.");
     let give = |key: &str| {
         terminal.press("1");
-        terminal.wait_for("Paste your key");
+        terminal.wait_for("Paste your API key");
         terminal.press(key);
         terminal.wait_for(&"•".repeat(key.len()));
         terminal.press(ENTER);
-        terminal.wait_until_gone("Paste your key");
+        terminal.wait_until_gone("Paste your API key");
     };
     give("key-of-yesterday");
     say(&terminal, "Are you there?");
-    terminal.wait_for("/setup takes another key.");
+    terminal.wait_for("/setup changes the key.");
     say(&terminal, "/setup");
-    terminal.wait_for("With which model would you like to work?");
+    terminal.wait_for("Which model do you want to use?");
     give("key-of-today");
     say(&terminal, "And now?");
     terminal.wait_for("Here I am.");
@@ -591,11 +591,11 @@ fn a_session_is_forked_named_and_written_into_a_file() {
     let sent = program.provider.requests().pop().expect("a request").body["messages"].to_string();
     assert!(sent.contains("The first answer.") && !sent.contains("The second answer."), "{sent}");
     say(&terminal, "/rename Another way");
-    terminal.wait_for("is called “Another way” now");
+    terminal.wait_for("Renamed the session to “Another way”");
     terminal.press("/export ");
     terminal.wait_for("› /export");
     terminal.press(ENTER);
-    terminal.wait_for("The session is in trimtab-");
+    terminal.wait_for("Exported the session to trimtab-");
     let listed = program.run(&["sessions", "list", "--json"]).events();
     assert_eq!(listed.len(), 2);
     let fork = listed.iter().find(|row| row["title"] == "Another way").expect("it has its name");

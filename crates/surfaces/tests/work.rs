@@ -117,7 +117,7 @@ fn a_command_that_the_sandbox_kept_from_its_work_runs_outside_once_when_a_person
     let opened = *of(&events, "checkpoint.opened").last().expect("a question");
     assert_eq!((&opened["about"], &opened["plan"]["sandbox"]), (&json!("outside"), &json!("off")), "{opened}");
     let listed = program.run(&["checkpoints"]);
-    assert!(listed.stdout.contains("This command failed in the sandbox, perhaps because of it"), "{}", listed.stdout);
+    assert!(listed.stdout.contains("This command failed, possibly because of the sandbox"), "{}", listed.stdout);
     // Nothing but a person's own word takes it outside.
     let resumed = program.run(&["resume", "--approve", "auto"]);
     assert_eq!((resumed.code, outside.exists()), (Some(3), false), "{}", resumed.stderr);
@@ -376,7 +376,7 @@ fn files_that_the_settings_name_are_instructions_and_no_setting_sends_a_secret_o
     assert_eq!(told.len(), 1, "{told:?}");
     assert_eq!(
         told[0]["text"],
-        "context.files names .env, which may hold secrets; it is not sent by itself.\n\
+        "context.files names .env, which may hold secrets. It is not sent automatically.\n\
          context.files names innocent.md, which cannot be read in this folder.\n\
          context.files names ../outside.txt, which cannot be read in this folder."
     );
@@ -413,7 +413,7 @@ fn first_requests_are_small() {
     let program = program();
     program.provider.always(says("Yes."));
     program.run(&["run", "--trust", "Rename the function parse to read in src/lib.rs and run the tests"]);
-    program.run(&["run", "--mode", "chat", "What is a trim tab?"]);
+    program.run(&["run", "--mode", "chat", "What is Trimtab?"]);
     let sizes: Vec<usize> = program.provider.requests().iter().map(|request| request.raw.len()).collect();
     assert!(sizes[0] <= 10_000, "{} bytes for a task", sizes[0]);
     let last = sizes.len() - 1;
@@ -525,13 +525,13 @@ fn what_is_resumed_is_shown_from_its_last_step_on_with_a_word_of_the_rest() {
     program.provider.push(says("All is read."));
     let resumed = program.run(&["resume"]);
     assert_eq!((resumed.code, resumed.stdout.as_str()), (Some(0), "All is read.\n"), "{}", resumed.stderr);
-    insta::assert_snapshot!(resumed.stderr.replace(&session, "SESSION"), @r#"
+    insta::assert_snapshot!(resumed.stderr.replace(&session, "SESSION"), @"
     > Read all of it, then write
-    … 5 earlier steps: `trimtab sessions export SESSION` has all of it.
-    … 1 change of files: `trimtab changes --session SESSION` shows it.
-    The program ended while the model was answering. Trying again now.
+    … 5 earlier steps: `trimtab sessions export SESSION` shows everything.
+    … 1 file change: `trimtab changes --session SESSION` lists all.
+    Trimtab was interrupted while the model was answering. Trying again now.
     Changed d.txt (+1) · 4 reads
-    "#);
+    ");
     // What has ended is told in the same way, and a program is given all of it.
     let again = program.run(&["resume"]);
     assert_eq!((again.code, again.stdout.as_str()), (Some(0), "All is read.\n"), "{}", again.stderr);
@@ -572,7 +572,7 @@ fn a_running_request_is_steered_and_paused_from_elsewhere() {
     assert_eq!((resumed.code, resumed.stdout.as_str()), (Some(0), "Only the tests.\n"), "{}", resumed.stderr);
     assert!(last_message(&program).contains("only the tests"));
     let nothing = program.run(&["control", "cancel"]);
-    assert!(nothing.stderr.contains("Nothing runs in this folder."), "{}", nothing.stderr);
+    assert!(nothing.stderr.contains("No request is running in this folder."), "{}", nothing.stderr);
 }
 
 #[test]
@@ -612,7 +612,7 @@ fn stats_count_what_happened() {
         {"decision": "direct", "confidence": "by rules", "requests": 1, "completed": 1, "applied": 0}
     ]);
     assert_eq!(router["decisions"], rows);
-    assert!(program.run(&["stats", "router"]).stdout.contains("0 of 2 requests were looked at by a model first."));
+    assert!(program.run(&["stats", "router"]).stdout.contains("0 of 2 requests were routed by a model."));
 }
 
 #[test]
@@ -819,7 +819,7 @@ fn whoever_asked_something_since_is_told_which_session_has_the_changes() {
     let program = with_three_changes();
     let session = program.run(&["sessions", "list", "--json"]).events()[0]["id"].as_str().expect("a name").to_owned();
     program.provider.push(Answer::anthropic("A question, and no change."));
-    assert_eq!(program.run(&["run", "What is a trim tab?"]).code, Some(0));
+    assert_eq!(program.run(&["run", "What is Trimtab?"]).code, Some(0));
     let pointer = format!("Session {session} did (change things): trimtab changes --session {session}\n");
     let listed = program.run(&["changes"]);
     assert_eq!(listed.stdout, "No files were changed in this session.\n");
@@ -829,7 +829,7 @@ fn whoever_asked_something_since_is_told_which_session_has_the_changes() {
     assert!(back.stderr.ends_with(&pointer), "{}", back.stderr);
     assert_eq!(text_of(&program, "a.txt").as_deref(), Some("three\n"), "nothing is guessed");
     let named = program.run(&["rewind", "--session", &session]);
-    assert_eq!((named.code, named.stdout.as_str()), (Some(0), "took back a.txt (+1 -1)\n"), "{}", named.stderr);
+    assert_eq!((named.code, named.stdout.as_str()), (Some(0), "Undid a.txt (+1 −1)\n"), "{}", named.stderr);
 }
 
 #[test]
@@ -840,7 +840,7 @@ fn changes_are_listed_taken_back_and_brought_forward() {
     assert!(first.starts_with("● Change #3 - 1 file (+1 -1) - $0.00 - "), "{listed}");
     assert!(listed.contains("○ Change #1 - 1 file (+1 -1)"), "{listed}");
     let back = program.run(&["rewind"]);
-    assert_eq!((back.code, back.stdout.as_str()), (Some(0), "took back a.txt (+1 -1)\n"), "{}", back.stderr);
+    assert_eq!((back.code, back.stdout.as_str()), (Some(0), "Undid a.txt (+1 −1)\n"), "{}", back.stderr);
     assert_eq!(text_of(&program, "a.txt").as_deref(), Some("two\n"));
     assert_eq!(program.run(&["rewind", "2"]).code, Some(0));
     assert_eq!(text_of(&program, "a.txt").as_deref(), Some("one\n"));
@@ -848,7 +848,7 @@ fn changes_are_listed_taken_back_and_brought_forward() {
     assert!(!program.project().join("b").exists(), "and its folder too");
     let nothing = program.run(&["rewind"]);
     assert_eq!(nothing.code, Some(1));
-    assert!(nothing.stderr.contains("There is no change left to rewind."), "{}", nothing.stderr);
+    assert!(nothing.stderr.contains("There is no change to undo."), "{}", nothing.stderr);
     let listed = program.run(&["changes", "--json"]);
     let sets: Vec<Value> = listed.events();
     assert!(sets.iter().all(|set| set["applied"] == false), "{listed:?}");
@@ -860,7 +860,7 @@ fn changes_are_listed_taken_back_and_brought_forward() {
     program.provider.push(says("I know."));
     program.run(&["run", "--continue", "and now"]);
     let sent = program.provider.requests().last().expect("a request").body["messages"].to_string();
-    assert!(sent.contains("[The user took back the change of a.txt.]"), "the model is told: {sent}");
+    assert!(sent.contains("[The user undid the change of a.txt.]"), "the model is told: {sent}");
 }
 
 #[test]
@@ -918,7 +918,7 @@ fn a_conflict_is_shown_with_its_three_sides_and_a_person_says_whose_lines_count(
     assert_eq!(refused.code, Some(1));
     let said = refused.stderr.replace('\r', "");
     assert!(said.contains("long.txt, line 2: edited since"), "{said}");
-    let sides = "<<<<<<< yours\nmine\n||||||| as the change left it\nsecond\n=======\nline 2\n>>>>>>> the history's\n";
+    let sides = "<<<<<<< yours\nmine\n||||||| after the change\nsecond\n=======\nline 2\n>>>>>>> after the undo\n";
     assert!(said.contains(sides), "{said}");
     assert!(said.contains("--keep-mine") && said.contains("--discard-mine"), "{said}");
     assert_eq!(text_of(&program, "long.txt").as_deref(), Some(mine.as_str()), "nothing is touched");
@@ -946,15 +946,12 @@ fn a_single_hunk_or_file_of_a_change_is_taken_back_and_that_can_be_undone() {
     let changed = text_of(&program, "long.txt").expect("a text");
     let back = program.run(&["rewind", "1", "--hunk", "long.txt:2"]);
     assert_eq!(back.code, Some(0), "{}", back.stderr);
-    assert_eq!(
-        back.stdout,
-        "took back a part of long.txt (+1 -1)\nThis is change #2 now; `trimtab rewind` undoes it.\n"
-    );
+    assert_eq!(back.stdout, "Undid a part of long.txt (+1 −1)\nThis is now change #2. `trimtab rewind` undoes it.\n");
     let half = changed.replace("last\r\n", "line 30\r\n");
     assert_eq!(text_of(&program, "long.txt").as_deref(), Some(half.as_str()));
     let listed = program.run(&["changes"]).stdout;
     assert!(listed.starts_with("● Change #2 - 1 file (+1 -1) - "), "{listed}");
-    assert!(listed.contains(" (takes back a part of #1)\n"), "{listed}");
+    assert!(listed.contains(" (undoes a part of #1)\n"), "{listed}");
     assert_eq!(program.run(&["rewind"]).code, Some(0));
     assert_eq!(text_of(&program, "long.txt").as_deref(), Some(changed.as_str()));
     assert_eq!(program.run(&["forward"]).code, Some(0));
@@ -962,8 +959,8 @@ fn a_single_hunk_or_file_of_a_change_is_taken_back_and_that_can_be_undone() {
     assert!(text_of(&program, "long.txt").expect("a text").contains("line 2\r\n"));
     for (arguments, reason) in [
         (["--hunk", "long.txt:3"], "There is no hunk 3 in long.txt: the change has 2."),
-        (["--file", "other.txt"], "This change has not touched other.txt."),
-        (["--file", "long.txt"], "Nothing of this is left to take back."),
+        (["--file", "other.txt"], "This change did not touch other.txt."),
+        (["--file", "long.txt"], "There is nothing left to undo."),
     ] {
         let refused = program.run(&["rewind", "1", arguments[0], arguments[1]]);
         assert_eq!(refused.code, Some(1));
@@ -971,7 +968,7 @@ fn a_single_hunk_or_file_of_a_change_is_taken_back_and_that_can_be_undone() {
     }
     assert_eq!(program.run(&["rewind"]).code, Some(0));
     let refused = program.run(&["rewind", "1", "--file", "long.txt"]);
-    assert!(refused.stderr.contains("1 later changes are taken back"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("This would discard 1 undone change."), "{}", refused.stderr);
 }
 
 #[test]
@@ -1037,13 +1034,13 @@ fn old_contents_go_when_they_take_too_much_room_and_a_person_is_told() {
         run.stderr
     };
     let told = change(&program, "old.txt", &[]);
-    assert!(!told.contains("can no longer be taken back"), "{told}");
+    assert!(!told.contains("can no longer be undone"), "{told}");
     let old = program.run(&["sessions", "list", "--json"]).events()[0]["id"].as_str().expect("an id").to_owned();
     let held = program.run(&["stats", "--json"]).events()[0]["history"].clone();
     assert!(held["contents"] == 2 && held["bytes"].as_u64() > Some(5_000_000), "{held}");
     program.set("TRIMTAB_HISTORY_MAX_MB", "1");
     let told = change(&program, "new.txt", &[]);
-    let line = format!("1 change of session {old} can no longer be taken back: more than 1 MB of old contents");
+    let line = format!("1 change of session {old} can no longer be undone: more than 1 MB of old contents");
     assert!(told.contains(&line), "{told}");
     let listed = program.run(&["changes", "--session", &old]).stdout;
     assert!(listed.contains("(expired: cannot be undone)"), "{listed}");

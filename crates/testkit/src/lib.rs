@@ -4,7 +4,7 @@
 //! through; [`memory_store`] is a disk whose processes can be killed at any operation;
 //! [`simulator`] wanders through random histories of both and checks what must always hold;
 //! [`scenario`] plays a dialogue written as a string; [`program`] runs the real binary;
-//! [`command_lines`] makes command lines from the flags of the installed programs.
+//! [`command_lines`] makes command lines from the flags of the installed programs; [`style`] checks texts.
 
 #![allow(clippy::disallowed_methods, reason = "tests make their own files and processes")]
 
@@ -21,6 +21,7 @@ pub mod scenario;
 pub mod served;
 pub mod simulator;
 pub mod sources;
+pub mod style;
 pub mod terminal;
 pub mod validity;
 pub mod wire;

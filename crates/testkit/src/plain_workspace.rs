@@ -11,7 +11,8 @@ use tokio::io::AsyncReadExt;
 use tokio::sync::mpsc;
 use trimtab_engine::Ran;
 use trimtab_host::{
-    CommandUpdate, Contents, EndedCommand, FileNow, LocalWorkspace, SnapshotRequest, StreamController, Workspace,
+    CommandUpdate, Contents, CopiedFile, EndedCommand, FileNow, LocalWorkspace, SnapshotRequest, StreamController,
+    Workspace,
 };
 use trimtab_vocab::{CommandPlan, FilePlan, Overtime, ReadOp, ReadResult};
 use trimtab_world::workspace::snapshot::Snapshot;
@@ -41,6 +42,22 @@ impl Workspace for PlainWorkspace {
 
     async fn write(&self, plan: &FilePlan, contents: Arc<dyn Contents>) -> Result<(), String> {
         self.0.write(plan, contents).await
+    }
+
+    async fn has_copy(&self, copy: &str) -> bool {
+        self.0.has_copy(copy).await
+    }
+
+    async fn make_copy(&self, original: &str, copy: &str, changes: Vec<CopiedFile>) -> Result<(), String> {
+        self.0.make_copy(original, copy, changes).await
+    }
+
+    async fn copies(&self, place: &str) -> Vec<String> {
+        self.0.copies(place).await
+    }
+
+    async fn drop_copy(&self, copy: &str) {
+        self.0.drop_copy(copy).await;
     }
 
     async fn take_snapshot(&self, request: SnapshotRequest, kept: mpsc::Sender<(String, Vec<u8>)>) -> Option<Snapshot> {

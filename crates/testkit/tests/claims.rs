@@ -286,3 +286,24 @@ fn models_that_answer_with_an_object_are_held_to_the_same() {
         "{in_fences}"
     );
 }
+
+#[test]
+fn a_file_that_was_to_be_made_is_missing_when_another_one_was_written() {
+    let script = |second: &str| {
+        format!(
+            r#"
+            --- keep.txt
+            x
+            --- dialogue
+            > Create a.py and b.py that print hi
+            <@ write_file {{"path": "a.py", "content": "print('hi')\n"}}
+            ?~ a.py
+            < Both files are there.
+            ?~ b.py is still missing
+            {second}
+            "#
+        )
+    };
+    assert_eq!(end(&script("< All done.")), "not_done: Not done: b.py was neither created nor changed.");
+    assert_eq!(end(&script("< I cannot create b.py: it is not allowed here.")), "completed");
+}

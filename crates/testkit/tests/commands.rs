@@ -199,7 +199,7 @@ fn automatic_commands_run_by_themselves_and_the_others_ask_with_the_three_short_
         ! allow
         < continue
         ! skip
-        ?~ Command 3/3 –\n`rmdir a`\nOutput: [Skipped by the user. Go on with what comes next.]
+        ?~ Command 3/3 –\n`rmdir a`\nOutput: [Skipped by the user. Continue with what comes next.]
         < {"summary":"Done."}
         "#
     ), &KINDS), @r#"
@@ -466,7 +466,7 @@ fn leaving_the_sandbox_is_a_permission_of_its_own() {
     let asked: Vec<&str> = log.lines().filter(|line| line.contains("checkpoint.opened")).collect();
     assert_eq!(asked.len(), 2, "{log}");
     assert!(asked[0].contains("Run this command outside the sandbox? ls") && asked[0].contains(r#""sandbox":"off""#));
-    assert!(asked[0].contains("the model says why: it needs the network"), "{}", asked[0]);
+    assert!(asked[0].contains("The model's reason: it needs the network"), "{}", asked[0]);
     assert!(log.contains(r#"rule.added {"rule":{"verdict":"allow","tool":"run_outside","pattern":"ls"}}"#), "{log}");
 }
 
@@ -485,7 +485,7 @@ fn a_rule_for_the_sandbox_does_not_reach_outside_and_a_refusal_does() {
         ! never
         #
         <@ run_command {"command":"date -R$X","outside":"please"}
-        ?~ The user has forbidden this once and for all
+        ?~ Blocked by the user's rule
         < Done.
         "#,
     );
@@ -544,7 +544,7 @@ fn a_command_that_failed_because_of_the_sandbox_runs_outside_once_where_a_person
     r1 checkpoint.resolved {"checkpoint":"r1-k1","choice":"allow","by":"user"}
     r1 command.started {"call":"c1t1","command":"test $SANDBOX = off && echo it works || { echo 'touch: /opt/x: Read-only file system'; exit 3; }","argv":["sh","-c","test $SANDBOX = off && echo it works || { echo 'touch: /opt/x: Read-only file system'; exit 3; }"],"cwd":"PROJECT"}
     r1 command.finished {"call":"c1t1","command":"test $SANDBOX = off && echo it works || { echo 'touch: /opt/x: Read-only file system'; exit 3; }","exitCode":3,"timedOut":false,"preview":"touch: /opt/x: Read-only file system\n"}
-    r1 checkpoint.opened {"checkpoint":"r1-k2","kind":"permission","title":"This command failed in the sandbox, perhaps because of it: test $SANDBOX = off && echo it works || { echo 'touch: /opt/x: Read-only file system'; exit 3; }","choices":[{"id":"outside","label":"Run unsandboxed","number":1,"text":"no","role":"allow_once"},{"id":"skip","label":"Skip","number":2,"text":"no","role":"reject_once"}],"about":"outside","call":"c1t1","class":"leave_sandbox","command":"test $SANDBOX = off && echo it works || { echo 'touch: /opt/x: Read-only file system'; exit 3; }","sign":"touch: /opt/x: Read-only file system","plan":{"argv":["sh","-c","test $SANDBOX = off && echo it works || { echo 'touch: /opt/x: Read-only file system'; exit 3; }"],"cwd":"PROJECT","sandbox":"off","timeoutS":30},"result":{"status":"error","preview":"Exit code 3.\ntouch: /opt/x: Read-only file system\n"}}
+    r1 checkpoint.opened {"checkpoint":"r1-k2","kind":"permission","title":"This command failed, possibly because of the sandbox: test $SANDBOX = off && echo it works || { echo 'touch: /opt/x: Read-only file system'; exit 3; }","choices":[{"id":"outside","label":"Run unsandboxed","number":1,"text":"no","role":"allow_once"},{"id":"skip","label":"Skip","number":2,"text":"no","role":"reject_once"}],"about":"outside","call":"c1t1","class":"leave_sandbox","command":"test $SANDBOX = off && echo it works || { echo 'touch: /opt/x: Read-only file system'; exit 3; }","sign":"touch: /opt/x: Read-only file system","plan":{"argv":["sh","-c","test $SANDBOX = off && echo it works || { echo 'touch: /opt/x: Read-only file system'; exit 3; }"],"cwd":"PROJECT","sandbox":"off","timeoutS":30},"result":{"status":"error","preview":"Exit code 3.\ntouch: /opt/x: Read-only file system\n"}}
     r1 checkpoint.resolved {"checkpoint":"r1-k2","choice":"outside","by":"user"}
     r1 command.started {"call":"c1t1","command":"test $SANDBOX = off && echo it works || { echo 'touch: /opt/x: Read-only file system'; exit 3; }","argv":["sh","-c","test $SANDBOX = off && echo it works || { echo 'touch: /opt/x: Read-only file system'; exit 3; }"],"cwd":"PROJECT","sandbox":"off"}
     r1 command.finished {"call":"c1t1","command":"test $SANDBOX = off && echo it works || { echo 'touch: /opt/x: Read-only file system'; exit 3; }","exitCode":0,"timedOut":false,"preview":"it works\n"}
@@ -604,7 +604,7 @@ fn commands_that_are_left_out_in_a_step_of_a_plan_leave_the_plan_under_way() {
         ?~ [PLAN STEP 1 of 2] Make the folder
         < {"summary":"Two commands.","commands":[{"command":"mkdir app"},{"command":"touch app/a"}]}
         ! skip
-        ?~ [The user left these commands out. Go on without them.]
+        ?~ [The user left these commands out. Continue without them.]
         < {"summary":"Then nothing is made."}
         ?~ [PLAN STEP 2 of 2] Say so
         ?~ 1. Make the folder (done)

@@ -282,10 +282,10 @@ fn a_step_that_cannot_be_done_is_put_to_the_person() {
     r1 checkpoint.opened {"checkpoint":"r1-k1","kind":"plan","title":"Carry out this plan of 2 steps?","choices":[{"id":"approve","label":"Approve","number":1,"text":"optional","role":"primary"},{"id":"modify","label":"Modify","number":2,"text":"required","role":"secondary"},{"id":"replan","label":"Re-plan","number":3,"text":"optional","role":"secondary"},{"id":"cancel","label":"Cancel","number":4,"text":"no","role":"dismiss"}],"about":"plan","version":1,"summary":"","steps":[{"id":"s1","title":"One"},{"id":"s2","title":"Two"}]}
     r1 plan.step {"step":"s1","number":1,"of":2,"title":"One","status":"running"}
     r1 plan.step {"step":"s1","number":1,"of":2,"title":"One","status":"failed","note":"**STEP FAILED** There is no compiler."}
-    r1 checkpoint.opened {"checkpoint":"r1-k2","kind":"step","title":"Step 1 of 2 could not be done: One","choices":[{"id":"retry","label":"Try it again","number":1,"text":"optional","role":"primary"},{"id":"tell","label":"Try it again, but differently","number":2,"text":"required","role":"secondary"},{"id":"skip","label":"Go on without it","number":3,"text":"optional","role":"dismiss"},{"id":"stop","label":"Stop here","number":4,"text":"no","role":"dismiss"}],"about":"stepFailed","step":"s1","number":1,"of":2,"details":""}
+    r1 checkpoint.opened {"checkpoint":"r1-k2","kind":"step","title":"Step 1 of 2 could not be done: One","choices":[{"id":"retry","label":"Retry","number":1,"text":"optional","role":"primary"},{"id":"tell","label":"Retry differently","number":2,"text":"required","role":"secondary"},{"id":"skip","label":"Continue without it","number":3,"text":"optional","role":"dismiss"},{"id":"stop","label":"Stop here","number":4,"text":"no","role":"dismiss"}],"about":"stepFailed","step":"s1","number":1,"of":2,"details":""}
     r1 plan.step {"step":"s1","number":1,"of":2,"title":"One","status":"running"}
     r1 plan.step {"step":"s1","number":1,"of":2,"title":"One","status":"failed","note":"STEP FAILED It is not there either."}
-    r1 checkpoint.opened {"checkpoint":"r1-k3","kind":"step","title":"Step 1 of 2 could not be done: One","choices":[{"id":"retry","label":"Try it again","number":1,"text":"optional","role":"primary"},{"id":"tell","label":"Try it again, but differently","number":2,"text":"required","role":"secondary"},{"id":"skip","label":"Go on without it","number":3,"text":"optional","role":"dismiss"},{"id":"stop","label":"Stop here","number":4,"text":"no","role":"dismiss"}],"about":"stepFailed","step":"s1","number":1,"of":2,"details":""}
+    r1 checkpoint.opened {"checkpoint":"r1-k3","kind":"step","title":"Step 1 of 2 could not be done: One","choices":[{"id":"retry","label":"Retry","number":1,"text":"optional","role":"primary"},{"id":"tell","label":"Retry differently","number":2,"text":"required","role":"secondary"},{"id":"skip","label":"Continue without it","number":3,"text":"optional","role":"dismiss"},{"id":"stop","label":"Stop here","number":4,"text":"no","role":"dismiss"}],"about":"stepFailed","step":"s1","number":1,"of":2,"details":""}
     r1 plan.step {"step":"s1","number":1,"of":2,"title":"One","status":"skipped"}
     r1 plan.step {"step":"s2","number":2,"of":2,"title":"Two","status":"running"}
     r1 plan.step {"step":"s2","number":2,"of":2,"title":"Two","status":"done","note":"Two is done, One is not."}
@@ -355,7 +355,7 @@ fn a_pause_can_be_switched_off_and_a_stop_at_one_says_who_stopped() {
         "#,
     );
     assert!(log.contains(r#"r1 request.finished {"status":"cancelled","usage":{"inputTokens":30,"cachedTokens":0,"outputTokens":15},"reason":"stopped_by_user"}"#), "{log}");
-    assert!(log.contains(r#"r2 banner {"level":"info","text":"Pausing is switched off (copilot.pause_enabled); cancel stops the request."}"#), "{log}");
+    assert!(log.contains(r#"r2 banner {"level":"info","text":"Pausing is disabled (copilot.pause_enabled). Use cancel to stop the request."}"#), "{log}");
     assert!(log.contains(r#"r2 request.finished {"status":"completed""#), "{log}");
 }
 
@@ -405,9 +405,9 @@ fn a_conversation_turns_into_work_when_the_person_says_so() {
     r4 intent {"intent":"implement","phrase":"implement","accepted":true}
     r4 route {"decision":"plan","confidence":1.0,"complexity":0,"categories":["files"],"reason":"the person says “implement”: what was talked about is carried out"}
     r4 requirements {"summary":"A log-in.","requirements":["Log in with OAuth"],"decisions":["OAuth with Google and GitHub"]}
-    r4 checkpoint.opened {"checkpoint":"r4-k1","kind":"confirm","title":"Here's what I understand: A log-in.","choices":[{"id":"continue","label":"Yes, go ahead","number":1,"text":"optional","role":"primary"},{"id":"tell","label":"Not quite: say what is different","number":2,"text":"required","role":"secondary"},{"id":"talk","label":"Keep talking","number":3,"text":"no","role":"dismiss"}],"about":"understanding","requirements":{"summary":"A log-in.","requirements":["Log in with OAuth"],"decisions":["OAuth with Google and GitHub"]}}
+    r4 checkpoint.opened {"checkpoint":"r4-k1","kind":"confirm","title":"Here's what I understand: A log-in.","choices":[{"id":"continue","label":"Yes, go ahead","number":1,"text":"optional","role":"primary"},{"id":"tell","label":"Not quite, let me explain","number":2,"text":"required","role":"secondary"},{"id":"talk","label":"Keep talking","number":3,"text":"no","role":"dismiss"}],"about":"understanding","requirements":{"summary":"A log-in.","requirements":["Log in with OAuth"],"decisions":["OAuth with Google and GitHub"]}}
     r4 requirements {"summary":"A log-in.","requirements":["Log in with OAuth"],"decisions":["OAuth with Google and GitHub","JWT tokens"]}
-    r4 checkpoint.opened {"checkpoint":"r4-k2","kind":"confirm","title":"Here's what I understand: A log-in.","choices":[{"id":"continue","label":"Yes, go ahead","number":1,"text":"optional","role":"primary"},{"id":"tell","label":"Not quite: say what is different","number":2,"text":"required","role":"secondary"},{"id":"talk","label":"Keep talking","number":3,"text":"no","role":"dismiss"}],"about":"understanding","requirements":{"summary":"A log-in.","requirements":["Log in with OAuth"],"decisions":["OAuth with Google and GitHub","JWT tokens"]}}
+    r4 checkpoint.opened {"checkpoint":"r4-k2","kind":"confirm","title":"Here's what I understand: A log-in.","choices":[{"id":"continue","label":"Yes, go ahead","number":1,"text":"optional","role":"primary"},{"id":"tell","label":"Not quite, let me explain","number":2,"text":"required","role":"secondary"},{"id":"talk","label":"Keep talking","number":3,"text":"no","role":"dismiss"}],"about":"understanding","requirements":{"summary":"A log-in.","requirements":["Log in with OAuth"],"decisions":["OAuth with Google and GitHub","JWT tokens"]}}
     r4 tool.started {"call":"c6t1","name":"propose_plan","input":{"steps":["Write it"]}}
     r4 checkpoint.opened {"checkpoint":"r4-k3","kind":"plan","title":"Carry out this plan of 1 step?","choices":[{"id":"approve","label":"Approve","number":1,"text":"optional","role":"primary"},{"id":"modify","label":"Modify","number":2,"text":"required","role":"secondary"},{"id":"replan","label":"Re-plan","number":3,"text":"optional","role":"secondary"},{"id":"cancel","label":"Cancel","number":4,"text":"no","role":"dismiss"}],"about":"plan","version":1,"summary":"","steps":[{"id":"s1","title":"Write it"}]}
     r4 plan.step {"step":"s1","number":1,"of":1,"title":"Write it","status":"running"}
@@ -455,12 +455,12 @@ fn going_over_to_work_can_be_switched_off_taken_back_and_wanted_without_words() 
     r2 intent {"intent":"implement","phrase":"go ahead","accepted":false}
     r2 route {"decision":"chat","confidence":1.0,"complexity":0,"reason":"the person chose a conversation"}
     r2 request.finished {"status":"completed","usage":{"inputTokens":10,"cachedTokens":0,"outputTokens":5}}
-    r3 request.finished {"status":"failed","error":{"kind":"settings","message":"Going over from talk to work is switched off.","hint":"Set copilot.allow_execution_transition = true, or ask for the work in a request of its own."},"usage":{"inputTokens":0,"cachedTokens":0,"outputTokens":0}}
+    r3 request.finished {"status":"failed","error":{"kind":"settings","message":"Switching from conversation to execution is disabled.","hint":"Set copilot.allow_execution_transition = true, or ask for the work in a separate request."},"usage":{"inputTokens":0,"cachedTokens":0,"outputTokens":0}}
     r4 intent {"intent":"implement","phrase":"go ahead","accepted":true}
     r4 route {"decision":"direct","confidence":1.0,"complexity":0,"categories":["files","commands","web"],"reason":"the person says “go ahead”: what was talked about is carried out"}
     r4 bug {"kind":"requirements","by":"engine","message":"the requirements came in words of the model's own"}
     r4 requirements {"summary":"A tower of wood, I think."}
-    r4 checkpoint.opened {"checkpoint":"r4-k1","kind":"confirm","title":"Here's what I understand: A tower of wood, I think.","choices":[{"id":"continue","label":"Yes, go ahead","number":1,"text":"optional","role":"primary"},{"id":"tell","label":"Not quite: say what is different","number":2,"text":"required","role":"secondary"},{"id":"talk","label":"Keep talking","number":3,"text":"no","role":"dismiss"}],"about":"understanding","requirements":{"summary":"A tower of wood, I think."}}
+    r4 checkpoint.opened {"checkpoint":"r4-k1","kind":"confirm","title":"Here's what I understand: A tower of wood, I think.","choices":[{"id":"continue","label":"Yes, go ahead","number":1,"text":"optional","role":"primary"},{"id":"tell","label":"Not quite, let me explain","number":2,"text":"required","role":"secondary"},{"id":"talk","label":"Keep talking","number":3,"text":"no","role":"dismiss"}],"about":"understanding","requirements":{"summary":"A tower of wood, I think."}}
     r4 checkpoint.resolved {"checkpoint":"r4-k1","choice":"talk","by":"user"}
     r4 request.finished {"status":"completed","usage":{"inputTokens":10,"cachedTokens":0,"outputTokens":5}}
     r5 route {"decision":"chat","confidence":1.0,"complexity":0,"reason":"the person chose a conversation"}
@@ -468,7 +468,7 @@ fn going_over_to_work_can_be_switched_off_taken_back_and_wanted_without_words() 
     r6 intent {"intent":"implement","accepted":true}
     r6 route {"decision":"direct","confidence":1.0,"complexity":0,"categories":["files","commands","web"],"reason":"the person wants it carried out now"}
     r6 requirements {"summary":"A tower of wood, 3 m."}
-    r6 checkpoint.opened {"checkpoint":"r6-k1","kind":"confirm","title":"Here's what I understand: A tower of wood, 3 m.","choices":[{"id":"continue","label":"Yes, go ahead","number":1,"text":"optional","role":"primary"},{"id":"tell","label":"Not quite: say what is different","number":2,"text":"required","role":"secondary"},{"id":"talk","label":"Keep talking","number":3,"text":"no","role":"dismiss"}],"about":"understanding","requirements":{"summary":"A tower of wood, 3 m."}}
+    r6 checkpoint.opened {"checkpoint":"r6-k1","kind":"confirm","title":"Here's what I understand: A tower of wood, 3 m.","choices":[{"id":"continue","label":"Yes, go ahead","number":1,"text":"optional","role":"primary"},{"id":"tell","label":"Not quite, let me explain","number":2,"text":"required","role":"secondary"},{"id":"talk","label":"Keep talking","number":3,"text":"no","role":"dismiss"}],"about":"understanding","requirements":{"summary":"A tower of wood, 3 m."}}
     r6 checkpoint.resolved {"checkpoint":"r6-k1","choice":"continue","by":"user"}
     r6 request.finished {"status":"completed","usage":{"inputTokens":30,"cachedTokens":0,"outputTokens":15}}
     --- tower.txt
@@ -513,7 +513,7 @@ fn a_conversation_turns_into_work_at_the_words_that_a_person_has_set() {
 #[test]
 fn nothing_talked_about_cannot_be_implemented() {
     let log = play("% mode=implement\n> now");
-    assert!(log.contains("Nothing was talked about yet that could be carried out."), "{log}");
+    assert!(log.contains("There is nothing to carry out yet."), "{log}");
 }
 
 #[test]

@@ -135,7 +135,7 @@ fn a_fork_sees_earlier_changes_moves_its_own_and_no_other() {
     - session.forked {"from":"s","at":24}
     r2 change.applied {"changeSet":"r2-x-c3t1","position":1,"files":[{"path":"b.txt","added":1,"removed":1,"modified":1,"isNew":false,"isDeleted":false}]}
     - change.reverted {"changeSet":"r2-x-c3t1","position":0}
-    - change.refused {"reason":"Change #1 was made before this session was forked and can only be moved in session s, with --session s. Nothing was changed."}
+    - change.refused {"reason":"Change #1 was made before this session was forked. Undo it in session s, with --session s. Nothing was changed."}
     --- a.txt
     beta
     --- b.txt

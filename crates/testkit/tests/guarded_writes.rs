@@ -150,7 +150,7 @@ fn a_reply_that_repeats_itself_is_stopped_kept_and_tried_once_more() {
     assert!(saved.contains(r#""partial":true"#) && saved.contains("She loved Stories"), "what came is kept: {saved}");
     let failed = only(&log, &["model.failed"]);
     assert!(
-        failed.contains("The model repeated itself; the reply was stopped.") && failed.contains(r#""retryInMs":0"#)
+        failed.contains("The model repeated itself. Its reply was stopped.") && failed.contains(r#""retryInMs":0"#)
     );
     assert!(log.contains(r#""status":"completed""#), "{log}");
     let conversation = only(&log, &["answer"]);

@@ -83,7 +83,7 @@ fn the_question_says_when_to_use_which_and_cancel_carries_on() {
     let used = number(&log, "context.full", "used").to_string();
     insta::assert_snapshot!(only(&log, &kinds).replace(&used, "USED"), @r#"
     r1 request.finished {"status":"completed","usage":{"inputTokens":10,"cachedTokens":0,"outputTokens":5}}
-    r2 checkpoint.opened {"checkpoint":"r2-k1","kind":"handoff","title":"The conversation fills 88 % of the model's window. How shall it go on?","choices":[{"id":"handoff","label":"Go on in a new session with a summary, the open tasks and the change history: for long-running tasks and a fresh start, with faster answers","number":1,"text":"optional","role":"primary"},{"id":"extend","label":"Go on here with the complete conversation: when all of it is needed; answers may become slower","number":2,"text":"optional","role":"primary"},{"id":"cancel","label":"Carry on here as it is","number":3,"text":"optional","role":"dismiss"}],"about":"handoff","limit":"window","used":USED,"of":56000}
+    r2 checkpoint.opened {"checkpoint":"r2-k1","kind":"handoff","title":"The conversation fills 88 % of the context window. How do you want to continue?","choices":[{"id":"handoff","label":"Continue in a new session with a summary, the open tasks, and the change history (faster answers, a fresh start)","number":1,"text":"optional","role":"primary"},{"id":"extend","label":"Continue here with the complete conversation (answers may become slower)","number":2,"text":"optional","role":"primary"},{"id":"cancel","label":"Continue here unchanged","number":3,"text":"optional","role":"dismiss"}],"about":"handoff","limit":"window","used":USED,"of":56000}
     r2 checkpoint.resolved {"checkpoint":"r2-k1","choice":"cancel","by":"user"}
     r2 request.finished {"status":"completed","usage":{"inputTokens":20,"cachedTokens":0,"outputTokens":10}}
     "#);
@@ -94,7 +94,7 @@ fn without_a_person_nobody_is_asked_and_the_work_goes_on() {
     for settings in ["% attended=false", "% approve=auto", "% approve=deny"] {
         let log = in_a_window(&format!("% window=56000\n{settings}"), false);
         assert_eq!(count(&log, "checkpoint.opened"), 0, "{settings}");
-        assert!(log.contains("Nobody is asked in this run"), "{settings}");
+        assert!(log.contains("This run is not interactive"), "{settings}");
         assert!(log.contains(r#"request.finished {"status":"completed""#), "{settings}");
     }
 }
@@ -222,7 +222,7 @@ fn older_turns_are_summed_up_first_and_a_person_is_asked_if_that_is_not_enough()
     let seen: Vec<&str> =
         log.lines().filter_map(|line| line.split(' ').nth(1)).filter(|kind| kinds.contains(kind)).collect();
     assert_eq!(seen, ["context.compressed", "context.full", "checkpoint.resolved", "session.extended"]);
-    assert!(log.contains("of the model's window, even summed up. How shall it go on?"));
+    assert!(log.contains("of the context window, even after compression. How do you want to continue?"));
 }
 
 #[test]
@@ -263,7 +263,7 @@ fn a_handoff_on_demand_leaves_the_changes_to_the_child_alone() {
     === session s2
     - session.opened {"parentSessionId":"s"}
     - change.inherited {"changeSet":"r1-x-c1t1","position":0,"writes":[{"path":"a.txt","before":{"mode":420},"after":{"mode":420},"added":1,"removed":1,"modified":1}],"made":"2027-01-15T08:00:00.000Z"}
-    - session.refused {"reason":"Nothing was said in this session yet: there is nothing to hand over."}
+    - session.refused {"reason":"This session is empty. There is nothing to hand off."}
     "#);
 }
 

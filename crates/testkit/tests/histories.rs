@@ -429,7 +429,7 @@ impl Rig {
         });
         let outcome = match &reason {
             None => Outcome::Done,
-            Some(reason) if reason.contains("can only be moved") => Outcome::Elsewhere,
+            Some(reason) if reason.contains("with --session ") => Outcome::Elsewhere,
             Some(_) => Outcome::Refused,
         };
         (outcome, reason)
@@ -461,7 +461,9 @@ impl Rig {
                         self.bear(*child);
                         continue;
                     }
-                    Output::Keep { .. } | Output::KeepOnly { .. } | Output::Audit { .. } => continue,
+                    Output::Keep { .. } | Output::KeepOnly { .. } | Output::Audit { .. } | Output::Tell { .. } => {
+                        continue;
+                    }
                     Output::Effect(effect) => effect,
                 };
                 inputs.extend(match effect {

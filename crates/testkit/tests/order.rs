@@ -180,18 +180,18 @@ fn at_the_single_pace_a_person_is_asked_after_each_round_of_tools() {
     insta::assert_snapshot!(only(&log, &["request.pausing", "checkpoint.opened", "checkpoint.resolved", "model.called", "answer", "request.finished"]), @r#"
     r1 model.called {"call":"c1","model":"scripted/model","attempt":1}
     r1 request.pausing {}
-    r1 checkpoint.opened {"checkpoint":"r1-k1","kind":"step","title":"Paused after this step.","choices":[{"id":"continue","label":"Go on","number":1,"text":"optional","role":"primary"},{"id":"tell","label":"Go on, but differently","number":2,"text":"required","role":"secondary"},{"id":"stop","label":"Stop here","number":3,"text":"no","role":"dismiss"}],"about":"pause"}
+    r1 checkpoint.opened {"checkpoint":"r1-k1","kind":"step","title":"Paused after this step.","choices":[{"id":"continue","label":"Continue","number":1,"text":"optional","role":"primary"},{"id":"tell","label":"Continue differently","number":2,"text":"required","role":"secondary"},{"id":"stop","label":"Stop here","number":3,"text":"no","role":"dismiss"}],"about":"pause"}
     r1 checkpoint.resolved {"checkpoint":"r1-k1","choice":"continue","by":"user"}
     r1 model.called {"call":"c2","model":"scripted/model","attempt":1}
     r1 request.pausing {}
-    r1 checkpoint.opened {"checkpoint":"r1-k2","kind":"step","title":"Paused after this step.","choices":[{"id":"continue","label":"Go on","number":1,"text":"optional","role":"primary"},{"id":"tell","label":"Go on, but differently","number":2,"text":"required","role":"secondary"},{"id":"stop","label":"Stop here","number":3,"text":"no","role":"dismiss"}],"about":"pause"}
+    r1 checkpoint.opened {"checkpoint":"r1-k2","kind":"step","title":"Paused after this step.","choices":[{"id":"continue","label":"Continue","number":1,"text":"optional","role":"primary"},{"id":"tell","label":"Continue differently","number":2,"text":"required","role":"secondary"},{"id":"stop","label":"Stop here","number":3,"text":"no","role":"dismiss"}],"about":"pause"}
     r1 checkpoint.resolved {"checkpoint":"r1-k2","choice":"tell","text":"that is enough","by":"user"}
     r1 model.called {"call":"c3","model":"scripted/model","attempt":1}
     r1 answer {"summary":"Well.","synthesis":{"id":"synthesis_r1","text":"Well."}}
     r1 request.finished {"status":"completed","usage":{"inputTokens":30,"cachedTokens":0,"outputTokens":15}}
     r2 model.called {"call":"c4","model":"scripted/model","attempt":1}
     r2 request.pausing {}
-    r2 checkpoint.opened {"checkpoint":"r2-k1","kind":"step","title":"Paused after this step.","choices":[{"id":"continue","label":"Go on","number":1,"text":"optional","role":"primary"},{"id":"tell","label":"Go on, but differently","number":2,"text":"required","role":"secondary"},{"id":"stop","label":"Stop here","number":3,"text":"no","role":"dismiss"}],"about":"pause"}
+    r2 checkpoint.opened {"checkpoint":"r2-k1","kind":"step","title":"Paused after this step.","choices":[{"id":"continue","label":"Continue","number":1,"text":"optional","role":"primary"},{"id":"tell","label":"Continue differently","number":2,"text":"required","role":"secondary"},{"id":"stop","label":"Stop here","number":3,"text":"no","role":"dismiss"}],"about":"pause"}
     r2 checkpoint.resolved {"checkpoint":"r2-k1","choice":"stop","by":"user"}
     r2 request.finished {"status":"cancelled","usage":{"inputTokens":10,"cachedTokens":0,"outputTokens":5},"reason":"stopped_by_user"}
     --- a.txt

@@ -99,9 +99,9 @@ fn variants_of_one_prompt_are_one_call() {
     r1 image.made {"image":"img1","call":"c2t1","originalPrompt":"a FEW icon","revisedPrompt":"a FEW icon, in oil","ref":"picture-r1-c2t1-0","mediaType":"image/gif","bytes":20,"made":"2027-01-15T08:00:00.000Z","costUsd":0.07}
     r1 image.made {"image":"img2","call":"c2t1","originalPrompt":"a FEW icon","revisedPrompt":"a FEW icon, in oil","ref":"picture-r1-c2t1-1","mediaType":"image/gif","bytes":20,"made":"2027-01-15T08:00:00.000Z","costUsd":0.07}
     r1 usage {"model":"m/p","inputTokens":0,"cachedTokens":0,"outputTokens":0,"costUsd":0.14}
-    r1 image.failed {"call":"c2t1","image":"img3","originalPrompt":"a FEW icon","error":{"kind":"protocol","message":"The provider made only 2 of 3 pictures.","hint":"Ask for the others again."},"failed":"2027-01-15T08:00:00.000Z"}
-    r1 tool.finished {"call":"c2t1","status":"partial","preview":"ref:picture-r1-c2t1-0, ref:picture-r1-c2t1-1. The provider made only 2 of 3 pictures."}
-    r1 answer {"summary":"Generated Images (2)\n1. a FEW icon (ref:picture-r1-c2t1-0, img1)\n2. a FEW icon (ref:picture-r1-c2t1-1, img2)\nNot made: a FEW icon The provider made only 2 of 3 pictures. Try it again with `trimtab images regenerate img3`.","generatedImages":[{"id":"img1","originalPrompt":"a FEW icon","revisedPrompt":"a FEW icon, in oil","url":"ref:picture-r1-c2t1-0","timestamp":1800000000000,"selected":false,"mediaType":"image/gif","bytes":20},{"id":"img2","originalPrompt":"a FEW icon","revisedPrompt":"a FEW icon, in oil","url":"ref:picture-r1-c2t1-1","timestamp":1800000000000,"selected":false,"mediaType":"image/gif","bytes":20}]}
+    r1 image.failed {"call":"c2t1","image":"img3","originalPrompt":"a FEW icon","error":{"kind":"protocol","message":"The provider generated only 2 of 3 images.","hint":"Ask for the others again."},"failed":"2027-01-15T08:00:00.000Z"}
+    r1 tool.finished {"call":"c2t1","status":"partial","preview":"ref:picture-r1-c2t1-0, ref:picture-r1-c2t1-1. The provider generated only 2 of 3 images."}
+    r1 answer {"summary":"Generated Images (2)\n1. a FEW icon (ref:picture-r1-c2t1-0, img1)\n2. a FEW icon (ref:picture-r1-c2t1-1, img2)\nNot made: a FEW icon The provider generated only 2 of 3 images. Retry with `trimtab images regenerate img3`.","generatedImages":[{"id":"img1","originalPrompt":"a FEW icon","revisedPrompt":"a FEW icon, in oil","url":"ref:picture-r1-c2t1-0","timestamp":1800000000000,"selected":false,"mediaType":"image/gif","bytes":20},{"id":"img2","originalPrompt":"a FEW icon","revisedPrompt":"a FEW icon, in oil","url":"ref:picture-r1-c2t1-1","timestamp":1800000000000,"selected":false,"mediaType":"image/gif","bytes":20}]}
     r1 request.finished {"status":"completed","usage":{"inputTokens":10,"cachedTokens":0,"outputTokens":5,"costUsd":0.14}}
     --- ordered
     a FEW icon
@@ -123,14 +123,14 @@ fn what_could_not_be_made_is_told_and_can_be_made_in_its_place() {
     ), @r#"
     r1 image.planned {"model":"m/p","pictures":[{"prompt":"a BROKEN wave","count":1},{"prompt":"a moon","count":1}],"priceUsd":0.07}
     r1 image.failed {"call":"c2t1","image":"img1","originalPrompt":"a BROKEN wave","error":{"kind":"refused","message":"The provider refuses this picture."},"failed":"2027-01-15T08:00:00.000Z"}
-    r1 answer {"summary":"Generated Images (1)\n1. a moon (ref:picture-r1-c2t2-0, img2)\nNot made: a BROKEN wave The provider refuses this picture. Try it again with `trimtab images regenerate img1`.","generatedImages":[{"id":"img2","originalPrompt":"a moon","revisedPrompt":"a moon, in oil","url":"ref:picture-r1-c2t2-0","timestamp":1800000000000,"selected":false,"mediaType":"image/gif","bytes":16}]}
+    r1 answer {"summary":"Generated Images (1)\n1. a moon (ref:picture-r1-c2t2-0, img2)\nNot made: a BROKEN wave The provider refuses this picture. Retry with `trimtab images regenerate img1`.","generatedImages":[{"id":"img2","originalPrompt":"a moon","revisedPrompt":"a moon, in oil","url":"ref:picture-r1-c2t2-0","timestamp":1800000000000,"selected":false,"mediaType":"image/gif","bytes":16}]}
     r1 request.finished {"status":"completed","usage":{"inputTokens":10,"cachedTokens":0,"outputTokens":5,"costUsd":0.07}}
     r2 image.planned {"model":"m/p","pictures":[{"prompt":"a calm wave","count":1,"image":"img1"}],"priceUsd":0.07}
     r2 answer {"summary":"Generated Images (1)\n1. a calm wave (ref:picture-r2-c3t1-0, img1)","generatedImages":[{"id":"img1","originalPrompt":"a calm wave","revisedPrompt":"a calm wave, in oil","url":"ref:picture-r2-c3t1-0","timestamp":1800000000000,"selected":false,"mediaType":"image/gif","bytes":21}]}
     r2 request.finished {"status":"completed","usage":{"inputTokens":0,"cachedTokens":0,"outputTokens":0,"costUsd":0.07}}
     r3 image.planned {"model":"m/p","pictures":[{"prompt":"a BROKEN moon","count":1,"image":"img2"}],"priceUsd":0.07}
     r3 image.failed {"call":"c4t1","image":"img2","originalPrompt":"a BROKEN moon","error":{"kind":"refused","message":"The provider refuses this picture."},"failed":"2027-01-15T08:00:00.000Z"}
-    r3 request.finished {"status":"failed","error":{"kind":"refused","message":"The provider refuses this picture.","hint":"Say it differently, or try again."},"usage":{"inputTokens":0,"cachedTokens":0,"outputTokens":0}}
+    r3 request.finished {"status":"failed","error":{"kind":"refused","message":"The provider refuses this picture.","hint":"Rephrase the request, or try again."},"usage":{"inputTokens":0,"cachedTokens":0,"outputTokens":0}}
     --- ordered
     a BROKEN moon
     a BROKEN wave
@@ -216,7 +216,7 @@ fn saving_writes_under_free_names_and_can_be_taken_back() {
     r1 request.finished {"status":"completed","usage":{"inputTokens":10,"cachedTokens":0,"outputTokens":5,"costUsd":0.14}}
     r2 image.saving {"images":["img2","img1"]}
     r2 change.applied {"changeSet":"r2-x-c3t1","position":0,"files":[{"path":"art/image-002.gif","added":1,"removed":0,"modified":0,"isNew":true,"isDeleted":false},{"path":"art/image-003.gif","added":1,"removed":0,"modified":0,"isNew":true,"isDeleted":false}]}
-    r2 answer {"summary":"Saved 2 pictures: art/image-002.gif, art/image-003.gif."}
+    r2 answer {"summary":"Saved 2 images: art/image-002.gif, art/image-003.gif."}
     r2 request.finished {"status":"completed","usage":{"inputTokens":0,"cachedTokens":0,"outputTokens":0}}
     --- art/image-001.gif
     mine
@@ -276,7 +276,7 @@ fn a_picture_that_could_pass_the_budget_is_asked_about_first() {
         ),
         &["checkpoint.opened", "checkpoint.resolved", "usage", "request.finished"]
     ), @r#"
-    r1 checkpoint.opened {"checkpoint":"r1-k1","kind":"confirm","title":"The next call could pass the budget of $0.1000: $0.0000 is spent, and it takes at least $0.1400.","choices":[{"id":"raise","label":"Raise budget","number":1,"text":"optional","role":"primary"},{"id":"stop","label":"Stop here","number":2,"text":"no","role":"dismiss"}],"about":"budget","budgetUsd":0.1,"spentUsd":0.0,"nextCallUsd":0.14}
+    r1 checkpoint.opened {"checkpoint":"r1-k1","kind":"confirm","title":"The next call could exceed the budget of $0.1000. $0.0000 is spent, and the call costs at least $0.1400.","choices":[{"id":"raise","label":"Raise budget","number":1,"text":"optional","role":"primary"},{"id":"stop","label":"Stop here","number":2,"text":"no","role":"dismiss"}],"about":"budget","budgetUsd":0.1,"spentUsd":0.0,"nextCallUsd":0.14}
     r1 checkpoint.resolved {"checkpoint":"r1-k1","choice":"raise","text":"0.5","by":"user"}
     r1 usage {"model":"scripted/model","inputTokens":10,"cachedTokens":0,"outputTokens":5}
     r1 usage {"model":"m/p","inputTokens":0,"cachedTokens":0,"outputTokens":0,"costUsd":0.07}
@@ -299,7 +299,7 @@ fn without_a_model_for_pictures_the_model_answers_in_words() {
         ),
         &["banner", "answer"]
     ), @r#"
-    r1 banner {"level":"warning","text":"This asks for a picture, and no model that makes pictures is set (models.image, for example \"xai/grok-imagine-image-2.0\"): the model answers in words. For a drawing as a file, ask for an SVG by name, as in \"Draw the logo as logo.svg\"."}
+    r1 banner {"level":"warning","text":"This asks for an image, but no image model is set (models.image, for example \"xai/grok-imagine-image-2.0\"), so the model answers in text. For a drawing as a file, ask for an SVG by name, as in \"Draw the logo as logo.svg\"."}
     r1 answer {"summary":"A fox has a red coat."}
     "#);
 }

@@ -204,7 +204,7 @@ fn a_message_may_wait_for_the_end_and_says_so() {
     r1 request.received {"text":"One","mode":"auto"}
     r1 checkpoint.resolved {"checkpoint":"r1-k1","choice":"allow","by":"approve auto"}
     r2 request.received {"text":"Two","mode":"auto"}
-    r2 banner {"level":"info","text":"This waits until the request before it has ended."}
+    r2 banner {"level":"info","text":"Queued until the request before it ends."}
     r1 answer {"summary":"1.","synthesis":{"id":"synthesis_r1","text":"1."}}
     r1 request.finished {"status":"completed","usage":{"inputTokens":20,"cachedTokens":0,"outputTokens":10}}
     r2 answer {"summary":"2."}

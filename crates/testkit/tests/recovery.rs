@@ -82,7 +82,7 @@ fn without_repair_no_call_is_made_and_the_person_decides() {
     r1 banner {"level":"warning","text":"Recovered: 1 file change(s)."}
     r1 banner {"level":"warning","text":"The content below may be incomplete."}
     r1 banner {"level":"warning","text":"🚫 BLOCKED: 1 file change(s) from damaged response."}
-    r1 banner {"level":"warning","text":"A change in it could not be read for certain. NO changes have been applied."}
+    r1 banner {"level":"warning","text":"A change could not be read reliably. NO changes have been applied."}
     r1 answer {"summary":"Two.","fileChanges":[{"path":"b.txt","content":"x"}],"blocked":true,"recovered":["unescaped quotation mark kept","fileChanges: left out, not certain"],"mended":true,"incomplete":true}
     r1 checkpoint.opened {"checkpoint":"r1-k1","kind":"recovery","title":"AI response had errors","choices":[{"id":"retry","label":"🔄 Retry","number":1,"text":"optional","role":"primary"},{"id":"continue","label":"✓ Continue","number":2,"text":"optional","role":"primary"}],"about":"recovery","blockedChanges":1}
     r1 request.finished {"status":"completed","usage":{"inputTokens":10,"cachedTokens":0,"outputTokens":5}}
@@ -198,7 +198,7 @@ fn an_answer_of_which_nothing_can_be_read_can_only_be_tried_again() {
     );
     insta::assert_snapshot!(only(&log, &["bug", "banner", "answer", "checkpoint.opened", "request.finished"]), @r#"
     r1 bug {"kind":"JSON","by":"script","message":"Auto-detected: Response could not be read"}
-    r1 banner {"level":"error","text":"The AI response could not be read, and nothing of it was applied."}
+    r1 banner {"level":"error","text":"The AI response could not be read. Nothing was applied."}
     r1 answer {"summary":"{\"summary\": \"a\" \"b\"}","blocked":true}
     r1 checkpoint.opened {"checkpoint":"r1-k1","kind":"recovery","title":"AI response had errors","choices":[{"id":"retry","label":"🔄 Retry","number":1,"text":"optional","role":"primary"}],"about":"recovery","blockedChanges":0}
     r1 answer {"summary":"Better."}

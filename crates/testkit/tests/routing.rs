@@ -52,7 +52,7 @@ fn what_a_look_finds_missing_is_asked_for_though_it_asks_nothing_itself() {
         "#,
     );
     let asked = only(&log, &["checkpoint.opened"]);
-    assert!(asked.contains("2 questions before this is begun."), "{asked}");
+    assert!(asked.contains("2 questions before we start."), "{asked}");
     assert!(asked.contains("What does it start from: which files, data or settings?"), "{asked}");
     assert!(asked.contains("What should be there when it is done?"), "{asked}");
 }
@@ -91,7 +91,7 @@ fn a_look_that_a_kill_broke_off_is_made_again() {
     r1 stage {"stage":"intake","label":"Analyzing request & architecting strategy..."}
     r1 stage {"stage":"routing","label":"Understanding the request..."}
     r1 model.called {"call":"c1","model":"scripted/model","attempt":1,"purpose":"route"}
-    r1 model.failed {"call":"c1","error":{"kind":"interrupted","message":"The program ended while the model was answering."},"retryInMs":0}
+    r1 model.failed {"call":"c1","error":{"kind":"interrupted","message":"Trimtab was interrupted while the model was answering."},"retryInMs":0}
     r1 model.called {"call":"c2","model":"scripted/model","attempt":1,"purpose":"route"}
     r1 route {"decision":"direct","confidence":0.9,"complexity":0,"categories":["files","commands","web"],"reason":"it can be done at once","analysis":{"steps":1,"files":0,"toolNeed":0.9}}
     r1 stage {"stage":"routing","label":"Routing intent to files, commands, web tools..."}

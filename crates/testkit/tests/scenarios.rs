@@ -196,7 +196,7 @@ fn a_killed_program_makes_the_call_again_and_shows_what_had_come() {
     r1 model.called {"call":"c1","model":"scripted/model","attempt":1}
     r1 reply.saved {"call":"c1","raw":"reply-s-c1","usage":{"inputTokens":0,"cachedTokens":0,"outputTokens":0},"message":{"role":"assistant","parts":[{"type":"text","text":"Once upon"}]},"partial":true}
     r1 usage {"model":"scripted/model","cachedTokens":0,"outputTokens":2,"estimated":true,"unfinished":true}
-    r1 model.failed {"call":"c1","error":{"kind":"interrupted","message":"The program ended while the model was answering."},"retryInMs":0}
+    r1 model.failed {"call":"c1","error":{"kind":"interrupted","message":"Trimtab was interrupted while the model was answering."},"retryInMs":0}
     r1 model.called {"call":"c2","model":"scripted/model","attempt":1}
     r1 reply.saved {"call":"c2","raw":"reply-s-c2","stopReason":"end_turn","usage":{"inputTokens":10,"cachedTokens":0,"outputTokens":5},"message":{"role":"assistant","parts":[{"type":"text","text":"Once upon a time."}]}}
     r1 usage {"model":"scripted/model","inputTokens":10,"cachedTokens":0,"outputTokens":5,"contextWindow":200000}
@@ -229,15 +229,15 @@ fn a_program_killed_again_and_again_still_comes_to_the_end() {
     r1 model.called {"call":"c1","model":"scripted/model","attempt":1}
     r1 reply.saved {"call":"c1","raw":"reply-s-c1","usage":{"inputTokens":0,"cachedTokens":0,"outputTokens":0},"message":{"role":"assistant","parts":[{"type":"text","text":"a"}]},"partial":true}
     r1 usage {"model":"scripted/model","cachedTokens":0,"outputTokens":1,"estimated":true,"unfinished":true}
-    r1 model.failed {"call":"c1","error":{"kind":"interrupted","message":"The program ended while the model was answering."},"retryInMs":0}
+    r1 model.failed {"call":"c1","error":{"kind":"interrupted","message":"Trimtab was interrupted while the model was answering."},"retryInMs":0}
     r1 model.called {"call":"c2","model":"scripted/model","attempt":1}
     r1 reply.saved {"call":"c2","raw":"reply-s-c2","usage":{"inputTokens":0,"cachedTokens":0,"outputTokens":0},"message":{"role":"assistant","parts":[{"type":"text","text":"ab"}]},"partial":true}
     r1 usage {"model":"scripted/model","cachedTokens":0,"outputTokens":1,"estimated":true,"unfinished":true}
-    r1 model.failed {"call":"c2","error":{"kind":"interrupted","message":"The program ended while the model was answering."},"retryInMs":0}
+    r1 model.failed {"call":"c2","error":{"kind":"interrupted","message":"Trimtab was interrupted while the model was answering."},"retryInMs":0}
     r1 model.called {"call":"c3","model":"scripted/model","attempt":1}
     r1 reply.saved {"call":"c3","raw":"reply-s-c3","usage":{"inputTokens":0,"cachedTokens":0,"outputTokens":0},"message":{"role":"assistant","parts":[{"type":"text","text":"abc"}]},"partial":true}
     r1 usage {"model":"scripted/model","cachedTokens":0,"outputTokens":1,"estimated":true,"unfinished":true}
-    r1 model.failed {"call":"c3","error":{"kind":"interrupted","message":"The program ended while the model was answering."},"retryInMs":0}
+    r1 model.failed {"call":"c3","error":{"kind":"interrupted","message":"Trimtab was interrupted while the model was answering."},"retryInMs":0}
     r1 model.called {"call":"c4","model":"scripted/model","attempt":1}
     r1 reply.saved {"call":"c4","raw":"reply-s-c4","stopReason":"end_turn","usage":{"inputTokens":10,"cachedTokens":0,"outputTokens":5},"message":{"role":"assistant","parts":[{"type":"text","text":"abcd"}]}}
     r1 usage {"model":"scripted/model","inputTokens":10,"cachedTokens":0,"outputTokens":5,"contextWindow":200000}
@@ -287,8 +287,8 @@ fn a_defect_is_told_once_and_the_session_goes_on() {
     r1 route {"decision":"chat","confidence":1.0,"complexity":0,"reason":"the words are small talk"}
     r1 stage {"stage":"running","label":"Waiting for the model..."}
     r1 model.called {"call":"c1","model":"scripted/model","attempt":1}
-    r1 bug {"kind":"internal","by":"host","message":"Trimtab failed at this request because of a defect of its own."}
-    r1 request.finished {"status":"failed","error":{"kind":"internal","message":"Trimtab failed at this request because of a defect of its own.","hint":"Nothing was lost: `trimtab sessions show` has the whole conversation. Please report it."},"usage":{"inputTokens":0,"cachedTokens":0,"outputTokens":0}}
+    r1 bug {"kind":"internal","by":"host","message":"Trimtab failed because of an internal error."}
+    r1 request.finished {"status":"failed","error":{"kind":"internal","message":"Trimtab failed because of an internal error.","hint":"Nothing was lost: `trimtab sessions show` has the whole conversation. Please report it."},"usage":{"inputTokens":0,"cachedTokens":0,"outputTokens":0}}
     r2 request.received {"text":"and now?","mode":"auto"}
     r2 stage {"stage":"intake","label":"Analyzing request & architecting strategy..."}
     r2 route {"decision":"direct","confidence":1.0,"complexity":0,"categories":["files","commands","web"],"reason":"work in a folder goes straight to the agent"}
@@ -349,7 +349,7 @@ fn a_reply_that_is_withheld_or_empty_says_so() {
     r3 reply.saved {"call":"c3","raw":"reply-s-c3","stopReason":"pause_turn","usage":{"inputTokens":10,"cachedTokens":0,"outputTokens":5},"message":{"role":"assistant","parts":[{"type":"text","text":"hm"}]}}
     r3 usage {"model":"scripted/model","inputTokens":10,"cachedTokens":0,"outputTokens":5,"contextWindow":200000}
     r3 stage {"stage":"finishing","label":"Finishing..."}
-    r3 banner {"level":"warning","text":"The model stopped for a reason of its own: pause_turn."}
+    r3 banner {"level":"warning","text":"The model stopped for another reason: pause_turn."}
     r3 answer {"summary":"hm"}
     r3 request.finished {"status":"completed","usage":{"inputTokens":10,"cachedTokens":0,"outputTokens":5}}
     "#);

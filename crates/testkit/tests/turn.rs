@@ -123,7 +123,7 @@ fn never_is_a_rule_too_and_the_loop_goes_on() {
         ! never it is precious
         ?~ They say: it is precious
         <@ delete_file {"path":"a.txt"}
-        ?~ The user has forbidden this once and for all
+        ?~ Blocked by the user's rule
         < Then not.
         "#
     ), &["checkpoint.resolved", "rule.added", "tool.finished", "proposal.resolved", "change.applied"]), @r#"
@@ -131,7 +131,7 @@ fn never_is_a_rule_too_and_the_loop_goes_on() {
     r1 rule.added {"rule":{"verdict":"deny","tool":"delete_file","pattern":"a.txt"}}
     r1 proposal.resolved {"proposal":"r1-p-c1t1","verdict":"rejected"}
     r1 tool.finished {"call":"c1t1","status":"blocked","preview":"The user does not allow this. Do not try it again; choose another way or ask. They say: it is precious"}
-    r1 tool.finished {"call":"c2t1","status":"blocked","preview":"The user has forbidden this once and for all (deny delete_file: a.txt (in PROJECT)). Do not try it again."}
+    r1 tool.finished {"call":"c2t1","status":"blocked","preview":"Blocked by the user's rule (deny delete_file: a.txt (in PROJECT)). Do not try it again."}
     --- a.txt
     alpha
     "#);
@@ -183,7 +183,7 @@ fn wait_without_words_waits_and_a_new_request_goes_on_from_there() {
     r1 checkpoint.resolved {"checkpoint":"r1-k1","choice":"wait","by":"user"}
     r1 tool.finished {"call":"c1t1","status":"interrupted","preview":"[Request interrupted by user for tool use]\n\nThe user doesn't want to proceed with this tool use. The tool use was rejected (eg. if it was a file edit, the new_string was NOT written to the file). STOP what you are doing and wait for the user to tell you how to proceed."}
     r1 banner {"level":"warning","text":"[Tool execution interrupted - waiting for user feedback]"}
-    r1 checkpoint.opened {"checkpoint":"r1-k2","kind":"clarification","title":"What should be done differently?","choices":[{"id":"tell","label":"Say it in words","number":1,"text":"required","role":"secondary"},{"id":"stop","label":"Stop here","number":2,"text":"no","role":"dismiss"}],"about":"tell"}
+    r1 checkpoint.opened {"checkpoint":"r1-k2","kind":"clarification","title":"What should be done differently?","choices":[{"id":"tell","label":"Answer in text","number":1,"text":"required","role":"secondary"},{"id":"stop","label":"Stop here","number":2,"text":"no","role":"dismiss"}],"about":"tell"}
     r1 checkpoint.resolved {"checkpoint":"r1-k2","choice":"stop","by":"new request"}
     r1 request.finished {"status":"cancelled","usage":{"inputTokens":10,"cachedTokens":0,"outputTokens":5}}
     r2 answer {"summary":"Yes."}
@@ -227,8 +227,8 @@ fn a_new_rule_answers_what_is_already_asked() {
     r1 stage {"stage":"intake","label":"Analyzing request & architecting strategy..."}
     r1 stage {"stage":"routing","label":"Routing intent to files, commands, web tools..."}
     r1 stage {"stage":"running","label":"Waiting for the model..."}
-    r1 checkpoint.opened {"checkpoint":"r1-k1","kind":"permission","title":"Fetch this page from 127.0.0.1:1? http://127.0.0.1:1/a","choices":[{"id":"allow","label":"Allow this time","number":1,"key":"y","text":"optional","role":"allow_once"},{"id":"always","label":"Always allow","number":2,"key":"a","confirm":true,"text":"optional","role":"allow_always"},{"id":"wait","label":"Wait and tell Trimtab what to do differently","number":3,"key":"n","text":"optional","role":"reject_once"},{"id":"never","label":"Never allow","number":4,"confirm":true,"text":"optional","role":"reject_always"}],"about":"tool","call":"c1t1","tool":"fetch_url","input":{"url":"http://127.0.0.1:1/a"},"class":"new_host","reason":"127.0.0.1:1 has not been asked for anything yet, and is in this machine","ruleText":"allow fetch_url: 127.0.0.1:1 (in PROJECT)","rule":{"verdict":"allow","tool":"fetch_url","pattern":"127.0.0.1:1"}}
-    r1 checkpoint.opened {"checkpoint":"r1-k2","kind":"permission","title":"Fetch this page from 127.0.0.1:1? http://127.0.0.1:1/b","choices":[{"id":"allow","label":"Allow this time","number":1,"key":"y","text":"optional","role":"allow_once"},{"id":"always","label":"Always allow","number":2,"key":"a","confirm":true,"text":"optional","role":"allow_always"},{"id":"wait","label":"Wait and tell Trimtab what to do differently","number":3,"key":"n","text":"optional","role":"reject_once"},{"id":"never","label":"Never allow","number":4,"confirm":true,"text":"optional","role":"reject_always"}],"about":"tool","call":"c1t2","tool":"fetch_url","input":{"url":"http://127.0.0.1:1/b"},"class":"new_host","reason":"127.0.0.1:1 has not been asked for anything yet, and is in this machine","ruleText":"allow fetch_url: 127.0.0.1:1 (in PROJECT)","rule":{"verdict":"allow","tool":"fetch_url","pattern":"127.0.0.1:1"}}
+    r1 checkpoint.opened {"checkpoint":"r1-k1","kind":"permission","title":"Fetch this page from 127.0.0.1:1? http://127.0.0.1:1/a","choices":[{"id":"allow","label":"Allow this time","number":1,"key":"y","text":"optional","role":"allow_once"},{"id":"always","label":"Always allow","number":2,"key":"a","confirm":true,"text":"optional","role":"allow_always"},{"id":"wait","label":"Wait and tell Trimtab what to do differently","number":3,"key":"n","text":"optional","role":"reject_once"},{"id":"never","label":"Never allow","number":4,"confirm":true,"text":"optional","role":"reject_always"}],"about":"tool","call":"c1t1","tool":"fetch_url","input":{"url":"http://127.0.0.1:1/a"},"class":"new_host","reason":"127.0.0.1:1 is a new host, and is in this machine","ruleText":"allow fetch_url: 127.0.0.1:1 (in PROJECT)","rule":{"verdict":"allow","tool":"fetch_url","pattern":"127.0.0.1:1"}}
+    r1 checkpoint.opened {"checkpoint":"r1-k2","kind":"permission","title":"Fetch this page from 127.0.0.1:1? http://127.0.0.1:1/b","choices":[{"id":"allow","label":"Allow this time","number":1,"key":"y","text":"optional","role":"allow_once"},{"id":"always","label":"Always allow","number":2,"key":"a","confirm":true,"text":"optional","role":"allow_always"},{"id":"wait","label":"Wait and tell Trimtab what to do differently","number":3,"key":"n","text":"optional","role":"reject_once"},{"id":"never","label":"Never allow","number":4,"confirm":true,"text":"optional","role":"reject_always"}],"about":"tool","call":"c1t2","tool":"fetch_url","input":{"url":"http://127.0.0.1:1/b"},"class":"new_host","reason":"127.0.0.1:1 is a new host, and is in this machine","ruleText":"allow fetch_url: 127.0.0.1:1 (in PROJECT)","rule":{"verdict":"allow","tool":"fetch_url","pattern":"127.0.0.1:1"}}
     r1 checkpoint.resolved {"checkpoint":"r1-k2","choice":"always","by":"user"}
     r1 rule.added {"rule":{"verdict":"allow","tool":"fetch_url","pattern":"127.0.0.1:1"}}
     r1 stage {"stage":"running","label":"Interrogating 127.0.0.1:1..."}
@@ -350,7 +350,7 @@ fn an_untrusted_folder_is_neither_read_nor_told_of_before_the_person_says_so() {
         < Arr.
         "#
     ), &["checkpoint.opened", "checkpoint.resolved", "rule.added", "context.loaded", "tool.finished"]), @r#"
-    r1 checkpoint.opened {"checkpoint":"r1-k1","kind":"permission","title":"Do you trust the files in PROJECT? They will be read and sent to the model.","choices":[{"id":"trust","label":"Yes, I trust this folder","number":1,"text":"no","role":"allow_always"},{"id":"no","label":"No, answer without it","number":2,"text":"no","role":"reject_once"}],"about":"trust","class":"trust_folder","rule":{"verdict":"allow","tool":"trust","pattern":"*"}}
+    r1 checkpoint.opened {"checkpoint":"r1-k1","kind":"permission","title":"Do you trust the files in PROJECT? They will be read and sent to the model.","choices":[{"id":"trust","label":"Yes, I trust this folder","number":1,"text":"no","role":"allow_always"},{"id":"no","label":"No, continue without it","number":2,"text":"no","role":"reject_once"}],"about":"trust","class":"trust_folder","rule":{"verdict":"allow","tool":"trust","pattern":"*"}}
     r1 rule.added {"rule":{"verdict":"allow","tool":"instructions","pattern":"AGENTS.md@15250f163352a3706c9577fdfd61b82f"}}
     r1 checkpoint.resolved {"checkpoint":"r1-k1","choice":"trust","by":"user"}
     r1 rule.added {"rule":{"verdict":"allow","tool":"trust","pattern":"*"}}
@@ -438,7 +438,7 @@ fn the_step_limit_ends_in_an_assessment_with_one_banner_and_a_way_to_go_on() {
     r1 request.assessing {}
     r1 banner {"level":"warning","text":"⚠ GOAL PARTIALLY ACHIEVED"}
     r1 answer {"summary":"Half of it is done.","synthesis":{"id":"synthesis_r1","text":"Half of it is done."}}
-    r1 checkpoint.opened {"checkpoint":"r1-k1","kind":"confirm","title":"The limit of 2 steps is reached.","choices":[{"id":"continue","label":"Go on for 2 more steps","number":1,"text":"optional","role":"primary"},{"id":"stop","label":"Stop here","number":2,"text":"no","role":"dismiss"}],"about":"steps"}
+    r1 checkpoint.opened {"checkpoint":"r1-k1","kind":"confirm","title":"The limit of 2 steps was reached.","choices":[{"id":"continue","label":"Continue for 2 more steps","number":1,"text":"optional","role":"primary"},{"id":"stop","label":"Stop here","number":2,"text":"no","role":"dismiss"}],"about":"steps"}
     r1 checkpoint.resolved {"checkpoint":"r1-k1","choice":"continue","by":"user"}
     r1 answer {"summary":"All of it is done now.","synthesis":{"id":"synthesis_r1","text":"All of it is done now."}}
     r1 request.finished {"status":"completed","usage":{"inputTokens":40,"cachedTokens":0,"outputTokens":20}}
@@ -537,7 +537,7 @@ fn the_same_call_again_and_again_is_put_to_the_person() {
     r1 reflection {"entries":[{"tool":"list_files","status":"ok","finding":"2 lines, 15 bytes","next_action":"use it"}]}
     r1 reflection {"entries":[{"tool":"read_file","status":"ok","finding":"1 line, 7 bytes","next_action":"use it"}]}
     r1 reflection {"entries":[{"tool":"read_file","status":"ok","finding":"1 line, 7 bytes","next_action":"this is the same call as before: do something else, or ask the user"}]}
-    r1 checkpoint.opened {"checkpoint":"r1-k1","kind":"confirm","title":"The model asks for the same thing once more, after 2 times with the same result: read_file {\"path\":\"a.txt\"}","choices":[{"id":"continue","label":"Let it","number":1,"text":"optional","role":"primary"},{"id":"tell","label":"Tell it what to do instead","number":2,"text":"required","role":"secondary"},{"id":"stop","label":"Stop here","number":3,"text":"no","role":"dismiss"}],"about":"repeat"}
+    r1 checkpoint.opened {"checkpoint":"r1-k1","kind":"confirm","title":"The model made the same call 2 times with the same result: read_file {\"path\":\"a.txt\"}","choices":[{"id":"continue","label":"Let it","number":1,"text":"optional","role":"primary"},{"id":"tell","label":"Tell the model what to do instead","number":2,"text":"required","role":"secondary"},{"id":"stop","label":"Stop here","number":3,"text":"no","role":"dismiss"}],"about":"repeat"}
     r1 checkpoint.resolved {"checkpoint":"r1-k1","choice":"tell","text":"look elsewhere","by":"user"}
     r1 reflection {"entries":[{"tool":"read_file","status":"error","finding":"1 line, 44 bytes","next_action":"find out why before trying again"}]}
     --- a.txt
@@ -682,7 +682,7 @@ fn a_pause_rests_after_the_step_and_goes_on_when_told() {
     r1 checkpoint.resolved {"checkpoint":"r1-k1","choice":"allow","by":"user"}
     r1 request.pausing {}
     r1 tool.finished {"call":"c1t1","status":"ok","preview":"Exit code 0.\nslept\n"}
-    r1 checkpoint.opened {"checkpoint":"r1-k2","kind":"step","title":"Paused after this step.","choices":[{"id":"continue","label":"Go on","number":1,"text":"optional","role":"primary"},{"id":"tell","label":"Go on, but differently","number":2,"text":"required","role":"secondary"},{"id":"stop","label":"Stop here","number":3,"text":"no","role":"dismiss"}],"about":"pause"}
+    r1 checkpoint.opened {"checkpoint":"r1-k2","kind":"step","title":"Paused after this step.","choices":[{"id":"continue","label":"Continue","number":1,"text":"optional","role":"primary"},{"id":"tell","label":"Continue differently","number":2,"text":"required","role":"secondary"},{"id":"stop","label":"Stop here","number":3,"text":"no","role":"dismiss"}],"about":"pause"}
     r1 checkpoint.resolved {"checkpoint":"r1-k2","choice":"continue","by":"user"}
     r1 request.resumed {}
     r1 answer {"summary":"Done.","synthesis":{"id":"synthesis_r1","text":"Done."}}
@@ -718,7 +718,7 @@ fn what_runs_can_be_skipped() {
         ! allow
         @ command.started
         ^X
-        ?~ [Skipped by the user. Go on with what comes next.]
+        ?~ [Skipped by the user. Continue with what comes next.]
         < Done.
         "#,
     );
@@ -767,7 +767,7 @@ fn a_command_whose_end_nobody_saw_is_asked_about_and_never_run_again_by_itself()
     r1 checkpoint.opened {"checkpoint":"r1-k1","kind":"permission","title":"Run this command? sleep 1000$X","choices":[{"id":"allow","label":"Allow this time","number":1,"key":"y","text":"optional","role":"allow_once"},{"id":"always","label":"Always allow","number":2,"key":"a","confirm":true,"text":"optional","role":"allow_always"},{"id":"wait","label":"Wait and tell Trimtab what to do differently","number":3,"key":"n","text":"optional","role":"reject_once"},{"id":"never","label":"Never allow","number":4,"confirm":true,"text":"optional","role":"reject_always"}],"about":"tool","call":"c1t1","tool":"run_command","input":{"command":"sleep 1000$X"},"class":"command","reason":"`$X` is expanded by the shell","ruleText":"allow run_command: sleep 1000$X (in PROJECT)","plan":{"argv":["sh","-c","sleep 1000$X"],"cwd":"PROJECT","sandbox":"workspace","timeoutS":30},"rule":{"verdict":"allow","tool":"run_command","pattern":"sleep 1000$X"}}
     r1 checkpoint.resolved {"checkpoint":"r1-k1","choice":"allow","by":"user"}
     r1 command.started {"call":"c1t1","command":"sleep 1000$X","argv":["sh","-c","sleep 1000$X"],"cwd":"PROJECT"}
-    r1 checkpoint.opened {"checkpoint":"r1-k2","kind":"unknown","title":"The program ended while this command was running, and how it ended is not known: sleep 1000$X","choices":[{"id":"skip","label":"Go on without it, and tell the model","number":1,"text":"no","role":"reject_once"},{"id":"again","label":"Run it again","number":2,"text":"no","role":"allow_once"},{"id":"stop","label":"Stop here","number":3,"text":"no","role":"dismiss"}],"about":"outcome","call":"c1t1","class":"unknown_outcome","command":"sleep 1000$X"}
+    r1 checkpoint.opened {"checkpoint":"r1-k2","kind":"unknown","title":"Trimtab was interrupted while this command was running, so its result is unknown: sleep 1000$X","choices":[{"id":"skip","label":"Continue without it","number":1,"text":"no","role":"reject_once"},{"id":"again","label":"Run it again","number":2,"text":"no","role":"allow_once"},{"id":"stop","label":"Stop here","number":3,"text":"no","role":"dismiss"}],"about":"outcome","call":"c1t1","class":"unknown_outcome","command":"sleep 1000$X"}
     r1 checkpoint.resolved {"checkpoint":"r1-k2","choice":"skip","by":"user"}
     r1 tool.finished {"call":"c1t1","status":"error","preview":"The program ended while this command was running. How it ended is not known; it may have done part of its work. It was not run again."}
     "#);
@@ -963,7 +963,7 @@ fn a_file_that_is_named_and_not_there_is_told_before_the_model_is_asked() {
         "#
     ), &["banner", "context.loaded", "model.called"]), @r#"
     r1 context.loaded {"missing":["alice","src/nope.rs","other/thing.md","../away.txt","src/plain.rs","property","types/node"]}
-    r1 banner {"level":"warning","text":"@src/nope.rs: no such file; sent as plain words. Did you mean @src/note.rs?\n@other/thing.md: no such file; sent as plain words.\n@../away.txt cannot be read from here; sent as plain words."}
+    r1 banner {"level":"warning","text":"@src/nope.rs: no such file. Sent as plain text. Did you mean @src/note.rs?\n@other/thing.md: no such file. Sent as plain text.\n@../away.txt cannot be read. Sent as plain text."}
     r1 model.called {"call":"c1","model":"scripted/model","attempt":1}
     --- src/note.rs
     fn a() {}
@@ -1264,9 +1264,9 @@ fn a_command_whose_time_is_up_goes_on_while_somebody_is_asked() {
     r1 checkpoint.opened {"checkpoint":"r1-k1","kind":"permission","title":"Run this command? sleep 3; echo went$X","choices":[{"id":"allow","label":"Allow this time","number":1,"key":"y","text":"optional","role":"allow_once"},{"id":"always","label":"Always allow","number":2,"key":"a","confirm":true,"text":"optional","role":"allow_always"},{"id":"wait","label":"Wait and tell Trimtab what to do differently","number":3,"key":"n","text":"optional","role":"reject_once"},{"id":"never","label":"Never allow","number":4,"confirm":true,"text":"optional","role":"reject_always"}],"about":"tool","call":"c1t1","tool":"run_command","input":{"command":"sleep 3; echo went$X"},"class":"command","reason":"`$X` is expanded by the shell","ruleText":"allow run_command: sleep 3; echo went$X (in PROJECT)","plan":{"argv":["sh","-c","sleep 3; echo went$X"],"cwd":"PROJECT","sandbox":"workspace","timeoutS":1},"rule":{"verdict":"allow","tool":"run_command","pattern":"sleep 3; echo went$X"}}
     r1 checkpoint.resolved {"checkpoint":"r1-k1","choice":"allow","by":"user"}
     r1 command.started {"call":"c1t1","command":"sleep 3; echo went$X","argv":["sh","-c","sleep 3; echo went$X"],"cwd":"PROJECT"}
-    r1 checkpoint.opened {"checkpoint":"r1-k2","kind":"confirm","title":"This command is still running after 1 s, which is its limit: sleep 3; echo went$X","choices":[{"id":"extend","label":"Give it another 1 s","number":1,"text":"no","role":"primary"},{"id":"unlimited","label":"Let it run for as long as it takes","number":2,"text":"no","role":"primary"},{"id":"end","label":"Stop the command","number":3,"text":"no","role":"dismiss"}],"about":"overtime","call":"c1t1","command":"sleep 3; echo went$X","timeoutS":1}
+    r1 checkpoint.opened {"checkpoint":"r1-k2","kind":"confirm","title":"This command is still running after 1 s, its time limit: sleep 3; echo went$X","choices":[{"id":"extend","label":"Give it another 1 s","number":1,"text":"no","role":"primary"},{"id":"unlimited","label":"Let it run without a limit","number":2,"text":"no","role":"primary"},{"id":"end","label":"Stop the command","number":3,"text":"no","role":"dismiss"}],"about":"overtime","call":"c1t1","command":"sleep 3; echo went$X","timeoutS":1}
     r1 checkpoint.resolved {"checkpoint":"r1-k2","choice":"extend","by":"user"}
-    r1 checkpoint.opened {"checkpoint":"r1-k3","kind":"confirm","title":"This command is still running after 1 s, which is its limit: sleep 3; echo went$X","choices":[{"id":"extend","label":"Give it another 1 s","number":1,"text":"no","role":"primary"},{"id":"unlimited","label":"Let it run for as long as it takes","number":2,"text":"no","role":"primary"},{"id":"end","label":"Stop the command","number":3,"text":"no","role":"dismiss"}],"about":"overtime","call":"c1t1","command":"sleep 3; echo went$X","timeoutS":1}
+    r1 checkpoint.opened {"checkpoint":"r1-k3","kind":"confirm","title":"This command is still running after 1 s, its time limit: sleep 3; echo went$X","choices":[{"id":"extend","label":"Give it another 1 s","number":1,"text":"no","role":"primary"},{"id":"unlimited","label":"Let it run without a limit","number":2,"text":"no","role":"primary"},{"id":"end","label":"Stop the command","number":3,"text":"no","role":"dismiss"}],"about":"overtime","call":"c1t1","command":"sleep 3; echo went$X","timeoutS":1}
     r1 checkpoint.resolved {"checkpoint":"r1-k3","choice":"unlimited","by":"user"}
     r1 command.finished {"call":"c1t1","command":"sleep 3; echo went$X","exitCode":0,"timedOut":false,"preview":"went\n"}
     "#);
@@ -1329,9 +1329,9 @@ fn a_kill_while_a_command_is_overdue_makes_its_end_unknown() {
     ), &["checkpoint.opened", "checkpoint.resolved"]), @r#"
     r1 checkpoint.opened {"checkpoint":"r1-k1","kind":"permission","title":"Run this command? sleep 1000$X","choices":[{"id":"allow","label":"Allow this time","number":1,"key":"y","text":"optional","role":"allow_once"},{"id":"always","label":"Always allow","number":2,"key":"a","confirm":true,"text":"optional","role":"allow_always"},{"id":"wait","label":"Wait and tell Trimtab what to do differently","number":3,"key":"n","text":"optional","role":"reject_once"},{"id":"never","label":"Never allow","number":4,"confirm":true,"text":"optional","role":"reject_always"}],"about":"tool","call":"c1t1","tool":"run_command","input":{"command":"sleep 1000$X"},"class":"command","reason":"`$X` is expanded by the shell","ruleText":"allow run_command: sleep 1000$X (in PROJECT)","plan":{"argv":["sh","-c","sleep 1000$X"],"cwd":"PROJECT","sandbox":"workspace","timeoutS":1},"rule":{"verdict":"allow","tool":"run_command","pattern":"sleep 1000$X"}}
     r1 checkpoint.resolved {"checkpoint":"r1-k1","choice":"allow","by":"user"}
-    r1 checkpoint.opened {"checkpoint":"r1-k2","kind":"confirm","title":"This command is still running after 1 s, which is its limit: sleep 1000$X","choices":[{"id":"extend","label":"Give it another 1 s","number":1,"text":"no","role":"primary"},{"id":"unlimited","label":"Let it run for as long as it takes","number":2,"text":"no","role":"primary"},{"id":"end","label":"Stop the command","number":3,"text":"no","role":"dismiss"}],"about":"overtime","call":"c1t1","command":"sleep 1000$X","timeoutS":1}
+    r1 checkpoint.opened {"checkpoint":"r1-k2","kind":"confirm","title":"This command is still running after 1 s, its time limit: sleep 1000$X","choices":[{"id":"extend","label":"Give it another 1 s","number":1,"text":"no","role":"primary"},{"id":"unlimited","label":"Let it run without a limit","number":2,"text":"no","role":"primary"},{"id":"end","label":"Stop the command","number":3,"text":"no","role":"dismiss"}],"about":"overtime","call":"c1t1","command":"sleep 1000$X","timeoutS":1}
     r1 checkpoint.resolved {"checkpoint":"r1-k2","choice":"over","by":"command"}
-    r1 checkpoint.opened {"checkpoint":"r1-k3","kind":"unknown","title":"The program ended while this command was running, and how it ended is not known: sleep 1000$X","choices":[{"id":"skip","label":"Go on without it, and tell the model","number":1,"text":"no","role":"reject_once"},{"id":"again","label":"Run it again","number":2,"text":"no","role":"allow_once"},{"id":"stop","label":"Stop here","number":3,"text":"no","role":"dismiss"}],"about":"outcome","call":"c1t1","class":"unknown_outcome","command":"sleep 1000$X"}
+    r1 checkpoint.opened {"checkpoint":"r1-k3","kind":"unknown","title":"Trimtab was interrupted while this command was running, so its result is unknown: sleep 1000$X","choices":[{"id":"skip","label":"Continue without it","number":1,"text":"no","role":"reject_once"},{"id":"again","label":"Run it again","number":2,"text":"no","role":"allow_once"},{"id":"stop","label":"Stop here","number":3,"text":"no","role":"dismiss"}],"about":"outcome","call":"c1t1","class":"unknown_outcome","command":"sleep 1000$X"}
     r1 checkpoint.resolved {"checkpoint":"r1-k3","choice":"skip","by":"user"}
     "#);
 }
@@ -1380,9 +1380,9 @@ fn a_model_without_tools_is_found_out_once_in_a_session_and_works_with_one_objec
     r1 model.called {"call":"c1","model":"scripted/model","attempt":1}
     r1 model.failed {"call":"c1","error":{"kind":"no_tools","message":"m does not support tools"},"retryInMs":0}
     r1 request.adjusted {"tools":false}
-    r1 banner {"level":"info","text":"scripted/model cannot use tools; it says what it wants done in one answer instead."}
+    r1 banner {"level":"info","text":"scripted/model cannot use tools. It answers with one JSON object instead."}
     r1 model.called {"call":"c2","model":"scripted/model","attempt":2}
-    r1 model.failed {"call":"c2","error":{"kind":"interrupted","message":"The program ended while the model was answering."},"retryInMs":0}
+    r1 model.failed {"call":"c2","error":{"kind":"interrupted","message":"Trimtab was interrupted while the model was answering."},"retryInMs":0}
     r1 model.called {"call":"c3","model":"scripted/model","attempt":2}
     r1 change.applied {"changeSet":"r1-x-c3t1","position":0,"files":[{"path":"a.txt","added":1,"removed":1,"modified":1,"isNew":false,"isDeleted":false}]}
     r1 request.finished {"status":"completed","usage":{"cachedTokens":0,"outputTokens":8,"estimated":true}}

@@ -14,8 +14,8 @@ pub use choice::{Choice, ChoiceRole, ChoiceText};
 
 use crate::event::{CheckpointKind, ContextLimit, ToolStatus};
 use crate::{
-    ApprovalClass, CallId, Choosable, CommandRun, FileMark, PlanStep, ProposalId, Question, RefKey, Requirements, Rule,
-    Sandbox,
+    ApprovalClass, BreakdownOption, CallId, Choosable, CommandRun, FileMark, Granularity, MergeConflict, PlanStep,
+    ProposalId, Question, RefKey, Requirements, Rule, Sandbox, StrategyOption, SubTaskPlan,
 };
 
 /// What a question asks about.
@@ -154,6 +154,46 @@ pub enum Ask {
         /// What the model said last.
         #[serde(default)]
         result: String,
+    },
+    /// A request can be broken down in several ways: which one?
+    Breakdown {
+        /// The call that waits for the answer.
+        call: CallId,
+        options: Vec<BreakdownOption>,
+        /// What is taken where the user leaves it to the program, and why.
+        suggested: Granularity,
+        reason: String,
+    },
+    /// How are the sub-tasks of a request carried out?
+    SubtaskPlan {
+        /// The call that waits for the answer.
+        call: CallId,
+        plan: SubTaskPlan,
+        strategies: Vec<StrategyOption>,
+        /// The plan as lines, to be edited.
+        text: String,
+    },
+    /// A sub-task could not be done: what now? The others go on.
+    SubtaskFailed {
+        /// The call whose sub-task it is.
+        call: CallId,
+        subtask: String,
+        /// What lists call it.
+        name: String,
+        /// Why it could not be done.
+        reason: String,
+        /// The sub-tasks that depend on it.
+        #[serde(default)]
+        dependents: Vec<String>,
+    },
+    /// Changes do not fit together: which ones are kept?
+    MergeConflict {
+        /// The call that waits for the answer.
+        call: CallId,
+        conflict: Box<MergeConflict>,
+        /// How many more there are.
+        #[serde(default)]
+        remaining: u32,
     },
     /// The conversation is nearly full: how to continue?
     Handoff {
@@ -391,12 +431,13 @@ impl Ask {
             | Self::Permission(_)
             | Self::Outside(_) => CheckpointKind::Permission,
             Self::Question { .. } | Self::Tell | Self::Clarification { .. } => CheckpointKind::Clarification,
-            Self::Plan { .. } => CheckpointKind::Plan,
+            Self::Plan { .. } | Self::SubtaskPlan { .. } => CheckpointKind::Plan,
             Self::Pause
             | Self::Begin
             | Self::StepBefore(_)
             | Self::StepAfter(_)
             | Self::StepFailed(_)
+            | Self::SubtaskFailed { .. }
             | Self::Commands(CommandsAsk::Paused { .. }) => CheckpointKind::Step,
             Self::Satisfaction { .. } => CheckpointKind::Satisfaction,
             Self::Budget { .. }
@@ -404,6 +445,8 @@ impl Ask {
             | Self::StepLimit
             | Self::Repeat
             | Self::Understanding { .. }
+            | Self::Breakdown { .. }
+            | Self::MergeConflict { .. }
             | Self::Commands(CommandsAsk::Offered { .. })
             | Self::Other(_) => CheckpointKind::Confirm,
             Self::Recovery { .. } => CheckpointKind::Recovery,
@@ -417,7 +460,13 @@ impl Ask {
         match self {
             Self::Permission(ask) => Some(&ask.call),
             Self::Outside(ask) => Some(&ask.call),
-            Self::Question { call } | Self::UnknownOutcome { call, .. } | Self::Overtime { call, .. } => Some(call),
+            Self::Question { call }
+            | Self::UnknownOutcome { call, .. }
+            | Self::Overtime { call, .. }
+            | Self::Breakdown { call, .. }
+            | Self::SubtaskPlan { call, .. }
+            | Self::SubtaskFailed { call, .. }
+            | Self::MergeConflict { call, .. } => Some(call),
             _ => None,
         }
     }

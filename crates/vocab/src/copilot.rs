@@ -26,7 +26,7 @@ pub struct Copilot {
     pub auto_approve_simple: bool,
     /// A person speaks in every turn, and nothing is carried out until they say so.
     pub conversational: bool,
-    /// Whether words such as "go ahead" end a conversation and begin the work.
+    /// Whether words such as "go ahead" switch from conversation to execution.
     pub allow_execution_transition: bool,
     /// The words that do.
     pub triggers: Vec<String>,

@@ -84,7 +84,7 @@ impl WhyUnkept {
             Self::Large => "too large to be kept",
             Self::Full => "more than is kept at once",
             Self::Unreadable => "cannot be read",
-            Self::Name => "its name is no text",
+            Self::Name => "its name is not valid text",
             Self::Secret => "secrets are not copied",
             Self::Ignored => "was ignored before",
             Self::Linked => "has a hard link outside the folder",
@@ -103,7 +103,7 @@ pub enum Unobserved {
     TooManyFiles,
     /// The folder could not be gone through.
     Unreadable,
-    /// Going through the folder took too long.
+    /// Going through the folder timed out.
     TooSlow,
     /// The program ended before it had noted how the files were.
     NotNoted,
@@ -118,7 +118,7 @@ impl Unobserved {
         match self {
             Self::TooManyFiles => "the folder has more files than history.snapshot_files",
             Self::Unreadable => "the folder could not be gone through",
-            Self::TooSlow => "scanning the folder took too long",
+            Self::TooSlow => "scanning the folder timed out",
             Self::NotNoted => "the files had not been noted before it began",
             Self::Unknown => "for a reason of a newer version",
         }

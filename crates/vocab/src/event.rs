@@ -29,7 +29,7 @@ use serde::de::{DeserializeOwned, Error as _, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
-use crate::{AskFact, ImageFact, MemoryFact, RequestId, SessionId, TasksFact, Time};
+use crate::{AskFact, ImageFact, MemoryFact, RequestId, SessionId, SubtasksFact, TasksFact, Time};
 
 pub use crate::checkpoint::Choice;
 pub use change::{ByCommand, Change, ChangeFact, ChangedFile, Conflict, Inherited, ProposalFact, ProposalKind, Undo};
@@ -138,6 +138,8 @@ facts! {
     Steps(StepsFact) = "steps",
     /// A part of the work moved on.
     Subtask(SubtaskFact) = "subtask",
+    /// A request was broken down, or its parts were merged.
+    Subtasks(SubtasksFact) = "subtasks",
     /// What came of a batch of tools.
     Reflection(ReflectionFact) = "reflection",
     /// The conversation was made to fit.
@@ -213,6 +215,8 @@ impl Fact {
 /// Every `type` of the wire, in the order of a request's life.
 pub const KNOWN_TYPES: &[&str] = &[
     "session.opened",
+    "session.worker",
+    "session.dismissed",
     "session.titled",
     "session.forked",
     "session.inherited",
@@ -265,7 +269,13 @@ pub const KNOWN_TYPES: &[&str] = &[
     "change.inherited",
     "change.expired",
     "steps",
+    "subtasks.planned",
+    "subtasks.unplanned",
+    "subtasks.started",
     "subtask",
+    "subtasks.shared",
+    "subtasks.merging",
+    "subtasks.resolved",
     "reflection",
     "context.loaded",
     "context.compressing",

@@ -118,6 +118,9 @@ impl CallId {
     }
 }
 
+/// How the sessions of workers begin.
+const WORKER: &str = "s-w";
+
 impl SessionId {
     /// The session that the `n`th handoff of this one makes. Derived, not random: replay must reach the same
     /// ids. Not built from the parent's name, which would grow with each generation.
@@ -128,6 +131,18 @@ impl SessionId {
         let bytes = [parent.0.as_bytes(), &n.to_be_bytes()].concat();
         let hash = bytes.iter().fold(0xcbf2_9ce4_8422_2325, mix);
         Self(format!("s-h{hash:016x}"))
+    }
+
+    /// The session of the `n`th worker that this one starts. Derived like a child's.
+    #[must_use]
+    pub fn worker_of(parent: &SessionId, n: u32) -> Self {
+        let child = Self::child_of(parent, n);
+        Self(child.0.replacen("s-h", WORKER, 1))
+    }
+
+    /// Whether it is the session of a worker.
+    pub fn is_worker(&self) -> bool {
+        self.0.starts_with(WORKER)
     }
 }
 
@@ -164,6 +179,13 @@ impl ChangeSetId {
             _ => &set.0,
         };
         Self(format!("{root}-u{n}"))
+    }
+}
+
+impl RequestId {
+    /// The request of a worker.
+    pub fn of_worker(worker: &SessionId) -> Self {
+        Self(format!("r-{worker}"))
     }
 }
 
@@ -231,6 +253,11 @@ impl RefKey {
     /// Whether it names the bytes of a picture that was made.
     pub fn is_picture(&self) -> bool {
         self.0.starts_with("picture-")
+    }
+
+    /// The key of what the workers of a session share.
+    pub fn shared_by(session: &SessionId) -> Self {
+        Self(format!("shared-{session}"))
     }
 
     /// The key of a tool's result that is too large to send.

@@ -22,6 +22,7 @@ mod date;
 mod effects;
 mod effort;
 pub mod event;
+pub mod format;
 mod id;
 mod memory;
 mod message;
@@ -38,6 +39,7 @@ mod run_settings;
 pub mod sensitive_paths;
 mod series;
 mod stop;
+mod subtask;
 mod task;
 mod time;
 mod usage;
@@ -85,6 +87,11 @@ pub use run_settings::{
 };
 pub use series::{Series, SeriesCommand, SeriesResult, SeriesState};
 pub use stop::StopReason;
+pub use subtask::{
+    BreakdownOption, CallRecords, ExecutionOrder, Granularity, MergeChoice, MergeConflict, StrategyOption, SubTask,
+    SubTaskPlan, SubtaskControl, SubtaskOffer, SubtaskSettings, SubtaskStart, SubtaskStatus, SubtasksFact, TaskKind,
+    WorkerModel, WorkerQuestion,
+};
 pub use task::{
     Aggregates, Annotated, Applied, Category, CategoryCounts, DryRun, Item, Operation, OperationResult, Preview,
     Previewed, Priority, PriorityCounts, Proposed, Recurrence, RecurrenceFields, Repeat, ScheduledRange, Task,

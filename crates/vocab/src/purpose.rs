@@ -20,6 +20,10 @@ pub enum Purpose {
     Repair,
     /// Write the prompts of pictures.
     ImagePrompts,
+    /// Break a request down into sub-tasks.
+    Subtasks,
+    /// Bring two changes of one file together.
+    Merge,
     /// A call of the assistant for the user's tasks.
     Ask(AskPurpose),
     /// A purpose of a newer version, kept by name and treated like a turn.
@@ -31,7 +35,7 @@ pub enum Purpose {
 pub enum AskPurpose {
     /// Find the path of the request.
     Route,
-    /// Answer in words.
+    /// Answer in text.
     Chat,
     /// Propose operations on tasks.
     Propose,
@@ -48,6 +52,8 @@ const NAMES: &[(&str, Purpose)] = &[
     ("summary", Purpose::Summary),
     ("repair", Purpose::Repair),
     ("image.prompts", Purpose::ImagePrompts),
+    ("subtasks", Purpose::Subtasks),
+    ("merge", Purpose::Merge),
     ("ask.route", Purpose::Ask(AskPurpose::Route)),
     ("ask.chat", Purpose::Ask(AskPurpose::Chat)),
     ("ask.propose", Purpose::Ask(AskPurpose::Propose)),

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Approve, AssistantRequest, CallId, ChangePart, ChangeSetId, ImageId, Message, OnConflict, Part, PictureWish, Pill,
-    RefKey, RequestId, Role, RunSettings,
+    RefKey, RequestId, Role, RunSettings, SubtaskControl,
 };
 
 /// One thing a person asked for, as the engine takes it in.
@@ -144,6 +144,8 @@ pub enum Control {
     },
     /// End one tool; the rest goes on.
     StopTool { call: CallId },
+    /// Something about one sub-task; the others go on.
+    Subtask { subtask: String, action: SubtaskControl },
     /// Take back so many change sets.
     Rewind {
         steps: u32,
@@ -191,7 +193,7 @@ pub enum Control {
     UndoSummary,
     /// The person has applied so many of the operations that were proposed last; 0: they do not want them.
     DecideTasks { applied: u32 },
-    /// Choose pictures, or choose them no longer.
+    /// Select or deselect images.
     SelectImages {
         images: Vec<ImageId>,
         /// Whether they are chosen from now on.

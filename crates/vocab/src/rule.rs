@@ -28,7 +28,7 @@ pub struct Rule {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum RuleVerdict {
-    /// Go on without asking.
+    /// Continue without asking.
     Allow,
     /// Ask, whatever other rules allow.
     Ask,

@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{AutoMode, Copilot, Effort, ImageSettings, MemorySettings, ModelFacts, Remembered, Rule, Sandbox};
+use crate::{
+    AutoMode, Copilot, Effort, ImageSettings, MemorySettings, ModelFacts, Remembered, Rule, Sandbox, SubtaskSettings,
+};
 
 // Grouped here, and flat in what is recorded and sent: the order of the groups and of their fields is the order of the
 // record. Clients see the flat form only, so their description does not say this.
@@ -47,9 +49,6 @@ pub struct RunSettings {
     /// How long-term memory is kept and used.
     #[serde(skip_serializing_if = "MemorySettings::is_default")]
     pub memory: MemorySettings,
-    /// Seconds for which the reply to exactly the same prompt is used again; 0: never.
-    #[serde(skip_serializing_if = "is_zero")]
-    pub cache_s: u64,
     /// How much of the work a person wants to see before it happens.
     #[serde(skip_serializing_if = "Copilot::is_default")]
     pub copilot: Copilot,
@@ -65,6 +64,9 @@ pub struct RunSettings {
     /// How pictures are made.
     #[serde(skip_serializing_if = "ImageSettings::is_default")]
     pub image: ImageSettings,
+    /// How requests are broken down.
+    #[serde(skip_serializing_if = "SubtaskSettings::is_default")]
+    pub subtasks: SubtaskSettings,
     /// The service that searches the web; empty: there is none.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub web_search: String,
@@ -99,12 +101,12 @@ impl Default for RunSettings {
             rules: Vec::new(),
             recalled: Vec::new(),
             memory: MemorySettings::default(),
-            cache_s: 0,
             copilot: Copilot::default(),
             snapshot: SnapshotSettings::default(),
             context: ContextSettings::default(),
             auto_mode: AutoMode::default(),
             image: ImageSettings::default(),
+            subtasks: SubtaskSettings::default(),
             web_search: String::new(),
             attended: true,
         }
@@ -155,6 +157,9 @@ pub struct ModelSettings {
     /// What is known about that one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fallback_facts: Option<ModelFacts>,
+    /// Seconds for which the reply to exactly the same prompt is used again; 0: never.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub cache_s: u64,
 }
 
 impl Default for ModelSettings {
@@ -175,6 +180,7 @@ impl Default for ModelSettings {
             fast_facts: None,
             fallback_model: String::new(),
             fallback_facts: None,
+            cache_s: 0,
         }
     }
 }
@@ -310,11 +316,14 @@ pub struct Machine {
     /// Ports that it listens at, beside the usual one.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub ports: Vec<u16>,
+    /// Where workers get their copies of a folder; empty: there is no place for them.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub workers: String,
 }
 
 impl Default for Machine {
     fn default() -> Self {
-        Self { shell: "sh".into(), home: String::new(), own: Vec::new(), ports: Vec::new() }
+        Self { shell: "sh".into(), home: String::new(), own: Vec::new(), ports: Vec::new(), workers: String::new() }
     }
 }
 

@@ -118,7 +118,7 @@ fn an_answer_of_an_old_log_gets_its_role_and_its_need_for_text_from_its_id() {
     // The number belongs to the answer: it does not move when another answer is missing.
     let some = opened(json!([{"id": "allow", "label": ""}, {"id": "skip", "label": ""}]));
     assert_eq!(some.iter().map(|choice| choice.number).collect::<Vec<_>>(), [Some(1), Some(3)]);
-    let words = opened(json!([{"id": "o1", "label": "SQLite"}, {"id": "other", "label": "Answer in words"}]));
+    let words = opened(json!([{"id": "o1", "label": "SQLite"}, {"id": "other", "label": "Answer in text"}]));
     let words: Vec<_> = words.iter().map(|choice| (choice.role, choice.text)).collect();
     assert_eq!(words, [(Primary, ChoiceText::Optional), (Secondary, ChoiceText::Required)]);
 }
@@ -133,11 +133,11 @@ fn a_role_of_a_newer_version_does_not_lose_the_question() {
 
 #[test]
 fn an_answer_is_written_with_its_role_and_its_need_for_text() {
-    let choice = Choice { number: Some(1), ..Choice::new("tell", "Tell it what to do instead") };
+    let choice = Choice { number: Some(1), ..Choice::new("tell", "Tell the model what to do instead") };
     let text = serde_json::to_string(&choice).expect("writes");
     assert_eq!(
         text,
-        r#"{"id":"tell","label":"Tell it what to do instead","number":1,"text":"required","role":"secondary"}"#
+        r#"{"id":"tell","label":"Tell the model what to do instead","number":1,"text":"required","role":"secondary"}"#
     );
     assert_eq!(serde_json::from_str::<Choice>(&text).expect("reads"), choice);
 }

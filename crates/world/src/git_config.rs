@@ -351,7 +351,7 @@ fn read_bounded(path: &Path) -> Result<Option<Vec<u8>>, String> {
     match file.metadata() {
         Ok(meta) if meta.is_file() && meta.len() <= LONGEST => {}
         Ok(meta) if meta.is_file() => return Err("is too large for a settings file".into()),
-        _ => return Err("is no regular file".into()),
+        _ => return Err("is not a regular file".into()),
     }
     let mut bytes = Vec::new();
     file.take(LONGEST).read_to_end(&mut bytes).map_err(|error| format!("cannot be read: {error}"))?;
@@ -412,7 +412,7 @@ mod tests {
         }
         let (_base, folder) = folder(&[(".git/config", "[include] path = ../f")]);
         rustix::fs::mknodat(rustix::fs::CWD, folder.join("f"), rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
-        assert!(from_folder(&folder).unknown.is_some_and(|why| why.contains("no regular file")));
+        assert!(from_folder(&folder).unknown.is_some_and(|why| why.contains("regular file")));
     }
 
     #[test]

@@ -39,5 +39,5 @@ test('a box opens where text is required, or may say why something is rejected',
 });
 
 test('an answer to a question of the model is not asked for as a command', () => {
-  expect(boxLabel({ about: 'question' })).toBe('Your answer');
+  expect(boxLabel({ about: 'question' }, 'other')).toBe('Your answer');
 });

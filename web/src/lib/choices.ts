@@ -40,7 +40,7 @@ export function opensBox({ text, role }: Choice): boolean {
 }
 
 /** What stands above that box. */
-export function boxLabel({ about }: Pick<Checkpoint, 'about'>): string {
+export function boxLabel({ about }: Pick<Checkpoint, 'about'>, choice: string): string {
   switch (about) {
     case 'question':
     case 'clarify':
@@ -48,6 +48,12 @@ export function boxLabel({ about }: Pick<Checkpoint, 'about'>): string {
     case 'tool':
     case 'tell':
       return 'What should be done differently?';
+    case 'subtaskPlan':
+      return 'The plan: a line “1. What to do” for each sub-task, below it “files:”, “after:” and “model:”';
+    case 'subtaskFailed':
+      return choice === 'retry_model' ? 'PROVIDER/NAME' : 'The new instruction';
+    case 'mergeConflict':
+      return 'The whole text of the file';
     case 'plan':
       return 'What should be different about the plan?';
     default:

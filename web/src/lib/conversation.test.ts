@@ -55,6 +55,8 @@ function entries(view: View, turn: Turn, item: Item): Entry[] {
       const status = view.plan?.version === item.version ? view.plan.status : {};
       return [{ is: 'plan', version: item.version, steps: item.steps.map((step) => [step.id, step.title, status[step.id] ?? null]) }];
     }
+    case 'subtasks':
+      return [{ is: 'subtasks', tasks: item.tasks.map(({ id, name, status }) => ({ id, name, status })) }];
     case 'steered':
       return [{ is: 'userMessage', text: item.text, via: item.via, by: item.by, images: 0 }];
     case 'banner':

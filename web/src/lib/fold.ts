@@ -5,13 +5,14 @@ import { Draft, type Handlers } from './fold/draft';
 import { flowEvents } from './fold/flow';
 import { modelEvents } from './fold/model';
 import { sessionEvents } from './fold/session';
+import { subtaskEvents } from './fold/subtasks';
 import type { Turn, View } from './fold/view';
 import { workEvents } from './fold/work';
 import type { Event } from './wire';
 
 export * from './fold/view';
 
-const handlers: Handlers = { ...sessionEvents, ...flowEvents, ...modelEvents, ...workEvents };
+const handlers: Handlers = { ...sessionEvents, ...flowEvents, ...modelEvents, ...subtaskEvents, ...workEvents };
 
 /**
  * The view after these events. Parts that changed are new objects, all others the same as before, so that

@@ -1,4 +1,5 @@
-// Numbers and times for people.
+// Numbers, times, prices, plurals, and lists for people. `crates/vocab/src/format.rs` has the same rules, and both are
+// tested with `format.json`.
 
 import { visible } from './visible';
 
@@ -9,22 +10,53 @@ export function count(number: number): string {
 }
 
 export function tokens(number: number): string {
-  return `${count(number)} tokens`;
+  return plural(number, 'token');
 }
 
+/** `$0`, `$0.0042`, `$1.50`: small prices keep four digits, because a call often costs less than a cent. */
 export function money(usd: number): string {
   if (usd === 0) return '$0';
   return usd < 0.01 ? `$${usd.toFixed(4)}` : `$${usd.toFixed(2)}`;
 }
 
-export function plural(number: number, noun: string): string {
-  return `${count(number)} ${noun}${number === 1 ? '' : 's'}`;
+function many(noun: string): string {
+  if (/[^aeiou]y$/.test(noun)) return `${noun.slice(0, -1)}ies`;
+  return /(s|x|ch|sh)$/.test(noun) ? `${noun}es` : `${noun}s`;
 }
 
-export function seconds(ms: number): string {
-  if (ms < 60_000) return `${(ms / 1000).toFixed(1)} s`;
+/** `1 hunk`, `2 hunks`, `3 matches`, `4 entries`. */
+export function plural(number: number, noun: string): string {
+  return `${count(number)} ${number === 1 ? noun : many(noun)}`;
+}
+
+/** `7 ms`, `2.2 s`, `57 s`, `3 min 4 s`, `2 h 1 min`. */
+export function duration(ms: number): string {
   const all = Math.floor(ms / 1000);
-  return `${Math.floor(all / 60)} min ${all % 60} s`;
+  if (ms < 1000) return `${Math.floor(ms)} ms`;
+  if (ms < 10_000) return `${all}.${Math.floor((ms % 1000) / 100)} s`;
+  if (all < 60) return `${all} s`;
+  if (all < 3600) return `${Math.floor(all / 60)} min ${all % 60} s`;
+  return `${Math.floor(all / 3600)} h ${Math.floor((all % 3600) / 60)} min`;
+}
+
+/** A time that still runs: tenths of a second for the first minute, so that it visibly ticks. */
+export function runningTime(ms: number): string {
+  return ms < 60_000 ? `${Math.floor(ms / 1000)}.${Math.floor((ms % 1000) / 100)} s` : duration(ms);
+}
+
+function joined(items: string[], word: string): string {
+  if (items.length < 3) return items.join(` ${word} `);
+  return `${items.slice(0, -1).join(', ')}, ${word} ${items.at(-1)}`;
+}
+
+/** `a`, `a and b`, `a, b, and c`. */
+export function list(items: string[]): string {
+  return joined(items, 'and');
+}
+
+/** `a`, `a or b`, `a, b, or c`. */
+export function choices(items: string[]): string {
+  return joined(items, 'or');
 }
 
 /** How long ago, in the shortest words that are still true. */

@@ -98,16 +98,16 @@ export class Session {
     return done;
   }
 
-  control(action: string, more: { text?: string; call?: string } = {}) {
+  control(action: string, more: Omit<Partial<Given<'NewControl'>>, 'action'> = {}) {
     return this.try(() => post(`${this.path}/control`, { action, ...more }));
   }
 
-  /** The last move of the history, for when it is refused and wished for again in another way. */
-  private moved: { way: 'rewind' | 'forward'; wish: Partial<Given<'Move'>> } | null = null;
+  /** The last move of the history, for when it is refused and requested again in another way. */
+  private moved: { way: 'rewind' | 'forward'; body: Partial<Given<'Move'>> } | null = null;
 
-  private move(way: 'rewind' | 'forward', wish: Partial<Given<'Move'>>) {
-    this.moved = { way, wish };
-    return this.try(() => post(`${this.path}/${way}`, wish));
+  private move(way: 'rewind' | 'forward', body: Partial<Given<'Move'>>) {
+    this.moved = { way, body };
+    return this.try(() => post(`${this.path}/${way}`, body));
   }
 
   rewind(steps: number) {
@@ -125,7 +125,7 @@ export class Session {
 
   /** The last move once more, although lines that a person has edited are in its way. */
   moveOver(onConflict: Given<'OnConflict'>) {
-    return this.moved ? this.move(this.moved.way, { ...this.moved.wish, onConflict }) : Promise.resolve(false);
+    return this.moved ? this.move(this.moved.way, { ...this.moved.body, onConflict }) : Promise.resolve(false);
   }
 
   get canMoveOver(): boolean {

@@ -1,6 +1,7 @@
 // What a tool does, in a line for people.
 
 import { plural, shorten } from './format';
+import { lines } from './permission';
 import { visible } from './visible';
 
 /** What a model gave a tool, whatever it is. */
@@ -25,6 +26,9 @@ const says: Record<string, (input: Record<string, unknown>) => string> = {
   set_steps: () => 'Note the steps',
   ask_user: () => 'Ask you',
   propose_plan: () => 'Propose a plan',
+  delegate: (input) => (Array.isArray(input['tasks']) ? `Delegate ${plural(input['tasks'].length, 'sub-task')}` : 'Delegate sub-tasks'),
+  read_shared: () => 'Read what the sub-tasks share',
+  write_shared: () => 'Share with the other sub-tasks',
 };
 
 /** Tools that look and change nothing, and what many of them together are called. */
@@ -46,6 +50,16 @@ export function together(names: string[]): string {
   for (const name of names) counts.set(name, (counts.get(name) ?? 0) + 1);
   const words = [...counts].map(([name, count]) => looks[name]?.(count) ?? name).join(', ');
   return words.charAt(0).toUpperCase() + words.slice(1);
+}
+
+/** A tool's result as a person reads it: what is written for the model stays with it. `results.json` has rows. */
+export function resultForPerson(preview: string): string {
+  if (preview.startsWith('[Request interrupted by user for tool use]')) return 'You stopped it.';
+  const rule = /^(?:Blocked by the user's rule|The user has forbidden this once and for all) \((.*)\)\. Do not try it again\./s.exec(preview);
+  if (rule) return `Blocked by your rule: ${rule[1]}`;
+  if (preview.startsWith('This is plan mode: nothing is changed or run.')) return 'Plan mode: nothing is changed or run.';
+  if (preview.startsWith(lines.denied)) return `You denied it.${preview.slice(lines.denied.length).replace('They say:', 'You said:')}`;
+  return preview.replace(/\n?\[Full result saved as ref:[^\]]*\]\s*$/, '');
 }
 
 export function title(name: string, input: unknown): string {

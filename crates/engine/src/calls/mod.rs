@@ -30,7 +30,7 @@ pub(crate) fn send_with(
         vary(&mut prompt);
     }
     let (request, attempt) = (active.request.id.clone(), active.calls.failures + 1);
-    let cache_s = active.request.settings.cache_s;
+    let cache_s = active.request.settings.models.cache_s;
     let call = CallId::nth(step.session.next_call());
     let model = prompt.model.clone();
     let tools = purpose.is_conversation().then(|| tools::registry().record_of(&prompt.tools));

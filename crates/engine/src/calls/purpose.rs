@@ -6,6 +6,7 @@ use trimtab_vocab::{AskPurpose, Purpose};
 pub(crate) fn is_small(purpose: &Purpose) -> bool {
     match purpose {
         Purpose::Route | Purpose::Summary | Purpose::Repair | Purpose::ImagePrompts => true,
+        Purpose::Subtasks | Purpose::Merge => false,
         Purpose::Ask(ask) => matches!(ask, AskPurpose::Route | AskPurpose::Repair | AskPurpose::Summary),
         Purpose::Turn | Purpose::Requirements | Purpose::Other(_) => false,
     }

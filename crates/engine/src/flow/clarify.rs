@@ -4,6 +4,7 @@
 use serde_json::Value;
 use trimtab_vocab::checkpoint::{Ask, Choice, ChoiceRole};
 use trimtab_vocab::event::{RouteDecision, Stage};
+use trimtab_vocab::format::Plural;
 use trimtab_vocab::wording::{AnswerLabel, OwnWords, QuestionTitle, StageLabel};
 use trimtab_vocab::{Choosable, Question};
 
@@ -73,7 +74,7 @@ pub(super) fn ask(step: &mut Transition<'_>) -> FlowWait {
     let questions = questions(active);
     let title = match questions.as_slice() {
         [one] => QuestionTitle::Words(one.text.clone()),
-        several => QuestionTitle::Clarify(several.len()),
+        several => QuestionTitle::Clarify(Plural::new(several.len(), "question")),
     };
     step.enter(&request, Stage::Clarifying, StageLabel::AskingUnclear);
     let asking = FlowQuestion {

@@ -228,10 +228,10 @@ mod tests {
             (json!([{"op": "reorder", "order": ["s1"]}]), "every step once"),
             (json!([{"op": "reorder", "order": ["s3", "s1", "s2"]}]), "cannot come before"),
             (json!([{"op": "edit", "step": "s1", "dependsOn": ["s3"]}]), "wait for each other"),
-            (json!([{"op": "burn", "step": "s1"}]), "cannot be read"),
+            (json!([{"op": "burn", "step": "s1"}]), "Invalid edit"),
             (json!([{"id": "s3"}, {"id": "s1"}]), "cannot come before"),
             (json!([]), "no steps"),
-            (json!(7), "cannot be so"),
+            (json!(7), "Invalid plan"),
         ] {
             let wrong = edited(edits.clone()).expect_err("refused");
             assert!(wrong.contains(wanted), "{edits}: {wrong}");

@@ -81,6 +81,7 @@ impl Talk {
                 Output::Event { request, fact } => self.log.push((request, fact)),
                 Output::Effect(effect) => effects.push(effect),
                 Output::Keep { .. } | Output::KeepOnly { .. } | Output::Child(_) | Output::Audit { .. } => {}
+                Output::Tell { .. } => {}
             }
         }
         let again = Session::replay(self.log.iter().map(|(request, fact)| (request.as_ref(), fact)));
@@ -200,7 +201,7 @@ fn questions_come_before_any_call_and_their_answers_reach_the_planner() {
     let clarify = route(RouteDecision::Clarify, 60, asking(&["Which database?", "For whom?"]));
     let mut talk = Talk::begin(clarify, settings(Copilot::default()));
     assert!(talk.call.is_none(), "nobody is called before the answer");
-    assert_eq!(talk.asked(), "clarification: 2 questions before this is begun.");
+    assert_eq!(talk.asked(), "clarification: 2 questions before we start.");
     talk.dies();
     assert!(talk.call.is_none() && talk.open().is_some(), "the question survives");
     talk.answer("submit", None);
@@ -322,7 +323,7 @@ fn a_simple_task_needs_no_approval_before_it_runs_unless_a_person_wants_one() {
         let mut talk = Talk::begin(route(RouteDecision::Direct, 10, analysis), settings(copilot));
         assert_eq!(talk.open().is_some(), asks, "{mode:?} {auto}");
         if asks {
-            assert_eq!(talk.asked(), "step: Begin with this? make it better");
+            assert_eq!(talk.asked(), "step: Start this? make it better");
             talk.answer("continue", None);
         }
         assert!(talk.offered().contains(&"edit_file"));

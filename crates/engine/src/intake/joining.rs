@@ -27,15 +27,15 @@ fn has_ended(session: &Session, parked: &RunningRequest) -> bool {
 /// Why a message cannot be passed on and must be a request of its own.
 fn obstacle(request: &Request) -> Option<&'static str> {
     if request.pill.is_some() {
-        Some("a pill is a request of its own")
+        Some("a pill is its own request")
     } else if !request.images.is_empty() {
-        Some("pictures need a request of their own")
+        Some("a message with images is its own request")
     } else if request.picture.is_some() {
-        Some("the gallery is a matter of its own")
+        Some("gallery actions run separately")
     } else if request.mode != Mode::Auto {
-        Some("its mode is its own")
+        Some("it has a different mode")
     } else if gate::is_too_large(request, &request.text) {
-        Some("it is too large to be passed on")
+        Some("it is too large for a running request")
     } else {
         None
     }
@@ -53,7 +53,7 @@ pub(super) fn join(step: &mut Transition<'_>, request: Request) -> Result<(), (B
     }
     let answer = answer(step.session, &into, request.text.trim());
     if draws && answer.is_none() {
-        return Err((Box::new(request), Some("no model reads it while pictures are made")));
+        return Err((Box::new(request), Some("no model reads it while images are generated")));
     }
     let Request { id, text, tags, .. } = request;
     let checkpoint = answer.as_ref().map(|(checkpoint, ..)| checkpoint.clone());

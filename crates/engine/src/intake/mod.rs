@@ -3,10 +3,11 @@
 mod gate;
 mod joining;
 
-use trimtab_vocab::event::{Level, RuleFact, Stage};
+use trimtab_vocab::event::{Level, RuleFact, Stage, Status};
 use trimtab_vocab::wording::{Notice, StageLabel};
 use trimtab_vocab::{Mode, Request, WhileRunning};
 
+use crate::finish::finish;
 use crate::transition::Transition;
 use crate::turn::answers;
 use crate::{Effect, memory};
@@ -53,7 +54,9 @@ pub(crate) fn take_in(step: &mut Transition<'_>, mut request: Request) {
     step.emit(Some(&id), crate::record::received(request));
     memory::recalled(step, &id, recalled);
     step.enter(&id, Stage::Intake, StageLabel::AnalyzingRequest);
-    if was_idle {
+    if step.session.lineage().is_dismissed {
+        finish(step, &id, Status::Cancelled, None);
+    } else if was_idle {
         step.request(Effect::Admit { request: id });
     } else if replaces {
         joining::replace_running(step, &id);

@@ -34,7 +34,7 @@ impl PermitSubject {
                 let tool = match change {
                     ProposedChange::Delete { .. } => deeds::DELETE,
                     ProposedChange::Move { .. } => deeds::MOVE,
-                    ProposedChange::Edit(_) | ProposedChange::Save { .. } => deeds::EDIT,
+                    ProposedChange::Edit(_) | ProposedChange::Save { .. } | ProposedChange::Merge(_) => deeds::EDIT,
                 };
                 of_files(tool, change.paths().iter().map(|path| plain(path, folder)).collect())
             }
@@ -49,6 +49,9 @@ impl PermitSubject {
             | ToolAction::Steps(_)
             | ToolAction::Plan(_)
             | ToolAction::Ask { .. }
+            | ToolAction::Delegate(_)
+            | ToolAction::WriteShared { .. }
+            | ToolAction::ReadShared
             | ToolAction::Draw { .. } => None,
         }
     }
@@ -121,6 +124,11 @@ impl<'a> PermitCase<'a> {
         // The person has asked for exactly this; nobody else has a say in it.
         if matches!(self.action, ToolAction::Change(ProposedChange::Save { .. })) && self.guard.is_none() {
             return Some(Permit::standing(Approval::Answer));
+        }
+        // A worker changes its own copy. What reaches the folder is judged when the changes are merged.
+        let is_copy = self.active.request.settings.subtasks.is_worker && self.guard.is_none();
+        if is_copy && matches!(self.action, ToolAction::Change(_)) {
+            return Some(Permit::standing(Approval::Setting));
         }
         let needs = self.needs();
         if let (None, Some(rule)) = (self.missing(), needs.first().and_then(|need| self.allowing(need))) {
@@ -199,6 +207,9 @@ impl<'a> PermitCase<'a> {
             | ToolAction::Steps(_)
             | ToolAction::Plan(_)
             | ToolAction::Ask { .. }
+            | ToolAction::Delegate(_)
+            | ToolAction::WriteShared { .. }
+            | ToolAction::ReadShared
             | ToolAction::Draw { .. } => return None,
         })
     }

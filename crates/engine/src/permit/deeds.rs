@@ -17,6 +17,10 @@ pub(super) type Deed = (&'static str, String);
 
 /// What an edit deletes and moves. What it empties is deleted too; the old name of a file that moves is not.
 pub(super) fn besides_editing(action: &ToolAction, writes: &[FileWrite], folder: Option<&str>) -> Vec<Deed> {
+    if let ToolAction::Change(ProposedChange::Merge(_)) = action {
+        let gone = writes.iter().filter(|write| write.discards());
+        return gone.map(|write| (DELETE, plain(&write.path, folder))).collect();
+    }
     let ToolAction::Change(ProposedChange::Edit(edit)) = action else { return Vec::new() };
     let is_blank = matches!(edit, Edit::WholeFile { content, .. } if content.trim().is_empty());
     let moves = moves(edit, folder);

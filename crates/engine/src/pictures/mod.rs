@@ -337,7 +337,7 @@ fn summary(made: &[GeneratedImage], missing: &[&GeneratedImage]) -> String {
     for image in missing {
         let why = image.problem.as_ref().map(ToString::to_string).unwrap_or_default();
         text.push_str(&format!(
-            "\nNot made: {} {why} Try it again with `trimtab images regenerate {}`.",
+            "\nNot made: {} {why} Retry with `trimtab images regenerate {}`.",
             one_line(&image.original_prompt),
             image.id
         ));

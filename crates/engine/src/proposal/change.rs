@@ -1,6 +1,8 @@
 //! What a tool call would do to files, before anything is prepared.
 
-use trimtab_vocab::RefKey;
+use std::collections::{BTreeMap, BTreeSet};
+
+use trimtab_vocab::{FileWrite, MergeChoice, RefKey, SessionId};
 
 use crate::proposal::edit::Edit;
 
@@ -23,6 +25,25 @@ pub enum ProposedChange {
         /// Where the bytes of each are stored, and what it is.
         pictures: Vec<(RefKey, String)>,
     },
+    /// Bring together what workers have made.
+    Merge(MergeOrder),
+}
+
+/// The changes of workers, in the order in which they are merged.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct MergeOrder {
+    pub parts: Vec<MergePart>,
+    /// How conflicts are settled that were found before, by the path and the sub-task.
+    pub settled: BTreeMap<(String, String), MergeChoice>,
+}
+
+/// The changes of one worker.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MergePart {
+    pub subtask: String,
+    /// Its session, which has the contents of the files.
+    pub worker: SessionId,
+    pub writes: Vec<FileWrite>,
 }
 
 impl ProposedChange {
@@ -31,6 +52,7 @@ impl ProposedChange {
         match self {
             Self::Edit(edit) => edit.path(),
             Self::Delete { path } | Self::Move { from: path, .. } | Self::Save { folder: path, .. } => path,
+            Self::Merge(order) => order.paths().next().unwrap_or_default(),
         }
     }
 
@@ -39,7 +61,15 @@ impl ProposedChange {
         match self {
             Self::Edit(edit) => edit.paths(),
             Self::Move { from, to } => vec![from.clone(), to.clone()],
+            Self::Merge(order) => order.paths().map(str::to_owned).collect::<BTreeSet<_>>().into_iter().collect(),
             other => vec![other.path().to_owned()],
         }
+    }
+}
+
+impl MergeOrder {
+    /// Every file that somebody changed; one that several have changed is named for each.
+    fn paths(&self) -> impl Iterator<Item = &str> {
+        self.parts.iter().flat_map(|part| &part.writes).map(|write| write.path.as_str())
     }
 }

@@ -11,4 +11,4 @@ pub(crate) mod plan;
 pub mod recover;
 pub mod text_edits;
 
-pub use change::ProposedChange;
+pub use change::{MergeOrder, MergePart, ProposedChange};

@@ -26,6 +26,8 @@ pub struct Batch {
     pub of_series: bool,
     /// It makes or saves pictures: no model has asked for it, and none is told.
     pub of_pictures: bool,
+    /// It is the sub-tasks that the user wants: no model has asked for them.
+    pub of_subtasks: bool,
     /// It is what an answer in a form wants changed.
     pub of_answer: bool,
 }
@@ -153,6 +155,12 @@ impl Batch {
     pub(super) fn of_pictures(call: &CallId, all: impl Iterator<Item = (ToolCall, ToolAction)>) -> Option<Self> {
         let batch = Self::of_actions(call, all.map(|(tool_call, action)| (tool_call, Ok(action))))?;
         Some(Self { passed_over: true, of_pictures: true, ..batch })
+    }
+
+    /// Sub-tasks that the user wants: a call of the program's own.
+    pub(super) fn of_subtasks(call: &CallId, tool_call: ToolCall, action: ToolAction) -> Self {
+        let item = BatchItem::new(CallId::tool(call, 1), tool_call, Ok(action));
+        Self { items: vec![item], passed_over: true, of_subtasks: true, ..Self::default() }
     }
 
     /// The same, for a model that knows no tools: its results are told in words.

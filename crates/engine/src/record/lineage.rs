@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use trimtab_vocab::event::SessionFact;
 use trimtab_vocab::{ChangeSetId, SessionId};
 
+use super::WorkerRole;
+
 /// Where a session comes from, and where it went on.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Lineage {
@@ -27,6 +29,12 @@ pub struct Lineage {
     pub spent_usd: f64,
     /// The budget of the request that was handed over to it.
     pub budget_usd: Option<f64>,
+    /// How many workers it has started.
+    pub workers: u32,
+    /// It was told to stop before it was told what to do.
+    pub is_dismissed: bool,
+    /// For whom it works, if it is a worker's.
+    pub role: Option<WorkerRole>,
 }
 
 impl Lineage {
@@ -65,6 +73,8 @@ impl Lineage {
                 });
             }
             SessionFact::Extended { .. } => self.extensions += 1,
+            SessionFact::Dismissed {} => self.is_dismissed = true,
+            SessionFact::Worker { .. } => self.role = WorkerRole::of(fact),
             SessionFact::Titled { .. } | SessionFact::Refused { .. } => {}
         }
     }

@@ -115,7 +115,7 @@ impl Memory {
 /// Why a command failed, in a line: the last that it said, which is where programs say it.
 fn failure(exit_code: Option<i32>, timed_out: bool, preview: &str) -> String {
     if timed_out {
-        return "took too long".to_owned();
+        return "timed out".to_owned();
     }
     let said = preview.lines().rev().map(str::trim).find(|line| !line.is_empty() && !line.starts_with('['));
     match (said, exit_code) {

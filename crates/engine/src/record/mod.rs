@@ -15,6 +15,7 @@ mod pictures;
 pub(crate) mod rounds;
 mod running;
 pub(crate) mod series;
+mod subtasks;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -24,7 +25,7 @@ use trimtab_vocab::event::{CheckpointKind, OfferedTools, PromptNote, Undo};
 use trimtab_vocab::{
     AnswerProtocol, CallId, ChangeSetId, CheckpointId, FileWrite, GeneratedImage, ImageId, Lists, MergedWrite, Message,
     OnConflict, Part, RefKey, Remembered, Request, RequestId, Role, Rule, RunSettings, SessionId, Todo, Usage,
-    sensitive_paths,
+    WorkerQuestion, sensitive_paths,
 };
 
 pub(crate) use assist::is_same_question;
@@ -42,6 +43,7 @@ pub(crate) use running::RequestKind;
 pub use running::{
     CallState, Compressing, CompressionState, Phase, RunningRequest, SteeringState, ToolHistory, TrustState,
 };
+pub use subtasks::{MergeResolution, SubtaskRun, SubtaskState, WorkerRole};
 pub use trimtab_vocab::checkpoint::WithheldResult;
 
 use crate::fragment;
@@ -203,6 +205,8 @@ pub struct Checkpoint {
     pub ask: Ask,
     /// The answers to choose from.
     pub choices: Vec<Choice>,
+    /// The worker that asks it; none: the session itself does.
+    pub worker: Option<WorkerQuestion>,
 }
 
 impl Checkpoint {
@@ -349,11 +353,12 @@ impl Session {
         self.lineage.spent_usd + self.spending.usage.cost_usd.unwrap_or(0.0)
     }
 
-    /// The request that is worked on, while it can only go on once somebody answers. Nothing of it runs, so it needs
-    /// no slot among the running ones.
+    /// The request that is worked on, while it can only go on once somebody answers, or once its workers are done.
+    /// Nothing of it runs here, so it needs no slot among the running ones.
     pub fn resting(&self) -> Option<&RequestId> {
         let is_at_work = |active: &RunningRequest| active.batch.as_ref().is_some_and(Batch::is_running);
         let rests = |active: &&RunningRequest| match active.phase {
+            _ if active.waits_for_workers() => true,
             Phase::Tools => active.waits_for_a_person() && !is_at_work(active),
             _ => active.waits_for_a_person(),
         };

@@ -71,6 +71,28 @@ pub mod choice {
     pub const NEEDS_CHANGES: &str = "needs_changes";
     /// Once more from the beginning.
     pub const START_OVER: &str = "start_over";
+    /// Break the request down finely, in between, or coarsely.
+    pub const FINE: &str = "fine";
+    pub const MEDIUM: &str = "medium";
+    pub const COARSE: &str = "coarse";
+    /// The program decides.
+    pub const DECIDE: &str = "decide";
+    /// Run sub-tasks by what they depend on, one after the other, or all at once.
+    pub const START_A: &str = "start_a";
+    pub const START_B: &str = "start_b";
+    pub const START_C: &str = "start_c";
+    /// Another plan is given.
+    pub const EDIT: &str = "edit";
+    /// No sub-tasks: the model does the work itself.
+    pub const DECLINE: &str = "decline";
+    /// Once more, with the model that is named.
+    pub const RETRY_MODEL: &str = "retry_model";
+    /// Of two changes, what was there first stays.
+    pub const KEEP_A: &str = "keep_a";
+    /// Of two changes, the later one replaces it.
+    pub const KEEP_B: &str = "keep_b";
+    /// A model brings two changes together.
+    pub const MERGE: &str = "merge";
 }
 
 /// Verdicts on proposals.
@@ -97,6 +119,8 @@ pub(crate) mod bug {
 pub(crate) mod tool {
     /// The tool that makes pictures.
     pub(crate) const DRAW: &str = "draw_image";
+    /// The tool that hands parts of a request to workers. Models may be offered it as well.
+    pub(crate) const DELEGATE: &str = "delegate";
     /// The tool that saves them.
     pub(crate) const SAVE: &str = "save_images";
 }

@@ -8,7 +8,7 @@ use trimtab_vocab::{
 };
 
 use super::rounds::RoundHistory;
-use super::{Assist, Batch, DoneState, Flow};
+use super::{Assist, Batch, DoneState, Flow, SubtaskRun};
 
 /// How often what a person says to a request is kept for what is lasting in it.
 const SAID: usize = 20;
@@ -36,6 +36,8 @@ pub struct RunningRequest {
     pub batch: Option<Batch>,
     /// The commands of its last answer that has some, until all of them have run or were left.
     pub series: Option<Series>,
+    /// The parts of it that workers carry out.
+    pub subtasks: Option<Box<SubtaskRun>>,
     /// Its calls of the model, and what was wrong with the replies.
     pub calls: CallState,
     /// What its person has said to it.
@@ -86,6 +88,10 @@ pub struct CallState {
     pub text_calls: u32,
     /// Replies that held calls as text.
     pub text_replies: u32,
+    /// Plans of sub-tasks that could not be used.
+    pub misplans: u32,
+    /// Why the last one could not.
+    pub misplan: Option<String>,
     /// How often its last reply was to be repaired.
     pub repairs: u32,
     /// The changes of an answer that was cut off.
@@ -108,7 +114,7 @@ pub struct SteeringState {
     pub untold: Vec<String>,
     /// What its person has said since, for what is lasting in it.
     pub said: Vec<String>,
-    /// It is to rest after this step.
+    /// It is to pause after this step.
     pub pausing: bool,
     /// A person said what to do instead of the tools that wait.
     pub diverted: bool,
@@ -242,6 +248,7 @@ impl RunningRequest {
             flow: Flow::default(),
             batch: None,
             series: None,
+            subtasks: None,
             calls: CallState::default(),
             steering: SteeringState::default(),
             trust: TrustState::default(),
@@ -304,5 +311,6 @@ impl RunningRequest {
     pub(super) fn waits_for_a_person(&self) -> bool {
         matches!(self.phase, Phase::Waiting { .. })
             || (self.phase == Phase::Tools && self.batch.as_ref().is_some_and(Batch::is_asking))
+            || (self.phase == Phase::Tools && self.subtasks.as_ref().is_some_and(|run| run.is_stuck()))
     }
 }

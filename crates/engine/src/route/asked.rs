@@ -88,6 +88,36 @@ pub(crate) fn only_mends(text: &str) -> bool {
     deeds(text).change && !phrases.any(makes)
 }
 
+/// Verbs whose object may be a new file.
+const MAKING_FILES: &str = "create, write, make, generate, scaffold, add, save";
+
+/// Words behind which a file is named for another reason than that it is to be made.
+const ABOUT: &str = "\
+of, for, about, to, in, into, from, on, that, which, with, so, by, using, like, if, when, where, but, unless, as, based, \
+via, not, instead, without, before, after, next, beside, who, whose, containing, importing, reading, while, since";
+
+/// Those of the named files that the words ask to be made: "create a.py and b.py that use c.py" asks for two.
+pub(crate) fn made_files(text: &str, named: &[String]) -> Vec<String> {
+    let plain = plain(&text[..text.floor_char_boundary(4_000)]);
+    let mut made = Vec::new();
+    for sentence in sentences(&plain) {
+        let phrase = after_lead(sentence);
+        for phrase in std::iter::once(phrase).chain(further(phrase)) {
+            let Some(rest) = verb_of(phrase, MAKING_FILES) else { continue };
+            let is_other = |word: &str| {
+                word.starts_with('(')
+                    || [ABOUT, MAKING, CHANGING, RUNNING].iter().any(|list| listed(list).any(|other| other == word))
+            };
+            for word in rest.split_whitespace().take_while(|word| !is_other(word.trim_matches([',', ':']))) {
+                let word = word.trim_matches(['`', '"', '\'', ',', ':', ';', '!']).trim_end_matches('.');
+                let file = named.iter().find(|file| file.to_lowercase() == word);
+                made.extend(file.filter(|file| !made.contains(*file)).cloned());
+            }
+        }
+    }
+    made
+}
+
 /// Whether the words are about a file and say neither that it is to be changed nor that it is only to be looked at.
 pub(crate) fn is_unclear_about_a_file(text: &str) -> bool {
     let signals = words::read(text);
@@ -265,6 +295,25 @@ mod tests {
             "Make sense of the log in a.log",
         ] {
             assert!(!deeds(words).change, "{words}");
+        }
+    }
+
+    #[test]
+    fn files_that_are_to_be_made_are_told_from_files_that_are_only_named() {
+        let made = |text: &str| made_files(text, &crate::words::references(text).files);
+        for (words, files) in [
+            ("Create a .gitignore that ignores *.log", vec![".gitignore"]),
+            ("create a.py and B.py, which import c.py", vec!["a.py", "B.py"]),
+            ("Please write `total.py` that reads users.csv", vec!["total.py"]),
+            ("Fix a.py and create a file called notes.txt.", vec!["notes.txt"]),
+            ("Create hello.py.", vec!["hello.py"]),
+            ("Create a.py, then fix b.py", vec!["a.py"]),
+            ("Add a function subtract to calc.py", vec![]),
+            ("Write a test for a.py", vec![]),
+            ("Fix the bug in parser.py", vec![]),
+            ("Make a.py faster", vec!["a.py"]),
+        ] {
+            assert_eq!(made(words), files, "{words}");
         }
     }
 

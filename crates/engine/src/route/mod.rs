@@ -7,7 +7,7 @@ mod calibrate;
 mod classify;
 mod words;
 
-pub(crate) use asked::{AskedDeeds, deeds, is_unclear_about_a_file, only_mends, wants_only_words};
+pub(crate) use asked::{AskedDeeds, deeds, is_unclear_about_a_file, made_files, only_mends, wants_only_words};
 pub(crate) use words::{RequestSignals, read as words};
 
 use trimtab_vocab::event::{RouteDecision, RouteFact, Stage};
@@ -24,6 +24,13 @@ const TURNS: usize = 6;
 
 /// What the rules make of a request; none where they cannot place it.
 fn by_rules(request: &Request, has_folder: bool) -> Option<RouteFact> {
+    if request.settings.subtasks.is_worker {
+        let categories = needs(RouteDecision::Direct);
+        return Some(RouteFact {
+            categories,
+            ..plain(RouteDecision::Direct, 1.0, "a worker carries out its sub-task")
+        });
+    }
     if let Some(pill) = &request.pill {
         let decision = match request.mode {
             Mode::Chat => RouteDecision::Chat,

@@ -307,7 +307,7 @@ pub(super) fn names_a_path(text: &str) -> bool {
         let last = word.rsplit('/').next().unwrap_or_default();
         let has_extension = last.rsplit_once('.').is_some_and(|(stem, extension)| {
             !stem.is_empty()
-                && (1..=5).contains(&extension.len())
+                && (1..=if last.starts_with('.') { 10 } else { 5 }).contains(&extension.len())
                 && extension.chars().all(|c| c.is_ascii_alphanumeric())
                 && extension.chars().any(|c| c.is_ascii_alphabetic())
                 && !matches!(word, "e.g" | "i.e" | "a.m" | "p.m" | "node.js" | "vue.js" | "next.js" | "asp.net")

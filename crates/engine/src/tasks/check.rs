@@ -33,7 +33,7 @@ pub(super) fn form(fields: &Map<String, Value>) -> Vec<String> {
         "create" => {
             match fields.get("title").and_then(Value::as_str) {
                 Some(title) if !title.is_empty() => (),
-                _ => errors.push("missing_title: say what the task is".into()),
+                _ => errors.push("missing_title: the task needs a title".into()),
             }
             task(fields, &mut errors);
             let kind = fields.get("recurrence").and_then(|recurrence| recurrence.get("type")).and_then(Value::as_str);

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use trimtab_vocab::format;
 use trimtab_vocab::{
     Annotated, Applied, ChangeSetId, Date, DryRun, Operation, OperationResult, Preview, Previewed, Proposed,
     Recurrence, RecurrenceFields, Repeat, Task, TaskCounts, TaskFields, TaskId, TaskLimits, TaskWrite, Validation,
@@ -112,7 +113,7 @@ impl Trial {
         let mut warnings = Vec::new();
         if self.summary.deleted > limits.deletes {
             let deleted = self.summary.deleted;
-            warnings.push(format!("This will delete {deleted} {}.", if deleted == 1 { "task" } else { "tasks" }));
+            warnings.push(format!("This will delete {}.", format::plural(deleted, "task")));
         }
         let mut changed = 0;
         for Tried { op, effect, .. } in &self.tried {

@@ -1,6 +1,7 @@
 //! What a tool call comes to.
 
-use trimtab_vocab::{Plan, ReadOp, RefKey, Todo};
+use serde_json::Value;
+use trimtab_vocab::{Plan, ReadOp, RefKey, SubTaskPlan, Todo};
 
 use crate::proposal::ProposedChange;
 
@@ -51,6 +52,12 @@ pub(crate) enum ToolAction {
         /// Answers to choose from.
         options: Vec<String>,
     },
+    /// Hand parts of the work to workers.
+    Delegate(SubTaskPlan),
+    /// Write down something for the other workers.
+    WriteShared { key: String, value: Value },
+    /// Read what the other workers have written down.
+    ReadShared,
     /// Make pictures. No model asks for it: the program makes the call itself.
     Draw {
         /// What they show.
@@ -63,13 +70,15 @@ impl ToolAction {
     /// Whether it must be alone: it changes something, or waits for a person.
     pub(crate) fn is_alone(&self) -> bool {
         match self {
-            Self::Change(_) | Self::Run { .. } | Self::Ask { .. } => true,
+            Self::Change(_) | Self::Run { .. } | Self::Ask { .. } | Self::Delegate(_) => true,
             Self::Read(_)
             | Self::Fetch { .. }
             | Self::SearchWeb { .. }
             | Self::Stored { .. }
             | Self::Steps(_)
             | Self::Plan(_)
+            | Self::WriteShared { .. }
+            | Self::ReadShared
             | Self::Draw { .. } => false,
         }
     }
@@ -77,13 +86,15 @@ impl ToolAction {
     /// Whether it reads the folder, or works in it.
     pub(crate) fn touches_the_folder(&self) -> bool {
         match self {
-            Self::Read(_) | Self::Change(_) | Self::Run { .. } => true,
+            Self::Read(_) | Self::Change(_) | Self::Run { .. } | Self::Delegate(_) => true,
             Self::Fetch { .. }
             | Self::SearchWeb { .. }
             | Self::Stored { .. }
             | Self::Steps(_)
             | Self::Plan(_)
             | Self::Ask { .. }
+            | Self::WriteShared { .. }
+            | Self::ReadShared
             | Self::Draw { .. } => false,
         }
     }

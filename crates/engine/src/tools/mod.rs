@@ -6,6 +6,7 @@
 
 mod action;
 mod ask_user;
+mod delegate;
 mod edit;
 mod fetch;
 mod plan;
@@ -17,6 +18,7 @@ pub(crate) mod text_calls;
 mod web_search;
 
 pub(crate) use action::ToolAction;
+pub(crate) use delegate::{DELEGATE_NAME, SHARED_TOOLS};
 pub(crate) use fetch::{host_of, interrogating, remark};
 pub(crate) use web_search::WEB_SEARCH;
 
@@ -46,6 +48,8 @@ pub(crate) enum ToolOffer {
 const FILES: &str = "files";
 const COMMANDS: &str = "commands";
 const WEB: &str = "web";
+/// Work for others, and what workers share.
+const SUBTASKS: &str = "subtasks";
 
 /// A tool: what a model is told of it, and how it is treated.
 #[derive(Debug, Clone)]
@@ -77,7 +81,8 @@ impl ToolDefinition {
     /// Whether a request that needs these groups is offered it.
     pub(crate) fn is_needed(&self, categories: &[String]) -> bool {
         match &self.category {
-            Some(category) => category == FILES || categories.contains(category),
+            // Whether a request has workers is decided elsewhere.
+            Some(category) => category == FILES || category == SUBTASKS || categories.contains(category),
             None => true,
         }
     }
@@ -193,6 +198,9 @@ const BUILT_IN: &[BuiltInTool] = &[
     ask_user::ASK,
     read_ref::READ_REF,
     plan::PROPOSE,
+    delegate::DELEGATE,
+    delegate::READ_SHARED,
+    delegate::WRITE_SHARED,
 ];
 
 /// Arguments of one shape. Numbers that came as texts are read as numbers: weak models write them so.
@@ -238,6 +246,8 @@ mod tests {
         let size = |offer: ToolOffer| {
             registry()
                 .offered(offer)
+                // Few requests are offered these.
+                .filter(|tool| tool.category.as_deref() != Some(SUBTASKS))
                 .map(|tool| &tool.spec)
                 .map(|spec| spec.name.len() + spec.description.len() + spec.input_schema.to_string().len())
                 .sum::<usize>()
@@ -282,9 +292,12 @@ mod tests {
             ("ask_user", json!({"question": "Which?", "options": ["a", "b"]})),
             ("read_ref", json!({"key": "ref:result-r1-c1t1"})),
             ("propose_plan", json!({"steps": [{"title": "a", "dependsOn": []}]})),
+            ("delegate", json!({"tasks": [{"instruction": "a", "files": ["b"], "depends_on": []}]})),
+            ("read_shared", json!({})),
+            ("write_shared", json!({"key": "a", "value": 1})),
         ] {
             read(name, input, None).unwrap_or_else(|error| panic!("{name}: {error}"));
         }
-        assert_eq!(BUILT_IN.len(), 16, "a new tool belongs into this test");
+        assert_eq!(BUILT_IN.len(), 19, "a new tool belongs into this test");
     }
 }

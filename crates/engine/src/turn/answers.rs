@@ -3,6 +3,7 @@
 
 use trimtab_vocab::checkpoint::{Ask, Choice, ChoiceRole, ChoiceText};
 use trimtab_vocab::event::{Level, ProposalFact, RequestFact, RuleFact, SessionFact, Status};
+use trimtab_vocab::format::Plural;
 use trimtab_vocab::wording::{AnswerLabel, Notice, Objection, PermissionLabel, QuestionTitle};
 use trimtab_vocab::{
     ApprovalClass, Approve, CallId, ChangePart, CheckpointId, Lists, ProposalId, RequestId, Rule, RuleVerdict,
@@ -14,7 +15,7 @@ use crate::proposal::command::visible;
 use crate::questions::{self, keyed};
 use crate::record::{Checkpoint, Phase, RunningRequest};
 use crate::transition::Transition;
-use crate::{Effect, flow, handoff};
+use crate::{Effect, flow, handoff, subtasks};
 
 pub(crate) use crate::questions::{Answerer, CheckpointDraft, ask, choice, leave, open, rest};
 pub use crate::record::names::choice::{
@@ -125,8 +126,11 @@ pub(super) fn ask_for_more_steps(step: &mut Transition<'_>) {
     let (limit, more) = (active.step_limit(), active.request.settings.models.max_steps);
     let question = CheckpointDraft {
         ask: Ask::StepLimit,
-        title: QuestionTitle::StepLimit(limit),
-        choices: vec![choice(CONTINUE, AnswerLabel::MoreSteps(more)), choice(STOP, AnswerLabel::StopHere)],
+        title: QuestionTitle::StepLimit(Plural::new(limit, "step")),
+        choices: vec![
+            choice(CONTINUE, AnswerLabel::MoreSteps(Plural::new(more, "more step"))),
+            choice(STOP, AnswerLabel::StopHere),
+        ],
     };
     ask(step, question, Status::Limit);
 }
@@ -191,6 +195,10 @@ pub(crate) fn answered(
     let Some(checkpoint) = step.session.checkpoint(id).cloned() else { return };
     let Some((choice, text)) = accepted(step, &checkpoint, choice, text) else { return };
     let request = checkpoint.request.clone();
+    if checkpoint.worker.is_some() {
+        subtasks::answered(step, id, &checkpoint, choice, text, by);
+        return after_answer(step, &request, None);
+    }
     let is_handoff = matches!(checkpoint.ask, Ask::Handoff { .. });
     let hands_off = is_handoff && choice == handoff::HANDOFF;
     if let Some(reason) = handoff::objection(step.session, Some(&request)).filter(|_| hands_off) {
@@ -287,7 +295,8 @@ fn accepted(
     let of_series = matches!(checkpoint.ask, Ask::Commands(_)).then(|| step.session.unfinished(request)).flatten();
     let objection = of_series
         .and_then(|active| series::objection(active, &choice, text.as_deref()))
-        .or_else(|| flow::objection(step, checkpoint, &choice, text.as_deref()));
+        .or_else(|| flow::objection(step, checkpoint, &choice, text.as_deref()))
+        .or_else(|| subtasks::objection(step.session, checkpoint, &choice, text.as_deref()));
     if let Some(objection) = objection {
         object(step, checkpoint, objection);
         return None;
@@ -319,7 +328,8 @@ fn object(step: &mut Transition<'_>, checkpoint: &Checkpoint, objection: Objecti
 /// An answer is there: the request goes on, if it is its turn and no question about the whole of it is
 /// still open. Otherwise the answer is kept until then.
 fn after_answer(step: &mut Transition<'_>, request: &RequestId, call: Option<&CallId>) {
-    let is_blocked = step.session.checkpoints().any(|(_, open)| open.request == *request && open.ask.call().is_none());
+    let blocks = |open: &Checkpoint| open.worker.is_none() && open.ask.call().is_none();
+    let is_blocked = step.session.checkpoints().any(|(_, open)| open.request == *request && blocks(open));
     if is_blocked {
         return;
     }

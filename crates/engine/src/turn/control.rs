@@ -8,7 +8,7 @@ use trimtab_vocab::{Control, LearnedFacts, Purpose, RequestId, Role};
 use super::{answers, batch, call_again, finish, stop, withdraw};
 use crate::record::Phase;
 use crate::transition::Transition;
-use crate::{assistant, handoff, history, pictures};
+use crate::{assistant, handoff, history, pictures, subtasks};
 
 /// Does as told. What no longer fits has no consequences: it is not an error to be late.
 pub(crate) fn controlled(step: &mut Transition<'_>, wanted: Option<RequestId>, action: Control) {
@@ -20,6 +20,7 @@ pub(crate) fn controlled(step: &mut Transition<'_>, wanted: Option<RequestId>, a
         }
         Control::DecideTasks { applied } => return assistant::decided(step, applied),
         Control::SelectImages { images, selected } => return pictures::select(step, images, selected),
+        Control::Subtask { subtask, action } => return subtasks::control(step, &subtask, action),
         Control::Handoff => return handoff_wanted(step),
         Control::Extend => return extension_wanted(step),
         _ => {}
@@ -39,6 +40,10 @@ pub(crate) fn controlled(step: &mut Transition<'_>, wanted: Option<RequestId>, a
             step.emit(Some(request), adjusted);
         }
         return;
+    }
+    // A worker that is stopped while its copy of the folder is being made.
+    if action == Control::Cancel && step.session.lineage().role.is_some() && !step.session.has_requests() {
+        return step.emit(None, SessionFact::Dismissed {});
     }
     if let (Control::Cancel, Some(parked)) = (&action, wanted.as_ref().filter(|wanted| step.session.is_parked(wanted)))
     {
@@ -92,6 +97,7 @@ pub(crate) fn controlled(step: &mut Transition<'_>, wanted: Option<RequestId>, a
         | Control::DecideTasks { .. }
         | Control::SelectImages { .. }
         | Control::Handoff
+        | Control::Subtask { .. }
         | Control::Extend => {}
     }
 }

@@ -35,6 +35,7 @@ use trimtab_vocab::event::{
     AbsentFile, BugFact, ContextFact, DoneFacts, Level, LoadedFile, ModelFact, ReplyFact, RequestFact, RouteDecision,
     RouteFact, Stage, Status, UsageFact,
 };
+use trimtab_vocab::format::Plural;
 use trimtab_vocab::wording::{Notice, ProblemText, StageLabel};
 use trimtab_vocab::{
     AskPurpose, CallId, ContextStrategy, Fault, InstructionFile, LearnedFacts, Message, ModelFacts, Part, Problem,
@@ -49,7 +50,8 @@ use crate::tokens::estimate;
 use crate::tools;
 use crate::transition::{Next, Transition};
 use crate::{
-    Effect, Input, Interrupted, Overview, Partial, assistant, handoff, history, permit, pictures, route, words,
+    Effect, Input, Interrupted, Overview, Partial, assistant, handoff, history, permit, pictures, route, subtasks,
+    words,
 };
 use claims::ReplyRead;
 
@@ -83,6 +85,10 @@ pub(crate) fn resume(step: &mut Transition<'_>, left: Next) {
         Next::Turn => next(step),
         Next::Routed(decided) => routed(step, *decided),
         Next::Batch => batch::advance(step),
+        Next::Call { call } => {
+            batch::run_call(step, &call);
+            batch::advance(step);
+        }
         Next::CallEnded { call, status, text } => {
             batch::finished(step, &call, status, text);
             batch::advance(step);
@@ -149,7 +155,7 @@ pub(crate) fn load_or_next(step: &mut Transition<'_>) {
         .collect();
     let instructions = if trusted && works { instructions::named(active) } else { Vec::new() };
     // Whoever cannot look is shown what there is.
-    let overview = (trusted && active.answers_in_form()).then(|| Overview {
+    let overview = (trusted && (active.answers_in_form() || subtasks::is_wanted(active))).then(|| Overview {
         words: active.request.words().to_owned(),
         bytes: context::overview_bytes(&model(&active.request).1),
     });
@@ -266,7 +272,7 @@ pub(crate) fn next(step: &mut Transition<'_>) {
     if step.session.active().is_some_and(RunningRequest::makes_pictures) {
         return pictures::go_on(step);
     }
-    if flow::comes_first(step) {
+    if flow::comes_first(step) || subtasks::comes_first(step) {
         return;
     }
     if learning::leave_tools(step, &request) {
@@ -289,7 +295,7 @@ pub(crate) fn held(step: &mut Transition<'_>, request: &RequestId, ahead: u32) {
     if active(step, request).is_none() {
         return;
     }
-    step.notify(request, Level::Info, Notice::WaitingForRoom(ahead));
+    step.notify(request, Level::Info, Notice::WaitingForRoom(Plural::new(ahead, "other request")));
 }
 
 /// The model has spoken.
@@ -336,6 +342,8 @@ pub(crate) fn replied(
         Purpose::Summary => context::call(step),
         Purpose::Repair => structured::repaired(step, &request, Some(&words)),
         Purpose::ImagePrompts => pictures::replied(step, &words),
+        Purpose::Subtasks => subtasks::replied(step, &words),
+        Purpose::Merge => subtasks::merged(step, Some(&words)),
         Purpose::Ask(_) => assistant::replied(step, &request, &words),
     }
 }
@@ -359,7 +367,7 @@ fn decide(step: &mut Transition<'_>, request: &RequestId, words: &str, stop: Opt
     if wants_tools && route::offer(active.path()) == tools::ToolOffer::Nothing {
         let message = "the model asked for a tool although none was offered; the request was not run".into();
         step.emit(Some(request), BugFact { kind: "unexpected_tool_use".into(), by: "engine".into(), message });
-        batch::reject(step, "There are no tools in this turn. Answer in words.");
+        batch::reject(step, "There are no tools in this turn. Answer in text.");
     } else if wants_tools && stop == Some(&StopReason::MaxTokens) {
         batch::reject(step, "[Not run: the reply was cut off at the output limit, and this call may not be whole.]");
         if structured::goes_on(step, request, structured::AGAIN) {
@@ -459,6 +467,8 @@ pub(crate) fn failed(step: &mut Transition<'_>, call: &CallId, fault: Fault, par
         Purpose::Summary => context::give_up(step),
         Purpose::Repair => structured::repaired(step, &request, None),
         Purpose::ImagePrompts => pictures::given_up(step),
+        Purpose::Subtasks => subtasks::given_up(step),
+        Purpose::Merge => subtasks::merged(step, None),
         Purpose::Ask(AskPurpose::Route | AskPurpose::Repair | AskPurpose::Summary) => {
             assistant::given_up(step, &problem);
         }
@@ -526,7 +536,10 @@ pub(crate) fn woke(step: &mut Transition<'_>, interrupted: Vec<Interrupted>) {
     match phase {
         Phase::Admitting => step.request(Effect::Admit { request }),
         Phase::Loading => load_or_next(step),
-        Phase::Tools => batch::woke(step, &under_way),
+        Phase::Tools => {
+            subtasks::woke(step);
+            batch::woke(step, &under_way);
+        }
         Phase::Stopping { .. } => {
             if batch::woke_stopping(step, &under_way) {
                 finish(step, &request, Status::Cancelled, None);
@@ -621,6 +634,8 @@ pub(crate) fn call_again(step: &mut Transition<'_>) {
         Purpose::Summary => context::call(step),
         Purpose::Repair => structured::repair_again(step),
         Purpose::ImagePrompts => pictures::call(step),
+        Purpose::Subtasks => subtasks::call(step),
+        Purpose::Merge => subtasks::merge_by_model(step),
         Purpose::Ask(_) => assistant::go_on(step),
     }
 }

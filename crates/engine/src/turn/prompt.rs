@@ -13,6 +13,7 @@ use crate::memory;
 use crate::permit;
 use crate::record::{FlowState, RunningRequest, Session};
 use crate::route;
+use crate::subtasks;
 use crate::tools::{self, ToolDefinition};
 use crate::words::pill;
 
@@ -129,7 +130,14 @@ pub(super) fn offered(active: &RunningRequest) -> Vec<Arc<ToolSpec>> {
     let searches =
         |tool: &&ToolDefinition| tool.name() != tools::WEB_SEARCH || !active.request.settings.web_search.is_empty();
     let offered = tools::registry().offered(route::offer(active.path()));
-    let offered = offered.filter(searches);
+    let is_worker = active.request.settings.subtasks.is_worker;
+    // A tool that few requests can use is not in the prompts of all others.
+    let shares = |tool: &&ToolDefinition| match tool.name() {
+        name if name == tools::DELEGATE_NAME => subtasks::may_delegate(active) && subtasks::is_large(active),
+        name if tools::SHARED_TOOLS.contains(&name) => is_worker,
+        _ => true,
+    };
+    let offered = offered.filter(searches).filter(shares);
     offered.filter(needed).filter(allowed).filter(has_room).map(|tool| Arc::clone(&tool.spec)).collect()
 }
 

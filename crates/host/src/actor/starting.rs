@@ -7,7 +7,7 @@ use trimtab_engine::Effect;
 use trimtab_vocab::{CallId, RequestId};
 
 use super::{ANSWERS, Actor};
-use crate::{StreamController, assistant, effects, tools};
+use crate::{StreamController, assistant, effects, tools, workers};
 
 impl Actor {
     /// Whether a request is for whoever sent it to run: this process has seen its own to its end and is about to leave,
@@ -63,8 +63,8 @@ impl Actor {
             Effect::Draw { request, call, model, prompt, count, after_ms } => {
                 self.start_tool(request, call, tools::ToolWork::Draw { model, prompt, count, after_ms });
             }
-            Effect::Recall { request, call, key, offset, limit } => {
-                self.start_tool(request, call, tools::ToolWork::Recall { key, offset, limit });
+            Effect::Recall { request, call, of, key, offset, limit } => {
+                self.start_tool(request, call, tools::ToolWork::Recall { of, key, offset, limit });
             }
             Effect::Prepare { request, call, change, seen } => {
                 self.start_tool(request, call, tools::ToolWork::Prepare { change, seen })
@@ -101,6 +101,12 @@ impl Actor {
             Effect::JudgeTasks { request, operations, settings } => {
                 let trial = self.tasks.spawn(assistant::judge(deps, reporter, request.clone(), operations, *settings));
                 self.waits.entry(request).or_default().push(trial);
+            }
+            Effect::StartWorker(order) => {
+                self.tasks.spawn(workers::start(deps, reporter, order));
+            }
+            Effect::DropWorker { worker, folder } => {
+                self.tasks.spawn(workers::drop_copy(deps, worker, folder));
             }
             Effect::Abort { call } => {
                 if let Some(controller) = self.calls.remove(&call) {

@@ -148,7 +148,7 @@ fn places(variables: &BTreeMap<String, String>) -> Result<(PathBuf, PathBuf), Pr
         Some(home) => (home.clone(), home.clone()),
         None => {
             let base = etcetera::choose_base_strategy().map_err(|_| {
-                Problem::new(ProblemKind::Settings, "There is no home folder to keep settings and sessions in.")
+                Problem::new(ProblemKind::Settings, "There is no home folder for settings and sessions.")
                     .hint("Set HOME, or set TRIMTAB_HOME to a folder of your choice.")
             })?;
             (base.config_dir().join("trimtab"), base.data_dir().join("trimtab"))

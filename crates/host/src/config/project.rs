@@ -129,7 +129,7 @@ fn read(file: &Path) -> Result<Option<String>, Problem> {
 }
 
 fn no_list(place: &Origin, path: &str, value: &Value) -> Problem {
-    refused(place, &format!("{path} = {value} will not do"))
+    refused(place, &format!("Invalid value {value} for {path}"))
         .hint(format!("{path} takes a list of texts, such as [\"docs/style.md\"]."))
 }
 

@@ -235,11 +235,10 @@ impl RawSettings {
         };
         let number = |value: &Value| value.as_float().or(value.as_integer().map(|n| n as f64));
         match (number(low), number(high)) {
-            (Some(below), Some(above)) if below > above => Err(wrong(format!(
-                "{unsure} = {low} ({low_origin}) is more than {sure} = {high} ({high_origin}): nobody can be both \
-                 unsure and sure."
-            ))
-            .hint(format!("Set {unsure} to at most {sure}."))),
+            (Some(below), Some(above)) if below > above => {
+                Err(wrong(format!("{unsure} = {low} ({low_origin}) is larger than {sure} = {high} ({high_origin})."))
+                    .hint(format!("Set {unsure} to at most {sure}.")))
+            }
             _ => Ok(()),
         }
     }
@@ -359,7 +358,7 @@ fn check(path: &str, kind: SettingKind, value: &Value, origin: &Origin) -> Resul
     }
     let is_hidden = matches!(kind, SettingKind::Headers | SettingKind::Fields) || path.ends_with(".query");
     let value = if is_hidden { "…".to_owned() } else { value.to_string() };
-    let problem = wrong(format!("{path} = {value} ({origin}) will not do."));
+    let problem = wrong(format!("Invalid value {value} for {path} ({origin})."));
     Err(problem.hint(format!("{path} takes {}.", kind.takes())))
 }
 
@@ -376,10 +375,10 @@ fn unknown(path: &str, origin: &Origin) -> Problem {
     if is_section(path) {
         let inside = KEYS.iter().find_map(|key| key.path.strip_prefix(&format!("{path}.")));
         let example = inside.map_or(String::new(), |key| format!(", for example [{path}] and below it {key} = …"));
-        return wrong(format!("{path} ({origin}) is a group of settings and has no value of its own."))
+        return wrong(format!("{path} ({origin}) is a group of settings and takes no value."))
             .hint(format!("Set what is in it{example}. `trimtab config {path}` lists it."));
     }
-    let problem = wrong(format!("There is no setting called {path} ({origin})."));
+    let problem = wrong(format!("Unknown setting {path} ({origin})."));
     if path == STORE {
         return problem.hint("Sessions are kept in SQLite in the data folder, and nowhere else. Leave it out.");
     }
@@ -421,11 +420,11 @@ mod tests {
     #[test]
     fn an_unknown_key_is_an_error_that_names_the_nearest() {
         let problem = added("[limits]\nretrys = 3").expect_err("refused");
-        assert_eq!(problem.message, "There is no setting called limits.retrys (c.toml, line 2).");
+        assert_eq!(problem.message, "Unknown setting limits.retrys (c.toml, line 2).");
         assert_eq!(problem.hint.as_deref(), Some("Did you mean limits.retries? `trimtab config` lists them all."));
         assert!(added("[nonsense]\na = 1").is_err());
         let problem = added("limits = 3").expect_err("refused");
-        assert_eq!(problem.message, "limits (c.toml, line 1) is a group of settings and has no value of its own.");
+        assert_eq!(problem.message, "limits (c.toml, line 1) is a group of settings and takes no value.");
         assert!(problem.hint.is_some_and(|hint| hint.contains("[limits]")));
         for key in ["key", "api_key"] {
             let problem = added(&format!("[providers.x]\n{key} = \"secret\"")).expect_err("refused");
@@ -438,7 +437,7 @@ mod tests {
     fn the_documented_way_to_say_where_sessions_are_kept_is_understood() {
         added("[store]\nurl = \"\"").expect("the data folder");
         let problem = added("[store]\nurl = \"postgres://db\"").expect_err("elsewhere");
-        assert_eq!(problem.message, "There is no setting called store.url (c.toml, line 2).");
+        assert_eq!(problem.message, "Unknown setting store.url (c.toml, line 2).");
         assert!(problem.hint.is_some_and(|hint| hint.contains("SQLite")));
         let under = |url: &str| {
             RawSettings::default().add_environment(&BTreeMap::from([("TRIMTAB_STORE_URL".to_owned(), url.to_owned())]))
@@ -450,7 +449,7 @@ mod tests {
     #[test]
     fn a_value_of_the_wrong_kind_says_what_would_do() {
         let problem = added("[limits]\nsteps = 3\n\njobs = 0").expect_err("refused");
-        assert_eq!(problem.message, "limits.jobs = 0 (c.toml, line 4) will not do.");
+        assert_eq!(problem.message, "Invalid value 0 for limits.jobs (c.toml, line 4).");
         assert_eq!(problem.hint.as_deref(), Some("limits.jobs takes a whole number from 1 to 1000."));
         assert!(added("model = 3").is_err());
         assert!(added("[providers.x]\nkind = \"smoke\"").is_err());
@@ -601,8 +600,7 @@ mod tests {
         let problem = together("[copilot]\nsure_above = 0.4").expect_err("crossed");
         assert_eq!(
             problem.message,
-            "copilot.unsure_below = 0.45 (default) is more than copilot.sure_above = 0.4 (c.toml, line 2): nobody can be both \
-             unsure and sure."
+            "copilot.unsure_below = 0.45 (default) is larger than copilot.sure_above = 0.4 (c.toml, line 2)."
         );
         assert_eq!(problem.hint.as_deref(), Some("Set copilot.unsure_below to at most copilot.sure_above."));
         for bad in ["unsure_below = -0.1", "sure_above = 1.01", "no_tools_below = 2", "sure_above = nan"] {
@@ -621,7 +619,7 @@ mod tests {
         assert_eq!(raw.get("copilot.triggers").expect("set").0.to_string(), "[\"ship it\", \"go\"]");
         for bad in ["[\"\"]", "[\" \"]", "[\"ship it\", \"go!?\"]", "[\"yes, go\"]", "[1]", "\"ship it\""] {
             let problem = added(&format!("[copilot]\ntriggers = {bad}")).expect_err(bad);
-            assert!(problem.message.starts_with("copilot.triggers = "), "{}", problem.message);
+            assert!(problem.message.starts_with("Invalid value "), "{}", problem.message);
             assert_eq!(
                 problem.hint.as_deref(),
                 Some(

@@ -10,7 +10,8 @@ use toml::Value;
 use trimtab_vocab::{
     AnswerProtocol, AnswerStyle, Applying, AutoMode, CommandSettings, ContextSettings, Copilot, Dialog, Effort,
     FileSettings, ImageSettings, Machine, MemorySettings, ModelFacts, ModelSettings, Noop, OnMaxTokens, Problem,
-    ProblemKind, Recovery, RunSettings, Sandbox, SnapshotSettings, TaskLimits, WhileRunning,
+    ProblemKind, Recovery, RunSettings, Sandbox, SnapshotSettings, SubtaskSettings, TaskKind, TaskLimits, WhileRunning,
+    WorkerModel,
 };
 use trimtab_world::models::{Dialect, Provider, Registry, SearchKind, SearchService};
 
@@ -358,6 +359,7 @@ impl Profile {
                 fast_facts: self.roles.fast.as_ref().map(|model| self.catalog.facts(model)),
                 fallback_model: self.roles.fallback.clone().unwrap_or_default(),
                 fallback_facts: self.roles.fallback.as_ref().map(|model| self.facts(model)),
+                cache_s: self.limits.cache_s,
             },
             files: FileSettings {
                 apply: self.hands.files,
@@ -366,7 +368,6 @@ impl Profile {
             },
             style: self.hands.style.clone(),
             recovery: self.hands.recovery,
-            cache_s: self.limits.cache_s,
             copilot: self.copilot.clone(),
             snapshot: SnapshotSettings { files: self.limits.snapshot_files, mb: self.limits.snapshot_mb },
             context: self.context.clone(),
@@ -374,6 +375,7 @@ impl Profile {
             memory: self.memory,
             image: self.image_settings(),
             web_search: self.search_name(),
+            subtasks: SubtaskSettings { models: self.worker_models(), ..section(&self.raw, "subtasks.")? },
             ..self.command_settings()
         })
     }
@@ -428,6 +430,20 @@ impl Profile {
     pub(crate) fn own_ports(&self) -> Vec<u16> {
         let port = |url: String| url.rsplit(':').next()?.parse().ok();
         crate::running_server(&self.data).and_then(port).into_iter().collect()
+    }
+
+    /// The models of workers that are set.
+    fn worker_models(&self) -> BTreeMap<TaskKind, WorkerModel> {
+        let set = |(kind, name): (TaskKind, &str)| {
+            let model = text(&self.raw, name);
+            (!model.is_empty()).then(|| (kind, WorkerModel { facts: self.facts(&model), model }))
+        };
+        let kinds = [
+            (TaskKind::Simple, "subtasks.simple"),
+            (TaskKind::Reasoning, "subtasks.reasoning"),
+            (TaskKind::Review, "subtasks.review"),
+        ];
+        kinds.into_iter().filter_map(set).collect()
     }
 
     /// How pictures are made. Without a model that is set for it, the first provider with a key that makes some.
@@ -567,7 +583,16 @@ fn machine(file: &Path, data: &Path, variables: &BTreeMap<String, String>) -> Ma
         home: home.map(|home| without_links(Path::new(home)).display().to_string()).unwrap_or_default(),
         own: own.into_iter().collect(),
         ports: Vec::new(),
+        workers: workers_folder(variables).unwrap_or_default(),
     }
+}
+
+/// Where workers get their copies of a folder: with what can be made again, and not with our own data, which commands
+/// cannot see.
+fn workers_folder(variables: &BTreeMap<String, String>) -> Option<String> {
+    let set = |name: &str| variables.get(name).filter(|value| Path::new(value).is_absolute()).map(PathBuf::from);
+    let cache = set("XDG_CACHE_HOME").or_else(|| set("HOME").map(|home| home.join(".cache")))?;
+    Some(without_links(&cache).join("trimtab/workers").display().to_string())
 }
 
 /// A path whose links are followed, as far as there is something.
@@ -587,7 +612,7 @@ fn section<T: DeserializeOwned>(raw: &RawSettings, prefix: &str) -> Result<T, Pr
     let misfit = |error: toml::de::Error| {
         let alone = |(path, value, origin): (&str, &Value, &Origin)| {
             let field = toml::Table::from_iter([(path.strip_prefix(prefix)?.to_owned(), value.clone())]);
-            let set = || format!("{path} = {value} ({origin}) will not do: {}", error.message());
+            let set = || format!("Invalid value {value} for {path} ({origin}): {}", error.message());
             Value::Table(field).try_into::<T>().is_err().then(set)
         };
         let what = raw.iter().find_map(alone).unwrap_or_else(|| format!("[{prefix}]: {}", error.message()));

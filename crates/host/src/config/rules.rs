@@ -13,7 +13,7 @@ const SOMEWHERE: (&str, &str) = ("/home/you/project", "/home/you");
 /// examples must be covered by the rule alone, and none of the others.
 pub(super) fn read(path: &str, value: &Value, origin: &Origin) -> Result<Vec<String>, Problem> {
     let wrong = || {
-        Problem::new(ProblemKind::Settings, format!("{path} = {value} ({origin}) will not do."))
+        Problem::new(ProblemKind::Settings, format!("Invalid value {value} for {path} ({origin})."))
             .hint(format!("{path} takes a list of texts, or of {{ rule = \"…\", examples = [\"…\"], not = [\"…\"] }}."))
     };
     let items = value.as_array().ok_or_else(wrong)?;
@@ -67,7 +67,7 @@ fn try_out(path: &str, rule: &str, line: &str, expected: bool, origin: &Origin) 
     }
     let what = if expected { "does not cover its example" } else { "covers what it should not" };
     Err(Problem::new(ProblemKind::Settings, format!("The rule `{rule}` of {path} ({origin}) {what}: {line}")).hint(
-        format!("It is judged so: {reason}. Change the rule or the example; `trimtab check-command` tries it out."),
+        format!("The result is: {reason}. Change the rule or the example. `trimtab check-command` shows the result."),
     ))
 }
 

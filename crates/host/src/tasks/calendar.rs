@@ -46,7 +46,8 @@ impl TaskList {
         }
         let text = String::from_utf8_lossy(bytes);
         if !text.to_ascii_uppercase().contains("BEGIN:VCALENDAR") {
-            let problem = Problem::new(ProblemKind::Usage, "This is no calendar: there is no BEGIN:VCALENDAR in it.");
+            let problem =
+                Problem::new(ProblemKind::Usage, "This is not an iCalendar file: BEGIN:VCALENDAR is missing.");
             return Err(problem.hint("Export it as iCalendar (.ics). Nothing was changed.").into());
         }
         let CalendarReading { found, skipped } = calendar::read(&text, &|stamp| here(stamp, &self.zone));

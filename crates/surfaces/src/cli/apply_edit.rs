@@ -13,15 +13,15 @@ use super::{CliOutcome, place};
 
 const EXAMPLES: &str = "\
 Examples:
-  trimtab apply-edit edit.json --dry-run    say what it would do
+  trimtab apply-edit edit.json --dry-run    report what it would do
   echo '{\"kind\":\"whole_file\",\"path\":\"a.txt\",\"content\":\"hello\\n\"}' | trimtab apply-edit -";
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct ApplyEdit {
-    /// The edit as JSON; `-` reads it from standard input
+    /// Edit as a JSON file (`-` reads standard input)
     edit: PathBuf,
-    /// Only say what it would do
+    /// Report what the edit would do without applying it
     #[arg(long)]
     dry_run: bool,
     /// Work in this folder instead of the current one

@@ -21,37 +21,37 @@ use super::{CliOutcome, keyboard, local_model, place};
 const EXAMPLES: &str = "\
 Examples:
   trimtab ask \"What is on this week?\"
-  trimtab ask \"Move everything today to tomorrow\"    proposes changes
-  trimtab ask --apply 1,3                            applies two of them; `trimtab tasks undo` takes it back";
+  trimtab ask \"Move everything today to tomorrow\"    propose changes
+  trimtab ask --apply 1,3                            apply two of them (`trimtab tasks undo` reverts)";
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct AskArgs {
-    /// What you would like to know or to have changed; `-` reads it from standard input
+    /// Question or request, in quotes (`-` reads standard input)
     #[arg(value_name = "PROMPT", required_unless_present_any = ["apply", "reject"])]
     words: Vec<OsString>,
-    /// Which path it takes: whatever it needs, words only, or changes
+    /// Set the mode: decide automatically, answer only, or propose changes
     #[arg(long, value_enum, default_value = "auto")]
     mode: ModeArgument,
-    /// Apply what was proposed last: all of it that is right, or these numbers
+    /// Apply the last proposal, or only these numbers of it
     #[arg(long, value_name = "NUMBERS", num_args = 0..=1, default_missing_value = "all", conflicts_with_all = ["words", "reject"])]
     apply: Option<String>,
-    /// Say that what was proposed last is not wanted
+    /// Reject the last proposal
     #[arg(long, conflicts_with = "words")]
     reject: bool,
-    /// With --apply: also if it touches many tasks
+    /// Confirm an --apply that touches many tasks
     #[arg(long, requires = "apply")]
     yes: bool,
-    /// Print every event as a line of JSON, and nothing else; what was applied is the last line
+    /// Print events as JSON lines and nothing else (the last line is what was applied)
     #[arg(long)]
     json: bool,
-    /// The model to ask
+    /// Use this model
     #[arg(long, value_name = "PROVIDER/NAME")]
     model: Option<String>,
-    /// Dollars that the session may cost
+    /// Limit the cost of the session in US dollars
     #[arg(long, value_name = "USD", value_parser = dollars, allow_negative_numbers = true)]
     budget: Option<f64>,
-    /// Whether what is proposed is applied: ask at the terminal, all but deletes, or nothing
+    /// Choose how to handle proposals: ask, apply all but deletes, or apply nothing
     #[arg(long, value_enum, default_value = "ask")]
     approve: ApproveArg,
 }
@@ -90,7 +90,7 @@ impl AskArgs {
     /// What was proposed last is applied, or not.
     async fn decide(self, client: &Client, tasks: &TaskList) -> Result<CliOutcome, Problem> {
         let Some(proposed) = latest(client).await? else {
-            return Err(Problem::new(ProblemKind::NotFound, "Nothing is proposed that waits to be applied.")
+            return Err(Problem::new(ProblemKind::NotFound, "There is no pending proposal.")
                 .hint("Ask for a change first, for example `trimtab ask \"Move everything today to tomorrow\"`."));
         };
         let Some(chosen) = self.apply else {
@@ -144,7 +144,7 @@ pub(super) async fn offer(client: &Client, profile: &Profile, sent: &Sent, how: 
         _ => {
             if !how.json {
                 note(
-                    "Nothing is changed yet: `trimtab ask --apply` applies all of it, `--apply 1,3` some, `--reject` none.",
+                    "Nothing has changed yet. `trimtab ask --apply` applies everything, `--apply 1,3` some, `--reject` nothing.",
                 );
             }
             return Ok(());
@@ -161,7 +161,7 @@ pub(super) async fn offer(client: &Client, profile: &Profile, sent: &Sent, how: 
     let applied = match apply(&tasks, &proposed, &chosen, false).await {
         Err(NotApplied::Unconfirmed(dry_run)) if !auto => {
             dry_run.warnings.iter().for_each(|warning| note(warning));
-            let said = read_line("Type `yes` if that is meant: ").await;
+            let said = read_line("Type `yes` to confirm: ").await;
             if said.as_deref().map(str::trim) != Some("yes") {
                 client.requests().decide_tasks(0).await;
                 settle(client, &proposed).await?;
@@ -243,14 +243,14 @@ fn without_deletes(operations: &[Previewed], json: bool) -> Vec<Operation> {
         operations.iter().filter(|one| one.valid).filter_map(|one| one.op.operation().cloned()).collect();
     let chosen: Vec<Operation> = valid.iter().filter(|operation| !operation.is_delete()).cloned().collect();
     if chosen.len() < valid.len() && !json {
-        note("Deletes are not applied by themselves: `trimtab ask --apply` with their numbers does it.");
+        note("Deletes are not applied automatically. Name their numbers with `trimtab ask --apply`.");
     }
     chosen
 }
 
 async fn ask_which(operations: &[Previewed]) -> Vec<Operation> {
     loop {
-        let Some(line) = read_line("Apply them? y: all ticked, numbers like 1,3: those, n: none [n] ").await else {
+        let Some(line) = read_line("Apply? y: all selected, 1,3: only these, n: none [n] ").await else {
             return Vec::new();
         };
         let answer = match line.trim().to_lowercase().as_str() {
@@ -299,9 +299,9 @@ async fn told(client: &Client, proposed: &PendingOperations, applied: &Applied, 
     let failed = applied.results.iter().filter(|result| !result.ok).count();
     let mut line = format!("{created} created, {updated} updated, {completed} completed, {deleted} deleted");
     if failed > 0 {
-        line += &format!("; {failed} could not be done, because the tasks have changed since");
+        line += &format!("; {failed} failed, because the tasks have changed since");
     }
-    print(&format!("{line}. `trimtab tasks undo` takes it back.\n"))
+    print(&format!("{line}. `trimtab tasks undo` reverts it.\n"))
 }
 
 /// Waits until the record has it: the program may end right after.

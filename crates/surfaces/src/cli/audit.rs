@@ -14,20 +14,19 @@ const PAGE: u32 = 1000;
 
 const EXAMPLES: &str = "\
 Examples:
-  trimtab audit                         the last 20 decisions, and whether the trail is whole
-  trimtab audit --export > audit.jsonl  all of it";
+  trimtab audit                         show the last 20 entries and verify the log
+  trimtab audit --export > audit.jsonl  export the whole log";
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct AuditArgs {
-    /// Print the whole trail as `audit.jsonl` has it: one JSON object per line, each with the BLAKE3 hash of
-    /// the line before it
+    /// Print the whole log as JSON lines, each with the hash of the line before it
     #[arg(long)]
     export: bool,
-    /// How many of the last lines to show
+    /// Show this many of the last entries
     #[arg(long, value_name = "N", default_value_t = 20, conflicts_with = "export")]
     last: u64,
-    /// Only say whether the trail is whole, as one JSON object
+    /// Verify the log and print the result as one JSON object
     #[arg(long, conflicts_with_all = ["export", "last"])]
     json: bool,
 }
@@ -48,11 +47,11 @@ impl AuditArgs {
             note(&format!("broken: {broken}"));
         }
         if !check.broken.is_empty() {
-            note("The trail was tampered with, or the database is damaged.");
+            note("The audit trail was modified, or the database is damaged.");
             return Ok(CliOutcome::Finished(Status::Failed));
         }
         if !self.json {
-            note(&format!("{} lines, none of them touched; the last one has the hash {}", check.lines, check.head));
+            note(&format!("{} entries, unmodified. The last hash is {}", check.lines, check.head));
         }
         Ok(CliOutcome::Done)
     }

@@ -9,6 +9,7 @@ use serde_json::json;
 use trimtab_host::compare::LineStats;
 use trimtab_host::config::Keeping;
 use trimtab_host::{Client, Expired, History, Set};
+use trimtab_vocab::format;
 use trimtab_vocab::{FileWrite, Problem, ProblemKind, SessionId, Time};
 
 pub(super) use rewind::{ForwardArgs, Rewind, named_parts};
@@ -23,10 +24,10 @@ use crate::words::{self, effects, sentence};
 /// Where the history is.
 #[derive(Debug, Default, Args)]
 pub(super) struct HistoryArgs {
-    /// The session; without it, the folder's latest one
+    /// Use this session [default: the latest one in this folder]
     #[arg(long, value_name = "ID")]
     session: Option<SessionId>,
-    /// The folder instead of the current one
+    /// Use this folder instead of the current one
     #[arg(long, value_name = "FOLDER")]
     dir: Option<PathBuf>,
 }
@@ -89,8 +90,8 @@ pub(super) async fn tidy(client: &Client, keeping: Keeping) {
     match client.changes().expire(keeping).await {
         Ok(expired) => {
             for Expired { session, changes, reason } in expired {
-                let what = if changes == 1 { "1 change" } else { &format!("{changes} changes") };
-                note(&format!("{what} of session {session} can no longer be taken back: {reason}."));
+                let what = format::plural(changes, "change");
+                note(&format!("{what} of session {session} can no longer be undone: {reason}."));
             }
         }
         Err(problem) => note(&format!("Cannot delete old file contents: {}", problem.message)),
@@ -106,22 +107,22 @@ fn stats(set: &Set) -> LineStats {
 fn line(set: &Set, number: usize, now: Time) -> String {
     let (files, LineStats { added, removed, .. }) = (set.writes.len(), stats(set));
     let cost = set.cost.map(|cost| format!(" - ${cost:.2}")).unwrap_or_default();
-    let plural = if files == 1 { "" } else { "s" };
-    format!("Change #{number} - {files} file{plural} (+{added} -{removed}){cost} - {}", age(set.time, now))
+    let files = format::plural(files, "file");
+    format!("Change #{number} - {files} (+{added} -{removed}){cost} - {}", age(set.time, now))
 }
 
 const EXAMPLES: &str = "\
 Examples:
-  trimtab changes             what was changed, newest first
-  trimtab changes 3           one of them, line by line
-  trimtab rewind              take the newest one back";
+  trimtab changes             list changes, newest first
+  trimtab changes 3           show change #3 as a diff
+  trimtab rewind              undo the latest change";
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct ChangesArgs {
-    /// Show one of them whole, its hunks with their numbers: its number or its id
+    /// Change to show in full with numbered hunks (number or ID)
     change: Option<String>,
-    /// One JSON object per change set
+    /// Print one JSON object per change set
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -162,8 +163,8 @@ impl ChangesArgs {
                 continue;
             }
             let mark = if at + 1 == history.in_force { "●" } else { "○" };
-            let of = number_of(set).map(|of| format!(" (takes back a part of #{of})")).unwrap_or_default();
-            let gone = if at < history.in_force { "" } else { " (taken back)" };
+            let of = number_of(set).map(|of| format!(" (undoes a part of #{of})")).unwrap_or_default();
+            let gone = if at < history.in_force { "" } else { " (undone)" };
             let of_other = set.lent.is_some() && set.lent == history.forked_from;
             let from = if set.inherited && !of_other { " (from an earlier session)" } else { "" };
             let to = match &set.lent {
@@ -174,7 +175,7 @@ impl ChangesArgs {
             let lost = if set.expired { " (expired: cannot be undone)" } else { "" };
             print(&format!("{mark} {}{of}{from}{to}{gone}{lost}\n", line(set, at + 1, now)))?;
             if let Some(by) = &set.by {
-                let late = if by.late { " (cut off; what others changed meanwhile is among it)" } else { "" };
+                let late = if by.late { " (interrupted; may include changes by others)" } else { "" };
                 print(&format!("    by the command {}{late}\n", one_line(&by.command)))?;
             }
             for write in &set.writes {
@@ -186,8 +187,8 @@ impl ChangesArgs {
             }
         }
         if let (Some((count, why)), false) = (history.unobserved, self.json) {
-            let plural = if count == 1 { "" } else { "s" };
-            note(&format!("What {count} command{plural} did to files was not recorded: {}.", why.words()));
+            let commands = format::plural(count, "command");
+            note(&format!("File changes of {commands} were not recorded: {}.", why.words()));
         }
         if history.sets.is_empty() && !self.json {
             print("No files were changed in this session.\n")?;
@@ -213,7 +214,6 @@ pub(super) fn find_set<'a>(history: &'a History, wanted: &str) -> Result<&'a Set
     let number = wanted.trim_start_matches('#').parse::<usize>().ok();
     let by_number = number.and_then(|number| history.sets.get(number.checked_sub(1)?));
     by_number.or_else(|| history.sets.iter().find(|set| set.id.as_str() == wanted)).ok_or_else(|| {
-        Problem::new(ProblemKind::NotFound, format!("There is no change called {wanted}."))
-            .hint("`trimtab changes` lists them.")
+        Problem::new(ProblemKind::NotFound, format!("Unknown change {wanted}.")).hint("`trimtab changes` lists them.")
     })
 }

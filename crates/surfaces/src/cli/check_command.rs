@@ -10,18 +10,18 @@ use trimtab_vocab::Problem;
 
 const EXAMPLES: &str = "\
 Examples:
-  trimtab check-command \"git status && rm -rf build\"    auto (runs without a question), ask, or deny, and why";
+  trimtab check-command \"git status && rm -rf build\"    prints auto, ask, or deny with the reason";
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct CheckCommand {
-    /// The command line; several words after `--` are one command
+    /// Command line (several words after `--` form one command)
     #[arg(required = true, num_args = 1.., allow_hyphen_values = true)]
     command: Vec<String>,
     /// Check as if your only rule allowed commands that begin with PREFIX
     #[arg(long, value_name = "PREFIX")]
     allow: Vec<String>,
-    /// Judge it for this folder instead of the current one
+    /// Check for this folder instead of the current one
     #[arg(long, value_name = "FOLDER")]
     dir: Option<PathBuf>,
 }

@@ -19,7 +19,7 @@ use crate::words::{details, shell_hints};
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Checkpoints {
-    /// One JSON object per line
+    /// Print one JSON object per line
     #[arg(long)]
     json: bool,
 }
@@ -42,9 +42,9 @@ impl Checkpoints {
             }
         }
         match open.is_empty() {
-            true if !self.json => print("Nothing waits for an answer.\n")?,
+            true if !self.json => print("There are no pending questions.\n")?,
             false if !self.json => print(
-                "\nAnswer with: trimtab answer CHECKPOINT CHOICE; where only one waits in this folder, CHOICE is enough.\n",
+                "\nAnswer with: trimtab answer CHECKPOINT CHOICE. If only one is pending in this folder, CHOICE is enough.\n",
             )?,
             _ => {}
         }
@@ -54,34 +54,34 @@ impl Checkpoints {
 
 const EXAMPLES: &str = "\
 Examples:
-  trimtab answer allow                      the only thing that waits in this folder
+  trimtab answer allow                      answer the only pending question
   trimtab answer CHECKPOINT never --text \"That is the wrong folder\"
-  trimtab answer allow --only src/a.rs:2    of a proposed change only its second hunk";
+  trimtab answer allow --only src/a.rs:2    allow only the second hunk of a change";
 
 #[derive(Debug, Args)]
 #[command(allow_missing_positional = true)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct AnswerArgs {
-    /// What is answered, as `trimtab checkpoints` lists it; left out, the only thing that waits in this folder
+    /// Checkpoint from `trimtab checkpoints` [default: the only pending one in this folder]
     checkpoint: Option<CheckpointId>,
-    /// One of its choices
+    /// Choice to make
     choice: String,
-    /// Words or a value that go with the choice; to several questions, `1: …; 2: …` or a JSON object
+    /// Add text to the choice (for several questions, a JSON object)
     #[arg(long)]
     text: Option<String>,
-    /// With `allow`: only this file of the proposed change, or this hunk of it; may be given several times
+    /// Allow only this file or hunk of the proposed change (repeatable)
     #[arg(long, value_name = "PATH[:HUNK]", conflicts_with_all = ["text", "edits"])]
     only: Vec<String>,
-    /// The edited steps of a plan, as JSON: the whole list, or operations; `-` reads standard input
+    /// Edit the steps of a plan with this JSON file (`-` reads standard input)
     #[arg(long, value_name = "FILE", conflicts_with = "text")]
     edits: Option<PathBuf>,
-    /// What follows a plan that is rejected (the choice `reject`): another one, or nothing
+    /// Choose what follows the choice `reject`
     #[arg(long, value_parser = ["replan", "cancel"])]
     next: Option<String>,
-    /// Print every event as a line of JSON, and nothing else
+    /// Print events as JSON lines and nothing else
     #[arg(long)]
     json: bool,
-    /// What happens where a person would be asked again
+    /// Choose how to handle further approval prompts
     #[arg(long, value_enum, default_value = "ask")]
     approve: ApproveArg,
 }
@@ -97,7 +97,7 @@ impl AnswerArgs {
         let (Some(request), Fact::Checkpoint(CheckpointFact::Opened { checkpoint, kind, choices, ask, .. })) =
             (&event.request, &event.fact)
         else {
-            return Err(Problem::new(ProblemKind::Internal, "This checkpoint belongs to no request."));
+            return Err(Problem::new(ProblemKind::Internal, "This checkpoint does not belong to a request."));
         };
         // `reject` is one word for two of a plan's choices.
         let rejects = *kind == CheckpointKind::Plan && self.choice == "reject";
@@ -121,8 +121,8 @@ impl AnswerArgs {
         if let (Some(text), Ask::Budget { spent_usd: spent, .. }) = (&self.text, ask) {
             let wanted = text.trim().trim_start_matches('$').parse::<f64>().ok();
             if wanted.is_none_or(|wanted| !wanted.is_finite() || wanted <= *spent) {
-                return Err(Problem::new(ProblemKind::Usage, format!("`{text}` is no budget."))
-                    .hint(format!("Give a number of dollars above the ${spent:.4} that are spent.")));
+                return Err(Problem::new(ProblemKind::Usage, format!("Invalid budget `{text}`."))
+                    .hint(format!("Give a number of dollars above the ${spent:.4} already spent.")));
             }
         }
         let text = match &self.edits {
@@ -172,7 +172,7 @@ fn read_edits(file: &Path, choice: &str) -> Result<String, Problem> {
     let is_list = matches!(serde_json::from_str(&text), Ok(serde_json::Value::Array(_) | serde_json::Value::Object(_)));
     match is_list {
         true => Ok(text),
-        false => Err(Problem::new(ProblemKind::Usage, format!("{shown} is no list of steps.")).hint(
+        false => Err(Problem::new(ProblemKind::Usage, format!("{shown} is not a list of steps.")).hint(
             r#"For example: [{"op":"remove","step":2}], or the whole list: [{"id":"s1"},{"title":"A new step"}]"#,
         )),
     }
@@ -181,8 +181,8 @@ fn read_edits(file: &Path, choice: &str) -> Result<String, Problem> {
 async fn find(client: &Client, wanted: &CheckpointId) -> Result<Event, Problem> {
     let is_wanted = |event: &Event| matches!(&event.fact, Fact::Checkpoint(CheckpointFact::Opened { checkpoint, .. }) if checkpoint == wanted);
     client.requests().checkpoints().await?.into_iter().find(is_wanted).ok_or_else(|| {
-        Problem::new(ProblemKind::NotFound, format!("Nothing called {wanted} waits for an answer."))
-            .hint("It may have been answered elsewhere; `trimtab checkpoints` lists what is open.")
+        Problem::new(ProblemKind::NotFound, format!("There is no pending checkpoint {wanted}."))
+            .hint("It may have been answered elsewhere. `trimtab checkpoints` lists pending questions.")
     })
 }
 
@@ -195,12 +195,14 @@ async fn find_only(client: &Client) -> Result<Event, Problem> {
             open.push(event);
         }
     }
-    let hint = "`trimtab checkpoints` lists what is open everywhere; say `trimtab answer CHECKPOINT CHOICE`.";
+    let hint = "`trimtab checkpoints` lists pending questions in every folder. Answer with `trimtab answer CHECKPOINT CHOICE`.";
     match (open.pop(), open.len()) {
         (Some(event), 0) => Ok(event),
-        (None, _) => Err(Problem::new(ProblemKind::NotFound, "Nothing waits for an answer in this folder.").hint(hint)),
+        (None, _) => {
+            Err(Problem::new(ProblemKind::NotFound, "There is no pending question in this folder.").hint(hint))
+        }
         (Some(_), others) => {
-            let message = format!("{} things wait for an answer in this folder; which is meant?", others + 1);
+            let message = format!("{} questions are pending in this folder. Name one of them.", others + 1);
             Err(Problem::new(ProblemKind::Usage, message).hint(hint))
         }
     }

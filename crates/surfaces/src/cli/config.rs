@@ -10,16 +10,16 @@ use super::{CliOutcome, place};
 
 const EXAMPLES: &str = "\
 Examples:
-  trimtab config            every setting in force
-  trimtab config sandbox    those with this word in their names, explained
-  TRIMTAB_COMMANDS_SANDBOX=read-only trimtab run \"Look around\"    set one for once";
+  trimtab config            show every effective setting
+  trimtab config sandbox    show and explain settings that contain \"sandbox\"
+  TRIMTAB_COMMANDS_SANDBOX=read-only trimtab run \"Look around\"    override one setting for one run";
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Config {
-    /// Only settings with this in their names, each with what it is for
+    /// Show only settings whose names contain this, with their descriptions
     name: Option<String>,
-    /// One JSON object per line
+    /// Print one JSON object per line
     #[arg(long)]
     json: bool,
 }
@@ -58,13 +58,13 @@ impl Config {
             }
         }
         for name in profile.stray_variables() {
-            note(&format!("note: the environment variable {name} sets nothing"));
+            note(&format!("note: Unknown environment variable {name}"));
         }
         for problem in crate::tui::check(&profile) {
             note(&format!("note: {} {}", problem.message, problem.hint.unwrap_or_default()));
         }
         if !self.json && self.name.is_none() {
-            let found = if profile.file.exists() { "" } else { " (not there yet)" };
+            let found = if profile.file.exists() { "" } else { " (does not exist yet)" };
             print(&format!(
                 "\nSettings file: {}{found}\nData folder: {}\n",
                 profile.file.display(),
@@ -94,5 +94,5 @@ impl Config {
 fn about(path: &str) -> Option<String> {
     let key = config::key_of(path)?;
     let (takes, variable) = (key.kind.takes(), config::env_name(path));
-    Some(format!("    {} It takes {takes}.\n    In the environment: {variable}\n", key.help))
+    Some(format!("    {} Expected {takes}.\n    In the environment: {variable}\n", key.help))
 }

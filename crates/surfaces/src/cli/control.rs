@@ -14,44 +14,44 @@ use crate::words;
 
 const EXAMPLES: &str = "\
 Examples:
-  trimtab control pause                     rest after this step
-  trimtab control steer \"only the tests\"    say something to what runs
-  trimtab control cancel                    stop it";
+  trimtab control pause                     pause after this step
+  trimtab control steer \"only the tests\"    send text to the running request
+  trimtab control cancel                    cancel the running request";
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct ControlArgs {
-    /// What to do
+    /// Action to take
     action: ActionArgument,
-    /// Words for `steer` and `edit-summary`; the call for `stop-tool`
+    /// Text for `steer` and `edit-summary`, or the call for `stop-tool`
     words: Option<String>,
-    /// The session; without it, the one that runs in the folder
+    /// Control this session [default: the running one in this folder]
     #[arg(long, value_name = "ID")]
     session: Option<SessionId>,
-    /// The folder instead of the current one
+    /// Use this folder instead of the current one
     #[arg(long, value_name = "FOLDER")]
     dir: Option<PathBuf>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum ActionArgument {
-    /// Stop now; what is there is kept
+    /// Stop now and keep what is there
     Cancel,
-    /// Rest after this step
+    /// Pause after this step
     Pause,
-    /// Go on
+    /// Continue
     Resume,
-    /// Leave what runs now, and go on with the next
+    /// Skip the current step
     Skip,
-    /// Take these words up at the next step
+    /// Send text that the model sees at its next step
     Steer,
-    /// Carry out what was talked about in the folder's latest session
+    /// Carry out what was discussed in the latest session
     Implement,
-    /// End one tool; the rest goes on
+    /// Stop one tool call and continue with the rest
     StopTool,
-    /// Put these words in place of the last summary of the conversation
+    /// Replace the last summary of the conversation
     EditSummary,
-    /// Put the conversation back in place of its last summary
+    /// Restore the conversation that the last summary replaced
     UndoSummary,
 }
 
@@ -66,8 +66,8 @@ impl ControlArgs {
             None => row.folder == folder,
         });
         let Some(row) = latest else {
-            return Err(Problem::new(ProblemKind::NotFound, "There is no session to go on with.")
-                .hint("`trimtab sessions list` shows those there are."));
+            return Err(Problem::new(ProblemKind::NotFound, "There is no session to continue.")
+                .hint("`trimtab sessions list` lists all sessions."));
         };
         let asking = Attendance::from_approve(ApproveArg::Ask, false);
         let manner = Manner { attended: asking == Attendance::AtTheTerminal, ..Manner::default() };
@@ -96,8 +96,8 @@ impl ControlArgs {
             ActionArgument::Skip => Action::Skip,
             ActionArgument::Steer => Action::Steer { text: words().ok_or_else(|| needs("words"))? },
             ActionArgument::StopTool => {
-                let named = words().ok_or_else(|| needs("the call, as events name it"))?;
-                let call: CallId = named.parse().map_err(|_| needs("the call, as events name it"))?;
+                let named = words().ok_or_else(|| needs("the ID of the call"))?;
+                let call: CallId = named.parse().map_err(|_| needs("the ID of the call"))?;
                 Action::StopTool { call }
             }
             ActionArgument::EditSummary => Action::EditSummary { text: words().ok_or_else(|| needs("words"))? },
@@ -125,7 +125,7 @@ impl ControlArgs {
             }
         };
         client.requests().control(&session, None, action).await?;
-        note(&format!("Passed on to {session}."));
+        note(&format!("Sent to {session}."));
         Ok(CliOutcome::Done)
     }
 }
@@ -137,9 +137,9 @@ fn is_interrupted(job: &JobRow) -> bool {
 fn nothing_runs(is_interrupted: bool) -> Problem {
     let hint = match is_interrupted {
         true => "A request was interrupted here: `trimtab resume` continues it, `trimtab control cancel` ends it.",
-        false => "`trimtab jobs` lists what runs elsewhere; name it with --session.",
+        false => "`trimtab jobs` lists running requests. Name one with --session.",
     };
-    Problem::new(ProblemKind::NotFound, "Nothing runs in this folder.").hint(hint)
+    Problem::new(ProblemKind::NotFound, "No request is running in this folder.").hint(hint)
 }
 
 /// Cancels what runs, or what was interrupted when its process ended, and waits until it has ended.
@@ -154,14 +154,14 @@ async fn cancel(client: &Client, session: Option<SessionId>, folder: &str) -> Re
     let Some(job) = found else {
         let Some(session) = session else { return Err(nothing_runs(false)) };
         client.requests().control(&session, None, Action::Cancel).await?;
-        note(&format!("Passed on to {session}."));
+        note(&format!("Sent to {session}."));
         return Ok(CliOutcome::Done);
     };
     let was_interrupted = is_interrupted(job);
     let has_ended = client.requests().cancel(&job.session, &job.request).await?;
     note(&match (was_interrupted, has_ended) {
         (true, true) => format!("Cancelled the interrupted request in {}.", job.session),
-        _ => format!("Passed on to {}.", job.session),
+        _ => format!("Sent to {}.", job.session),
     });
     Ok(CliOutcome::Done)
 }

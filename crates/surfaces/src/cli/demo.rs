@@ -39,26 +39,26 @@ const LOOKS: u32 = 1_500;
 
 const BEFORE: &str = "\
 This is the real program; only the model is a recording. No key, no network,
-and a sample project that goes away.
+and a temporary sample project.
 ";
-const TYPED: &str = "Every line with a $ is a command that you could type.\n";
+const TYPED: &str = "Every line with a $ is a command that you can type.\n";
 
 const EXAMPLES: &str = "\
 Examples:
-  trimtab demo                    the whole story in this terminal, step by step
+  trimtab demo                    show the whole demo in this terminal
   trimtab demo --web              try it yourself in a browser
-  trimtab demo --sample ./greet   only the sample project";
+  trimtab demo --sample ./greet   create only the sample project";
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Demo {
-    /// Show it in the terminal UI, to try it yourself
+    /// Run the demo in the terminal UI, to try it yourself
     #[arg(long, conflicts_with = "web")]
     tui: bool,
-    /// Show it in a browser, to try it yourself
+    /// Run the demo in a browser, to try it yourself
     #[arg(long)]
     web: bool,
-    /// Only put the sample project into this new folder, to try things by hand
+    /// Create only the sample project in this new folder
     #[arg(long, value_name = "FOLDER", conflicts_with_all = ["tui", "web"])]
     sample: Option<PathBuf>,
 }
@@ -66,14 +66,14 @@ pub(super) struct Demo {
 impl Demo {
     pub(super) async fn execute(self) -> Result<CliOutcome, Problem> {
         if self.tui && !tui::is_there() {
-            return Err(Problem::new(ProblemKind::Usage, "There is no terminal to show it in.")
+            return Err(Problem::new(ProblemKind::Usage, "The demo needs a terminal.")
                 .hint("`trimtab demo` without --tui shows it in plain text."));
         }
         if let Some(folder) = self.sample {
             stage::put_sample(&folder)?;
             let say = format!("trimtab run --model replay/demo --mode plan \"{REQUEST}\"");
             let folder = folder.display();
-            print(&format!("The sample project is in {folder}. Go there, and say:\n\n  cd {folder}\n  {say}\n"))?;
+            print(&format!("The sample project is in {folder}. Try it:\n\n  cd {folder}\n  {say}\n"))?;
             return Ok(CliOutcome::Done);
         }
         let theatre = Theatre { stage: DemoFolder::build()?, slowly: StdStream::Out.is_terminal() };
@@ -94,10 +94,9 @@ fn after() -> String {
     let keys = config::key_variables();
     format!(
         "
-That was all of it. Try it yourself: `trimtab demo --tui` in this terminal,
-`trimtab demo --web` in a browser. With a model of your own: start Ollama, or
-set {keys};
-then say `trimtab` in a folder of yours. `trimtab doctor` says what is set up.
+Try it yourself: `trimtab demo --tui` in this terminal, or `trimtab demo --web`
+in a browser. To use your own model, start Ollama, or set {keys}.
+Then run `trimtab` in your own folder. `trimtab doctor` checks your setup.
 "
     )
 }
@@ -191,14 +190,14 @@ impl Theatre {
             ..StartOptions::default()
         };
         let ended = tui::run(self.profile()?, self.stage.project().display().to_string(), wanted).await?;
-        print("The sample project is gone. `trimtab` in a folder of yours begins in earnest.\n")?;
+        print("The sample project is deleted. Run `trimtab` in your own folder to start.\n")?;
         Ok(ended.map_or(CliOutcome::Done, CliOutcome::Left))
     }
 
     /// The same in a browser, until the server is told to end.
     async fn in_browser(&self) -> Result<CliOutcome, Problem> {
         print(&format!(
-            "{BEFORE}\nIn the browser, click on “{REQUEST}”, and send it.\nThe tasks are there as well. Ctrl-C ends it.\n\n"
+            "{BEFORE}\nIn the browser, click on “{REQUEST}”, and send it.\nThe sample tasks are there as well. Press Ctrl-C to stop.\n\n"
         ))?;
         let mut interrupt = signal(SignalKind::interrupt()).map_err(broken)?;
         let mut terminate = signal(SignalKind::terminate()).map_err(broken)?;
@@ -242,11 +241,11 @@ fn typed(words: &[&str]) -> String {
 fn check(words: &[&str], ended: ExitStatus) -> Result<(), Problem> {
     match ended.code() {
         Some(0 | 3) => Ok(()),
-        _ => Err(Problem::new(ProblemKind::Internal, format!("`trimtab {}` did not end well: {ended}.", typed(words)))
-            .hint("This is a mistake of the demonstration; what it did is in its own folder and goes away.")),
+        _ => Err(Problem::new(ProblemKind::Internal, format!("`trimtab {}` failed: {ended}.", typed(words)))
+            .hint("This is a bug in the demo. Its files are in a temporary folder and will be deleted.")),
     }
 }
 
 fn broken(error: std::io::Error) -> Problem {
-    Problem::new(ProblemKind::Internal, format!("The demonstration cannot go on: {error}."))
+    Problem::new(ProblemKind::Internal, format!("The demo failed: {error}."))
 }

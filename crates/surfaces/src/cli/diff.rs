@@ -4,6 +4,7 @@ use clap::Args;
 use trimtab_host::Client;
 use trimtab_host::compare::LineStats;
 use trimtab_vocab::event::{CheckpointFact, ProposalFact};
+use trimtab_vocab::format;
 use trimtab_vocab::{Fact, FileWrite, Problem, ProblemKind, SessionId};
 
 use super::changes::{HistoryArgs, at_rest, find_set};
@@ -21,16 +22,16 @@ const COLUMNS: usize = 100;
 /// How a change is shown.
 #[derive(Debug, Clone, Default, Args)]
 pub(super) struct DiffFormat {
-    /// Draw the two states one below the other
+    /// Show an inline diff
     #[arg(long, conflicts_with = "side_by_side")]
     inline: bool,
-    /// Draw them side by side; without either, a wide terminal has them so
+    /// Show a side-by-side diff [default on terminals of 140 columns or more]
     #[arg(long)]
     side_by_side: bool,
-    /// Draw all of it, however long
+    /// Show the whole diff, however long
     #[arg(long)]
     all: bool,
-    /// Only count lines: added, removed, and modified among both
+    /// Count added, removed, and modified lines only
     #[arg(long, conflicts_with_all = ["inline", "side_by_side", "all"])]
     stat: bool,
 }
@@ -93,8 +94,8 @@ fn drawn(
         let left = most.saturating_sub(lines.len());
         if left == 0 {
             let mut line = DiffLine::default();
-            let (count, plural) = (files.len() - at, if files.len() - at == 1 { "" } else { "s" });
-            line.add(format!("… {count} more file{plural}. {rest}"), crate::diff::DiffRole::Note);
+            let more = format::plural(files.len() - at, "more file");
+            line.add(format!("… {more}. {rest}"), crate::diff::DiffRole::Note);
             lines.push(line);
             break;
         }
@@ -112,15 +113,15 @@ fn columns(stream: StdStream) -> usize {
 
 const EXAMPLES: &str = "\
 Examples:
-  trimtab diff           all changes of the folder's latest session that are in force
-  trimtab diff 3         change #3, as `trimtab changes` numbers them
-  trimtab diff --stat    only the files, with their lines";
+  trimtab diff           show all applied changes of the latest session
+  trimtab diff 3         show change #3 from `trimtab changes`
+  trimtab diff --stat    show only files and line counts";
 
 /// What the files of a session's changes come to.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct DiffArgs {
-    /// One change, by its number or id, or what a checkpoint would change; without it, all that is in force
+    /// Change (number or ID) or checkpoint to show [default: all applied changes]
     what: Option<String>,
     #[command(flatten)]
     format: DiffFormat,

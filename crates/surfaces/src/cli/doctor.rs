@@ -6,6 +6,7 @@ use clap::Args;
 use trimtab_host::Client;
 use trimtab_host::config::{self, Profile};
 use trimtab_vocab::event::Status;
+use trimtab_vocab::format;
 use trimtab_vocab::{Problem, ProblemKind};
 
 use super::CliOutcome;
@@ -41,10 +42,10 @@ impl Doctor {
         match config::load(&[]) {
             Err(problem) => report.bad(&problem)?,
             Ok(profile) => {
-                let found = if profile.file.exists() { "" } else { " (not there; defaults are used)" };
+                let found = if profile.file.exists() { "" } else { " (does not exist, using defaults)" };
                 report.good(&format!("settings: {}{found}", profile.file.display()))?;
                 for name in profile.stray_variables() {
-                    report.note(&format!("the environment variable {name} sets nothing"))?;
+                    report.note(&format!("unknown environment variable {name}"))?;
                 }
                 for problem in crate::tui::check(&profile) {
                     report.bad(&problem)?;
@@ -100,11 +101,11 @@ async fn check_models(profile: &Profile, report: &mut DoctorReport) -> Result<()
         let is_chosen = asked.is_some_and(|(provider, _)| provider == name);
         match listed {
             Ok(Ok(models)) => {
-                let count = if models.len() == 1 { "1 model".to_owned() } else { format!("{} models", models.len()) };
+                let count = format::plural(models.len(), "model");
                 report.good(&format!("{who}: {key}, reachable, {count}"))?;
                 let wanted = asked.filter(|_| is_chosen).map(|(_, model)| model);
                 if let Some(model) = wanted.filter(|model| !models.iter().any(|one| one.name == **model)) {
-                    report.note(&format!("{name} does not list {model}; it may answer to it all the same"))?;
+                    report.note(&format!("{name} does not list {model}; it may still accept it"))?;
                 }
             }
             Ok(Err(problem)) if is_chosen => {
@@ -163,7 +164,7 @@ async fn check_fences(profile: &Profile, report: &mut DoctorReport) -> Result<()
         for what in others {
             report.bad(&problem(what))?;
         }
-        let hint = format!("{why} Until this holds, commands that would run automatically ask first.");
+        let hint = format!("{why} Until this is fixed, commands that would run automatically ask first.");
         report.bad(&problem(&last).hint(hint))?;
     }
     report.good(&format!("limits of a command: {}", trimtab_host::command_limits(profile)))

@@ -164,7 +164,7 @@ impl Signals {
     fn listen() -> Result<Self, Problem> {
         let listen = |kind| {
             signal(kind)
-                .map_err(|error| Problem::new(ProblemKind::Internal, format!("Signals cannot be heard: {error}.")))
+                .map_err(|error| Problem::new(ProblemKind::Internal, format!("Cannot handle signals: {error}.")))
         };
         Ok(Self {
             interrupt: listen(SignalKind::interrupt())?,
@@ -234,7 +234,7 @@ impl Follower<'_> {
             self.screen.clear_line();
             std::process::exit(130);
         }
-        self.screen.say("Cancelling; Ctrl-C again ends the program at once.");
+        self.screen.say("Cancelling. Press Ctrl-C again to quit.");
         let (client, sent) = (self.client.clone(), self.sent.clone());
         self.cancelling = Some(tokio::spawn(async move {
             client.requests().control(&sent.session, Some(sent.request), Control::Cancel).await
@@ -341,7 +341,8 @@ pub(super) fn choice_line(choice: &Choice) -> String {
 
 /// Says what is asked.
 pub(super) fn describe(event: &Event) {
-    if let Fact::Checkpoint(CheckpointFact::Opened { checkpoint, title, ask, .. }) = &event.fact {
+    if let Fact::Checkpoint(CheckpointFact::Opened { checkpoint, title, ask, worker, .. }) = &event.fact {
+        worker.iter().for_each(|worker| note(&words::subtasks::asks(worker)));
         note(&words::title(title, ask));
         let lines = details(ask).into_iter().chain(words::shell_hints(checkpoint, ask));
         lines.for_each(|line| note(&line));

@@ -4,6 +4,7 @@ use clap::Args;
 use serde_json::json;
 use trimtab_host::Client;
 use trimtab_vocab::event::{SessionFact, Status};
+use trimtab_vocab::format;
 use trimtab_vocab::{Control, Problem, SessionId};
 
 use super::changes::{HistoryArgs, at_rest};
@@ -13,14 +14,14 @@ use crate::words::EXTENDED;
 
 const EXAMPLES: &str = "\
 Examples:
-  trimtab handoff                        the folder's latest session goes on in a new one
-  trimtab extend                         it goes on as it is, with all that was said
-  trimtab run --continue \"What is left?\"  say something in whichever is newest";
+  trimtab handoff                        continue the latest session in a new one
+  trimtab extend                         continue it with the whole conversation
+  trimtab run --continue \"What is left?\"  send a request to the newest session";
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Handoff {
-    /// One JSON object
+    /// Print one JSON object
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -30,7 +31,7 @@ pub(super) struct Handoff {
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Extend {
-    /// One JSON object
+    /// Print one JSON object
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -86,17 +87,16 @@ async fn settle(client: &Client, session: &SessionId, control: Control) -> Resul
 pub(super) fn in_words(child: &SessionId, change_sets: usize, prefill: Option<&str>) -> String {
     let changes = match change_sets {
         0 => String::new(),
-        1 => " 1 change went with it, and can be taken back there.".into(),
-        all => format!(" {all} changes went with it, and can be taken back there."),
+        all => format!(" It includes {}, which you can undo there.", format::plural(all, "change")),
     };
     let mut text = format!("Handed off to session {child}.{changes}\n");
     match prefill {
         Some(prefill) => {
-            text += &format!("Its input begins with:\n{}\n", quoted(prefill));
-            text += &format!("Take that as it is: trimtab run --session {child}\n");
-            text += &format!("Or say something else: trimtab run --session {child} \"…\"\n");
+            text += &format!("Its input is:\n{}\n", quoted(prefill));
+            text += &format!("Send it: trimtab run --session {child}\n");
+            text += &format!("Or send another request: trimtab run --session {child} \"…\"\n");
         }
-        None => text += &format!("Go on there: trimtab run --session {child} \"…\"\n"),
+        None => text += &format!("Continue there: trimtab run --session {child} \"…\"\n"),
     }
     text
 }

@@ -16,7 +16,7 @@ use crate::words::one_line;
 
 const EXAMPLES: &str = "\
 Examples:
-  trimtab images make \"Four icons for a sailing app\"
+  trimtab images make \"Four icons for a weather app\"
   trimtab images regenerate 2 --refine \"darker\"
   trimtab images save 1 3 --to assets";
 
@@ -29,21 +29,21 @@ pub(super) struct Images {
 
 #[derive(Debug, Subcommand)]
 enum ImagesCommand {
-    /// List the pictures of a session
+    /// List the images of a session
     List(ImagesListArgs),
-    /// Make pictures, whatever the words are
+    /// Generate images
     Make(Make),
-    /// Make one anew, in its place
+    /// Regenerate an image in place
     Regenerate(Regenerate),
-    /// Choose pictures for `save`, or choose them no longer
+    /// Select images for `save`, or deselect them
     Select(Select),
-    /// Write pictures into the folder, as image-001.jpg and so on; `trimtab rewind` takes it back
+    /// Save images to the folder (`trimtab rewind` undoes it)
     Save(Save),
 }
 
 #[derive(Debug, Default, Args)]
 struct ImagesListArgs {
-    /// One JSON object per picture
+    /// Print one JSON object per image
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -53,28 +53,28 @@ struct ImagesListArgs {
 /// How a command that makes a request is followed.
 #[derive(Debug, Args)]
 struct FollowArgs {
-    /// Print every event as a line of JSON, and nothing else
+    /// Print events as JSON lines and nothing else
     #[arg(long)]
     json: bool,
-    /// Dollars that the session may cost
+    /// Limit the cost of the session in US dollars
     #[arg(long, value_name = "USD", value_parser = dollars, allow_negative_numbers = true)]
     budget: Option<f64>,
-    /// Trust the folder for this run: its files may be read, changed and sent to the model
+    /// Trust the folder for this run
     #[arg(long)]
     trust: bool,
-    /// What happens where a person would be asked
+    /// Choose how to handle approval prompts
     #[arg(long, value_enum, default_value = "ask")]
     approve: ApproveArg,
 }
 
 #[derive(Debug, Args)]
 struct Make {
-    /// What is to be seen
+    /// Description of the image
     prompt: String,
-    /// How many; without it, as the words say
+    /// Generate this many images [default: as the description says]
     #[arg(long, short = 'n', value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10))]
     count: Option<u32>,
-    /// Go on in this session instead of a new one
+    /// Continue this session instead of starting one
     #[arg(long, value_name = "ID")]
     session: Option<SessionId>,
     /// Work in this folder instead of the current one
@@ -86,12 +86,12 @@ struct Make {
 
 #[derive(Debug, Args)]
 struct Regenerate {
-    /// The picture: its id, or its number in the list
+    /// Image: its ID or its number in the list
     image: String,
-    /// Another prompt than the one it was made from
+    /// Use another prompt
     #[arg(long, value_name = "TEXT")]
     prompt: Option<String>,
-    /// What is added to the prompt
+    /// Add this to the prompt
     #[arg(long, value_name = "TEXT")]
     refine: Option<String>,
     #[command(flatten)]
@@ -102,10 +102,10 @@ struct Regenerate {
 
 #[derive(Debug, Args)]
 struct Select {
-    /// The pictures: ids, or numbers in the list
+    /// Images: IDs or numbers in the list
     #[arg(required = true)]
     images: Vec<String>,
-    /// Choose them no longer
+    /// Deselect the images
     #[arg(long)]
     off: bool,
     #[command(flatten)]
@@ -114,9 +114,9 @@ struct Select {
 
 #[derive(Debug, Args)]
 struct Save {
-    /// The pictures: ids, or numbers in the list; without any, the chosen ones, or else all
+    /// Images: IDs or numbers in the list [default: the selected ones, else all]
     images: Vec<String>,
-    /// Where to, relative to the session's folder
+    /// Save to this folder, relative to the session's folder
     #[arg(long = "to", value_name = "FOLDER", default_value = "")]
     to: String,
     #[command(flatten)]
@@ -149,7 +149,7 @@ impl ImagesListArgs {
             return Ok(CliOutcome::Done);
         }
         if gallery.is_empty() {
-            note("There are no pictures in this session. `trimtab run \"Draw a fox\"` makes one.");
+            note("There are no images in this session. Generate one with `trimtab images make \"a fox\"`.");
         }
         for (number, picture) in (1..).zip(&gallery) {
             print(&sanitize(&line(number, picture)))?;
@@ -210,7 +210,7 @@ impl Select {
         let (count, selected) = (images.len(), !self.off);
         client.gallery().select(&session, images, selected).await?;
         let what = if selected { "selected" } else { "no longer selected" };
-        note(&format!("{count} of {} pictures {what}.", gallery.len()));
+        note(&format!("{count} of {} images {what}.", gallery.len()));
         Ok(CliOutcome::Done)
     }
 }
@@ -222,7 +222,7 @@ impl Save {
         let gallery = client.gallery().list(&session).await?;
         let there = || gallery.iter().filter(|picture| picture.problem.is_none());
         if there().next().is_none() {
-            return Err(Problem::new(ProblemKind::NotFound, "There are no pictures in this session to save.")
+            return Err(Problem::new(ProblemKind::NotFound, "There are no images to save in this session.")
                 .hint("`trimtab images make \"Draw a fox\"` makes one; --session names another session."));
         }
         let images: Vec<ImageId> = match (self.images.is_empty(), there().any(|picture| picture.selected)) {
@@ -270,7 +270,7 @@ fn ids(gallery: &[GeneratedImage], named: &[String]) -> Result<Vec<ImageId>, Pro
 fn found<'a>(gallery: &'a [GeneratedImage], name: &str) -> Result<&'a GeneratedImage, Problem> {
     let by_number = || gallery.get(name.parse::<usize>().ok()?.checked_sub(1)?);
     gallery.iter().find(|picture| picture.id.as_str() == name).or_else(by_number).ok_or_else(|| {
-        Problem::new(ProblemKind::NotFound, format!("There is no picture {name} in this session."))
-            .hint("`trimtab images list` shows those that there are.")
+        Problem::new(ProblemKind::NotFound, format!("There is no image {name} in this session."))
+            .hint("`trimtab images list` shows all images.")
     })
 }

@@ -11,16 +11,16 @@ use super::{CliOutcome, place};
 
 const EXAMPLES: &str = "\
 Examples:
-  trimtab jobs           what runs, waits for room or waits for you
-  trimtab jobs --all     and what has ended, with how";
+  trimtab jobs           list running, queued, and waiting requests
+  trimtab jobs --all     include finished requests";
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct JobsArgs {
-    /// Finished ones too
+    /// Include finished requests
     #[arg(long)]
     all: bool,
-    /// One JSON object per line
+    /// Print one JSON object per line
     #[arg(long)]
     json: bool,
 }

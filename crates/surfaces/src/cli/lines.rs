@@ -19,8 +19,8 @@ pub(super) async fn talk(
     let client = Client::open(&profile)?.on("plain");
     local_model::choose(&client, &mut profile, true).await.unwrap_or_else(|error| problem(&error));
     note(
-        "Trimtab in plain lines. Say what you would like to have done; /quit leaves, /chat, /plan and /auto choose the mode, \
-         /effort LEVEL how much the model thinks.",
+        "Trimtab in plain lines. Type a request. /quit quits, /chat, /plan, and /auto set the mode, \
+         and /effort LEVEL sets the effort.",
     );
     let (mut session, mut mode) = (session, Mode::Auto);
     loop {

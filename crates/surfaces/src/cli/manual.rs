@@ -18,13 +18,13 @@ Examples:
 
 const MANUAL: &str = "\
 Examples:
-  trimtab manual | man -l -                 read it
-  trimtab manual --into ~/.local/share/man/man1  keep it where `man trimtab` looks";
+  trimtab manual | man -l -                 read the manual
+  trimtab manual --into ~/.local/share/man/man1  install it for `man trimtab`";
 
 #[derive(Debug, Args)]
 #[command(after_help = COMPLETIONS)]
 pub(super) struct Completions {
-    /// Whose: `trimtab completions bash > /etc/bash_completion.d/trimtab`
+    /// Shell to print completions for
     shell: Shell,
 }
 
@@ -40,7 +40,7 @@ impl Completions {
 #[derive(Debug, Args)]
 #[command(after_help = MANUAL)]
 pub(super) struct Manual {
-    /// Write a page for each command into this folder instead
+    /// Write one page per command to this folder instead
     #[arg(long, value_name = "FOLDER")]
     into: Option<PathBuf>,
 }
@@ -58,7 +58,7 @@ impl Manual {
         };
         clap_mangen::generate_to(command, &folder).map_err(|error| {
             let message = format!("The manual cannot be written into {}: {error}.", folder.display());
-            Problem::new(ProblemKind::Usage, message).hint("Name a folder that is there and can be written.")
+            Problem::new(ProblemKind::Usage, message).hint("Name an existing folder that you can write to.")
         })?;
         Ok(CliOutcome::Done)
     }

@@ -11,8 +11,8 @@ use super::{CliOutcome, place};
 
 const EXAMPLES: &str = "\
 Examples:
-  trimtab memory                                         all that is remembered
-  trimtab memory add \"We use tabs\" --dir .               holds in this folder only
+  trimtab memory                                         list all entries
+  trimtab memory add \"We use tabs\" --dir .               add an entry for this folder only
   trimtab memory delete NAME";
 
 #[derive(Debug, Args)]
@@ -24,56 +24,56 @@ pub(super) struct MemoryArgs {
 
 #[derive(Debug, Subcommand)]
 enum MemoryCommand {
-    /// List all that is remembered, oldest first
+    /// List all entries, oldest first
     List {
-        /// Only what a request in this folder is told
+        /// List only entries that apply to this folder
         #[arg(long, value_name = "FOLDER")]
         dir: Option<PathBuf>,
-        /// One JSON object per line
+        /// Print one JSON object per line
         #[arg(long)]
         json: bool,
     },
-    /// List what has all these words
+    /// Search entries
     Search {
-        /// The words
+        /// Words to search for
         #[arg(required = true)]
         words: Vec<String>,
-        /// One JSON object per line
+        /// Print one JSON object per line
         #[arg(long)]
         json: bool,
     },
-    /// Remember something
+    /// Add an entry
     Add {
-        /// What, in a sentence
+        /// Text of the entry, one sentence
         text: String,
-        /// In this folder only; without it, everywhere
+        /// Limit to this folder [default: everywhere]
         #[arg(long, value_name = "FOLDER")]
         dir: Option<PathBuf>,
-        /// As JSON
+        /// Print JSON
         #[arg(long)]
         json: bool,
     },
-    /// Say it otherwise, or have it hold elsewhere
+    /// Change an entry's text or scope
     Edit {
-        /// Its name in the list, or the beginning of it
+        /// ID of the entry, or its beginning
         id: String,
-        /// What it says from now on
+        /// New text
         text: Option<String>,
-        /// Let it hold in this folder only
+        /// Limit the entry to this folder
         #[arg(long, value_name = "FOLDER", conflicts_with = "everywhere")]
         dir: Option<PathBuf>,
-        /// Let it hold everywhere
+        /// Apply the entry everywhere
         #[arg(long)]
         everywhere: bool,
-        /// As JSON
+        /// Print JSON
         #[arg(long)]
         json: bool,
     },
-    /// Forget it
+    /// Delete an entry
     Delete {
-        /// Its name in the list, or the beginning of it
+        /// ID of the entry, or its beginning
         id: String,
-        /// As JSON
+        /// Print JSON
         #[arg(long)]
         json: bool,
     },
@@ -88,7 +88,7 @@ impl MemoryArgs {
                 let entries = client.memory().list(folder(dir)?.as_deref(), "").await?;
                 if entries.is_empty() && !json {
                     print(
-                        "Nothing is remembered. Say something lasting (\"My name is …\"), or use `trimtab memory add`.\n",
+                        "There are no memories yet. Write a lasting fact (\"My name is …\"), or use `trimtab memory add`.\n",
                     )?;
                 }
                 entries.iter().try_for_each(|entry| show(entry, json))?;
@@ -96,7 +96,7 @@ impl MemoryArgs {
             MemoryCommand::Search { words, json } => {
                 let entries = client.memory().list(None, &words.join(" ")).await?;
                 if entries.is_empty() && !json {
-                    print("Nothing that is remembered has these words.\n")?;
+                    print("No entry contains these words.\n")?;
                 }
                 entries.iter().try_for_each(|entry| show(entry, json))?;
             }
@@ -111,8 +111,8 @@ impl MemoryArgs {
                     None => everywhere.then_some(None),
                 };
                 if text.is_none() && place.is_none() {
-                    return Err(Problem::new(ProblemKind::Usage, "Nothing is said that it should be instead.")
-                        .hint("Give the new words, --dir FOLDER or --everywhere."));
+                    return Err(Problem::new(ProblemKind::Usage, "There is nothing to change.")
+                        .hint("Give the new text, --dir FOLDER, or --everywhere."));
                 }
                 let entry = client.memory().edit(&id, text.as_deref(), place).await?;
                 told("From now on", &entry, json)?;
@@ -149,8 +149,8 @@ async fn find(client: &Client, name: &str) -> Result<MemoryId, Problem> {
     let fits: Vec<&MemoryEntry> = all.iter().filter(|entry| entry.id.as_str().starts_with(name)).collect();
     match fits.as_slice() {
         [entry] if !name.is_empty() => Ok(entry.id.clone()),
-        [] => Err(Problem::new(ProblemKind::NotFound, format!("Nothing is remembered under the name {name}."))
-            .hint("`trimtab memory list` shows all there is, with the names.")),
+        [] => Err(Problem::new(ProblemKind::NotFound, format!("There is no memory {name}."))
+            .hint("`trimtab memory list` lists all memories with their names.")),
         _ => Err(Problem::new(ProblemKind::Usage, format!("{} entries begin with {name}.", fits.len()))
             .hint("Give more of the name.")),
     }

@@ -13,6 +13,7 @@ mod diff;
 mod doctor;
 mod follow;
 mod handoff;
+mod help;
 mod images;
 mod jobs;
 mod keyboard;
@@ -35,6 +36,7 @@ mod screen;
 mod serve;
 mod sessions;
 mod stats;
+mod subtasks;
 mod tasks;
 mod telemetry;
 mod token;
@@ -42,14 +44,20 @@ mod token;
 use std::process::ExitCode;
 
 use clap::error::{ContextKind, ContextValue};
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use trimtab_vocab::event::Status;
 use trimtab_vocab::{Problem, ProblemKind};
 
-/// An AI copilot that you keep a hand on: nothing is lost, nothing happens behind your back,
-/// everything can be undone.
+/// An AI copilot that you stay in control of: it edits files, runs commands, manages tasks, and generates images.
 #[derive(Debug, Parser)]
-#[command(name = "trimtab", version, max_term_width = 100, arg_required_else_help = true, after_help = EXAMPLES)]
+#[command(
+    name = "trimtab",
+    version,
+    max_term_width = 100,
+    arg_required_else_help = true,
+    disable_help_subcommand = true
+)]
+#[command(after_help = EXAMPLES)]
 struct CliArgs {
     #[command(subcommand)]
     command: Option<CliCommand>,
@@ -59,86 +67,90 @@ struct CliArgs {
 
 const EXAMPLES: &str = "\
 Examples:
-  trimtab                             work in this folder, in the terminal
-  trimtab demo                        see it work, without a key or a network
-  trimtab run \"What is a trim tab?\"   ask one thing
-  git diff | trimtab run -            ask what stands on standard input
-  trimtab changes                     see what was changed; `trimtab rewind` takes it back
-  trimtab resume                      go on where a request was cut off
-  trimtab doctor                      see what is set up, and what is missing
+  trimtab                             open the terminal UI in this folder
+  trimtab demo                        see a demo, no key or network needed
+  trimtab run \"Fix the failing test\"  run one request
+  git diff | trimtab run -            read the request from standard input
+  trimtab changes                     list changes (`trimtab rewind` undoes them)
+  trimtab resume                      continue an interrupted request
+  trimtab doctor                      check the setup
 
-Exit codes: 0 completed, 1 failed, 2 wrong usage, 3 needs a person, 4 limit reached, 130 cancelled.";
+Exit codes: 0 completed, 1 failed, 2 usage error, 3 waiting for your answer, 4 limit reached, 130 cancelled.";
 
 #[derive(Debug, Subcommand)]
 enum CliCommand {
-    /// See it work, with a recorded model: no key, no network
+    /// Show Trimtab at work with a recorded model (no key, no network)
     Demo(demo::Demo),
-    /// Make one request; the answer goes to standard output, progress to standard error
+    /// Run one request without a UI
     Run(run::RunArgs),
-    /// Go on with the latest unfinished request of the folder
+    /// Resume the latest unfinished request in this folder
     Resume(resume::Resume),
-    /// List what waits for an answer
+    /// List pending questions and approvals
     Checkpoints(checkpoints::Checkpoints),
-    /// Answer what waits, and go on
+    /// Answer a pending question and continue
     Answer(checkpoints::AnswerArgs),
-    /// List what was changed, newest first, or show one change
+    /// List changes, newest first, or show one
     Changes(changes::ChangesArgs),
-    /// Show what was changed, line by line
+    /// Show changes as a diff
     Diff(diff::DiffArgs),
-    /// Take changes back
+    /// Undo changes
     Rewind(changes::Rewind),
-    /// Bring changes forward that were taken back
+    /// Redo undone changes
     Forward(changes::ForwardArgs),
-    /// Say something to a request that runs: pause, steer, skip, cancel
+    /// Control a running request: pause, steer, skip, cancel
     Control(control::ControlArgs),
-    /// List the requests that run or wait
+    /// List, retry, skip, or stop sub-tasks
+    Subtasks(subtasks::SubtasksArgs),
+    /// List running and queued requests
     Jobs(jobs::JobsArgs),
-    /// List, show, fork, rename, export or delete earlier sessions
+    /// List, show, fork, rename, export, or delete sessions
     Sessions(sessions::SessionsArgs),
-    /// Go on in a new session, with a summary, the open tasks and the change history
+    /// Continue in a new session with a summary, the open tasks, and the change history
     Handoff(handoff::Handoff),
-    /// Go on in this session with its whole conversation
+    /// Continue in this session with its whole conversation
     Extend(handoff::Extend),
-    /// Trust a folder: its files may be read, changed and sent to the model
+    /// Trust a folder, so that its files can be read, changed, and sent to the model
     Trust(rules::TrustArgs),
-    /// List, make or remove rules about what is allowed
+    /// List, add, or remove permission rules
     Rules(rules::RulesArgs),
-    /// Say whether a command would run by itself, ask or be refused, and why
+    /// Explain whether a command would run automatically, ask, or be denied
     CheckCommand(check_command::CheckCommand),
-    /// List the models that a provider offers, and what is known about them
+    /// List the models of each provider
     Models(models::ModelsArgs),
-    /// Show the settings in force, what each is for and where it comes from
+    /// Show the effective settings and where each comes from
     Config(config::Config),
-    /// Check what is set up, and look for damage
+    /// Check the setup and look for problems
     Doctor(doctor::Doctor),
-    /// Count how requests ended, what was allowed, what tools did
+    /// Show statistics: requests, approvals, tools, cost
     Stats(stats::StatsArgs),
-    /// Show the trail of what was decided and done, and check that nobody has touched it
+    /// Show the audit log and verify that it is intact
     Audit(audit::AuditArgs),
-    /// Serve the HTTP API and the browser interface
+    /// Start the HTTP API and the browser UI
     Serve(serve::Serve),
-    /// Make, list or revoke tokens for the server
+    /// Create, list, or revoke access tokens
     Token(token::TokenArgs),
-    /// Your own tasks: list, add, done, edit, delete, search, undo
+    /// Manage your tasks: list, add, done, edit, delete, search, undo
     Tasks(tasks::TasksArgs),
-    /// Ask about your tasks, or have changes to them proposed
+    /// Ask about your tasks or propose changes to them
     Ask(ask::AskArgs),
-    /// What is remembered of you and your work: list, search, add, edit, delete
+    /// Manage what Trimtab remembers: list, search, add, edit, delete
     Memory(memory::MemoryArgs),
-    /// Pictures: list, make, regenerate, select, save
+    /// Generate and manage images: list, generate, regenerate, select, save
     Images(images::Images),
-    /// List the workflows that can be called by name
+    /// List the workflows that you can call by name
     Pills(pills::PillsArgs),
-    /// Apply one edit to the folder, exactly or not at all
+    /// Apply one edit to the folder, all or nothing
     ApplyEdit(apply_edit::ApplyEdit),
-    /// Read a saved model answer, however damaged: what is certain of it
+    /// Recover what is certain from a damaged model answer
     Recover(recover::Recover),
-    /// Print a stored text: a reply as it came, or a request too large to send
+    /// Show a stored text, such as a raw reply or an oversized request
     Ref(ref_text::Ref),
-    /// Print what a shell needs to complete command lines
+    /// Print shell completions
     Completions(manual::Completions),
     /// Print the manual page
     Manual(manual::Manual),
+    /// Explain a command, or a topic such as permissions, undo, or models
+    Help(help::HelpArgs),
 }
 
 /// How a command ended.
@@ -180,7 +192,7 @@ pub fn main() -> ExitCode {
     let arguments = match std::env::args_os().len() {
         // On a terminal, nothing at all means: begin.
         ..=1 if screen::is_there() => CliArgs { command: None, screen: screen::ScreenArgs::default() },
-        _ => match CliArgs::try_parse() {
+        _ => match arguments() {
             Ok(arguments) => arguments,
             Err(error) => return misunderstood(&error),
         },
@@ -210,6 +222,7 @@ pub fn main() -> ExitCode {
             CliCommand::Handoff(command) => command.execute().await,
             CliCommand::Extend(command) => command.execute().await,
             CliCommand::Control(command) => command.execute().await,
+            CliCommand::Subtasks(command) => command.execute().await,
             CliCommand::Rules(command) => command.execute().await,
             CliCommand::Trust(command) => command.execute().await,
             CliCommand::Stats(command) => command.execute().await,
@@ -230,6 +243,7 @@ pub fn main() -> ExitCode {
             CliCommand::Demo(command) => command.execute().await,
             CliCommand::Completions(command) => command.execute(),
             CliCommand::Manual(command) => command.execute(),
+            CliCommand::Help(command) => command.execute(),
         }
     });
     // A read of standard input that is still waiting must not hold the process.
@@ -238,6 +252,11 @@ pub fn main() -> ExitCode {
         Ok(outcome) => ExitCode::from(outcome.code()),
         Err(problem) => fail(&problem),
     }
+}
+
+/// Reads the arguments. Help lists the commands in groups.
+fn arguments() -> Result<CliArgs, clap::Error> {
+    CliArgs::from_arg_matches(&help::grouped(CliArgs::command()).try_get_matches()?)
 }
 
 /// Says what is wrong with the arguments, or what was asked about them. Whoever says what they want in place of a
@@ -251,7 +270,7 @@ fn misunderstood(error: &clap::Error) -> ExitCode {
         && given == first
     {
         let words = words.join(" ");
-        output::note(&format!("\nTo ask for something, say: trimtab run \"{words}\""));
+        output::note(&format!("\nTo run a request: trimtab run \"{words}\""));
     }
     ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2))
 }
@@ -270,8 +289,6 @@ fn fail(problem: &Problem) -> ExitCode {
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
-
     use super::*;
 
     #[test]

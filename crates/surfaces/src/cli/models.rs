@@ -13,9 +13,9 @@ use super::output::{note, print, print_json, problem, sanitize};
 
 const EXAMPLES: &str = "\
 Examples:
-  trimtab models              of every provider that is set up
-  trimtab models anthropic    of one
-  trimtab models test ollama/qwen2.5-coder:1.5b    find the protocol that a model works best with
+  trimtab models              list the models of every configured provider
+  trimtab models anthropic    list the models of one provider
+  trimtab models test ollama/qwen2.5-coder:1.5b    find the protocol that suits a model best
   trimtab run --model anthropic/claude-sonnet-5-5 \"Hello\"    use one; `model` in the settings keeps it";
 
 #[derive(Debug, Args)]
@@ -23,9 +23,9 @@ Examples:
 pub(super) struct ModelsArgs {
     #[command(subcommand)]
     command: Option<ModelsCommand>,
-    /// The provider to ask; without it, every provider that is set up
+    /// Provider to list [default: every configured provider]
     provider: Option<String>,
-    /// One JSON object per line
+    /// Print one JSON object per line
     #[arg(long)]
     json: bool,
 }
@@ -47,7 +47,7 @@ impl ModelsArgs {
             && !profile.providers.contains_key(name)
         {
             let known: Vec<&str> = profile.providers.keys().map(String::as_str).collect();
-            return Err(Problem::new(ProblemKind::Usage, format!("There is no provider called `{name}`."))
+            return Err(Problem::new(ProblemKind::Usage, format!("Unknown provider `{name}`."))
                 .hint(format!("Known are {}.", known.join(", "))));
         }
         let (mut failed, mut found) = (false, false);
@@ -60,7 +60,7 @@ impl ModelsArgs {
                 continue;
             }
             if name == "replay" {
-                print("replay/demo  the recording that `trimtab demo` plays\nreplay/FILE  a recording of yours\n")?;
+                print("replay/demo  the recording of `trimtab demo`\nreplay/FILE  your own recording\n")?;
                 return Ok(CliOutcome::Done);
             }
             match trimtab_host::list_models(&profile, name).await {
@@ -82,7 +82,7 @@ impl ModelsArgs {
                         && trouble.kind == ProblemKind::Network
                         && profile.providers.get(name).is_some_and(|provider| provider.key.is_none()) =>
                 {
-                    note(&format!("note: {name} does not run here."));
+                    note(&format!("note: {name} is not running here."));
                 }
                 Err(trouble) => {
                     failed = true;

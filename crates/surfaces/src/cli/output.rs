@@ -40,7 +40,7 @@ fn unwritten(error: io::Error) -> Problem {
     match error.kind() {
         io::ErrorKind::BrokenPipe => Problem::new(ProblemKind::Internal, CLOSED),
         _ => Problem::new(ProblemKind::Store, format!("Standard output cannot be written: {error}."))
-            .hint("Is the disk full? The request itself is safe: see `trimtab resume`."),
+            .hint("Is the disk full? The request is saved. Continue with `trimtab resume`."),
     }
 }
 

@@ -12,19 +12,19 @@ use super::{CliOutcome, place};
 
 const EXAMPLES: &str = "\
 Examples:
-  trimtab pills                      what can be called by name here
-  trimtab run \"/review src/main.rs\"  call one";
+  trimtab pills                      list the workflows available here
+  trimtab run \"/review src/main.rs\"  run one";
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct PillsArgs {
-    /// One JSON object per line
+    /// Print one JSON object per line
     #[arg(long)]
     json: bool,
-    /// Trust the folder for this once: its own pills are read
+    /// Trust the folder for this run, so that its own pills are read
     #[arg(long)]
     trust: bool,
-    /// Another folder than the current one
+    /// Use this folder instead of the current one
     #[arg(long, value_name = "FOLDER")]
     dir: Option<PathBuf>,
 }
@@ -72,7 +72,7 @@ impl PillsArgs {
             }
         }
         if !trusted {
-            note("note: The folder is not trusted, so pills of its own are not read (`trimtab trust`, or --trust).");
+            note("note: The folder is not trusted, so its own pills are not read (`trimtab trust`, or --trust).");
         }
         Ok(CliOutcome::Done)
     }

@@ -18,7 +18,7 @@ pub(super) fn folder(given: Option<&Path>) -> Result<String, Problem> {
     };
     let real = path.canonicalize().map_err(|error| match error.kind() {
         std::io::ErrorKind::NotFound => wrong(format!("The folder {name} does not exist")),
-        std::io::ErrorKind::PermissionDenied => wrong(format!("The folder {name} may not be entered")),
+        std::io::ErrorKind::PermissionDenied => wrong(format!("Cannot enter the folder {name}")),
         _ => wrong(format!("The folder {name} cannot be used: {error}")),
     })?;
     if !real.is_dir() {
@@ -35,7 +35,7 @@ pub(super) fn open(flags: &[Flag]) -> Result<(Profile, Client), Problem> {
     for (stray, meant) in
         profile.stray_variables().iter().filter_map(|name| Some((name, config::variable_meant(name)?)))
     {
-        note(&format!("note: {stray} sets nothing; {meant} would."));
+        note(&format!("note: Unknown setting {stray}. Did you mean {meant}?"));
     }
     show_thinking(profile.tui.shows_thinking);
     let client = Client::open(&profile)?;

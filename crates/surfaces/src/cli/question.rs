@@ -110,7 +110,7 @@ impl Answering {
         if let Some(makes_rule) = self.choices.iter().find(|known| known.id == choice && known.confirm) {
             let rule = answers::rule_text(&self.ask, makes_rule, words.as_deref());
             note(&permission::adds_rule(&rule.unwrap_or_else(|| choice.clone())));
-            note("Type yes to add it, or anything else to go back:");
+            note("Type yes to add it, or press Enter to go back:");
             self.unconfirmed = Some((choice, words));
             return None;
         }

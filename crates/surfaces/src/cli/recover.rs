@@ -12,13 +12,13 @@ use super::output::print_json;
 
 const EXAMPLES: &str = "\
 Examples:
-  trimtab recover answer.txt          what of a saved answer is certain
-  trimtab ref REPLY | trimtab recover -  the same for a reply as it came";
+  trimtab recover answer.txt          recover a saved answer
+  trimtab ref REPLY | trimtab recover -  recover a raw reply";
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Recover {
-    /// The answer as it came, any bytes; `-` reads it from standard input
+    /// Saved answer, any bytes (`-` reads standard input)
     file: PathBuf,
 }
 

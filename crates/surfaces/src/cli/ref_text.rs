@@ -8,14 +8,14 @@ use super::{CliOutcome, place};
 
 const EXAMPLES: &str = "\
 Examples:
-  trimtab ref reply-s1m7grpfvbxsfz587-c1    a reply as it came; `reply.saved` names it";
+  trimtab ref reply-s1m7grpfvbxsfz587-c1    show the raw text of a reply";
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Ref {
-    /// The text's name, with or without `ref:` before it
+    /// Key of the text, with or without `ref:`
     key: String,
-    /// Print control characters unchanged, also to a terminal
+    /// Print control characters unchanged, even to a terminal
     #[arg(long)]
     raw: bool,
 }

@@ -24,24 +24,24 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 const EXAMPLES: &str = "\
 Examples:
-  trimtab resume                   go on where it was cut off
-  trimtab resume --max-steps 50    go on where the limit of steps was reached";
+  trimtab resume                   continue an interrupted request
+  trimtab resume --max-steps 50    continue after the step limit was reached";
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Resume {
-    /// The session or request to go on with; without it, the folder's latest unfinished request
+    /// Session or request to resume [default: the latest unfinished request in this folder]
     id: Option<String>,
-    /// Print every event as a line of JSON, and nothing else
+    /// Print events as JSON lines and nothing else
     #[arg(long)]
     json: bool,
-    /// What happens where a person would be asked
+    /// Choose how to handle approval prompts
     #[arg(long, value_enum, default_value = "ask")]
     approve: ApproveArg,
-    /// Model calls at most; goes on where the limit of steps was reached
+    /// Raise the limit of model calls and continue
     #[arg(long, value_name = "N")]
     max_steps: Option<u32>,
-    /// Dollars that the session may cost; goes on where the budget was used up
+    /// Raise the budget in US dollars and continue
     #[arg(long, value_name = "USD", value_parser = dollars, allow_negative_numbers = true)]
     budget: Option<f64>,
     /// Trust the folder for this run
@@ -81,7 +81,7 @@ impl Resume {
                 return Ok(outcome);
             }
             JobState::Finished(_) if !self.json => {
-                note("Nothing is unfinished here; this is how the latest request ended:");
+                note("Nothing is unfinished here. This is the latest request:");
             }
             JobState::Finished(_) => {}
             _ => self.adjust(&client, &sent, asking).await?,
@@ -178,7 +178,7 @@ impl Resume {
         let place = jobs.iter().position(is_open).unwrap_or(0);
         if jobs.is_empty() {
             let what = match &self.id {
-                Some(id) => format!("There is no session or request called {id}."),
+                Some(id) => format!("Unknown session or request {id}."),
                 None => "There is nothing to resume in this folder.".to_owned(),
             };
             return Err(Problem::new(ProblemKind::NotFound, what).hint(

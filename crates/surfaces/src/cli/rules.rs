@@ -11,9 +11,9 @@ use super::{CliOutcome, place};
 
 const EXAMPLES: &str = "\
 Examples:
-  trimtab rules                                          the rules there are, with their numbers
-  trimtab rules add allow run_command \"cargo test *\"     run it without asking; `*` stands for anything
-  trimtab rules add deny run_command \"git push *\" --dir .    never in this folder
+  trimtab rules                                          list the rules with their numbers
+  trimtab rules add allow run_command \"cargo test *\"     run matching commands without asking
+  trimtab rules add deny run_command \"git push *\" --dir .    never run them in this folder
   trimtab rules remove 1";
 
 #[derive(Debug, Args)]
@@ -25,38 +25,38 @@ pub(super) struct RulesArgs {
 
 #[derive(Debug, Subcommand)]
 enum RulesCommand {
-    /// List them, with their numbers
+    /// List the rules with their numbers
     List {
-        /// One JSON object per line
+        /// Print one JSON object per line
         #[arg(long)]
         json: bool,
     },
-    /// Make one
+    /// Add a rule
     Add {
-        /// What happens
+        /// Decision of the rule
         verdict: RuleKind,
-        /// The tool: run_command, run_outside (of the sandbox), read_file (what holds keys), edit_file, delete_file, move_file, fetch_url, web_search
+        /// Tool: run_command, run_outside, read_file, edit_file, delete_file, move_file, fetch_url, or web_search
         tool: String,
-        /// Which uses of it: a command, a path, a host; `*` at its end stands for anything
+        /// Command, path, or host to match (a trailing `*` matches anything)
         pattern: String,
-        /// In this folder only; without it, everywhere
+        /// Limit to this folder [default: everywhere]
         #[arg(long, value_name = "FOLDER")]
         dir: Option<PathBuf>,
     },
-    /// Remove the one with this number
+    /// Remove a rule
     Remove {
-        /// Its number in the list
+        /// Number of the rule in the list
         number: usize,
     },
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum RuleKind {
-    /// Go on without asking
+    /// Allow without asking
     Allow,
-    /// Ask, whatever other rules allow
+    /// Always ask, even if another rule allows it
     Ask,
-    /// Refuse without asking
+    /// Deny without asking
     Deny,
 }
 
@@ -78,12 +78,12 @@ impl RulesArgs {
                     }
                 }
                 if rules.is_empty() && !json {
-                    print("There are no rules. The answer `always` to a question makes one.\n")?;
+                    print("There are no rules. Answering a prompt with `always` adds one.\n")?;
                 }
             }
             RulesCommand::Add { verdict, tool, pattern, dir } => {
                 if !TOOLS.contains(&tool.as_str()) {
-                    return Err(Problem::new(ProblemKind::Usage, format!("There are no rules about `{tool}`."))
+                    return Err(Problem::new(ProblemKind::Usage, format!("Unknown tool `{tool}`."))
                         .hint(format!("Name one of: {}.", TOOLS.join(", "))));
                 }
                 let folder = dir.map(|dir| place::folder(Some(&dir))).transpose()?;
@@ -115,18 +115,18 @@ impl RulesArgs {
 
 const TRUST: &str = "\
 Examples:
-  trimtab trust              trust the current folder from now on
-  trimtab trust ../other     or another one";
+  trimtab trust              trust the current folder
+  trimtab trust ../other     trust another folder";
 
 #[derive(Debug, Args)]
 #[command(after_help = TRUST)]
 pub(super) struct TrustArgs {
-    /// The folder; without it, the current one
+    /// Folder [default: the current one]
     folder: Option<PathBuf>,
-    /// Trust it no longer
+    /// Stop trusting the folder
     #[arg(long)]
     remove: bool,
-    /// Trust a folder that is not a project, such as your home folder: repeat its path
+    /// Confirm a folder that is not a project by repeating its path
     #[arg(long, value_name = "PATH", conflicts_with = "remove")]
     confirm: Option<PathBuf>,
 }
@@ -150,7 +150,7 @@ impl TrustArgs {
             return Ok(CliOutcome::Done);
         }
         let instructions = client.permissions().trust(&profile, &folder).await?;
-        let mut said = format!("{shown} is trusted: its files may be read, changed and sent to the model.\n");
+        let mut said = format!("Trusted {shown}. Its files can be read, changed, and sent to the model.\n");
         if !instructions.is_empty() {
             let names = instructions.join(", ").replace(['\n', '\r'], "\u{23ce}");
             said.push_str(&format!("Accepted as instructions: {names}. You are asked again when they change.\n"));

@@ -9,7 +9,7 @@ use clap::{Args, ValueEnum};
 use serde_json::Value;
 use trimtab_host::config::Flag;
 use trimtab_host::{Client, LONGEST_TEXT, Manner, PillMiss, RequestDraft, SendTo, WhenBusy};
-use trimtab_vocab::{Mode, Problem, ProblemKind, SessionId, WhileRunning};
+use trimtab_vocab::{Mode, Problem, ProblemKind, SessionId, SubtaskStart, WhileRunning};
 
 use super::changes;
 use super::follow::{Attendance, OutputForm, follow};
@@ -21,63 +21,65 @@ use crate::words;
 
 const EXAMPLES: &str = "\
 Examples:
-  trimtab run \"Why does the build fail?\"        the answer goes to standard output
-  git diff | trimtab run - > review.txt         the request comes from a pipe
-  trimtab run --continue \"And in Rust?\"         go on in the latest session of this folder
-  trimtab run --mode plan \"Add a dark theme\"    agree on a plan first; nothing is changed before
-  trimtab run --schema out.json \"Which versions does Cargo.toml name?\"    one JSON value that fits the schema
-  trimtab run --trust --approve auto --budget 0.50 \"Fix the failing test\"    nobody is asked";
+  trimtab run \"Why does the build fail?\"        print the answer to standard output
+  git diff | trimtab run - > review.txt         read the request from a pipe
+  trimtab run --continue \"Now add a test\"       continue the latest session
+  trimtab run --mode plan \"Add a dark theme\"    approve a plan before anything changes
+  trimtab run --schema out.json \"Which versions does Cargo.toml name?\"    print one JSON value that fits the schema
+  trimtab run --trust --approve auto --budget 0.50 \"Fix the failing test\"    run unattended";
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct RunArgs {
-    /// What you would like to have done, best in quotation marks; `-` reads it from standard input. Without it, a
-    /// session that an earlier one was handed off to takes the open tasks that it begins with
+    /// The request, in quotes (`-` reads standard input)
     #[arg(value_name = "PROMPT")]
     words: Vec<OsString>,
-    /// Print every event as a line of JSON, and nothing else
+    /// Print events as JSON lines and nothing else
     #[arg(long)]
     json: bool,
-    /// Which path the request takes
+    /// Set the mode of the request
     #[arg(long, value_enum, default_value = "auto")]
     mode: ModeArgument,
-    /// The model to ask
+    /// Use this model
     #[arg(long, value_name = "PROVIDER/NAME")]
     model: Option<String>,
     /// Set how much the model thinks before it answers
     #[arg(long, value_name = "LEVEL", value_parser = ["auto", "off", "minimal", "low", "medium", "high", "max"])]
     effort: Option<String>,
-    /// Go on in this session
+    /// Break the request down into sub-tasks for several workers
+    #[arg(long, value_enum, value_name = "HOW")]
+    subtasks: Option<SubtasksArgument>,
+    /// Continue this session
     #[arg(long, value_name = "ID", conflicts_with = "continue_latest")]
     session: Option<SessionId>,
-    /// Go on in the latest session of the folder
+    /// Continue the latest session in this folder
     #[arg(long = "continue")]
     continue_latest: bool,
-    /// A picture that belongs to the request; may be given several times
+    /// Attach an image (repeatable)
     #[arg(long, value_name = "FILE")]
     image: Vec<PathBuf>,
-    /// Model calls at most
+    /// Limit the number of model calls
     #[arg(long, value_name = "N")]
     max_steps: Option<u32>,
-    /// Dollars that the session may cost
+    /// Limit the cost of the session in US dollars
     #[arg(long, value_name = "USD", value_parser = dollars, allow_negative_numbers = true)]
     budget: Option<f64>,
-    /// Trust the folder for this run: its files may be read, changed and sent to the model
+    /// Trust the folder for this run
     #[arg(long)]
     trust: bool,
-    /// What happens where a person would be asked
+    /// Choose how to handle approval prompts
     #[arg(long, value_enum, default_value = "ask")]
     approve: ApproveArg,
-    /// Print one JSON value that is valid against the JSON Schema in this file, and nothing else
+    /// Print only one JSON value that is valid against this JSON Schema
     #[arg(long, value_name = "FILE", conflicts_with = "steer")]
     schema: Option<PathBuf>,
-    /// If a request of the session runs or waits: pass the words on to it
+    /// Send the text to the running request of the session
     #[arg(long, conflicts_with_all = ["queue", "replace"])]
     steer: bool,
-    /// If a request of the session runs: wait until it has ended
+    /// Queue the request behind the running one
     #[arg(long, conflicts_with = "replace")]
     queue: bool,
-    /// If a request of the session runs or waits: cancel it, and begin with this one
+    /// Cancel the running request of the session and start this one
     #[arg(long)]
     replace: bool,
     /// Work in this folder instead of the current one
@@ -88,22 +90,49 @@ pub(super) struct RunArgs {
 /// What happens where a person would be asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum ApproveArg {
-    /// Wait for an answer at the terminal; without one, end with exit code 3 or 4 and stay open
+    /// Prompt at the terminal, or exit with code 3 or 4 if there is none
     Ask,
-    /// Approve whatever may be approved without judgement
+    /// Approve everything the policy allows to be auto-approved
     Auto,
-    /// Refuse
+    /// Deny
     Deny,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub(super) enum ModeArgument {
-    /// Whatever the request needs
+    /// Let Trimtab decide
     Auto,
-    /// Words only
+    /// Answer without tools
     Chat,
-    /// Look and plan, without effects
+    /// Read and plan without changing anything
     Plan,
+}
+
+/// What becomes of a request that can be broken down.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(super) enum SubtasksArgument {
+    /// Run what can run at the same time, the rest after it
+    Parallel,
+    /// Run one after the other
+    Sequential,
+    /// Run all at once, and settle conflicts at the end
+    Loose,
+    /// Ask how to break it down and how to run it
+    Ask,
+    /// Never break it down
+    Off,
+}
+
+impl From<SubtasksArgument> for SubtaskStart {
+    fn from(argument: SubtasksArgument) -> Self {
+        match argument {
+            SubtasksArgument::Parallel => Self::Parallel,
+            SubtasksArgument::Sequential => Self::Sequential,
+            SubtasksArgument::Loose => Self::Loose,
+            SubtasksArgument::Ask => Self::Ask,
+            SubtasksArgument::Off => Self::Off,
+        }
+    }
 }
 
 impl RunArgs {
@@ -154,7 +183,8 @@ impl RunArgs {
         let schema = self.schema.as_deref().map(read_schema).transpose()?;
         let form = OutputForm::new(self.json, schema.is_some());
         let (approve, trust) = (self.approve.into(), self.trust);
-        let manner = Manner { attended, approve, trust, schema, piped: !typed, ..Manner::default() };
+        let subtasks = self.subtasks.map(SubtaskStart::from);
+        let manner = Manner { attended, approve, trust, schema, subtasks, piped: !typed, ..Manner::default() };
         let when_busy = match (self.steer, self.queue, self.replace) {
             (true, ..) => WhenBusy::Exactly(Some(WhileRunning::Steer)),
             (_, true, _) => WhenBusy::Exactly(Some(WhileRunning::Queue)),
@@ -189,11 +219,9 @@ fn read_schema(file: &Path) -> Result<Value, Problem> {
 /// Words that look like a pill and call none go to the model unchanged; the person should know.
 fn pill_note(miss: &PillMiss) -> Cow<'static, str> {
     match miss {
-        PillMiss::Almost(name) => {
-            format!("note: This calls no pill and goes to the model as it is. There is /{name}.").into()
-        }
+        PillMiss::Almost(name) => format!("note: Unknown pill, sent as plain text. Did you mean /{name}?").into(),
         PillMiss::Untrusted => {
-            "note: This calls no pill of yours, and those of a folder that is not trusted are not read.".into()
+            "note: Unknown pill, sent as plain text. Pills of an untrusted folder are not read.".into()
         }
     }
 }
@@ -205,7 +233,7 @@ async fn prefilled(client: &Client, session: Option<&SessionId>) -> Result<Strin
         None => None,
     };
     let text = prefill.ok_or_else(empty)?;
-    note(&format!("Taken from the earlier session:\n{}", quoted(&text)));
+    note(&format!("Input from the earlier session:\n{}", quoted(&text)));
     Ok(text)
 }
 
@@ -213,7 +241,7 @@ async fn folder_of(client: &Client, session: &SessionId) -> Result<String, Probl
     let found = client.sessions().list(None).await?.into_iter().find(|row| row.id == *session);
     found.map(|row| row.folder).ok_or_else(|| {
         Problem::new(ProblemKind::NotFound, words::no_session(session))
-            .hint("`trimtab sessions list` shows those there are.")
+            .hint("`trimtab sessions list` lists all sessions.")
     })
 }
 
@@ -241,8 +269,7 @@ async fn latest_session(client: &Client, folder: &str) -> Result<SessionId, Prob
     match client.sessions().latest(folder).await? {
         Some(row) => Ok(row.id),
         None => {
-            Err(Problem::new(ProblemKind::Usage, words::NO_SESSION_TO_CONTINUE)
-                .hint("Leave --continue out to begin one."))
+            Err(Problem::new(ProblemKind::Usage, words::NO_SESSION_TO_CONTINUE).hint("Omit --continue to start one."))
         }
     }
 }
@@ -258,12 +285,12 @@ pub(super) fn joined(words: Vec<OsString>) -> Option<OsString> {
 
 fn empty() -> Problem {
     Problem::new(ProblemKind::Usage, "The request is empty.")
-        .hint("Say what you would like to have done, for example: trimtab run \"What is a trim tab?\"")
+        .hint("Give a request, for example: trimtab run \"Why does the build fail?\"")
 }
 
 /// An amount of money, as an option takes it; the settings know what is too little.
 pub(super) fn dollars(text: &str) -> Result<f64, String> {
-    text.trim_start_matches('$').parse().map_err(|_| "this takes dollars, like 0.50".to_owned())
+    text.trim_start_matches('$').parse().map_err(|_| "expected dollars, such as 0.50".to_owned())
 }
 
 pub(super) fn read_prompt(given: OsString) -> Result<String, Problem> {

@@ -11,16 +11,16 @@ use crate::tui::{self, StartOptions};
 
 #[derive(Debug, Default, Args)]
 pub(super) struct ScreenArgs {
-    /// Go on in this session
+    /// Continue this session
     #[arg(long, value_name = "ID", conflicts_with = "continue_latest")]
     session: Option<SessionId>,
-    /// Go on in the latest session of the folder
+    /// Continue the latest session in this folder
     #[arg(long = "continue")]
     continue_latest: bool,
-    /// The model to ask
+    /// Use this model
     #[arg(long, value_name = "PROVIDER/NAME")]
     model: Option<String>,
-    /// Plain lines instead of a screen that is drawn over, for screen readers
+    /// Print plain lines instead of drawing a screen (for screen readers)
     #[arg(long)]
     plain: bool,
     /// Work in this folder instead of the current one
@@ -41,8 +41,9 @@ fn is_dumb() -> bool {
 impl ScreenArgs {
     pub(super) async fn execute(self) -> Result<CliOutcome, Problem> {
         if !is_there() {
-            return Err(Problem::new(ProblemKind::Usage, "There is no terminal to work in.")
-                .hint("`trimtab run \"…\"` makes one request without one; `trimtab --help` has the rest."));
+            return Err(Problem::new(ProblemKind::Usage, "Trimtab needs a terminal.").hint(
+                "`trimtab run \"…\"` runs one request without a terminal. `trimtab --help` lists all commands.",
+            ));
         }
         let folder = place::folder(self.dir.as_deref())?;
         let flag = self.model.map(|value| Flag { path: "model", option: "--model", value });

@@ -7,6 +7,7 @@ use clap::Args;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use trimtab_host::ServerLock;
+use trimtab_vocab::format;
 use trimtab_vocab::{Mode, Problem, ProblemKind};
 
 use super::output::{note, print};
@@ -15,32 +16,32 @@ use crate::http::{self, Certificate, Idea, Start};
 
 const EXAMPLES: &str = "\
 Examples:
-  trimtab serve --open                  in this machine's browser
-  trimtab token login                   a link for another browser, while it runs
-  ssh -L 7420:127.0.0.1:7420 MACHINE    from elsewhere, without opening anything to the network";
+  trimtab serve --open                  open the page in your browser
+  trimtab token login                   create a login link for another browser
+  ssh -L 7420:127.0.0.1:7420 MACHINE    reach it from another machine through SSH";
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Serve {
-    /// Where to listen; port 0 is any free one
+    /// Listen on this address (port 0 picks a free port)
     #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:7420")]
     addr: String,
-    /// Open it in a browser
+    /// Open the page in a browser
     #[arg(long)]
     open: bool,
-    /// A further name that the server is called by; may be given several times
+    /// Accept this host name as well (repeatable)
     #[arg(long, value_name = "NAME")]
     host: Vec<String>,
-    /// Listen beyond this machine without TLS: whoever can read the network can read everything
+    /// Allow non-loopback connections without TLS (traffic is not encrypted)
     #[arg(long)]
     allow_remote: bool,
-    /// Speak TLS with this chain of certificates, in PEM
+    /// Use TLS with this certificate chain (PEM)
     #[arg(long, value_name = "FILE", requires = "tls_key")]
     tls_cert: Option<PathBuf>,
-    /// Its key, in PEM
+    /// Use this private key for TLS (PEM)
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     tls_key: Option<PathBuf>,
-    /// New sessions work in this folder instead of the current one
+    /// Start new sessions in this folder instead of the current one
     #[arg(long, value_name = "FOLDER")]
     dir: Option<PathBuf>,
 }
@@ -57,11 +58,11 @@ impl Serve {
         let client = client.on("http");
         let mut lock = ServerLock::take(&profile.data)?;
         let listener = TcpListener::bind(addresses.as_slice()).await.map_err(|error| {
-            Problem::new(ProblemKind::Usage, format!("Nobody can listen at {}: {error}.", self.addr))
+            Problem::new(ProblemKind::Usage, format!("Cannot listen on {}: {error}.", self.addr))
                 .hint("Another program may listen there. Choose another port, or 0 for any: --addr 127.0.0.1:0")
         })?;
         let there = listener.local_addr().map_err(|error| {
-            Problem::new(ProblemKind::Internal, format!("The address of the server cannot be told: {error}."))
+            Problem::new(ProblemKind::Internal, format!("Cannot read the server's address: {error}."))
         })?;
         let names = self.names(there);
         let scheme = if certificate.is_some() { "https" } else { "http" };
@@ -81,37 +82,33 @@ impl Serve {
         }
         match client.serve().await? {
             0 => {}
-            1 => note("Going on in 1 session with what was cut off when the server ended."),
-            left => note(&format!("Going on in {left} sessions with what was cut off when the server ended.")),
+            left => note(&format!("Resuming interrupted work in {}.", format::plural(left, "session"))),
         }
         // The recorded model knows one wish; whoever has it in front of them should not have to guess it.
         let is_recorded = profile.model.as_deref() == Some("replay/demo");
         let idea = is_recorded.then(|| Idea { text: demo::REQUEST.to_owned(), mode: Mode::Plan });
         http::serve(Start { client, profile, folder, idea, listener, names, certificate }, ending)
             .await
-            .map_err(|error| Problem::new(ProblemKind::Internal, format!("The server cannot go on: {error}.")))?;
-        note("The server has ended. Requests that ran go on when it is started again, or with `trimtab resume`.");
+            .map_err(|error| Problem::new(ProblemKind::Internal, format!("The server failed: {error}.")))?;
+        note("The server stopped. Running requests continue when it starts again, or with `trimtab resume`.");
         Ok(CliOutcome::Done)
     }
 
     /// Where to listen, if that is safe.
     async fn addresses(&self, secure: bool) -> Result<Vec<SocketAddr>, Problem> {
         let found = tokio::net::lookup_host(&self.addr).await.map_err(|error| {
-            Problem::new(ProblemKind::Usage, format!("{} is no address to listen at: {error}.", self.addr))
+            Problem::new(ProblemKind::Usage, format!("Invalid address {}: {error}.", self.addr))
                 .hint("Name a host and a port, for example 127.0.0.1:7420.")
         })?;
         let addresses: Vec<SocketAddr> = found.collect();
         if !secure && !self.allow_remote && addresses.iter().any(|address| !address.ip().is_loopback()) {
             return Err(Problem::new(
                 ProblemKind::Usage,
-                format!(
-                    "{} can be reached from other machines, and what is sent there can be read on the way.",
-                    self.addr
-                ),
+                format!("{} accepts connections from other machines, and the traffic is not encrypted.", self.addr),
             )
             .hint(
                 "Give a certificate (--tls-cert, --tls-key), or listen at 127.0.0.1 behind a tunnel such as \
-                 `ssh -L`. --allow-remote does it all the same.",
+                 `ssh -L`. --allow-remote overrides this check.",
             ));
         }
         Ok(addresses)
@@ -136,12 +133,12 @@ impl Serve {
 /// Rings at the first signal to end; the second one ends the process where it stands.
 fn signals() -> Result<impl Future<Output = ()>, Problem> {
     let listen = |kind| {
-        signal(kind).map_err(|error| Problem::new(ProblemKind::Internal, format!("Signals cannot be heard: {error}.")))
+        signal(kind).map_err(|error| Problem::new(ProblemKind::Internal, format!("Cannot handle signals: {error}.")))
     };
     let (mut term, mut int) = (listen(SignalKind::terminate())?, listen(SignalKind::interrupt())?);
     Ok(async move {
         tokio::select! { _ = term.recv() => {}, _ = int.recv() => {} }
-        note("Ending; once more to end at once.");
+        note("Stopping. Press Ctrl-C again to stop immediately.");
         tokio::spawn(async move {
             tokio::select! { _ = term.recv() => {}, _ = int.recv() => {} }
             std::process::exit(130);
@@ -160,6 +157,6 @@ fn open(url: &str) {
         .stderr(std::process::Stdio::null())
         .spawn();
     if started.is_err() {
-        note(&format!("note: No browser could be opened ({opener} is missing); open the link yourself."));
+        note(&format!("note: Cannot open a browser ({opener} is missing). Open the link yourself."));
     }
 }

@@ -6,6 +6,7 @@ use clap::{Args, Subcommand};
 use serde_json::json;
 use trimtab_host::{Client, SessionRow};
 use trimtab_vocab::event::Status;
+use trimtab_vocab::format;
 use trimtab_vocab::{Event, Problem, ProblemKind, SessionId, TaskWrite, TasksFact};
 
 use super::output::{age, print, print_exact, print_json, sanitize};
@@ -13,15 +14,15 @@ use super::{CliOutcome, place};
 use crate::conversation::{Conversation, Entry, EntryChange, MessageVia, ReplyState, SessionNotice, UserMessage};
 use crate::export::{about, pieces};
 use crate::structured_answer;
+use crate::words;
 use crate::words::conversation::REPLY_BROKE_OFF;
-use crate::words::elapsed;
 
 const EXAMPLES: &str = "\
 Examples:
   trimtab sessions list --search \"login form\"
   trimtab sessions show SESSION --numbers
-  trimtab sessions fork SESSION --at 12      go another way from there
-  trimtab run --session SESSION \"Go on\"";
+  trimtab sessions fork SESSION --at 12      continue from message 12 in a copy
+  trimtab run --session SESSION \"Continue\"";
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
@@ -36,61 +37,61 @@ const LATEST: SessionsAction =
 
 #[derive(Debug, Subcommand)]
 enum SessionsAction {
-    /// The sessions of the folder, newest first [default]
+    /// List the sessions of this folder, newest first [default]
     List {
-        /// Those with a request that is marked with this; may be given several times
+        /// List only sessions with this tag (repeatable)
         #[arg(long, value_name = "TAG")]
         tag: Vec<String>,
-        /// Those in whose name, requests or answers all of these words stand
+        /// List only sessions whose title, requests, or answers contain all these words
         #[arg(long, value_name = "WORDS")]
         search: Option<String>,
-        /// Those of every folder
+        /// Include sessions of other folders
         #[arg(long)]
         all: bool,
-        /// One JSON object per line
+        /// Print one JSON object per line
         #[arg(long)]
         json: bool,
-        /// Another folder than the current one
+        /// Use this folder instead of the current one
         #[arg(long, value_name = "FOLDER")]
         dir: Option<PathBuf>,
     },
-    /// A session's conversation
+    /// Show the conversation of a session
     Show {
-        /// The session
+        /// Session ID
         id: SessionId,
-        /// With the number of each message, for `fork --at`
+        /// Show message numbers (for `fork --at`)
         #[arg(long)]
         numbers: bool,
     },
-    /// A new session that begins as this one was at a message; this one stays as it is
+    /// Copy a session up to a message into a new session
     Fork {
-        /// The session
+        /// Session ID
         id: SessionId,
-        /// The last message that the fork has, as `show --numbers` numbers them; without it, all there are
+        /// Copy up to this message, as numbered by `show --numbers` [default: all]
         #[arg(long, value_name = "N")]
         at: Option<u64>,
-        /// One JSON object
+        /// Print one JSON object
         #[arg(long)]
         json: bool,
     },
-    /// Give a session a name
+    /// Rename a session
     Rename {
-        /// The session
+        /// Session ID
         id: SessionId,
-        /// The name
+        /// New title
         title: String,
     },
-    /// A session with all its events and its change history, as one JSON object
+    /// Export a session with its events and change history as JSON
     Export {
-        /// The session
+        /// Session ID
         id: SessionId,
-        /// It is JSON anyway
+        /// Accepted for consistency (exports are always JSON)
         #[arg(long, hide = true)]
         json: bool,
     },
-    /// Forget a session; this cannot be undone
+    /// Delete a session permanently
     Delete {
-        /// The session
+        /// Session ID
         id: SessionId,
     },
 }
@@ -108,12 +109,12 @@ impl SessionsArgs {
             SessionsAction::Rename { id, title } => {
                 find(&client, &id).await?;
                 let title = client.sessions().rename(&id, &title).await?;
-                print(&format!("Session {id} is called \"{}\" now.\n", sanitize(&title)))?;
+                print(&format!("Renamed session {id} to \"{}\".\n", sanitize(&title)))?;
             }
             SessionsAction::Export { id, .. } => export(&client, &id).await?,
             SessionsAction::Delete { id } => {
                 client.sessions().delete(&id).await?;
-                print(&format!("Session {id} is deleted.\n"))?;
+                print(&format!("Deleted session {id}.\n"))?;
             }
         }
         Ok(CliOutcome::Done)
@@ -141,7 +142,7 @@ async fn list(client: &Client, folder: Option<&str>, tags: &[String], words: &st
     }
     if rows.is_empty() && !json {
         let place = if all { "" } else { " in this folder (--all lists every folder)" };
-        let what = if any { "There are no sessions yet" } else { "No session has all of that" };
+        let what = if any { "There are no sessions yet" } else { "No session matches" };
         print(&format!("{what}{place}.\n"))?;
     }
     Ok(())
@@ -150,7 +151,7 @@ async fn list(client: &Client, folder: Option<&str>, tags: &[String], words: &st
 async fn find(client: &Client, id: &SessionId) -> Result<SessionRow, Problem> {
     client.sessions().get(id).await.map_err(|problem| match problem.kind {
         ProblemKind::NotFound => Problem::new(ProblemKind::NotFound, "There is no such session.")
-            .hint("`trimtab sessions list --all` shows the sessions there are."),
+            .hint("`trimtab sessions list --all` lists all sessions."),
         _ => problem,
     })
 }
@@ -163,7 +164,7 @@ async fn fork(client: &Client, id: &SessionId, at: Option<u64>, json: bool) -> R
         return print_json(&json!({"session": fork, "parentSessionId": id, "at": row.forked}));
     }
     print(&format!(
-        "Forked as session {fork}. Session {id} stays as it is.\nGo on there: trimtab run --session {fork} \"…\"\n"
+        "Forked as session {fork}. Session {id} does not change.\nContinue there: trimtab run --session {fork} \"…\"\n"
     ))
 }
 
@@ -183,11 +184,11 @@ async fn show(client: &Client, id: &SessionId, numbers: bool) -> Result<(), Prob
     print(&format!("{}\n{} · {}\n", sanitize(&row.title), row.id, sanitize(&row.folder)))?;
     match (&row.parent, row.forked) {
         (Some(parent), Some(at)) => print(&format!("Forked from session {parent} at {at}.\n"))?,
-        (Some(parent), None) => print(&format!("Goes on from session {parent}.\n"))?,
+        (Some(parent), None) => print(&format!("Continues session {parent}.\n"))?,
         (None, _) => {}
     }
     for child in client.sessions().list(None).await?.iter().filter(|other| other.parent.as_ref() == Some(id)) {
-        let what = if child.forked.is_some() { "Forked as" } else { "Goes on in" };
+        let what = if child.forked.is_some() { "Forked as" } else { "Continued in" };
         print(&format!("{what} session {}.\n", child.id))?;
     }
     let mut conversation = Conversation::default();
@@ -198,7 +199,7 @@ async fn show(client: &Client, id: &SessionId, numbers: bool) -> Result<(), Prob
                 print(&format!("\n{number}{}\n", sanitize(&text)))?;
             }
             if let Entry::Summary(summary) = conversation.entry(update.at) {
-                print(&format!("[Took {}.]\n", elapsed::in_words(summary.took.unwrap_or_default())))?;
+                print(&format!("[Took {}.]\n", format::duration(summary.took.unwrap_or_default())))?;
             }
         }
     }
@@ -239,6 +240,7 @@ fn in_words(entry: &Entry, change: &EntryChange) -> Option<String> {
             | Entry::Plan(_)
             | Entry::PlanStep(_)
             | Entry::Todos(_)
+            | Entry::Subtasks(_)
             | Entry::Retry(_)
             | Entry::Image(_),
             _,
@@ -256,7 +258,7 @@ fn user_message(message: &UserMessage) -> Option<String> {
             format!("{text}\n[The pill {} sends this:]\n| {sent}", pill.from)
         }
         MessageVia::Answer(_) => format!("{text}\n[Taken as an answer.]"),
-        MessageVia::Joined => format!("{text}\n[Passed on to the request that ran.]"),
+        MessageVia::Joined => format!("{text}\n[Sent to the running request.]"),
         MessageVia::Steered => return None,
     })
 }
@@ -264,9 +266,10 @@ fn user_message(message: &UserMessage) -> Option<String> {
 fn noticed(notice: &SessionNotice) -> Option<String> {
     Some(match notice {
         SessionNotice::Inherited { text, prefill: Some(prefill) } => {
-            format!("{}\n\nThe input begins with:\n{}", text.trim_end(), super::handoff::quoted(prefill))
+            let summary = words::handoff_summary(text).join("\n");
+            format!("{summary}\n\nThe input is:\n{}", super::handoff::quoted(prefill))
         }
-        SessionNotice::Inherited { text, prefill: None } => text.trim_end().to_owned(),
+        SessionNotice::Inherited { text, prefill: None } => words::handoff_summary(text).join("\n"),
         SessionNotice::Handoff { child, .. } => format!("[Handed off to session {child}.]"),
         SessionNotice::Forked { from } => format!("[Forked from session {from}.]"),
         SessionNotice::Extended => "[The session was extended.]".to_owned(),
@@ -274,9 +277,9 @@ fn noticed(notice: &SessionNotice) -> Option<String> {
         SessionNotice::Tasks(TasksFact::Applied { writes, .. }) => {
             format!("[Tasks changed: {}.]", task_numbers(writes))
         }
-        SessionNotice::Tasks(TasksFact::Reverted { writes, .. }) => format!("[Taken back: {}.]", task_numbers(writes)),
+        SessionNotice::Tasks(TasksFact::Reverted { writes, .. }) => format!("[Undid: {}.]", task_numbers(writes)),
         SessionNotice::Tasks(TasksFact::Reapplied { writes, .. }) => {
-            format!("[Brought forward: {}.]", task_numbers(writes))
+            format!("[Redid: {}.]", task_numbers(writes))
         }
         SessionNotice::Refused { .. }
         | SessionNotice::Intent { .. }

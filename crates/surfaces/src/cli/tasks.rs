@@ -16,7 +16,7 @@ pub(super) use change::listed;
 
 const EXAMPLES: &str = "\
 Examples:
-  trimtab tasks                              what is to be done
+  trimtab tasks                              list open tasks
   trimtab tasks add Pay rent --on 2099-01-31 --repeat monthly
   trimtab tasks done 1
   trimtab tasks undo";
@@ -30,31 +30,31 @@ pub(super) struct TasksArgs {
 
 #[derive(Debug, Subcommand)]
 enum TasksAction {
-    /// What is to be done, in the order in which it is due [default]
+    /// List open tasks by due date [default]
     List(queries::TaskListArgs),
-    /// One task with all that is known about it
+    /// Show one task in full
     Show(queries::Show),
-    /// The tasks that have all of these words, the best first
+    /// Search tasks, best match first
     Search(queries::TaskSearchArgs),
-    /// Make a task
+    /// Add a task
     Add(change::Add),
-    /// Say that tasks are done
+    /// Mark tasks as done
     Done(change::TaskDoneArgs),
-    /// Change tasks
+    /// Edit tasks
     Edit(change::TaskEditArgs),
-    /// Remove tasks
+    /// Delete tasks
     Delete(change::Delete),
-    /// Apply operations from a JSON file, or show what they would do
+    /// Apply operations from a JSON file, or preview them
     Apply(change::TaskApplyArgs),
-    /// Make tasks of a calendar in the iCalendar format
+    /// Import tasks from an iCalendar file
     Import(calendar::Import),
-    /// Print tasks as a calendar in the iCalendar format
+    /// Export tasks as iCalendar
     Export(calendar::Export),
-    /// What was changed, newest first
+    /// List changes, newest first
     Changes(history::TaskChangesArgs),
-    /// Take changes back
+    /// Undo changes
     Undo(history::TaskUndoArgs),
-    /// Bring changes forward that were taken back
+    /// Redo undone changes
     Redo(history::Redo),
 }
 
@@ -151,12 +151,12 @@ pub(super) fn not_applied(why: NotApplied) -> Problem {
             let texts: Vec<&str> = wrong.map(|error| advice(error)).collect();
             let message = match texts.is_empty() {
                 true => "There is no operation to apply.".to_owned(),
-                false => format!("That cannot be done: {}.", texts.join("; ")),
+                false => format!("Not possible: {}.", texts.join("; ")),
             };
             Problem::new(ProblemKind::Usage, message).hint("Nothing was changed.")
         }
         NotApplied::Unconfirmed(dry_run) => Problem::new(ProblemKind::Usage, dry_run.warnings.join(" "))
-            .hint("Nothing was changed. If it is meant, say it again with --yes; `trimtab tasks undo` takes it back."),
+            .hint("Nothing was changed. Repeat it with --yes to confirm. `trimtab tasks undo` reverts it."),
         NotApplied::KeyReused => {
             Problem::new(ProblemKind::Usage, "This key was used for other operations in the last ten minutes.")
                 .hint("Nothing was changed. Use a new key for new operations.")
@@ -169,7 +169,7 @@ pub(super) fn not_applied(why: NotApplied) -> Problem {
 fn advice(error: &str) -> &str {
     match error.split_once(": ") {
         // What the wire calls by its field has an option here.
-        Some(("missing_anchor", _)) => "a task that repeats needs a day to begin on (--on)",
+        Some(("missing_anchor", _)) => "a repeating task needs a first day (--on)",
         Some((_, advice)) => advice,
         None => error,
     }

@@ -10,8 +10,8 @@ use super::{CliOutcome, place};
 
 const EXAMPLES: &str = "\
 Examples:
-  trimtab token login           a link that logs one browser in
-  trimtab token add backup      a token for a program, shown once
+  trimtab token login           create a login link for a browser
+  trimtab token add backup      create a token for a program
   trimtab token revoke backup";
 
 #[derive(Debug, Args)]
@@ -23,23 +23,23 @@ pub(super) struct TokenArgs {
 
 #[derive(Debug, Subcommand)]
 enum TokenAction {
-    /// Make a token for a program; it is shown once
+    /// Create a token for a program (shown once)
     Add {
-        /// What you call it
+        /// Name of the token
         name: String,
     },
-    /// List the tokens there are, and the browsers that are logged in [default]
+    /// List tokens and logged-in browsers [default]
     List {
-        /// One JSON object per line
+        /// Print one JSON object per line
         #[arg(long)]
         json: bool,
     },
-    /// Let nobody in with this one any more
+    /// Revoke a token
     Revoke {
-        /// What it is called
+        /// Name of the token
         name: String,
     },
-    /// Make a link with which one browser can log in to the running server, once
+    /// Create a one-time login link for a browser
     Login,
 }
 
@@ -52,8 +52,8 @@ impl TokenArgs {
                 let secret = client.admin().add_token(&name).await?;
                 print(&format!("{secret}\n"))?;
                 note(&format!(
-                    "Keep it now: it is not shown again. Send it as `Authorization: Bearer …`. \
-                     `trimtab token revoke {name}` makes it worthless."
+                    "Copy it now. It is not shown again. Send it as `Authorization: Bearer …`. \
+                     `trimtab token revoke {name}` revokes it."
                 ));
             }
             TokenAction::List { json } => {
@@ -78,15 +78,15 @@ impl TokenArgs {
             }
             TokenAction::Revoke { name } => {
                 client.admin().revoke_token(&name).await?;
-                print(&format!("{} is worthless from now on.\n", sanitize(&name)))?;
+                print(&format!("Revoked token {}.\n", sanitize(&name)))?;
             }
             TokenAction::Login => {
                 let url = trimtab_host::running_server(&profile.data).ok_or_else(|| {
-                    Problem::new(trimtab_vocab::ProblemKind::NotFound, "No server of this data folder runs.")
-                        .hint("Start one with `trimtab serve`; it prints a link by itself.")
+                    Problem::new(trimtab_vocab::ProblemKind::NotFound, "No server is running for this data folder.")
+                        .hint("Start one with `trimtab serve`, which prints a login link.")
                 })?;
                 print(&format!("{url}/login?token={}\n", client.admin().add_login().await?))?;
-                note("Good for one browser, within 15 minutes.");
+                note("Works for one browser, within 15 minutes.");
             }
         }
         Ok(CliOutcome::Done)

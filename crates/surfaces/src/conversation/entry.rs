@@ -9,7 +9,7 @@ use trimtab_vocab::{
     SessionId, StepStatus, TasksFact, Todo, Unobserved, Usage,
 };
 
-use super::WorkDone;
+use super::{SubtaskBoard, WorkDone};
 use crate::structured_answer::StructuredAnswer;
 
 /// One thing that was said or done.
@@ -25,6 +25,7 @@ pub(crate) enum Entry {
     Plan(ProposedPlan),
     PlanStep(PlanProgress),
     Todos(Vec<Todo>),
+    Subtasks(SubtaskBoard),
     Retry(CallRetry),
     Banner {
         level: Level,

@@ -7,15 +7,16 @@ use serde_json::{Value, json};
 use trimtab_vocab::event::{
     AnswerFact, BannerFact, Change, ChangeFact, ChangedFile, CheckpointFact, CheckpointKind, CommandFact, CommandsFact,
     ContextFact, IntentFact, ModelFact, PlanFact, ProposalFact, ReplyFact, RequestFact, RuleFact, SessionFact,
-    StepsFact, ToolFact, ToolStatus,
+    StepsFact, SubtaskFact, ToolFact, ToolStatus,
 };
-use trimtab_vocab::{Answer, CallId, ChangeSetId, Event, Fact, Message, Part, ProblemKind, RequestId};
+use trimtab_vocab::wording::Notice;
+use trimtab_vocab::{Answer, CallId, ChangeSetId, Event, Fact, Message, Part, ProblemKind, RequestId, SubtasksFact};
 
 use super::entry::GivenAnswer;
 use super::{
     AppliedChange, AskedQuestion, CallRetry, CommandProgress, Conversation, Entry, EntryChange, EntryUpdate,
     MessageVia, ModelReply, PlacedEntry, PlanProgress, ProposedPlan, ReplyState, RequestProgress, RequestSummary,
-    SessionNotice, ToolRun, UserMessage,
+    SessionNotice, SubtaskBoard, ToolRun, UserMessage,
 };
 use crate::diff::written;
 
@@ -51,8 +52,12 @@ impl EventFold<'_> {
             Fact::Proposal(fact) => self.proposal(fact),
             Fact::Change(fact) => self.change(fact),
             Fact::Steps(StepsFact { todos }) => self.todos(todos),
+            Fact::Subtasks(fact) => self.subtasks(fact),
+            Fact::Subtask(fact) => self.subtask(fact),
             Fact::Context(fact) => self.context(fact),
             Fact::Answer(AnswerFact { answer }) => self.answer(answer),
+            // The end of the request says that it was stopped.
+            Fact::Banner(BannerFact { text, .. }) if *text == Notice::Interrupted.to_string() => {}
             Fact::Banner(BannerFact { level, text }) => {
                 self.add(Entry::Banner { level: *level, text: text.clone() });
             }
@@ -66,7 +71,6 @@ impl EventFold<'_> {
             | Fact::Intent(_)
             | Fact::Requirements(_)
             | Fact::Rule(RuleFact::Known { .. } | RuleFact::Removed { .. })
-            | Fact::Subtask(_)
             | Fact::Reflection(_)
             | Fact::Usage(_)
             | Fact::Bug(_)
@@ -121,7 +125,11 @@ impl EventFold<'_> {
             SessionFact::Forked { from, .. } => SessionNotice::Forked { from: from.clone() },
             SessionFact::Extended { .. } => SessionNotice::Extended,
             SessionFact::Refused { reason } => SessionNotice::Refused { reason: reason.clone() },
-            SessionFact::Opened { .. } | SessionFact::Titled { .. } | SessionFact::Reclaimed { .. } => return,
+            SessionFact::Opened { .. }
+            | SessionFact::Worker { .. }
+            | SessionFact::Dismissed {}
+            | SessionFact::Titled { .. }
+            | SessionFact::Reclaimed { .. } => return,
         });
     }
 
@@ -225,7 +233,7 @@ impl EventFold<'_> {
 
     fn checkpoint(&mut self, fact: &CheckpointFact) {
         match fact {
-            CheckpointFact::Opened { checkpoint, kind, title, choices, ask } => {
+            CheckpointFact::Opened { checkpoint, kind, title, choices, ask, .. } => {
                 if *kind == CheckpointKind::Permission {
                     self.wait(ask.call());
                 }
@@ -565,6 +573,52 @@ impl EventFold<'_> {
                 self.progress().into_iter().for_each(|progress| progress.todos = Some(at));
             }
         }
+    }
+
+    fn board(&mut self) -> Option<(usize, &mut SubtaskBoard)> {
+        let at = self.progress()?.board?;
+        match &mut self.conversation.entries[at].entry {
+            Entry::Subtasks(board) => Some((at, board)),
+            _ => None,
+        }
+    }
+
+    fn subtasks(&mut self, fact: &SubtasksFact) {
+        match fact {
+            SubtasksFact::Planned { plan, .. } => match self.board() {
+                Some((at, board)) if !board.tasks.iter().all(|task| task.status.is_over()) => {
+                    board.plan(plan);
+                    self.update(at, EntryChange::Changed);
+                }
+                _ => {
+                    let mut board = SubtaskBoard::default();
+                    board.plan(plan);
+                    let at = self.add(Entry::Subtasks(board));
+                    self.progress().into_iter().for_each(|progress| progress.board = Some(at));
+                    self.conversation.board = Some(at);
+                }
+            },
+            SubtasksFact::Started { execution_order, .. } => {
+                if let Some((at, board)) = self.board() {
+                    board.order = Some(*execution_order);
+                    self.update(at, EntryChange::Changed);
+                }
+            }
+            SubtasksFact::Unplanned { .. }
+            | SubtasksFact::Merging {}
+            | SubtasksFact::Resolved { .. }
+            | SubtasksFact::Shared { .. } => {}
+        }
+    }
+
+    fn subtask(&mut self, fact: &SubtaskFact) {
+        let time = self.event.time;
+        let Some((at, board)) = self.board() else { return };
+        let change = match board.moved(fact, time) {
+            true => EntryChange::SubtaskMoved(fact.subtask.clone()),
+            false => EntryChange::Changed,
+        };
+        self.update(at, change);
     }
 
     fn context(&mut self, fact: &ContextFact) {

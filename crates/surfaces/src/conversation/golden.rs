@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 use trimtab_vocab::Event;
 
-use super::{Conversation, Entry, MessageVia, PlacedEntry, ReplyState};
+use super::{BoardTask, Conversation, Entry, MessageVia, PlacedEntry, ReplyState};
 
 /// What any surface has to agree on: kind, text, ids, order and state. Notices are left to each surface.
 fn shape(entry: &Entry) -> Option<Value> {
@@ -65,6 +65,10 @@ fn shape(entry: &Entry) -> Option<Value> {
         Entry::Summary(summary) => {
             let error = summary.error.as_ref().map(|error| &error.message);
             json!({"is": "summary", "status": summary.status, "error": error})
+        }
+        Entry::Subtasks(board) => {
+            let task = |task: &BoardTask| json!({"id": task.id, "name": task.name, "status": task.status});
+            json!({"is": "subtasks", "tasks": board.tasks.iter().map(task).collect::<Vec<_>>()})
         }
         Entry::Retry(_) | Entry::PlanStep(_) | Entry::Todos(_) | Entry::Image(_) | Entry::Notice(_) => return None,
     })

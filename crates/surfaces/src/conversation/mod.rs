@@ -5,6 +5,7 @@
 //! its entries; the browser has the same fold in `web/src/lib/fold.ts`, and both are held to the fixtures in
 //! `tests/conversation/`. It reads no clock and holds no sentences; those are in `crate::words`.
 
+mod board;
 mod calls;
 mod entry;
 mod fold;
@@ -16,6 +17,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use trimtab_vocab::{CallId, Event, Fact, FileWrite, RequestId};
 
+pub(crate) use board::{BoardTask, SubtaskBoard};
 pub(crate) use calls::ModelCalls;
 pub(crate) use entry::{
     AppliedChange, AskedQuestion, CallRetry, CommandProgress, Entry, MessageVia, ModelReply, PlanProgress,
@@ -42,6 +44,8 @@ pub(crate) struct Conversation {
     /// It was said that what commands do to files is not seen.
     unobserved: bool,
     proposed: Vec<FileWrite>,
+    /// The board of sub-tasks that came last.
+    board: Option<usize>,
 }
 
 /// An entry and where it came from.
@@ -87,6 +91,8 @@ pub(crate) enum EntryChange {
     FilesChanged,
     /// A series of commands has these further lines to tell.
     Progress(String),
+    /// This sub-task started, ended, or waits for the user.
+    SubtaskMoved(String),
     /// Todos, a plan or a change stand otherwise than before.
     Changed,
 }
@@ -99,6 +105,7 @@ struct RequestProgress {
     in_plan: bool,
     series: Option<usize>,
     todos: Option<usize>,
+    board: Option<usize>,
     plan: Option<usize>,
 }
 
@@ -117,6 +124,14 @@ impl Conversation {
         fold::fold_event(self, event)
     }
 
+    /// Whether this call is the current one of several commands. The block after it has its output.
+    pub(crate) fn is_in_series(&self, call: &CallId) -> bool {
+        self.entries.iter().rev().any(|placed| match &placed.entry {
+            Entry::Commands(series) => series.total > 1 && series.current.as_ref().is_some_and(|one| one.call == *call),
+            _ => false,
+        })
+    }
+
     /// All entries, the oldest first.
     pub(crate) fn entries(&self) -> &[PlacedEntry] {
         &self.entries
@@ -124,6 +139,12 @@ impl Conversation {
 
     pub(crate) fn entry(&self, at: usize) -> &Entry {
         &self.entries[at].entry
+    }
+
+    /// The sub-tasks that are under way.
+    pub(crate) fn running_board(&self) -> Option<&SubtaskBoard> {
+        let Entry::Subtasks(board) = self.entry(self.board?) else { return None };
+        board.is_under_way().then_some(board)
     }
 
     /// Which calls of models speak to the person.

@@ -2,6 +2,7 @@
 
 use trimtab_vocab::Fact;
 use trimtab_vocab::event::{ChangeFact, ChangedFile, CommandDone, CommandFact, DoneFacts, RequestFact};
+use trimtab_vocab::format;
 
 /// Files that are named; of more, only their number is told.
 const NAMED: usize = 3;
@@ -58,15 +59,13 @@ impl WorkDone {
         let failed = self.done.commands.iter().filter(|command| command.exit_code != Some(0)).count();
         match (self.done.commands.len(), failed) {
             (0, _) => {}
-            (1, 0) => parts.push("ran 1 command".to_owned()),
-            (1, _) => parts.push("ran 1 command, which failed".to_owned()),
-            (many, 0) => parts.push(format!("ran {many} commands")),
+            (1, 1) => parts.push("ran 1 command, which failed".to_owned()),
+            (all, 0) => parts.push(format!("ran {}", format::plural(all, "command"))),
             (many, failed) => parts.push(format!("ran {many} commands, {failed} failed")),
         }
         match self.done.reads {
             0 => {}
-            1 => parts.push("1 read".to_owned()),
-            times => parts.push(format!("{times} reads")),
+            times => parts.push(format::plural(times, "read")),
         }
         let line = parts.join(" · ");
         let mut letters = line.chars();

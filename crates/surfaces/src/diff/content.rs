@@ -2,11 +2,11 @@
 
 use std::ops::Range;
 
-use super::draw::grouped;
 use super::syntax::SyntaxToken;
 use super::visible::cells;
 use super::words::{self, ChangedWords};
 use super::{DiffRole, DiffStyle, LineSpan};
+use trimtab_vocab::format;
 
 /// Bytes of a line that are drawn; of a longer one, the part around its first change.
 const LONGEST: usize = 3_000;
@@ -85,7 +85,7 @@ impl ContentRows {
     fn left_out(&mut self, bytes: usize) {
         if bytes > 0 {
             let style = DiffStyle { role: DiffRole::Note, token: SyntaxToken::Text };
-            let text = format!("… {} bytes …", grouped(bytes));
+            let text = format!("… {} bytes …", format::number(bytes));
             self.put(&text, text.chars().count(), style);
         }
     }

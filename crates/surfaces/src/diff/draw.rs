@@ -8,6 +8,7 @@ use super::stat::{BAR, bar, counts};
 use super::syntax::{SyntaxToken, Tokens};
 use super::words::{self, ChangedWords};
 use super::{DiffFile, DiffLine, DiffRole, DiffView, Layout, visible};
+use trimtab_vocab::format;
 
 const NO_NEWLINE: &str = "\\ No newline at end of file";
 /// The kind of file within a mode, and what it is for a symbolic link.
@@ -70,8 +71,10 @@ fn notes(change: &DiffFile<'_>, before: &[u8], after: &[u8], is_binary: bool) ->
     if is_binary {
         notes.push(match (change.before, change.after) {
             (Some(_), Some(_)) if before == after => "binary, content unchanged".to_owned(),
-            (Some(_), Some(_)) => format!("binary, {} → {} bytes", grouped(before.len()), grouped(after.len())),
-            _ => format!("binary, {} bytes", grouped(before.len().max(after.len()))),
+            (Some(_), Some(_)) => {
+                format!("binary, {} → {} bytes", format::number(before.len()), format::number(after.len()))
+            }
+            _ => format!("binary, {} bytes", format::number(before.len().max(after.len()))),
         });
     } else if let (Some(old), Some(new)) = (line_ends(before), line_ends(after))
         && old != new
@@ -90,19 +93,6 @@ fn line_ends(text: &[u8]) -> Option<&'static str> {
         (all, wide) if all == wide => Some("CRLF"),
         _ => Some("mixed"),
     }
-}
-
-/// A number with its thousands set apart.
-pub(crate) fn grouped(number: impl ToString) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
 }
 
 /// Lines of a block that belong together on one row: places in the states, and what changed within.
@@ -165,7 +155,7 @@ impl<'a> Sheet<'a> {
 
     fn skipped(&mut self, lines: usize) {
         if lines > 0 {
-            self.note(format!("  … {} unchanged line{} …", grouped(lines), if lines == 1 { "" } else { "s" }));
+            self.note(format!("  … {} …", format::plural(lines, "unchanged line")));
         }
     }
 
@@ -182,8 +172,7 @@ impl<'a> Sheet<'a> {
         let shown: usize = self.lines.iter().map(drawn).sum();
         let what = match all.saturating_sub(shown) {
             0 => "  … the rest is unchanged.".to_owned(),
-            1 => "  … 1 more changed line.".to_owned(),
-            more => format!("  … {} more changed lines.", grouped(more)),
+            more => format!("  … {}.", format::plural(more, "more changed line")),
         };
         let rest = self.view.rest.clone();
         match what.chars().count() + 1 + rest.chars().count() <= self.view.width {

@@ -14,7 +14,6 @@ pub(crate) mod visible;
 mod words;
 
 pub use draw::draw;
-pub(crate) use draw::grouped;
 pub(crate) use loaded::{LoadedDiff, written};
 pub use stat::{counted, stat};
 pub use syntax::SyntaxToken;

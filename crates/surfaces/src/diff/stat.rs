@@ -4,6 +4,7 @@ use trimtab_host::compare::LineStats;
 use unicode_width::UnicodeWidthStr;
 
 use super::{DiffLine, DiffRole};
+use trimtab_vocab::format;
 
 /// Boxes of the bar.
 pub(super) const BAR: u64 = 10;
@@ -59,7 +60,7 @@ pub fn stat(files: &[(String, LineStats)]) -> Vec<DiffLine> {
         lines.push(line);
     }
     let mut line = DiffLine::default();
-    line.add(format!("{} file{}  ", files.len(), if files.len() == 1 { "" } else { "s" }), DiffRole::Title);
+    line.add(format!("{}  ", format::plural(files.len(), "file")), DiffRole::Title);
     counts(&mut line, total);
     lines.push(line);
     lines

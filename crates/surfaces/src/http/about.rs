@@ -16,17 +16,16 @@ use super::failure::Failure;
 use super::openapi::{Api, RouteOperation};
 
 pub(super) fn routes(api: Api) -> Api {
-    let settings = RouteOperation::new("get", "getSettings", "about", "The settings in force, each with its origin")
+    let settings = RouteOperation::new("get", "getSettings", "about", "Show effective settings with their origin")
         .gives::<Settings>(
             StatusCode::OK,
-            "The settings. They are changed in files and the environment only.",
+            "The settings. Change them in files or the environment.",
             json!({"folder": "/home/me/project", "settings": [{"setting": "limits.steps", "value": "25", "origin": "default"}]}),
         );
-    let pills = RouteOperation::new("get", "listPills", "about", "The workflows that can be called by name")
-        .query::<FolderQuery>()
-        .gives::<PillList>(
+    let pills =
+        RouteOperation::new("get", "listPills", "about", "List pills").query::<FolderQuery>().gives::<PillList>(
             StatusCode::OK,
-            "The pills of the person, and those of the folder if it is trusted.",
+            "Your own pills, and the pills of the folder if it is trusted.",
             json!({"pills": [{"name": "review", "description": "Look at the last change", "arguments": "[what]"}]}),
         );
     api.add("/settings", get(settings_in_force), vec![settings]).add("/pills", get(known_pills), vec![pills])

@@ -111,8 +111,8 @@ pub(super) async fn guard(State(server): State<Shared>, mut request: Request, ne
         Ok(Ok(response)) => response,
         Ok(Err(failure)) if is_api => failure.into_response(),
         Ok(Err(failure)) => pages::refused(&failure),
-        Err(_) => Failure::new(StatusCode::REQUEST_TIMEOUT, "timeout", "The request took too long.")
-            .hint("What it began may still be going on.")
+        Err(_) => Failure::new(StatusCode::REQUEST_TIMEOUT, "timeout", "The request timed out.")
+            .hint("Its work may still be running.")
             .into_response(),
     };
     secure(response.headers_mut(), is_api);
@@ -127,7 +127,7 @@ fn check_origin(names: &ServerNames, request: &Request, is_api: bool) -> Result<
         return Err(Failure::new(
             StatusCode::MISDIRECTED_REQUEST,
             "host",
-            "The server was called by a name that it was not told of.",
+            "The Host header does not match a known name of the server.",
         )
         .hint("Use the address that `trimtab serve` printed, or start it with --host NAME."));
     };
@@ -149,7 +149,7 @@ fn check_origin(names: &ServerNames, request: &Request, is_api: bool) -> Result<
         Some(_) => false,
     };
     if !is_ours {
-        return Err(elsewhere().hint("Open the address by itself: type or paste it into the address bar."));
+        return Err(elsewhere().hint("Type or paste the address into the address bar."));
     }
     let dest = only(headers, &HeaderName::from_static("sec-fetch-dest"))?;
     if dest.is_some_and(|dest| ["iframe", "frame", "embed", "object", "fencedframe"].contains(&dest)) {

@@ -34,46 +34,51 @@ pub(super) fn routes(api: Api) -> Api {
         .takes::<MessageBody>(json!({"message": "Mark everything today as done", "transcript": [], "options": {"mode": "auto"}}))
         .gives::<AssistantReply>(
             StatusCode::OK,
-            "The answer with the operations that are proposed, or a question.",
+            "The answer with the proposed operations, or a question.",
             json!({"text": "Both of today's tasks will be done.", "operations": [{"op": {"op": "complete", "id": 1}, "errors": []}]}),
         )
         .gives::<Flat>(StatusCode::BAD_REQUEST, "There is no message.", json!({"error": "invalid_message"}))
         .gives::<Flat>(
             StatusCode::BAD_GATEWAY,
-            "The model did not do its part.",
+            "The model failed.",
             json!({"error": "assistant_failure", "detail": "The provider refused the request."}),
         );
-    let stream = RouteOperation::new("get", "assistantStream", "assistant", "The same, with what happens on the way")
-        .query::<StreamQuery>()
-        .gives_other::<StreamPiece>(
-            StatusCode::OK,
-            "Server-sent events: `stage`, `clarify`, `ops`, `summary`, `result`, `heartbeat`, and `done` at the end. \
+    let stream = RouteOperation::new(
+        "get",
+        "assistantStream",
+        "assistant",
+        "Ask the assistant, and stream its progress",
+    )
+    .query::<StreamQuery>()
+    .gives_other::<StreamPiece>(
+        StatusCode::OK,
+        "Server-sent events: `stage`, `clarify`, `ops`, `summary`, `result`, `heartbeat`, and `done` at the end. \
              A stream that ends without `done` has failed; POST the same message then.",
-            "text/event-stream",
-        )
-        .gives::<Flat>(StatusCode::BAD_REQUEST, "There is no message.", json!({"error": "invalid_message"}))
-        .gives::<Flat>(
-            StatusCode::BAD_GATEWAY,
-            "The assistant cannot be asked.",
-            json!({"error": "assistant_failure", "detail": "No model is set up."}),
-        )
-        .fails(404);
+        "text/event-stream",
+    )
+    .gives::<Flat>(StatusCode::BAD_REQUEST, "There is no message.", json!({"error": "invalid_message"}))
+    .gives::<Flat>(
+        StatusCode::BAD_GATEWAY,
+        "The assistant is not available.",
+        json!({"error": "assistant_failure", "detail": "No model is set up."}),
+    )
+    .fails(404);
     let begin = RouteOperation::new(
         "post",
         "assistantJob",
         "assistant",
-        "Ask the assistant what is too long for an address, and follow it by name",
+        "Send the assistant a message that is too long for a URL",
     )
     .takes::<MessageBody>(json!({"message": "Mark everything today as done", "options": {"mode": "auto"}}))
     .gives::<FollowedMessage>(
         StatusCode::ACCEPTED,
-        "It is taken in; GET /api/assistant/message/stream?job=… tells what becomes of it.",
+        "Accepted. GET /api/assistant/message/stream?job=… reports the result.",
         json!({"job": "r01kabcdefghjkmnq"}),
     )
     .gives::<Flat>(StatusCode::BAD_REQUEST, "There is no message.", json!({"error": "invalid_message"}))
     .gives::<Flat>(
         StatusCode::BAD_GATEWAY,
-        "The assistant cannot be asked.",
+        "The assistant is not available.",
         json!({"error": "assistant_failure", "detail": "No model is set up."}),
     );
     api.add("/assistant/message", post(message_posted), vec![message])
@@ -265,7 +270,7 @@ async fn message_posted(State(server): State<Shared>, RawBody(body): RawBody) ->
         match translator.end.take() {
             None => {}
             Some(MessageEnd::Done) => return Json(translator.reply).into_response(),
-            Some(MessageEnd::Replaced) => return failed("A newer message took its place."),
+            Some(MessageEnd::Replaced) => return failed("A newer message replaced it."),
             Some(MessageEnd::Failed(why)) => return failed(&why),
         }
     }
@@ -292,7 +297,7 @@ async fn begun(server: &Shared, job: &str) -> Result<Sent, Failure> {
         Ok(request) => server.client.requests().get(&request).await?.filter(|row| row.folder.is_empty()),
         Err(_) => None,
     };
-    let row = found.ok_or_else(|| Failure::not_found("No message to the assistant has this name."))?;
+    let row = found.ok_or_else(|| Failure::not_found("There is no message to the assistant with this ID."))?;
     Ok(Sent { session: row.session, request: row.request })
 }
 

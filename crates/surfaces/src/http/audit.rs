@@ -14,11 +14,10 @@ use super::openapi::{Api, RouteOperation};
 use super::{LOG_PAGE, Shared};
 
 pub(super) fn routes(api: Api) -> Api {
-    let audit = RouteOperation::new("get", "getAudit", "audit", "The trail of what was decided and done")
-        .query::<AuditWanted>()
-        .gives::<Audit>(
+    let audit =
+        RouteOperation::new("get", "getAudit", "audit", "Show the audit trail").query::<AuditWanted>().gives::<Audit>(
             StatusCode::OK,
-            "Its lines, oldest first. Each names the BLAKE3 hash of the line before it.",
+            "Its entries, oldest first. Each one has the BLAKE3 hash of the entry before it.",
             json!({"entries": [{"n": 1, "time": "2026-11-15T08:30:00.125Z", "action": "router_decision", "prev": ""}],
                    "next": null}),
         );

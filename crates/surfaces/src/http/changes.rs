@@ -22,7 +22,7 @@ use super::proposals::proposed;
 
 pub(super) fn routes(api: Api) -> Api {
     let id = |operation: RouteOperation| operation.path::<SessionId>("id", "The session.", "s01kabcdefghjkmnp");
-    let list = id(RouteOperation::new("get", "listChanges", "changes", "What was changed in a session, oldest first"))
+    let list = id(RouteOperation::new("get", "listChanges", "changes", "List the changes of a session, oldest first"))
         .gives::<Changes>(StatusCode::OK, "The change sets.", json!({"changes": [], "position": -1}))
         .fails(409);
     let moves = |operation: RouteOperation, body: serde_json::Value| {
@@ -30,15 +30,14 @@ pub(super) fn routes(api: Api) -> Api {
             .takes::<Move>(body)
             .gives::<Moves>(
                 StatusCode::OK,
-                "Where the history stands now. If it did not move, `refused` says why, and no file was touched.",
+                "The position in the change history. If nothing changed, `refused` says why.",
                 json!({"changes": [], "position": 0, "refused": null, "conflicts": []}),
             )
             .fails(409)
     };
-    let rewind = moves(RouteOperation::new("post", "rewind", "changes", "Take changes back"), json!({"steps": 1}));
-    let forward =
-        moves(RouteOperation::new("post", "forward", "changes", "Bring changes forward again"), json!({"steps": 1}));
-    let handoff = id(RouteOperation::new("post", "handOff", "sessions", "Go on in a new session, with what matters of this one"))
+    let rewind = moves(RouteOperation::new("post", "rewind", "changes", "Undo changes"), json!({"steps": 1}));
+    let forward = moves(RouteOperation::new("post", "forward", "changes", "Redo undone changes"), json!({"steps": 1}));
+    let handoff = id(RouteOperation::new("post", "handOff", "sessions", "Hand off to a new session"))
         .gives::<HandedOff>(
             StatusCode::OK,
             "The new session.",
@@ -46,10 +45,10 @@ pub(super) fn routes(api: Api) -> Api {
         )
         .fails(409);
     let extend =
-        id(RouteOperation::new("post", "extend", "sessions", "Go on in this session, with its whole conversation"))
+        id(RouteOperation::new("post", "extend", "sessions", "Extend the session with its complete conversation"))
             .gives::<Extended>(
                 StatusCode::OK,
-                "The session has one document more.",
+                "The session is extended.",
                 json!({"session": "s01kabcdefghjkmnp", "extension": "s01kabcdefghjkmnp-e1"}),
             )
             .fails(409);
@@ -57,7 +56,7 @@ pub(super) fn routes(api: Api) -> Api {
         "get",
         "getDiff",
         "changes",
-        "What a change set did to each file, or a proposal would",
+        "Show the diff of a change set or a proposal",
     ))
     .query::<SetWanted>()
     .gives::<Diffs>(
@@ -99,7 +98,7 @@ struct ChangeSetInfo {
     current: bool,
     /// It takes back a part of this one.
     undoes: Option<ChangeSetId>,
-    /// It can be neither taken back nor brought forward any more.
+    /// It can be neither taken back nor redone any more.
     expired: bool,
     /// It was made in an earlier session, or in the one that this one was forked from.
     inherited: bool,
@@ -174,7 +173,7 @@ async fn diff_of(
         (Some(wanted), None) => {
             let set = history.sets.into_iter().find(|set| set.id == *wanted).ok_or_else(|| {
                 Failure::not_found("There is no such change in this session.")
-                    .hint("GET /api/sessions/{id}/changes lists those there are.")
+                    .hint("GET /api/sessions/{id}/changes lists all changes.")
             })?;
             set.writes
         }
@@ -248,7 +247,7 @@ async fn forward_by(
 ) -> Result<Json<Moves>, Failure> {
     let Move { steps, change_set, parts, on_conflict } = wanted;
     if change_set.is_some() || !parts.is_empty() {
-        return Err(Failure::unprocessable("Only whole sets can be brought forward: say `steps`."));
+        return Err(Failure::unprocessable("Only whole change sets can be redone. Use `steps`."));
     }
     move_files(&server, &id, Control::Forward { steps: steps.map_or(1, NonZero::get), on_conflict }).await
 }
@@ -292,7 +291,8 @@ async fn settled(server: &Shared, id: &SessionId, control: Control) -> Result<Se
 }
 
 fn unexpected() -> Failure {
-    Failure::new(StatusCode::CONFLICT, "busy", "Something else was wished for at the same time.").hint("Try again.")
+    Failure::new(StatusCode::CONFLICT, "busy", "Another undo or redo was requested at the same time.")
+        .hint("Try again.")
 }
 
 async fn hand_off(State(server): State<Shared>, Id(id): Id<SessionId>) -> Result<Json<HandedOff>, Failure> {

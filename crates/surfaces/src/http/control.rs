@@ -10,7 +10,9 @@ use serde_json::{Value, json};
 use trimtab_host::{Answered, Manner, RequestDraft};
 use trimtab_vocab::checkpoint::Ask;
 use trimtab_vocab::event::{CheckpointFact, RequestFact};
-use trimtab_vocab::{CallId, ChangePart, CheckpointId, Control, Event, Fact, Mode, ProposalId, RequestId, SessionId};
+use trimtab_vocab::{
+    CallId, ChangePart, CheckpointId, Control, Event, Fact, Mode, ProposalId, RequestId, SessionId, SubtaskControl,
+};
 
 use super::Shared;
 use super::extract::{Id, JsonBody};
@@ -21,21 +23,32 @@ use super::sessions::{goes_on, send_message, send_message_under};
 
 pub(super) fn routes(api: Api) -> Api {
     let id = |operation: RouteOperation| operation.path::<SessionId>("id", "The session.", "s01kabcdefghjkmnp");
-    let taken = "It is taken in; what comes of it is told by the session's events.";
-    let answer = id(RouteOperation::new("post", "answerCheckpoint", "sessions", "Answer what waits for a person"))
-        .takes::<NewAnswer>(json!({"checkpoint": "r01kabcdefghjkmnq-k1", "choice": "allow"}))
-        .gives::<ControlAccepted>(
-            StatusCode::ACCEPTED,
-            taken,
-            json!({"session": "s01kabcdefghjkmnp", "request": null}),
-        );
-    let control = id(RouteOperation::new("post", "controlSession", "sessions", "Say something to a request that runs"))
-        .takes::<NewControl>(json!({"action": "pause"}))
-        .gives::<ControlAccepted>(StatusCode::ACCEPTED, taken, json!({"session": "s01kabcdefghjkmnp", "request": null}))
-        .fails(409)
-        .fails(502);
-    let open = RouteOperation::new("get", "listCheckpoints", "sessions", "What waits for a person, in every session")
-        .gives::<OpenCheckpoint>(
+    let taken = "Accepted. The session's events report the result.";
+    let answer =
+        id(RouteOperation::new("post", "answerCheckpoint", "sessions", "Answer a pending question or approval"))
+            .takes::<NewAnswer>(json!({"checkpoint": "r01kabcdefghjkmnq-k1", "choice": "allow"}))
+            .gives::<ControlAccepted>(
+                StatusCode::ACCEPTED,
+                taken,
+                json!({"session": "s01kabcdefghjkmnp", "request": null}),
+            );
+    let control = id(RouteOperation::new(
+        "post",
+        "controlSession",
+        "sessions",
+        "Control a running request: pause, steer, skip, cancel",
+    ))
+    .takes::<NewControl>(json!({"action": "pause"}))
+    .gives::<ControlAccepted>(StatusCode::ACCEPTED, taken, json!({"session": "s01kabcdefghjkmnp", "request": null}))
+    .fails(409)
+    .fails(502);
+    let open = RouteOperation::new(
+        "get",
+        "listCheckpoints",
+        "sessions",
+        "List pending questions and approvals of every session",
+    )
+    .gives::<OpenCheckpoint>(
         StatusCode::OK,
         "The events that opened it, oldest first.",
         json!({"checkpoints": []}),
@@ -119,7 +132,7 @@ async fn answers(
         .flatten()
         .collect();
     if given.len() > 1 {
-        return Err(Failure::unprocessable("An answer has one of text, edits and selection."));
+        return Err(Failure::unprocessable("An answer has one of text, edits, and selection."));
     }
     server.client.sessions().get(&id).await?;
     give(&server, &id, &checkpoint, choice, given.into_iter().next()).await?;
@@ -170,8 +183,8 @@ pub(super) async fn give(
         _ => None,
     });
     let Some((request, choices, ask)) = found else {
-        return Err(Failure::not_found(format!("Nothing called {wanted} waits for an answer in this session."))
-            .hint("It may have been answered elsewhere; GET /api/checkpoints lists what is open."));
+        return Err(Failure::not_found(format!("There is no pending checkpoint {wanted} in this session."))
+            .hint("It may have been answered elsewhere; GET /api/checkpoints lists pending checkpoints."));
     };
     // A plan, a change and a command can be rejected, whichever choices are shown for it.
     let rejects = choice == "reject" && matches!(ask, Ask::Plan { .. } | Ask::Permission(_));
@@ -199,6 +212,12 @@ struct NewControl {
     /// The call that `stopTool` ends.
     #[serde(default)]
     call: Option<CallId>,
+    /// The sub-task that `subtask` is about.
+    #[serde(default)]
+    subtask: Option<String>,
+    /// What `subtask` does to it.
+    #[serde(default)]
+    subtask_action: Option<SubtaskControl>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
@@ -208,7 +227,7 @@ enum ControlAction {
     Cancel,
     /// Rest after this step.
     Pause,
-    /// Go on with whatever is unfinished.
+    /// Continue with whatever is unfinished.
     Resume,
     /// Try again: the question that offers it is answered so, or the last request is made once more.
     Retry,
@@ -222,6 +241,8 @@ enum ControlAction {
     Steer,
     /// End one tool; the rest goes on.
     StopTool,
+    /// Do something about one sub-task; the others continue.
+    Subtask,
     /// Put these words in place of the last summary of the conversation.
     EditSummary,
     /// Put the conversation back in place of its last summary.
@@ -235,10 +256,10 @@ async fn controls(
     Id(id): Id<SessionId>,
     JsonBody(body): JsonBody<NewControl>,
 ) -> Result<(StatusCode, Json<ControlAccepted>), Failure> {
-    let NewControl { action, text, call } = body;
+    let NewControl { action, text, call, subtask, subtask_action } = body;
     server.client.sessions().get(&id).await?;
     let words = text.filter(|text| !text.trim().is_empty());
-    let needed = |words: Option<String>| words.ok_or_else(|| Failure::unprocessable("This needs words: `text`."));
+    let needed = |words: Option<String>| words.ok_or_else(|| Failure::unprocessable("This needs `text`."));
     let passed_on = match action {
         ControlAction::Cancel => Control::Cancel,
         ControlAction::Pause => Control::Pause,
@@ -247,8 +268,13 @@ async fn controls(
         ControlAction::EditSummary => Control::EditSummary { text: needed(words)? },
         ControlAction::UndoSummary => Control::UndoSummary,
         ControlAction::StopTool => {
-            let call = call.ok_or_else(|| Failure::unprocessable("This needs the `call`, as events name it."))?;
+            let call =
+                call.ok_or_else(|| Failure::unprocessable("This needs the `call`, with the ID from the events."))?;
             Control::StopTool { call }
+        }
+        ControlAction::Subtask => {
+            let missing = || Failure::unprocessable("This needs the `subtask` and the `subtaskAction`.");
+            Control::Subtask { subtask: subtask.ok_or_else(missing)?, action: subtask_action.ok_or_else(missing)? }
         }
         // A request that rests at a pause is let go on; one whose process ended is taken up again.
         ControlAction::Resume => match offering(&server, &id, "continue").await? {
@@ -323,7 +349,7 @@ async fn again(
         }
     }
     let nothing =
-        || Failure::new(StatusCode::CONFLICT, "nothing_to_retry", "There is no request in this session to make again.");
+        || Failure::new(StatusCode::CONFLICT, "nothing_to_retry", "There is no request in this session to retry.");
     let (text, refs, images, mode) = last.ok_or_else(nothing)?;
     let text = match refs.iter().find(|key| key.is_input()) {
         // Words that were too large to send are stored whole.

@@ -33,12 +33,12 @@ const STREAMS: usize = 64;
 
 pub(super) fn routes(api: Api) -> Api {
     let operation =
-        RouteOperation::new("get", "watchSession", "sessions", "What happened in a session, then what happens")
+        RouteOperation::new("get", "watchSession", "sessions", "Stream the events of a session, past and live")
             .path::<SessionId>("id", "The session.", "s01kabcdefghjkmnp")
             .query::<EventsQuery>()
             .header(
                 "Last-Event-ID",
-                "The `id` of the last event that was seen; what came after it is sent first.",
+                "The `id` of the last event that you received. The stream starts after it.",
                 json!({"type": "string", "pattern": "^[0-9]{1,18}$"}),
             )
             .gives_other::<Event>(
@@ -151,7 +151,7 @@ impl Watcher {
                             self.state = WatchState::Live;
                             return Some(Bytes::from_static(b": live\n\n"));
                         }
-                        Err(_) => return self.end("the log cannot be read just now"),
+                        Err(_) => return self.end("the log cannot be read at the moment"),
                     }
                 }
                 WatchState::Live => {

@@ -23,7 +23,7 @@ impl<S: Send + Sync> FromRequest<S> for RawBody {
                 Failure::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", "The request's body is too large.")
                     .hint("Put large texts into files of the folder, and name them.")
             }
-            _ => Failure::new(StatusCode::BAD_REQUEST, "broken", "The request's body broke off."),
+            _ => Failure::new(StatusCode::BAD_REQUEST, "broken", "The request's body is incomplete."),
         })
     }
 }
@@ -42,7 +42,7 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for JsonBody<T> {
                 _ => (StatusCode::BAD_REQUEST, "not_json"),
             };
             Failure::new(status, code, format!("The request's body cannot be read: {error}."))
-                .hint("GET /api/openapi.json says what each route takes.")
+                .hint("GET /api/openapi.json describes each route.")
         })
     }
 }
@@ -83,7 +83,7 @@ where
 }
 
 fn unreadable_path(error: axum::extract::rejection::PathRejection) -> Failure {
-    Failure::new(StatusCode::BAD_REQUEST, "broken", format!("The address cannot be read: {error}."))
+    Failure::new(StatusCode::BAD_REQUEST, "broken", format!("Invalid address: {error}."))
 }
 
 /// What stands after the `?`.
@@ -94,7 +94,7 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for QueryArgs<T> {
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Failure> {
         let Query(asked) = Query::<T>::from_request_parts(parts, state).await.map_err(|error| {
-            Failure::new(StatusCode::BAD_REQUEST, "usage", format!("What stands after the ? cannot be read: {error}."))
+            Failure::new(StatusCode::BAD_REQUEST, "usage", format!("Invalid query string: {error}."))
         })?;
         Ok(Self(asked))
     }

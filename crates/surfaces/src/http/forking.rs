@@ -21,36 +21,31 @@ use crate::export::pieces;
 
 pub(super) fn routes(api: Api) -> Api {
     let id = |operation: RouteOperation| operation.path::<SessionId>("id", "The session.", "s01kabcdefghjkmnp");
-    let rename = id(RouteOperation::new("patch", "renameSession", "sessions", "Give a session a name"))
+    let rename = id(RouteOperation::new("patch", "renameSession", "sessions", "Rename a session"))
         .takes::<Changed>(json!({"title": "Trim tabs"}))
         .gives::<SessionInfo>(
             StatusCode::OK,
-            "The session. No other name takes the place of this one by itself.",
+            "The session. A generated title never replaces this one.",
             json!({"id": "s01kabcdefghjkmnp", "docType": "chat", "parentSessionId": null, "forkedAt": null,
                 "folder": "/home/me/project", "title": "Trim tabs", "created": "2026-11-15T08:30:00.125Z",
                 "updated": "2026-11-15T08:30:04.017Z"}),
         )
         .fails(409);
-    let fork = id(RouteOperation::new(
-        "post",
-        "forkSession",
-        "sessions",
-        "Begin a session as this one was at a message",
-    ))
-    .header(
-        "Idempotency-Key",
-        "Names this fork: asked for again with the same key, it is not made again, and the answer is the first one.",
-        json!({"type": "string", "minLength": 1, "maxLength": 200}),
-    )
-    .takes::<NewFork>(json!({"at": 14}))
-    .gives::<Forked>(
-        StatusCode::CREATED,
-        "The new session. The other one stays as it is; what was changed until then is its own to take back.",
-        json!({"session": "s01kabcdefghjkmnr", "parentSessionId": "s01kabcdefghjkmnp", "at": 14}),
-    )
-    .fails(409);
+    let fork = id(RouteOperation::new("post", "forkSession", "sessions", "Fork a session at a message"))
+        .header(
+            "Idempotency-Key",
+            "Idempotency key: a request with the same key forks only once, and gets the same answer.",
+            json!({"type": "string", "minLength": 1, "maxLength": 200}),
+        )
+        .takes::<NewFork>(json!({"at": 14}))
+        .gives::<Forked>(
+            StatusCode::CREATED,
+            "The new session. The original is unchanged and keeps the undo history until the fork.",
+            json!({"session": "s01kabcdefghjkmnr", "parentSessionId": "s01kabcdefghjkmnp", "at": 14}),
+        )
+        .fails(409);
     let export =
-        id(RouteOperation::new("get", "exportSession", "sessions", "A session with all its events and changes"))
+        id(RouteOperation::new("get", "exportSession", "sessions", "Export a session with all its events and changes"))
             .gives::<Value>(
                 StatusCode::OK,
                 "One object: what lists show of it, `events`, `bugs`, `extensions` and `changeHistory`.",

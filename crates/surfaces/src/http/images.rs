@@ -25,29 +25,28 @@ pub(super) fn routes(api: Api) -> Api {
         "revisedPrompt": "A 3D rendered minimalist app icon", "url": "ref:picture-r01kabcdefghjkmnq-c1t1-0",
         "timestamp": 1_703_123_456_789_i64, "selected": false, "mediaType": "image/jpeg", "bytes": 120_345});
     let said = json!({"session": "s01kabcdefghjkmnp", "request": "r01kabcdefghjkmnq"});
-    let taken = "It is taken in and cannot be lost any more; what comes of it is told by the session's events.";
-    let list =
-        RouteOperation::new("get", "listImages", "images", "The pictures of a session, in the order of the gallery")
-            .query::<WhoseImages>()
-            .gives::<Gallery>(
-                StatusCode::OK,
-                "The pictures. The bytes of `ref:KEY` are at `/api/refs/KEY`.",
-                json!({"images": [picture.clone()]}),
-            )
-            .fails(404);
-    let make = RouteOperation::new("post", "makeImages", "images", "Make pictures")
+    let taken = "Accepted and stored durably. The session's events report the result.";
+    let list = RouteOperation::new("get", "listImages", "images", "Images of a session in gallery order")
+        .query::<WhoseImages>()
+        .gives::<Gallery>(
+            StatusCode::OK,
+            "The images. The bytes of `ref:KEY` are at `/api/refs/KEY`.",
+            json!({"images": [picture.clone()]}),
+        )
+        .fails(404);
+    let make = RouteOperation::new("post", "makeImages", "images", "Generate images")
         .takes::<NewImages>(json!({"session": "s01kabcdefghjkmnp", "prompt": "A minimalist app icon", "count": 2}))
         .gives::<Accepted>(StatusCode::ACCEPTED, taken, said.clone())
         .fails(404)
         .fails(502);
     let again = RouteOperation::new("post", "regenerateImage", "images", "Regenerate an image in its place")
-        .path::<ImageId>("id", "The picture.", "img-1703123456789-abc123")
+        .path::<ImageId>("id", "The image.", "img-1703123456789-abc123")
         .takes::<RegenerateImage>(json!({"session": "s01kabcdefghjkmnp", "prompt": "A minimalist app icon",
             "refinement": "make it darker, add a gradient, more 3D look"}))
         .gives::<Accepted>(StatusCode::ACCEPTED, taken, said.clone())
         .fails(404)
         .fails(502);
-    let select = RouteOperation::new("post", "selectImages", "images", "Choose pictures, or choose them no longer")
+    let select = RouteOperation::new("post", "selectImages", "images", "Select or deselect images")
         .takes::<SelectImages>(
             json!({"session": "s01kabcdefghjkmnp", "images": ["img-1703123456789-abc123"], "selected": true}),
         )
@@ -57,7 +56,7 @@ pub(super) fn routes(api: Api) -> Api {
         "post",
         "saveImages",
         "images",
-        "Write pictures into the session's folder, as image-001.jpg and so on",
+        "Save images to the session's folder as image-001.jpg and so on",
     )
     .takes::<SaveImages>(
         json!({"session": "s01kabcdefghjkmnp", "images": ["img-1703123456789-abc123"], "folder": "assets"}),
@@ -109,7 +108,7 @@ async fn make_images(
     JsonBody(new): JsonBody<NewImages>,
 ) -> Result<(StatusCode, Json<Accepted>), Failure> {
     if new.count.is_some_and(|count| !(1..=MOST_MADE).contains(&count)) {
-        return Err(Failure::unprocessable("1 to 10 pictures are made at a time."));
+        return Err(Failure::unprocessable("Request 1 to 10 images at a time."));
     }
     let (target, folder) = match new.session {
         Some(session) => {
@@ -194,11 +193,11 @@ async fn keep(
     };
     check_number(&images)?;
     if images.is_empty() {
-        return Err(Failure::unprocessable("No picture is selected.").hint("Select some, or name them in `images`."));
+        return Err(Failure::unprocessable("No image is selected.").hint("Select some, or name them in `images`."));
     }
     let is_there = |image: &ImageId| gallery.iter().any(|picture| picture.id == *image && picture.problem.is_none());
     if let Some(image) = images.iter().find(|image| !is_there(image)) {
-        return Err(Failure::unprocessable(format!("There is no picture {image} in this session.")));
+        return Err(Failure::unprocessable(format!("There is no image {image} in this session.")));
     }
     let folder = server.client.sessions().get(&session).await?.folder;
     let wish = PictureWish::Save { images, folder: to.unwrap_or_default() };
@@ -208,7 +207,7 @@ async fn keep(
 fn check_number(images: &[ImageId]) -> Result<(), Failure> {
     match images.len() {
         ..=MOST_CHOSEN => Ok(()),
-        _ => Err(Failure::unprocessable("1000 pictures at most are meant at once.")),
+        _ => Err(Failure::unprocessable("At most 1000 images can be selected at once.")),
     }
 }
 

@@ -17,7 +17,7 @@ use super::failure::Failure;
 use super::openapi::{Api, RouteOperation};
 
 pub(super) fn routes(api: Api) -> Api {
-    let jobs = RouteOperation::new("get", "listJobs", "jobs", "Requests, newest first")
+    let jobs = RouteOperation::new("get", "listJobs", "jobs", "List requests, newest first")
         .query::<JobsWanted>()
         .gives::<Jobs>(StatusCode::OK, "The requests.", json!({"jobs": []}));
     api.add("/jobs", get(list_jobs), vec![jobs])

@@ -28,7 +28,7 @@ pub(super) fn routes(api: Api) -> Api {
         .takes::<Proposal>(operations.clone())
         .gives::<DryRun>(
             StatusCode::OK,
-            "What each would do. Nothing is written. Warnings are what a person should be asked about once more.",
+            "What each would do. Nothing is written. Warnings need a person's confirmation.",
             json!({"results": [{"op": operation, "valid": true, "errors": [],
                     "preview": {"before": example(), "after": example()}}], "summary": summary}),
         )
@@ -36,21 +36,21 @@ pub(super) fn routes(api: Api) -> Api {
     let apply = RouteOperation::new("post", "applyOperations", "llm", "Apply operations on tasks, all in one step")
         .header(
             "Idempotency-Key",
-            "Names the wish: sent again within ten minutes it gets the same answer and changes nothing more. Counts \
+            "Idempotency key: repeated within ten minutes, the request returns the same answer and changes nothing. Counts \
              before the field `idempotencyKey`.",
             json!({"type": "string", "minLength": 1, "maxLength": 255}),
         )
         .takes::<OperationsBody>(operations)
         .gives::<Applied>(
             StatusCode::OK,
-            "What came of each. A task that is not there fails alone.",
+            "The result of each operation. A missing task fails only its own operation.",
             json!({"results": [{"ok": true, "op": operation, "todo": example()}], "summary": summary,
                    "changeSet": "t01kabcdefghjkmnp"}),
         )
-        .gives::<Invalid>(StatusCode::BAD_REQUEST, "Some are wrong; nothing was applied.", invalid_example())
+        .gives::<Invalid>(StatusCode::BAD_REQUEST, "Some operations are invalid. Nothing was applied.", invalid_example())
         .gives::<Unconfirmed>(
             StatusCode::CONFLICT,
-            "They touch so much that a person must be asked once more; nothing was applied.",
+            "The operations touch many tasks and need confirmation. Nothing was applied.",
             json!({"error": "confirmation_required", "message": UNCONFIRMED, "warnings": ["This will delete 21 tasks."],
                    "detail": {"results": [], "summary": summary}}),
         );
@@ -69,7 +69,7 @@ fn invalid_example() -> Value {
 const INVALID: &str = "invalid_operations";
 const MESSAGE: &str =
     "Some operations were invalid. The assistant may be attempting unsupported or inconsistent changes.";
-const UNCONFIRMED: &str = "This touches many tasks. Send it again with \"confirm\": true if it is meant.";
+const UNCONFIRMED: &str = "This touches many tasks. Send it again with \"confirm\": true to confirm.";
 
 /// Operations, in any shape that is understood.
 #[derive(Debug, Deserialize, JsonSchema)]

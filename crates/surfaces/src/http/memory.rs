@@ -17,18 +17,17 @@ use super::openapi::{Api, RouteOperation};
 pub(super) fn routes(api: Api) -> Api {
     let entry = example();
     let id = |operation: RouteOperation| operation.path::<MemoryId>("id", "The entry.", "r01kabcdefghjkmnq-m1");
-    let list = RouteOperation::new("get", "listMemory", "memory", "What is remembered beyond sessions, oldest first")
+    let list = RouteOperation::new("get", "listMemory", "memory", "List memories, oldest first")
         .query::<MemoryQuery>()
         .gives::<MemoryList>(StatusCode::OK, "The entries.", json!({"entries": [entry]}));
-    let add = RouteOperation::new("post", "addMemory", "memory", "Remember something; what says the same is replaced")
+    let add = RouteOperation::new("post", "addMemory", "memory", "Add a memory, replacing one with the same content")
         .takes::<New>(json!({"text": "I prefer tabs"}))
         .gives::<MemoryEntry>(StatusCode::CREATED, "The entry.", entry.clone());
-    let edit = id(RouteOperation::new("patch", "editMemory", "memory", "Say it otherwise, or have it hold elsewhere"))
+    let edit = id(RouteOperation::new("patch", "editMemory", "memory", "Change an entry's text or scope"))
         .takes::<Edited>(json!({"text": "I prefer spaces", "folder": null}))
         .gives::<MemoryEntry>(StatusCode::OK, "The entry as it is now.", entry);
     let remove =
-        id(RouteOperation::new("delete", "deleteMemory", "memory", "Forget it; later requests are not told it"))
-            .gives_nothing("It is gone.");
+        id(RouteOperation::new("delete", "deleteMemory", "memory", "Delete an entry")).gives_nothing("Deleted.");
     api.add("/memory", get(entries).post(remember), vec![list, add]).add(
         "/memory/{id}",
         patch(change).delete(forget),

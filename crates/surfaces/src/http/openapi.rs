@@ -22,14 +22,14 @@ pub(super) struct Api {
 /// Answers that any route may give, and why.
 const COMMON: [(u16, &str); 9] = [
     (400, "The request cannot be read."),
-    (401, "No credentials, or none that let in."),
+    (401, "Missing or invalid credentials."),
     (403, "The request comes from another page than the server's own."),
-    (408, "The request came too slowly, or took too long."),
-    (421, "The server was called by a name that it was not told of."),
-    (422, "The request is understood, and cannot be meant."),
-    (429, "Too much at once."),
-    (500, "A defect of the server."),
-    (503, "The data folder cannot be used just now, or the server is ending."),
+    (408, "The request came too slowly, or timed out."),
+    (421, "The Host header does not match a known name of the server."),
+    (422, "The request is not valid."),
+    (429, "Too many requests."),
+    (500, "Internal server error."),
+    (503, "The data folder is not available, or the server is stopping."),
 ];
 
 impl Api {
@@ -67,7 +67,7 @@ impl Api {
         for (name, schema) in self.taken.take_definitions(true) {
             let known = schemas.entry(name.clone()).or_insert_with(|| schema.clone());
             // One name stands for one thing, whichever way it goes.
-            debug_assert_eq!(*known, schema, "{name} is taken otherwise than it is given");
+            debug_assert_eq!(*known, schema, "{name} is parsed differently from how it is described");
         }
         let answer = |(status, why): (u16, &str)| {
             let body = json!({"description": why, "content": {"application/json": {"schema": error}}});
@@ -100,11 +100,11 @@ impl Api {
 
 /// Answers that some routes give.
 const SPECIAL: [(u16, &str); 5] = [
-    (404, "There is nothing of this name."),
-    (409, "It cannot be done as things are."),
+    (404, "Not found."),
+    (409, "Not possible in the current state."),
     (413, "The request is too large."),
     (415, "The body is not JSON."),
-    (502, "A model's provider did not do its part."),
+    (502, "The model's provider failed."),
 ];
 
 /// Describes a part of an operation once there is somewhere to put its types.

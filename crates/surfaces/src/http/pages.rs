@@ -33,8 +33,8 @@ pub(super) async fn log_in(State(server): State<Shared>, request: Request) -> Re
     };
     let Some((cookie, seconds)) = entered else {
         return refused(
-            &Failure::new(StatusCode::UNAUTHORIZED, "unauthorized", "This link was used already, or is too old.")
-                .hint("Ask for another one on the machine where the server runs: trimtab token login"),
+            &Failure::new(StatusCode::UNAUTHORIZED, "unauthorized", "This link was already used, or has expired.")
+                .hint("Create another one on the server: trimtab token login"),
         );
     };
     let secure = if server.names.is_secure() { "; Secure" } else { "" };

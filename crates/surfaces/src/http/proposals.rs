@@ -21,22 +21,18 @@ pub(super) fn routes(api: Api) -> Api {
     let describe = |id, summary, example: Value| {
         RouteOperation::new("post", id, "proposals", summary)
             .path::<SessionId>("id", "The session.", "s01kabcdefghjkmnp")
-            .path::<ProposalId>("proposal", "The proposal, as events name it.", "r01kabcdefghjkmnq-p-c1t1")
+            .path::<ProposalId>("proposal", "ID of the proposal, from the events.", "r01kabcdefghjkmnq-p-c1t1")
             .takes::<Decision>(example)
             .gives::<Decided>(
                 StatusCode::ACCEPTED,
-                "It is taken in; what comes of it is told by the session's events.",
+                "Accepted. The session's events report the result.",
                 json!({"checkpoint": "r01kabcdefghjkmnq-k1", "choice": "allow"}),
             )
     };
     let part = json!({"operations": [{"path": "src/main.rs", "hunks": [1, 3]}]});
-    let apply = describe("applyProposal", "Make the proposed changes of files, or a part of them", part);
+    let apply = describe("applyProposal", "Apply a proposed file change, or a part of it", part);
     let run = describe("runProposal", "Run the proposed command", json!({}));
-    let reject = describe(
-        "rejectProposal",
-        "Do neither; the model is told so, with the words that come with it, and goes on",
-        json!({}),
-    );
+    let reject = describe("rejectProposal", "Reject the proposal, tell the model, and continue", json!({}));
     api.add("/sessions/{id}/proposals/{proposal}/apply", post(apply_it), vec![apply])
         .add("/sessions/{id}/proposals/{proposal}/run", post(run_it), vec![run])
         .add("/sessions/{id}/proposals/{proposal}/reject", post(reject_it), vec![reject])
@@ -59,7 +55,7 @@ impl Decision {
         match self.operations {
             None => Ok(self.text),
             Some(_) => Err(Failure::unprocessable("This is decided as a whole: `operations` go with `apply`.")
-                .hint("Apply those that you want; the others are left out.")),
+                .hint("Apply the ones that you want. The others are left out.")),
         }
     }
 }
@@ -82,7 +78,7 @@ pub(super) async fn proposed(client: &Client, id: &SessionId, wanted: &ProposalI
     loop {
         let page = client.sessions().events(id, after).await?;
         let Some(last) = page.last().and_then(|event| event.seq) else {
-            return Err(Failure::not_found("There is no such proposal of files in this session."));
+            return Err(Failure::not_found("There is no such file proposal in this session."));
         };
         after = last;
         for event in page {
@@ -143,8 +139,8 @@ async fn find(server: &Shared, id: &SessionId, wanted: &ProposalId) -> Result<Pr
         is_it.then_some(ProposalQuestion { checkpoint, is_command })
     };
     server.client.requests().checkpoints().await?.into_iter().find_map(about).ok_or_else(|| {
-        Failure::not_found("No proposal of this name waits for a decision.")
-            .hint("It may have been decided elsewhere; GET /api/checkpoints lists what is open.")
+        Failure::not_found("There is no pending proposal with this ID.")
+            .hint("It may have been decided elsewhere; GET /api/checkpoints lists pending checkpoints.")
     })
 }
 
@@ -166,7 +162,7 @@ async fn apply_it(
 ) -> Result<(StatusCode, Json<Decided>), Failure> {
     let question = find(&server, &id, &proposal).await?;
     if question.is_command {
-        return Err(Failure::unprocessable("This is a command: it is run, not applied."));
+        return Err(Failure::unprocessable("This is a command. Run it instead of applying it."));
     }
     if let Some(operations) = operations {
         if text.is_some() {
@@ -186,7 +182,7 @@ async fn run_it(
 ) -> Result<(StatusCode, Json<Decided>), Failure> {
     let question = find(&server, &id, &proposal).await?;
     if !question.is_command {
-        return Err(Failure::unprocessable("This is a change of files: it is applied, not run."));
+        return Err(Failure::unprocessable("This is a file change. Apply it instead of running it."));
     }
     let text = decision.whole()?;
     allow(&server, &id, question, text).await

@@ -12,8 +12,8 @@ use super::failure::Failure;
 use super::openapi::{Api, RouteOperation};
 
 pub(super) fn routes(api: Api) -> Api {
-    let text = RouteOperation::new("get", "getRef", "refs", "A stored text, or bytes")
-        .path::<RefKey>("key", "What events name it, without `ref:`.", "reply-s01kabcdefghjkmnp-c1")
+    let text = RouteOperation::new("get", "getRef", "refs", "Show a stored text or file")
+        .path::<RefKey>("key", "The key from an event, without `ref:`.", "reply-s01kabcdefghjkmnp-c1")
         .gives_other::<String>(StatusCode::OK, "The bytes as they are stored.", "application/octet-stream");
     api.add("/refs/{key}", get(get_ref), vec![text])
 }

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use trimtab_host::config::Profile;
 use trimtab_host::{Manner, RequestDraft, SendTo, WhenBusy};
-use trimtab_vocab::{Effort, Mode, RequestId, SessionId, WhileRunning};
+use trimtab_vocab::{Effort, Mode, RequestId, SessionId, SubtaskStart, WhileRunning};
 
 use super::Shared;
 use super::document::{SessionDocument, SessionInfo};
@@ -29,7 +29,7 @@ const LARGEST_PICTURE: usize = 5 * 1024 * 1024;
 
 pub(super) fn routes(api: Api) -> Api {
     let example = json!({"id": "s01kabcdefghjkmnp", "docType": "chat", "parentSessionId": null, "forkedAt": null, "folder": "/home/me/project",
-        "title": "What is a trim tab?", "created": "2026-11-15T08:30:00.125Z", "updated": "2026-11-15T08:30:04.017Z"});
+        "title": "Why does the build fail?", "created": "2026-11-15T08:30:00.125Z", "updated": "2026-11-15T08:30:04.017Z"});
     let mut whole = example.clone();
     whole["messages"] = json!([]);
     whole["checkpoints"] = json!([]);
@@ -38,29 +38,32 @@ pub(super) fn routes(api: Api) -> Api {
     whole["prefill"] = json!(null);
     whole["lastSeq"] = json!(14);
     let id = |operation: RouteOperation| operation.path::<SessionId>("id", "The session.", "s01kabcdefghjkmnp");
-    let make = RouteOperation::new("post", "createSession", "sessions", "Begin a session in a folder")
+    let make = RouteOperation::new("post", "createSession", "sessions", "Start a session in a folder")
         .takes::<NewSession>(json!({"folder": "/home/me/project"}))
         .gives::<CreatedSession>(StatusCode::CREATED, "The session.", json!({"session": "s01kabcdefghjkmnp"}));
-    let list = RouteOperation::new("get", "listSessions", "sessions", "Sessions, those first that were used last")
+    let list = RouteOperation::new("get", "listSessions", "sessions", "List sessions, most recently used first")
         .query::<SessionsQuery>()
         .gives::<SessionList>(StatusCode::OK, "The sessions.", json!({"sessions": [example]}));
-    let load =
-        id(RouteOperation::new("get", "getSession", "sessions", "One session with its conversation, without traces"))
-            .gives::<SessionDocument>(StatusCode::OK, "The session.", whole);
-    let forget =
-        id(RouteOperation::new("delete", "deleteSession", "sessions", "Forget a session; this cannot be undone"))
-            .gives_nothing("It is gone.")
-            .fails(409);
-    let send_message = id(RouteOperation::new("post", "sendMessage", "sessions", "Say something in a session"))
+    let load = id(RouteOperation::new(
+        "get",
+        "getSession",
+        "sessions",
+        "Show a session with its conversation, without traces",
+    ))
+    .gives::<SessionDocument>(StatusCode::OK, "The session.", whole);
+    let forget = id(RouteOperation::new("delete", "deleteSession", "sessions", "Delete a session permanently"))
+        .gives_nothing("Deleted.")
+        .fails(409);
+    let send_message = id(RouteOperation::new("post", "sendMessage", "sessions", "Send a message to a session"))
         .header(
             "Idempotency-Key",
-            "Names this message: sent again with the same key, it is not said again, and the answer is the first one.",
+            "Idempotency key: a message with the same key is sent only once, and gets the same answer.",
             json!({"type": "string", "minLength": 1, "maxLength": 200}),
         )
-        .takes::<NewMessage>(json!({"text": "What is a trim tab?", "images": []}))
+        .takes::<NewMessage>(json!({"text": "Why does the build fail?", "images": []}))
         .gives::<Accepted>(
             StatusCode::ACCEPTED,
-            "It is taken in and cannot be lost any more; what comes of it is told by the session's events.",
+            "Accepted and stored durably. The session's events report the result.",
             json!({"session": "s01kabcdefghjkmnp", "request": "r01kabcdefghjkmnq"}),
         )
         .fails(409)
@@ -101,7 +104,7 @@ async fn create(
 
 fn real_folder(named: &str) -> Result<String, Failure> {
     let wrong = || {
-        Failure::unprocessable("This is no folder on the machine where the server runs.")
+        Failure::unprocessable("There is no such folder on the server's machine.")
             .hint("Name an existing folder with its whole path.")
     };
     let path = Path::new(named);
@@ -191,6 +194,9 @@ struct NewMessage {
     /// A JSON Schema: the answer's `summary` is one JSON value that is valid against it, or the request fails.
     #[serde(default)]
     schema: Option<Value>,
+    /// Whether it is broken down into sub-tasks, and how these run; without it, it is not.
+    #[serde(default)]
+    subtasks: Option<SubtaskStart>,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -223,10 +229,10 @@ enum PictureKind {
 impl Picture {
     /// The media type and the bytes, once both are what they say.
     fn checked(self) -> Result<(String, String), Failure> {
-        let wrong = |what: &str| Failure::unprocessable(format!("A picture {what}."));
+        let wrong = |what: &str| Failure::unprocessable(format!("An image {what}."));
         let bytes = BASE64_STANDARD.decode(&self.data).map_err(|_| wrong("is not in base64"))?;
         if bytes.len() > LARGEST_PICTURE {
-            return Err(wrong("is larger than 5 MB").hint("Make it smaller first; models see no more detail anyway."));
+            return Err(wrong("is larger than 5 MB").hint("Make it smaller. Models do not use more detail."));
         }
         let (name, fits) = match self.media_type {
             PictureKind::Png => ("image/png", bytes.starts_with(b"\x89PNG")),
@@ -234,7 +240,7 @@ impl Picture {
             PictureKind::Gif => ("image/gif", bytes.starts_with(b"GIF8")),
             PictureKind::Webp => ("image/webp", bytes.starts_with(b"RIFF") && bytes.get(8..12) == Some(b"WEBP")),
         };
-        if fits { Ok((name.to_owned(), self.data)) } else { Err(wrong(&format!("is no {name}"))) }
+        if fits { Ok((name.to_owned(), self.data)) } else { Err(wrong(&format!("is not a valid {name}"))) }
     }
 }
 
@@ -251,15 +257,26 @@ async fn messages(
     headers: HeaderMap,
     JsonBody(message): JsonBody<NewMessage>,
 ) -> Result<(StatusCode, Json<Accepted>), Failure> {
-    let NewMessage { _kind: _, text, images, mode, model, effort, while_running, auto_continue, literal, schema } =
-        message;
+    let NewMessage {
+        _kind: _,
+        text,
+        images,
+        mode,
+        model,
+        effort,
+        while_running,
+        auto_continue,
+        literal,
+        schema,
+        subtasks,
+    } = message;
     if images.len() > PICTURES {
-        return Err(Failure::unprocessable("A message brings 8 pictures at most."));
+        return Err(Failure::unprocessable("A message can have at most 8 images."));
     }
     let images = images.into_iter().map(Picture::checked).collect::<Result<_, _>>()?;
     let key = idempotency_key(&headers)?;
     let when_busy = while_running.map_or(WhenBusy::AsConfigured, |choice| WhenBusy::Exactly(Some(choice)));
-    let manner = Manner { model, effort, schema, ..Manner::attended() };
+    let manner = Manner { model, effort, schema, subtasks, ..Manner::attended() };
     let words = RequestDraft { mode, images, when_busy, literal, ..RequestDraft::new(text, manner) };
     let said = if auto_continue {
         send_message_under(&server, &goes_on(&server.profile), &id, words, key).await?

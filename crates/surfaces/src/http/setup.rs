@@ -19,17 +19,17 @@ use super::openapi::{Api, RouteOperation};
 pub(super) fn routes(api: Api) -> Api {
     let found =
         json!({"model": "llamacpp/qwen2.5-coder", "server": "llama.cpp", "baseUrl": "http://127.0.0.1:8080/v1"});
-    let look = RouteOperation::new("get", "getSetup", "about", "The model that works, or those that could")
+    let look = RouteOperation::new("get", "getSetup", "about", "Show the current model, or the models to choose from")
         .gives::<ModelSetup>(
-            StatusCode::OK,
-            "Servers of this machine are looked for only where no model is set up.",
-            json!({"found": [found], "keys": "ANTHROPIC_API_KEY or OPENAI_API_KEY"}),
-        );
-    let choose = RouteOperation::new("post", "chooseModel", "about", "Choose a model where none is set up")
+        StatusCode::OK,
+        "Trimtab looks for servers on this machine only if no model is set up.",
+        json!({"found": [found], "keys": "ANTHROPIC_API_KEY or OPENAI_API_KEY"}),
+    );
+    let choose = RouteOperation::new("post", "chooseModel", "about", "Choose a model if none is set up")
         .takes::<ModelChoice>(json!({"address": "127.0.0.1:8080"}))
         .gives::<ModelSetup>(
             StatusCode::OK,
-            "The model that works from now on. It is kept in the settings.",
+            "The model for all requests. It is saved in the settings.",
             json!({"model": "llamacpp/qwen2.5-coder", "found": [], "keys": "ANTHROPIC_API_KEY or OPENAI_API_KEY"}),
         )
         .fails(409)
@@ -83,7 +83,7 @@ impl From<FoundModel> for LocalModel {
 struct ModelChoice {
     /// A model that was found, `provider/name`.
     model: Option<String>,
-    /// The address of a server: `8080`, `127.0.0.1:8080`, `http://host:8000/v1`.
+    /// Address of a server: `8080`, `127.0.0.1:8080`, `http://host:8000/v1`.
     address: Option<String>,
 }
 

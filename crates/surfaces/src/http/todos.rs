@@ -30,58 +30,59 @@ pub(super) fn routes(api: Api) -> Api {
     item["done"] = json!(false);
     item["overdue"] = json!(false);
     let id = |operation: RouteOperation| operation.path::<TaskId>("id", "The number of the task.", "7");
-    let list =
-        RouteOperation::new("get", "listTodos", "todos", "Tasks in the order in which they are due, and their counts")
-            .query::<TodosQuery>()
-            .gives::<TodoList>(
-                StatusCode::OK,
-                "The tasks. One that repeats stands there once for each of its days in the view.",
-                json!({"todos": [item], "aggregates": Aggregates::default(), "today": "2026-11-15"}),
-            );
-    let make = RouteOperation::new("post", "createTodo", "todos", "Make a task")
+    let list = RouteOperation::new("get", "listTodos", "todos", "List tasks by due date, and their counts")
+        .query::<TodosQuery>()
+        .gives::<TodoList>(
+            StatusCode::OK,
+            "The tasks. A repeating task appears once for each of its days in the view.",
+            json!({"todos": [item], "aggregates": Aggregates::default(), "today": "2026-11-15"}),
+        );
+    let make = RouteOperation::new("post", "createTodo", "todos", "Create a task")
         .takes::<Fields>(json!({"title": "Pay rent", "when": "every month 9am"}))
         .gives::<TodoRef>(StatusCode::CREATED, "The task.", json!({"todo": task}));
-    let find = RouteOperation::new("get", "searchTodos", "todos", "Tasks that have all these words, the best first")
-        .query::<TodoSearch>()
-        .gives::<FoundTasks>(StatusCode::OK, "The tasks.", json!({"todos": [task]}));
+    let find = RouteOperation::new(
+        "get",
+        "searchTodos",
+        "todos",
+        "Search tasks that contain all these words, best match first",
+    )
+    .query::<TodoSearch>()
+    .gives::<FoundTasks>(StatusCode::OK, "The tasks.", json!({"todos": [task]}));
     let load = id(RouteOperation::new("get", "getTodo", "todos", "One task")).gives::<TodoRef>(
         StatusCode::OK,
         "The task.",
         json!({"todo": task}),
     );
-    let edit =
-        id(RouteOperation::new("patch", "updateTodo", "todos", "Change what is said of a task, and nothing else"))
-            .takes::<Fields>(json!({"priority": "high", "scheduledFor": null}))
-            .gives::<TodoRef>(StatusCode::OK, "The task as it is now.", json!({"todo": task}));
-    let remove = id(RouteOperation::new("delete", "deleteTodo", "todos", "Remove a task; it can be taken back"))
-        .gives_nothing("It is gone.");
-    let export = RouteOperation::new("get", "exportTodos", "todos", "Tasks as a calendar (iCalendar)")
+    let edit = id(RouteOperation::new("patch", "updateTodo", "todos", "Change fields of a task"))
+        .takes::<Fields>(json!({"priority": "high", "scheduledFor": null}))
+        .gives::<TodoRef>(StatusCode::OK, "The task as it is now.", json!({"todo": task}));
+    let remove = id(RouteOperation::new("delete", "deleteTodo", "todos", "Delete a task (can be undone)"))
+        .gives_nothing("Deleted.");
+    let export = RouteOperation::new("get", "exportTodos", "todos", "Export tasks as a calendar (iCalendar)")
         .query::<TodosQuery>()
         .gives_other::<String>(StatusCode::OK, "A calendar with the tasks that fit.", "text/calendar");
-    let import =
-        RouteOperation::new("post", "importTodos", "todos", "Make tasks of a calendar (iCalendar), in one change")
-            .takes::<Calendar>(json!({"calendar": "BEGIN:VCALENDAR\r\nVERSION:2.0\r\nEND:VCALENDAR\r\n"}))
-            .gives::<Read>(
-                StatusCode::OK,
-                "What was made of it. What is there already is not made again.",
-                json!({"applied": null, "known": 0, "skipped": []}),
-            );
+    let import = RouteOperation::new("post", "importTodos", "todos", "Import a calendar (iCalendar) as one change")
+        .takes::<Calendar>(json!({"calendar": "BEGIN:VCALENDAR\r\nVERSION:2.0\r\nEND:VCALENDAR\r\n"}))
+        .gives::<Read>(
+            StatusCode::OK,
+            "The created tasks. Existing ones are not created again.",
+            json!({"applied": null, "known": 0, "skipped": []}),
+        );
     let set = json!({"changeSet": "t01kabcdefghjkmnp", "time": "2026-11-15T08:30:00.125Z", "by": "person",
         "summary": TaskCounts::default(), "inForce": true, "undoes": null, "writes": []});
-    let changes = RouteOperation::new("get", "listTodoChanges", "todos", "What was changed, newest first")
+    let changes = RouteOperation::new("get", "listTodoChanges", "todos", "List task changes, newest first")
         .query::<Newest>()
         .gives::<TodoChanges>(StatusCode::OK, "The change sets.", json!({"changes": [set]}));
-    let back = RouteOperation::new("post", "undoTodos", "todos", "Take changes of tasks back")
+    let back = RouteOperation::new("post", "undoTodos", "todos", "Undo task changes")
         .takes::<Back>(json!({"steps": 1}))
-        .gives::<TodoChanges>(StatusCode::OK, "What was taken back.", json!({"changes": [set]}))
+        .gives::<TodoChanges>(StatusCode::OK, "What was undone.", json!({"changes": [set]}))
         .fails(404)
         .fails(409);
-    let forward =
-        RouteOperation::new("post", "redoTodos", "todos", "Bring changes of tasks forward that were taken back")
-            .takes::<Forward>(json!({"steps": 1}))
-            .gives::<TodoChanges>(StatusCode::OK, "What was brought forward.", json!({"changes": [set]}))
-            .fails(404)
-            .fails(409);
+    let forward = RouteOperation::new("post", "redoTodos", "todos", "Redo undone task changes")
+        .takes::<Forward>(json!({"steps": 1}))
+        .gives::<TodoChanges>(StatusCode::OK, "What was redone.", json!({"changes": [set]}))
+        .fails(404)
+        .fails(409);
     api.add("/todos", get(todos).post(create), vec![list, make])
         .add("/todos/search", get(search), vec![find])
         .add("/todos/changes", get(changed), vec![changes])
@@ -202,7 +203,7 @@ struct LeftOut {
 async fn imported(State(server): State<Shared>, JsonBody(body): JsonBody<Calendar>) -> Result<Json<Read>, Failure> {
     let read = server.tasks()?.import(body.calendar.as_bytes()).await.map_err(|why| match why {
         NotApplied::Problem(problem) => problem.into(),
-        _ => Failure::unprocessable("No tasks can be made of this calendar. Nothing was changed."),
+        _ => Failure::unprocessable("This calendar has no entries to import. Nothing was changed."),
     })?;
     let left_out = |one: Skipped| LeftOut { title: one.title, reason: one.reason };
     let skipped = read.skipped.into_iter().map(left_out).collect();
@@ -235,7 +236,7 @@ static NAMES: LazyLock<BTreeSet<String>> = LazyLock::new(|| {
 fn understand(server: &Shared, fields: &mut Map<String, Value>) -> Result<(), Failure> {
     if let Some(name) = fields.keys().find(|name| !NAMES.contains(*name)) {
         return Err(Failure::unprocessable(format!("A task has no field `{name}`."))
-            .hint("GET /api/openapi.json says what each route takes."));
+            .hint("GET /api/openapi.json describes each route."));
     }
     let Some(when) = fields.remove("when").filter(|when| !when.is_null()) else { return Ok(()) };
     let text = when.as_str().ok_or_else(|| Failure::unprocessable("`when` is a text, such as \"tomorrow 9am\"."))?;
@@ -319,14 +320,14 @@ async fn apply_one(
     let applied = server.tasks()?.apply(order).await.map_err(|why| match why {
         NotApplied::Invalid(validation) => {
             let errors: Vec<&str> = validation.results.iter().flat_map(|one| &one.errors).map(String::as_str).collect();
-            Failure::unprocessable(format!("The task cannot be so: {}.", errors.join("; ")))
+            Failure::unprocessable(format!("Invalid task: {}.", errors.join("; ")))
         }
-        NotApplied::Unconfirmed(_) | NotApplied::KeyReused => Failure::unprocessable("The task cannot be changed so."),
+        NotApplied::Unconfirmed(_) | NotApplied::KeyReused => Failure::unprocessable("Invalid change."),
         NotApplied::Problem(problem) => problem.into(),
     })?;
     match (applied.results.first().and_then(|result| result.error.as_deref()), id) {
         (Some("not_found"), Some(id)) => Err(missing(id)),
-        (Some(error), _) => Err(Failure::unprocessable(format!("The task cannot be changed so: {error}."))),
+        (Some(error), _) => Err(Failure::unprocessable(format!("Invalid change: {error}."))),
         (None, _) => Ok(applied),
     }
 }
@@ -460,8 +461,8 @@ async fn move_history(
     forward: bool,
 ) -> Result<Json<TodoChanges>, Failure> {
     let moved = server.tasks()?.move_history(way, on_conflict).await.map_err(|why| match why {
-        NotMoved::Nothing => Failure::new(StatusCode::CONFLICT, "nothing", "There is no change to move."),
-        NotMoved::Unknown => Failure::not_found("There is no such change in force."),
+        NotMoved::Nothing => Failure::new(StatusCode::CONFLICT, "nothing", "There is no change to undo or redo."),
+        NotMoved::Unknown => Failure::not_found("There is no such applied change."),
         NotMoved::Conflicts(conflicts) => {
             let one = |conflict: &TaskConflict| {
                 format!("#{} {} ({})", conflict.id, conflict.title, conflict.fields.join(", "))
@@ -469,7 +470,7 @@ async fn move_history(
             let tasks: Vec<String> = conflicts.iter().take(5).map(one).collect();
             Failure::new(StatusCode::CONFLICT, "conflict", format!("Tasks were changed since: {}.", tasks.join("; ")))
                 .hint(
-                    "Nothing was changed. Say onConflict: keep_mine leaves those fields, discard_mine overwrites them.",
+                    "Nothing was changed. Set onConflict: keep_mine keeps those fields, discard_mine overwrites them.",
                 )
         }
         NotMoved::Problem(problem) => problem.into(),

@@ -15,7 +15,7 @@ use super::openapi::{Api, RouteOperation};
 use super::{LOG_PAGE, Shared};
 
 pub(super) fn routes(api: Api) -> Api {
-    let trace = RouteOperation::new("get", "getTrace", "sessions", "How answers came about: the events of a session")
+    let trace = RouteOperation::new("get", "getTrace", "sessions", "Show the events of a session")
         .path::<SessionId>("id", "The session.", "s01kabcdefghjkmnp")
         .query::<TraceWanted>()
         .gives::<Trace>(StatusCode::OK, "The events, in order.", json!({"events": [], "next": null}));

@@ -134,7 +134,7 @@ impl App {
     pub(super) fn new(setting: AppOptions) -> Self {
         let AppOptions { theme, keys, size, now, folder, status, while_running, pills } = setting;
         let mut composer = Composer::new(folder);
-        composer.set_hint("What would you like to have done?");
+        composer.set_hint("Ask Trimtab to do something…");
         let commands = command::COMMANDS.iter().map(|row| PickerItem::noted(row.name, row.help));
         let pills = pills.into_iter().map(|(name, help)| PickerItem::noted(name, help));
         composer.offer(CompletionSource::Commands, Arc::new(pills.chain(commands).collect()));
@@ -212,7 +212,7 @@ impl App {
             }
             Msg::Ready(model) => {
                 self.view = None;
-                self.transcript.note(LineMark::Good, format!("Ready: {model}. Say what you would like to have done."));
+                self.transcript.note(LineMark::Good, format!("Ready: {model}. Ask Trimtab to do something."));
                 self.status.model = model;
             }
             Msg::NotReady(problem) => match &mut self.view {
@@ -308,9 +308,9 @@ impl App {
     pub(super) fn leaving(&self, by_person: bool) -> Vec<Line<'static>> {
         let Some(session) = self.session.as_ref().filter(|_| !self.launch.passing) else { return Vec::new() };
         let line = match (self.activity.is_open(), by_person) {
-            (true, true) => "It is not finished; nothing is lost. `trimtab` goes on from here.".to_owned(),
-            (true, false) => "Stopped; nothing is lost. `trimtab` goes on from here.".to_owned(),
-            (false, _) => format!("Go on with this session: trimtab --session {session}"),
+            (true, true) => "The request is not finished. Nothing is lost. Continue with `trimtab`.".to_owned(),
+            (true, false) => "Stopped. Nothing is lost. Continue with `trimtab`.".to_owned(),
+            (false, _) => format!("Continue this session: trimtab --session {session}"),
         };
         vec![Line::default(), Line::styled(line, self.theme.style(super::theme::StyleName::Dim))]
     }
@@ -432,7 +432,7 @@ impl App {
                 dialog::DialogOutcome::Passed if matches!(input, TerminalInput::Paste(_)) => {
                     self.composer.input(input, &self.keys);
                     self.keep();
-                    self.show_hint("What you pasted is in your draft; answer the question first.");
+                    self.show_hint("The pasted text is in your draft. Answer the question first.");
                 }
                 dialog::DialogOutcome::Passed => self.act_on_key(input),
             }
@@ -481,7 +481,7 @@ impl App {
             self.composer.input(input, &self.keys);
             return self.keep();
         }
-        self.show_hint("A question has just come up; that key did not answer it.");
+        self.show_hint("A question appeared. That key did not answer it.");
     }
 
     /// The draft is another one, and has to outlive the program.
@@ -534,7 +534,7 @@ impl App {
             Some(KeyAction::Quit) => {
                 self.pressed.quit_at = Some(self.now);
                 let key = self.keys.key(KeyAction::Quit);
-                let what = if self.activity.is_open() { "leaves; what runs can be resumed" } else { "leaves" };
+                let what = if self.activity.is_open() { "quits; a running request can be resumed" } else { "quits" };
                 self.show_hint(format!("{key} again {what}"));
             }
             Some(KeyAction::Leave) => self.emit(Cmd::Quit),
@@ -545,9 +545,9 @@ impl App {
                     Mode::Plan => Mode::Auto,
                 };
                 self.show_hint(match self.status.mode {
-                    Mode::Chat => "chat: words only, nothing is done",
-                    Mode::Plan => "plan: looks and plans, changes nothing",
-                    _ => "auto: whatever the request needs",
+                    Mode::Chat => "chat: answer without tools",
+                    Mode::Plan => "plan: reads and plans, changes nothing",
+                    _ => "auto: Trimtab decides",
                 });
             }
             Some(KeyAction::CycleEffort) => self.set_effort(Effort::next(self.status.effort)),
@@ -649,11 +649,11 @@ impl App {
             }
             SlashCommand::New => {
                 self.open(None);
-                self.transcript.note(LineMark::Quiet, "A new session begins with your next words.");
+                self.transcript.note(LineMark::Quiet, "Your next message starts a new session.");
             }
             SlashCommand::Mode(mode) => {
                 self.status.mode = mode;
-                self.show_hint("The mode holds for the next request.");
+                self.show_hint("The mode applies to the next request.");
             }
             SlashCommand::Implement => {
                 self.send_message(ComposerDraft::new("Implement what we have talked about."), Mode::Implement, None);
@@ -662,8 +662,8 @@ impl App {
                 self.launch.auto_continue = !self.launch.auto_continue;
                 self.emit(Cmd::AutoContinue(self.launch.auto_continue));
                 self.show_hint(match self.launch.auto_continue {
-                    true => "From your next message on, it goes on by itself while steps are open.",
-                    false => "From your next message on, it ends where you would say “continue”.",
+                    true => "Trimtab continues automatically while steps are open.",
+                    false => "Trimtab waits for “continue” after each turn.",
                 });
             }
             SlashCommand::Control(control) => match self.session {
@@ -676,9 +676,7 @@ impl App {
                 }
                 None => self.show_hint(words::NO_SESSION_YET),
             },
-            SlashCommand::Rename(title) if title.is_empty() => {
-                self.show_hint("/rename NAME gives this session a name.")
-            }
+            SlashCommand::Rename(title) if title.is_empty() => self.show_hint("/rename NAME renames this session."),
             SlashCommand::Rename(title) => match self.session.clone() {
                 Some(session) => self.emit(Cmd::Rename { session, title, query: String::new() }),
                 None => self.show_hint(words::NO_SESSION_YET),
@@ -693,7 +691,7 @@ impl App {
             }
             SlashCommand::Model(name) => self.emit(Cmd::Model(name)),
             SlashCommand::SetUp if self.launch.passing => {
-                self.show_hint("The demo has a model. `trimtab` in a folder of yours asks for one.")
+                self.show_hint("The demo has its own model. Run `trimtab` in your own folder to choose one.")
             }
             SlashCommand::SetUp => {
                 self.view = Some(Overlay::Setup(Box::new(SetupDialog::again(self.launch.keys_file.clone()))));
@@ -703,7 +701,7 @@ impl App {
                     self.view = Some(Overlay::Changes(Box::new(view::changes::ChangesView::new(self.now))));
                     self.emit(Cmd::LoadHistory);
                 }
-                None => self.show_hint("Nothing is changed yet."),
+                None => self.show_hint("There are no changes yet."),
             },
             #[cfg(debug_assertions)]
             SlashCommand::Panic => panic!("a defect, made on purpose"),
@@ -736,8 +734,7 @@ impl App {
             view::ViewOutcome::Run(cmd) => {
                 if matches!(&cmd, Cmd::Forget { session, .. } if self.session.as_ref() == Some(session)) {
                     self.open(None);
-                    self.transcript
-                        .note(LineMark::Quiet, "The session is forgotten; a new one begins with your next words.");
+                    self.transcript.note(LineMark::Quiet, "Deleted the session. Your next message starts a new one.");
                 }
                 self.emit(cmd);
             }

@@ -5,6 +5,7 @@ use ratatui::text::{Line, Span};
 use super::theme::Theme;
 use crate::diff::LoadedDiff;
 use crate::diff::{DiffRole, DiffView, Layout, draw};
+use trimtab_vocab::format;
 
 /// The rows of several changed files, at most `most` of them; `rest` says where the others are.
 pub(super) fn rows(
@@ -23,10 +24,9 @@ pub(super) fn rows(
         }
         let left = most.saturating_sub(rows.len());
         if left == 0 {
-            let count = files.len() - at;
-            let plural = if count == 1 { "" } else { "s" };
+            let more = format::plural(files.len() - at, "more file");
             let mut line = crate::diff::DiffLine::default();
-            line.add(format!("… {count} more file{plural}. {rest}"), DiffRole::Note);
+            line.add(format!("… {more}. {rest}"), DiffRole::Note);
             rows.push(styled(&line, theme, 0));
             break;
         }

@@ -187,12 +187,12 @@ impl Executor {
                 }
                 Cmd::Rename { session, title, query } => {
                     let title = client.sessions().rename(&session, &title).await?;
-                    let _ = messages.send(Msg::Told(format!("The session is called “{title}” now."))).await;
+                    let _ = messages.send(Msg::Told(format!("Renamed the session to “{title}”."))).await;
                     sessions(&client, &folder, query).await.map(Some)
                 }
                 Cmd::Export(session) => {
                     let file = export(&client, &session, Path::new(&folder)).await?;
-                    Ok(Some(Msg::Told(format!("The session is in {file} now."))))
+                    Ok(Some(Msg::Told(format!("Exported the session to {file}."))))
                 }
                 Cmd::Forget { session, query } => {
                     client.sessions().delete(&session).await?;
@@ -207,7 +207,7 @@ impl Executor {
         let local_files = LocalFiles::new(&self.profile().data);
         self.spawn(async move {
             let told = super::clipboard::read(&local_files).await.map(|text| Msg::Input(TerminalInput::Paste(text)));
-            let nothing = "The clipboard cannot be read here: paste with the key of your terminal.";
+            let nothing = "Cannot read the clipboard here. Paste with your terminal's key.";
             Ok(Some(told.unwrap_or_else(|| Msg::NotReady(nothing.into()))))
         });
     }
@@ -266,7 +266,7 @@ impl Executor {
         let before = self.profile();
         let variable = before.providers.get(provider).and_then(|provider| provider.key_env.clone());
         if let Some(name) = variable.filter(|name| std::env::var_os(name).is_some_and(|value| !value.is_empty())) {
-            let message = format!("{name} is set in the environment and goes first: unset it.");
+            let message = format!("{name} is set in the environment and overrides this. Unset it.");
             return Err(Problem::new(ProblemKind::Settings, message));
         }
         config::keep_key(&before, provider, key)?;
@@ -428,8 +428,8 @@ async fn follow(client: Client, session: SessionId, after: u64, messages: mpsc::
 }
 
 fn unkept(error: String) -> Problem {
-    let message = format!("The message was not sent: that it is on its way could not be noted ({error}).");
-    Problem::new(ProblemKind::Internal, message).hint("Make room on the disk, then send it again.")
+    let message = format!("The message was not sent, because it could not be saved ({error}).");
+    Problem::new(ProblemKind::Internal, message).hint("Free some disk space, then send it again.")
 }
 
 /// Goes on with whatever was cut off in a session. A person is there from now on.

@@ -8,10 +8,12 @@ use ratatui::widgets::Widget;
 
 use super::app::App;
 use super::keys::KeyAction;
+use super::pane::subtasks::subtask_rows;
 use super::screen::DrawnRows;
 use super::text::cut;
 use super::theme::StyleName;
 use crate::words::sanitize_cells;
+use trimtab_vocab::format;
 
 /// Rows that the input takes at most.
 const INPUT: u16 = 12;
@@ -60,18 +62,19 @@ impl App {
             true => self.steps.lines(columns, steps_room, &self.theme, &key),
             false => Vec::new(),
         };
+        let subtasks = if height >= 12 { self.subtask_board(columns, steps_room) } else { Vec::new() };
         let aside = match self.dialogs.aside() {
             0 => Vec::new(),
             waiting => {
-                let what =
-                    if waiting == 1 { "1 question waits".to_owned() } else { format!("{waiting} questions wait") };
-                let line = format!("? {what} · {} brings it back", self.keys.key(KeyAction::Questions));
+                let what = format::plural(waiting, "pending question");
+                let line = format!("? {what} · {} to answer", self.keys.key(KeyAction::Questions));
                 vec![Line::styled(cut(&line, columns), self.theme.style(StyleName::Warning))]
             }
         };
         let is_sticky = queue == 0 && !self.activity.is_open() && height >= 8;
         add(activity, 5);
         add(aside, 1);
+        add(subtasks, 12);
         add(batch, 12);
         let sight = add(steps, 12);
         // The bar is there while the beginning of the answer is not; its own rows take some of the sight.
@@ -116,7 +119,7 @@ impl App {
             let now = self.keys.key(KeyAction::Implement);
             // After a talk, one key goes over to the work.
             let offer = match self.status.offers_work() && self.has_talked() && width >= 60 {
-                true => format!("{now} implements it now · "),
+                true => format!("{now} starts the work · "),
                 false => String::new(),
             };
             let hint = self.hint().map_or_else(|| format!("{offer}{help} help"), str::to_owned);
@@ -124,6 +127,12 @@ impl App {
             line.render(Rect::new(0, y, width, 1).intersection(area), &mut buf);
         }
         DrawnRows { cells: buf, cursor }
+    }
+
+    /// The sub-tasks of the running request, in at most so many rows.
+    fn subtask_board(&self, width: usize, most: usize) -> Vec<Line<'static>> {
+        let board = self.transcript.running_board().filter(|_| self.activity.is_open());
+        board.map(|board| subtask_rows(board, self.now, width, most, &self.theme)).unwrap_or_default()
     }
 
     /// Draws what covers the screen, if something does.

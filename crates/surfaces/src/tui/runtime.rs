@@ -64,7 +64,7 @@ fn is_awaited(message: &Msg) -> bool {
 
 fn broken(error: io::Error) -> Problem {
     Problem::new(ProblemKind::Internal, format!("The terminal cannot be used: {error}."))
-        .hint("`trimtab run` needs none.")
+        .hint("`trimtab run` works without one.")
 }
 
 impl Runtime {

@@ -86,10 +86,10 @@ impl SetupDialog {
     /// At its beginning; `place` is the file that keys are kept in.
     pub fn new(place: impl Into<String>) -> Self {
         let mut choices = Picker::new("", "");
-        let keys = PROVIDERS.iter().map(|(_, name, site)| (format!("A key of {name}"), format!("from {site}")));
+        let keys = PROVIDERS.iter().map(|(_, name, site)| (format!("API key for {name}"), format!("from {site}")));
         let rest = [
             ("A model on this machine", "llama.cpp, Ollama, LM Studio or vLLM; nothing leaves it"),
-            ("The address of a server", "for example 127.0.0.1:8080"),
+            ("Address of a server", "for example 127.0.0.1:8080"),
             ("The demo", "no key, no network; the model is a recording"),
         ];
         let all = keys.chain(rest.map(|(name, note)| (name.to_owned(), note.to_owned())));
@@ -237,8 +237,8 @@ impl SetupDialog {
         }
         let mut page = SetupRows { area, buf, row: area.y };
         let (heading, question) = match self.again {
-            false => ("Welcome to Trimtab.", "It needs a model to work with. Which one would you like?"),
-            true => ("Set-up", "With which model would you like to work?"),
+            false => ("Welcome to Trimtab.", "Choose a model to work with."),
+            true => ("Set-up", "Which model do you want to use?"),
         };
         page.write(heading, theme.style(StyleName::Heading));
         page.write(question, theme.style(StyleName::Text));
@@ -251,7 +251,7 @@ impl SetupDialog {
                 page.row += room;
                 page.gap();
                 page.problem(&self.problem, theme);
-                page.write("enter or a number chooses · esc: later", theme.style(StyleName::Dim));
+                page.write("enter or a number selects · esc later", theme.style(StyleName::Dim));
                 None
             }
             SetupPage::Address { typed } => {
@@ -259,20 +259,20 @@ impl SetupDialog {
                 let cursor = page.write(&format!("› {typed}"), theme.style(StyleName::Accent));
                 page.gap();
                 page.problem(&self.problem, theme);
-                page.write("It is kept in your settings.", theme.style(StyleName::Dim));
-                page.write("enter uses it · esc: back", theme.style(StyleName::Dim));
+                page.write("Trimtab saves it in your settings.", theme.style(StyleName::Dim));
+                page.write("enter use · esc back", theme.style(StyleName::Dim));
                 cursor
             }
             SetupPage::Key { provider, key } => {
                 let (_, name, site) = PROVIDERS[*provider];
-                page.write(&format!("Paste your key of {name}. You get one at {site}."), theme.style(StyleName::Text));
+                page.write(&format!("Paste your API key for {name}. Get one at {site}."), theme.style(StyleName::Text));
                 let shown = "•".repeat(key.0.chars().count().min(usize::from(area.width.saturating_sub(3))));
                 let cursor = page.write(&format!("› {shown}"), theme.style(StyleName::Accent));
                 page.gap();
                 page.problem(&self.problem, theme);
-                let place = format!("It is kept in {}, which only you can read.", self.place);
+                let place = format!("Trimtab saves it in {}, which only you can read.", self.place);
                 page.write(&place, theme.style(StyleName::Dim));
-                page.write("enter keeps it · esc: back", theme.style(StyleName::Dim));
+                page.write("enter save · esc back", theme.style(StyleName::Dim));
                 cursor
             }
         }
@@ -352,18 +352,18 @@ mod tests {
         let mut setup = SetupDialog::new("~/.config/trimtab/keys.toml");
         insta::assert_snapshot!(drawn(&mut setup, 90, 14), @"
         Welcome to Trimtab.
-        It needs a model to work with. Which one would you like?
+        Choose a model to work with.
 
-        › 1. A key of Anthropic       from console.anthropic.com
-          2. A key of OpenAI          from platform.openai.com
-          3. A key of Google Gemini   from aistudio.google.com/apikey
-          4. A key of xAI             from console.x.ai
-          5. A key of OpenRouter      from openrouter.ai/keys
-          6. A model on this machine  llama.cpp, Ollama, LM Studio or vLLM; nothing leaves it
-          7. The address of a server  for example 127.0.0.1:8080
-          8. The demo                 no key, no network; the model is a recording
+        › 1. API key for Anthropic      from console.anthropic.com
+          2. API key for OpenAI         from platform.openai.com
+          3. API key for Google Gemini  from aistudio.google.com/apikey
+          4. API key for xAI            from console.x.ai
+          5. API key for OpenRouter     from openrouter.ai/keys
+          6. A model on this machine    llama.cpp, Ollama, LM Studio or vLLM; nothing leaves it
+          7. Address of a server        for example 127.0.0.1:8080
+          8. The demo                   no key, no network; the model is a recording
 
-        enter or a number chooses · esc: later
+        enter or a number selects · esc later
         ");
         assert_eq!(press(&mut setup, &["6"]), SetupChoice::Local);
         setup.failed("Ollama does not answer.");
@@ -376,7 +376,9 @@ mod tests {
     fn a_found_model_is_one_key_away_and_an_address_can_be_typed() {
         let found = "llama.cpp at http://127.0.0.1:8080/v1 (llamacpp/qwen)";
         let mut setup = SetupDialog::new("x").with_found(found);
-        assert!(drawn(&mut setup, 90, 13).contains(&format!("› 6. A model on this machine  found {found}")));
+        let screen = drawn(&mut setup, 100, 13);
+        let line = screen.lines().find(|line| line.starts_with("› 6. A model on this machine"));
+        assert!(line.is_some_and(|line| line.ends_with(&format!("found {found}"))), "{screen}");
         assert_eq!(press(&mut setup, &["enter"]), SetupChoice::Local);
         press(&mut setup, &["7", "8", "0", "8", "1", "backspace", "0"]);
         assert!(drawn(&mut setup, 80, 9).contains("› 8080"));
@@ -384,7 +386,7 @@ mod tests {
         setup.failed("No model server answers at http://127.0.0.1:8080.");
         assert!(drawn(&mut setup, 80, 9).contains("No model server answers"));
         press(&mut setup, &["esc"]);
-        assert!(drawn(&mut setup, 80, 13).contains("A key of Anthropic"));
+        assert!(drawn(&mut setup, 80, 13).contains("API key for Anthropic"));
     }
 
     #[test]
@@ -396,13 +398,13 @@ mod tests {
         let screen = drawn(&mut setup, 80, 9);
         insta::assert_snapshot!(screen, @"
         Welcome to Trimtab.
-        It needs a model to work with. Which one would you like?
+        Choose a model to work with.
 
-        Paste your key of OpenAI. You get one at platform.openai.com.
+        Paste your API key for OpenAI. Get one at platform.openai.com.
         › •••••••••••••
 
-        It is kept in ~/.config/trimtab/keys.toml, which only you can read.
-        enter keeps it · esc: back
+        Trimtab saves it in ~/.config/trimtab/keys.toml, which only you can read.
+        enter save · esc back
         ");
         assert!(!format!("{setup:?}").contains("secret"));
         let SetupChoice::Key { provider, key } = press(&mut setup, &["enter"]) else { panic!("no key") };
@@ -416,7 +418,7 @@ mod tests {
         assert_eq!(press(&mut setup, &["enter"]), SetupChoice::Moved);
         assert!(drawn(&mut setup, 80, 9).contains("too short"));
         assert_eq!(press(&mut setup, &["esc"]), SetupChoice::Moved);
-        assert!(drawn(&mut setup, 80, 12).contains("A key of Anthropic"));
+        assert!(drawn(&mut setup, 80, 12).contains("API key for Anthropic"));
         assert!(drawn(&mut SetupDialog::again("x"), 80, 12).starts_with("Set-up\n"), "somebody who was here before");
         for (width, height) in (0..20).flat_map(|width| (0..12).map(move |height| (width, height))) {
             let area = Rect::new(0, 0, width, height);

@@ -31,7 +31,7 @@ pub struct StartOptions {
     pub draft: Option<String>,
     /// The session to go on with.
     pub session: Option<SessionId>,
-    /// Go on with the latest one of the folder.
+    /// Continue with the latest one of the folder.
     pub latest: bool,
     /// What is done here goes away when it ends: there is nothing to come back to.
     pub passing: bool,
@@ -122,16 +122,16 @@ pub async fn run(profile: Profile, folder: String, wanted: StartOptions) -> Resu
 
 fn unusable(error: std::io::Error) -> Problem {
     Problem::new(ProblemKind::Internal, format!("The terminal cannot be used: {error}."))
-        .hint("`trimtab run` needs none.")
+        .hint("`trimtab run` works without one.")
 }
 
-const PASSING: &str = "This is a sample project that goes away. A request is written below: Enter sends it. When it is done, alt-c \
-                       shows what was changed and takes it back.";
+const PASSING: &str = "This is a temporary sample project. The input has a request. Press Enter to send it. When it is done, press alt-c \
+                       to see the changes and undo them.";
 
 fn greet(app: &mut App, profile: &Profile) {
     let version = env!("CARGO_PKG_VERSION");
     app.transcript
-        .note(LineMark::Info, format!("Trimtab {version}. Say what you would like to have done; ? shows the keys."));
+        .note(LineMark::Info, format!("Trimtab {version}. Ask Trimtab to do something, or press ? for the keys."));
     match profile.ready_model() {
         Ok(_) => {}
         Err(problem) if problem.kind == ProblemKind::NoKey => {
@@ -169,7 +169,7 @@ async fn which(
         return match known {
             true => Ok(Some(session)),
             false => Err(Problem::new(ProblemKind::NotFound, words::no_session(session))
-                .hint("`trimtab sessions list` shows those there are.")),
+                .hint("`trimtab sessions list` lists all sessions.")),
         };
     }
     let shown = last_session.shown();
@@ -190,8 +190,7 @@ async fn which(
     match client.sessions().latest(folder).await? {
         Some(row) => Ok(Some(row.id)),
         None => {
-            Err(Problem::new(ProblemKind::Usage, words::NO_SESSION_TO_CONTINUE)
-                .hint("Leave --continue out to begin one."))
+            Err(Problem::new(ProblemKind::Usage, words::NO_SESSION_TO_CONTINUE).hint("Omit --continue to start one."))
         }
     }
 }

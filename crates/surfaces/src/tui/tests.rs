@@ -2,6 +2,7 @@
 
 mod changed;
 mod looks;
+mod subtasks;
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Size;
@@ -431,7 +432,7 @@ fn a_short_question_says_which_keys_answer_it() {
     let mut stage = Stage::new(80, 24);
     stage.said("x");
     stage.asked(json!({"type": "checkpoint.opened", "checkpoint": "k1", "kind": "clarification", "title": "Why?",
-        "choices": [{"id": "other", "label": "Answer in words"}, {"id": "stop", "label": "Stop here"}], "about": "question"}));
+        "choices": [{"id": "other", "label": "Answer in text"}, {"id": "stop", "label": "Stop here"}], "about": "question"}));
     assert!(stage.screen().contains("number or enter answers"), "{}", stage.screen());
 }
 
@@ -478,7 +479,7 @@ fn several_questions_are_asked_one_by_one() {
     1 of 2: Which database?
     › 1. SQLite
       2. PostgreSQL
-      3. Answer in words
+      3. Answer in text
       4. Skip
     number or enter answers · ← → other questions … esc stops
     auto · model · ~/boat · ⎇ main                        ? help
@@ -550,7 +551,7 @@ fn a_plan_is_shown_and_can_be_edited() {
 
 
 
-    ↑ ↓ chooses · J K moves the step · e edits … esc leaves it
+    ↑ ↓ select · J K move the step · e edit · a add … esc cancel
     ");
     stage.key("J");
     stage.key("e");
@@ -572,7 +573,7 @@ fn a_plan_is_shown_and_can_be_edited() {
 #[test]
 fn a_request_from_its_first_word_to_its_end() {
     let mut stage = Stage::new(80, 24);
-    stage.said("What is a trim tab?");
+    stage.said("What is Trimtab?");
     stage.fact(json!({"type": "stage", "stage": "intake", "label": "Analyzing request & architecting strategy..."}));
     stage.now += 1_234;
     stage.tell(Msg::Tick);
@@ -598,15 +599,15 @@ fn a_request_from_its_first_word_to_its_end() {
         "costUsd": 0.02}}),
     );
     insta::assert_snapshot!(stage.screen(), @"
-    › What is a trim tab?
+    › What is Trimtab?
 
     A small surface.
 
     → alt-1 Show one: “Show me one”
 
-    ✓ Done · 2.234 s · 1,234 tokens · $0.02
+    ✓ Done · 2.2 s · 1,234 tokens · $0.02
     ────────────────────────────────────────────────────────────────────────────────
-    › What would you like to have done?
+    › Ask Trimtab to do something…
     auto · model · ~/boat · ⎇ main · context 12% · 1,234 tokens · $0.02       ? help
     ");
     stage.key("alt-1");
@@ -657,7 +658,7 @@ fn a_command_shows_its_last_lines_while_it_runs_and_less_when_it_has_ended() {
 
     ⠋ Running rm -rf build 0.0 s · step 1 of 25  esc stops
     ────────────────────────────────────────────────────────────
-    › What would you like to have done?
+    › Ask Trimtab to do something…
     auto · model · ~/boat · ⎇ main                        ? help
     ");
     let output: String = (1..=9).map(|number| format!("line {number}\n")).collect();
@@ -668,7 +669,7 @@ fn a_command_shows_its_last_lines_while_it_runs_and_less_when_it_has_ended() {
     › Tidy up
 
     ● Read a.txt  2 lines
-    ✗ Ran rm -rf build  exit code 2 · 1.500 s
+    ✗ Ran rm -rf build  exit code 2 · 1.5 s
       │ … 5 lines above
       │ line 6
       │ line 7
@@ -677,7 +678,7 @@ fn a_command_shows_its_last_lines_while_it_runs_and_less_when_it_has_ended() {
 
     ⠋ Working... 0.0 s · step 1 of 25  esc stops
     ────────────────────────────────────────────────────────────
-    › What would you like to have done?
+    › Ask Trimtab to do something…
     auto · model · ~/boat · ⎇ main                        ? help
     ");
 }
@@ -711,7 +712,7 @@ fn steps_and_several_commands_have_panels() {
      ▸ Change
      · Test
     ──────────────────────────────────────────────────────────────────────
-    › What would you like to have done?
+    › Ask Trimtab to do something…
     auto · model · ~/boat · ⎇ main                                  ? help
     ");
     stage.key("ctrl-t");
@@ -740,7 +741,7 @@ fn ctrl_c_clears_then_asks_then_leaves() {
     stage.key("ctrl-c");
     assert!(stage.app.composer.is_empty());
     assert_eq!(stage.key("ctrl-c"), []);
-    assert!(stage.screen().contains("ctrl-c again leaves"));
+    assert!(stage.screen().contains("ctrl-c again quits"));
     stage.now += 3_000;
     assert_eq!(stage.key("ctrl-c"), [], "too late: it is asked again");
     assert_eq!(stage.key("ctrl-c"), [Cmd::Quit]);
@@ -804,7 +805,7 @@ fn going_on_by_itself_is_switched_on_and_off() {
         stage.write("/autoc");
         let cmds = stage.key("enter");
         assert!(cmds.contains(&Cmd::AutoContinue(on)), "{cmds:?}");
-        let told = if on { "goes on by itself" } else { "it ends where" };
+        let told = if on { "continues automatically" } else { "waits for" };
         assert!(stage.screen().contains(told), "{}", stage.screen());
     }
 }
@@ -902,7 +903,7 @@ fn a_question_can_be_put_aside_and_brought_back() {
     stage.asked(permission());
     stage.key("alt-q");
     let screen = stage.screen();
-    assert!(screen.contains("1 question waits") && !screen.contains("Run this command?"), "{screen}");
+    assert!(screen.contains("1 pending question") && !screen.contains("Run this command?"), "{screen}");
     stage.write("a thought");
     assert_eq!(stage.app.composer.draft().text(), "a thought");
     stage.key("alt-q");
@@ -932,7 +933,7 @@ fn a_change_that_is_asked_for_before_it_is_read_is_shown_as_soon_as_it_is() {
     assert!(stage.app.cover().is_none(), "there is nothing to show yet");
     let read = || Msg::Diff { call: "c1".parse().expect("a call"), files: std::sync::Arc::default() };
     stage.tell(read());
-    assert!(stage.view().contains("What is asked about"));
+    assert!(stage.view().contains("The proposed change"));
     stage.key("esc");
     assert!(stage.app.cover().is_none());
     stage.tell(read());

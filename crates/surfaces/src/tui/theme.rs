@@ -94,7 +94,7 @@ impl Theme {
             "ansi" => Palette::Sixteen,
             "plain" => Palette::Plain,
             _ => {
-                return Err(Problem::new(ProblemKind::Settings, format!("There is no theme called {setting}."))
+                return Err(Problem::new(ProblemKind::Settings, format!("Unknown theme {setting}."))
                     .hint("tui.theme takes one of auto, dark, light, ansi, plain."));
             }
         };

@@ -1,13 +1,13 @@
-//! What took how long: every call of a model, every tool and every question of the session, with its beginning and
+//! How long each call took: every call of a model, every tool and every question of the session, with its beginning and
 //! its end.
 
 use std::collections::VecDeque;
 
 use trimtab_vocab::event::{CheckpointFact, ModelFact, ReplyFact, RequestFact, Status, ToolFact, ToolStatus};
+use trimtab_vocab::format;
 use trimtab_vocab::{CallId, CheckpointId, Event, Fact, RequestId, Time};
 
 use super::transcript;
-use crate::diff::grouped;
 use crate::words::sanitize_cells;
 
 /// Spans that are kept; a session that has more shows its latest.
@@ -107,7 +107,7 @@ impl TraceSpans {
             Fact::Reply(ReplyFact::Saved { call, usage, partial, .. }) => {
                 let tokens = usage.input_tokens + usage.output_tokens;
                 let cut = if *partial { ", cut off" } else { "" };
-                let note = format!("{} tokens{cut}", grouped(tokens));
+                let note = format!("{} tokens{cut}", format::number(tokens));
                 self.end(event, &Of::Call(call.clone()), *partial, note);
             }
             Fact::Tool(ToolFact::Started { call, name, input }) => {

@@ -1,10 +1,11 @@
 //! Questions, plans and steps in words.
 
 use trimtab_vocab::checkpoint::{Ask, Choice, ChoiceRole, ChoiceText, CommandDecision, CommandsAsk, PermissionAsk};
+use trimtab_vocab::format;
 use trimtab_vocab::wording::permission;
 use trimtab_vocab::{CheckpointId, PlanStep, Question, Requirements, Visible};
 
-use super::fold_blank_lines;
+use super::{fold_blank_lines, subtasks};
 
 /// What a person should know before they answer, a line each.
 pub(crate) fn details(ask: &Ask) -> Vec<String> {
@@ -23,8 +24,8 @@ pub(crate) fn details(ask: &Ask) -> Vec<String> {
         Ask::Commands(CommandsAsk::Offered { commands }) => lines.extend(commands.iter().map(|offered| {
             let note = match offered.decision {
                 CommandDecision::Auto => String::new(),
-                CommandDecision::Deny => format!("  (will be refused: {})", offered.reason),
-                CommandDecision::Ask => format!("  (will be asked about: {})", offered.reason),
+                CommandDecision::Deny => format!("  (denied: {})", offered.reason),
+                CommandDecision::Ask => format!("  (asks first: {})", offered.reason),
             };
             format!("  {}{note}", offered.shown)
         })),
@@ -39,6 +40,21 @@ pub(crate) fn details(ask: &Ask) -> Vec<String> {
             several => lines.extend(several.iter().zip(1..).flat_map(|(question, number)| asked(question, number))),
         },
         Ask::Plan { summary, steps, assumptions, .. } => lines.extend(plan(summary, steps, assumptions)),
+        Ask::Breakdown { options, suggested, reason, .. } => {
+            lines.extend(subtasks::breakdown(options, *suggested, reason));
+        }
+        Ask::SubtaskPlan { plan, strategies, .. } => lines.extend(subtasks::execution(plan, strategies)),
+        Ask::SubtaskFailed { dependents, .. } if !dependents.is_empty() => {
+            lines.push(format!("Skipping it also skips: {}", dependents.join("; ")));
+        }
+        Ask::MergeConflict { conflict, remaining, .. } => {
+            lines.extend(subtasks::conflict(conflict));
+            match remaining {
+                0 => {}
+                1 => lines.push("1 more conflict follows.".to_owned()),
+                more => lines.push(format!("{more} more conflicts follow.")),
+            }
+        }
         Ask::Understanding { requirements } => lines.extend(understood(requirements)),
         Ask::StepBefore(step) | Ask::StepFailed(step) => lines.extend(indented(&step.details)),
         Ask::Instructions { details, .. } => lines.extend(indented(details)),
@@ -79,6 +95,11 @@ fn place(ask: &Ask) -> Option<String> {
 pub(crate) fn title(title: &str, ask: &Ask) -> String {
     match ask.fingerprint() {
         Some(_) => fold_blank_lines(title),
+        // Its second line is about the answers.
+        None if matches!(ask, Ask::Breakdown { .. } | Ask::SubtaskPlan { .. }) => match title.rsplit_once('\n') {
+            Some((first, second)) => format!("{}\n{}", Visible::line(first), Visible::line(second)),
+            None => Visible::line(title).into(),
+        },
         None => Visible::line(title).into(),
     }
 }
@@ -88,12 +109,29 @@ pub(crate) fn text_label(ask: &Ask, choice: &Choice) -> &'static str {
     match (ask, choice.role) {
         (Ask::Permission(_), ChoiceRole::AllowOnce) => permission::RUN_INSTEAD,
         (Ask::Permission(_), ChoiceRole::AllowAlways) => permission::RULE_ALLOWS,
-        (Ask::Plan { .. }, ChoiceRole::Secondary) => "What to change, in words",
+        (Ask::Plan { .. }, ChoiceRole::Secondary) => "What to change",
         (Ask::Budget { .. }, _) => "New budget in dollars",
         (Ask::Question { .. } | Ask::Clarification { .. }, _) => "Your answer",
         (Ask::Satisfaction { .. }, _) => "What to change",
+        (Ask::SubtaskPlan { .. }, _) => {
+            "The plan: a line \"1. What to do\" for each sub-task, below it files:, after: and model:"
+        }
+        (Ask::SubtaskFailed { .. }, _) if choice.id == "retry_model" => "PROVIDER/NAME",
+        (Ask::SubtaskFailed { .. }, _) => "The new instruction",
+        (Ask::MergeConflict { .. }, _) => "The whole text of the file",
         _ if choice.text == ChoiceText::Required => "What to do instead",
-        _ => "Your words with this answer",
+        _ => "Your comment (optional)",
+    }
+}
+
+/// The text that an answer in words starts from. A side of a conflict that is not shown whole would be saved cut off.
+pub(crate) fn starting_text(ask: &Ask, choice: &Choice) -> Option<String> {
+    match ask {
+        Ask::SubtaskPlan { text, .. } if choice.text == ChoiceText::Required => Some(text.clone()),
+        Ask::MergeConflict { conflict, .. } if choice.text == ChoiceText::Required && !conflict.partial => {
+            Some(conflict.theirs.clone())
+        }
+        _ => None,
     }
 }
 
@@ -114,7 +152,7 @@ pub(crate) fn asked(question: &Question, number: usize) -> Vec<String> {
     let mut lines = vec![format!("{number}. {}", question.text)];
     lines.extend(question.options.iter().map(|option| format!("     {}  {}", option.id, option.title)));
     if question.several {
-        lines.push("     (several may be chosen, with commas between them)".into());
+        lines.push("     (choose several by separating them with commas)".into());
     }
     lines
 }
@@ -131,7 +169,7 @@ fn plan(summary: &str, steps: &[PlanStep], assumptions: &[String]) -> Vec<String
         }
         let before = step.depends_on.iter().filter_map(|id| steps.iter().position(|other| other.id == *id));
         let before: Vec<String> = before.map(|at| (at + 1).to_string()).collect();
-        let word = if before.len() == 1 { "step" } else { "steps" };
+        let word = format::verb(before.len(), "step", "steps");
         lines.extend((!before.is_empty()).then(|| format!("     after {word} {}", before.join(", "))));
     }
     lines.extend(assumptions.iter().map(|assumption| format!("Assumed: {assumption}")));
@@ -173,7 +211,7 @@ mod tests {
         1. Which database?
         2. Which log-ins?
              g  Google
-             (several may be chosen, with commas between them)
+             (choose several by separating them with commas)
         ");
         let one = json!({"about": "clarify", "questions": [{"id": "auth", "text": "Which log-in?",
             "options": [{"id": "g", "title": "Google"}, {"id": "h", "title": "GitHub"}]}]});
@@ -189,6 +227,6 @@ mod tests {
     #[test]
     fn a_question_of_the_model_is_never_labelled_as_a_command() {
         let ask: Ask = serde_json::from_value(json!({"about": "question", "call": "c1-1"})).expect("a question");
-        assert_eq!(text_label(&ask, &Choice::new("other", "Answer in words")), "Your answer");
+        assert_eq!(text_label(&ask, &Choice::new("other", "Answer in text")), "Your answer");
     }
 }

@@ -10,7 +10,7 @@ use crate::conversation::{AskedQuestion, CallRetry, PlanProgress};
 /// The title of several commands that run one after the other.
 pub(crate) const SERIES_TITLE: &str = "🖥 CLI Execution";
 pub(crate) const LOADING_MODEL: &str = "Waiting for the server to load the model.";
-pub(crate) const REPLY_BROKE_OFF: &str = "The reply broke off here.";
+pub(crate) const REPLY_BROKE_OFF: &str = "The reply was interrupted here.";
 /// Files that a line names.
 const NAMED: usize = 5;
 
@@ -20,7 +20,7 @@ pub(crate) fn retry(retry: &CallRetry) -> String {
         return LOADING_MODEL.to_owned();
     }
     let what = match retry.is_repeated {
-        true => "Failed again in the same way.".into(),
+        true => "Failed again with the same error.".into(),
         false => sentence(&retry.error.message),
     };
     format!("{what} {}.", trying_again(retry.in_ms))
@@ -48,7 +48,7 @@ pub(crate) fn series_lines(series: &Series, progress: &str) -> Vec<String> {
 }
 
 pub(crate) fn intent(phrase: &str) -> String {
-    format!("Heard “{phrase}”: going over from talk to work.")
+    format!("“{phrase}”: switching from discussion to work.")
 }
 
 /// `Step 2 of 3`, which a verb or a title follows.
@@ -66,7 +66,7 @@ pub(crate) fn step_skipped(step: &PlanProgress) -> String {
 
 /// Why it is not known what a command did to files.
 pub(crate) fn unobserved(why: Unobserved) -> String {
-    format!("what commands do to files is not recorded here: {}", why.words())
+    format!("file changes by commands are not recorded here: {}", why.words())
 }
 
 /// The first files by name.
@@ -112,7 +112,7 @@ mod tests {
             is_over: false,
         };
         assert_eq!(retry(&failed(false)), "No connection. Trying again in 1.5 s.");
-        assert_eq!(retry(&failed(true)), "Failed again in the same way. Trying again in 1.5 s.");
+        assert_eq!(retry(&failed(true)), "Failed again with the same error. Trying again in 1.5 s.");
         assert_eq!(trying_again(0), "Trying again now");
     }
 }

@@ -1,6 +1,7 @@
 //! What a command did to files, in words.
 
 use trimtab_vocab::event::{ByCommand, ChangedFile};
+use trimtab_vocab::format;
 
 use super::sanitize;
 
@@ -12,10 +13,10 @@ pub(crate) fn after(files: &[ChangedFile], by: &ByCommand) -> Vec<String> {
     let mut lines = Vec::new();
     let names: Vec<&str> = files.iter().map(|file| file.path.as_str()).collect();
     if !names.is_empty() {
-        let changed = count(names.len() as u64);
+        let changed = format::plural(names.len(), "file");
         let rest = if names.len() > NAMED { ", …" } else { "" };
         let shown = names[..names.len().min(NAMED)].join(", ");
-        let late = if by.late { ", or by others while it was not watched" } else { "" };
+        let late = if by.late { ", or by others at the same time" } else { "" };
         lines.push(format!(
             "  {changed} changed by this command{late} ({}{rest}); `trimtab rewind` undoes it",
             sanitize(&shown)
@@ -34,9 +35,9 @@ pub(crate) fn unkept(by: &ByCommand) -> Option<String> {
     let named: Vec<String> =
         by.unkept.iter().take(NAMED).map(|file| format!("{} ({})", file.path, file.why.words())).collect();
     let rest = if all > named.len() as u64 { ", …" } else { "" };
-    Some(format!("also changed {} that cannot be undone: {}{rest}", count(all), sanitize(&named.join(", "))))
-}
-
-fn count(files: u64) -> String {
-    format!("{files} file{}", if files == 1 { "" } else { "s" })
+    Some(format!(
+        "also changed {} that cannot be undone: {}{rest}",
+        format::plural(all, "file"),
+        sanitize(&named.join(", "))
+    ))
 }

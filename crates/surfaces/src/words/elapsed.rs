@@ -37,16 +37,6 @@ impl Elapsed {
     }
 }
 
-/// A duration in words, to the millisecond where that tells something.
-pub(crate) fn in_words(elapsed: Duration) -> String {
-    let seconds = elapsed.as_secs();
-    match seconds {
-        0..60 => format!("{:.3} s", elapsed.as_secs_f64()),
-        60..3_600 => format!("{} min {} s", seconds / 60, seconds % 60),
-        _ => format!("{} h {} min", seconds / 3_600, seconds % 3_600 / 60),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -71,14 +61,5 @@ mod tests {
         elapsed.observe(&event(50_000, json!({"type": "request.reopened"})));
         elapsed.observe(&event(50_766, json!({"type": "request.finished", "status": "completed"})));
         assert_eq!(elapsed.at(Time::from_millis(99_000)), Duration::from_millis(2_000));
-    }
-
-    #[test]
-    fn durations_are_short() {
-        let words = |millis: u64| in_words(Duration::from_millis(millis));
-        assert_eq!(
-            [words(7), words(59_999), words(61_000), words(7_260_000)],
-            ["0.007 s", "59.999 s", "1 min 1 s", "2 h 1 min"]
-        );
     }
 }

@@ -5,29 +5,30 @@ mod asked;
 pub(crate) mod conversation;
 pub(crate) mod effects;
 pub(crate) mod elapsed;
+pub(crate) mod subtasks;
 mod wrap;
 
 use std::borrow::Cow;
 
 use trimtab_vocab::event::{PromptProgress, ReplyFact};
+use trimtab_vocab::format;
 use trimtab_vocab::visible::visible;
 use trimtab_vocab::wording::{Refusal, permission};
 use trimtab_vocab::{Effort, INTERRUPT_TOOL, ImageFact, Time, Usage};
 
-use crate::diff::grouped;
-pub(crate) use asked::{asked, details, reasons, shell_hints, text_label, title};
+pub(crate) use asked::{asked, details, reasons, shell_hints, starting_text, text_label, title};
 pub(crate) use wrap::wrap;
 
 /// What an extension means.
-pub(crate) const EXTENDED: &str = "The session is extended: its whole conversation goes on with it, for as long as that \
-                                   fits the model's window. What was summed up stays readable (trimtab ref).";
+pub(crate) const EXTENDED: &str = "The session is extended and keeps its whole conversation, for as long as that \
+                                   fits the model's window. Summarized text stays readable with `trimtab ref`.";
 
 pub(crate) const NO_SESSION_YET: &str = "There is no session yet.";
 pub(crate) const NO_SESSION_HERE: &str = "There is no session in this folder.";
-pub(crate) const NO_SESSION_TO_CONTINUE: &str = "There is no session in this folder to go on with.";
+pub(crate) const NO_SESSION_TO_CONTINUE: &str = "There is no session in this folder to continue.";
 
 pub(crate) fn no_session(name: impl std::fmt::Display) -> String {
-    format!("There is no session called {name}.")
+    format!("Unknown session {name}.")
 }
 
 /// A tool call in one line.
@@ -74,22 +75,52 @@ pub(crate) fn result_for_person(preview: &str) -> Option<String> {
         let said = rest.trim().replacen("They say:", "You said:", 1);
         return (!said.is_empty()).then_some(said);
     }
-    if let Some(rule) = permission::forbidding_rule(first) {
-        return Some(format!("Blocked by your rule: {rule}"));
-    }
-    (!first.trim().is_empty()).then(|| first.to_owned())
+    let first = whole_result_for_person(first);
+    (!first.trim().is_empty()).then_some(first)
 }
 
-/// A tool's result as a person reads it whole.
+/// A tool's result as a person reads it whole. `web/src/lib/results.json` has rows for this and for the browser.
 pub(crate) fn whole_result_for_person(preview: &str) -> String {
     if preview.starts_with(INTERRUPT_TOOL) {
         return "You stopped it.".to_owned();
     }
-    let told = preview.replace(&Refusal::Denied.to_string(), "You did not allow it.");
+    if let Some(rule) = permission::forbidding_rule(preview) {
+        return format!("Blocked by your rule: {rule}");
+    }
+    if preview.starts_with(&Refusal::PlanMode.to_string()) {
+        return "Plan mode: nothing is changed or run.".to_owned();
+    }
+    let told = match preview.strip_prefix(&Refusal::Denied.to_string()) {
+        Some(rest) => format!("You denied it.{}", rest.replacen("They say:", "You said:", 1)),
+        None => preview.to_owned(),
+    };
     match told.rsplit_once("[Full result saved as ref:") {
-        Some((before, key)) => format!("{before}The whole result: trimtab ref {}", key.replace(']', "")),
+        Some((before, key)) => format!("{before}Complete result: trimtab ref {}", key.replace(']', "")),
         None => told,
     }
+}
+
+/// The lines below a heading of the handoff's text.
+fn section<'a>(text: &'a str, name: &'static str) -> impl Iterator<Item = &'a str> {
+    let lines =
+        text.lines().skip_while(move |line| line.strip_prefix("### ").is_none_or(|rest| !rest.starts_with(name)));
+    lines.skip(1).take_while(|line| !line.starts_with("### ")).map(str::trim).filter(|line| !line.is_empty())
+}
+
+/// What a session took over, for a person: the model reads all of the text, with its instructions.
+pub(crate) fn handoff_summary(text: &str) -> Vec<String> {
+    let parent = text.lines().find_map(|line| line.strip_prefix("**Parent Session:** "));
+    let mut lines = vec![match parent {
+        Some(parent) => format!("Continues session {parent}."),
+        None => "Continues an earlier session.".to_owned(),
+    }];
+    lines.extend(section(text, "SESSION SUMMARY").take(3).map(|line| format!("  {line}")));
+    let files: Vec<&str> = section(text, "FILES MODIFIED").filter_map(|line| line.strip_prefix("- ")).collect();
+    lines.extend(
+        (!files.is_empty()).then(|| format!("  Changed {}: {}", format::plural(files.len(), "file"), files.join(", "))),
+    );
+    lines.extend(section(text, "CURRENT TASKS").map(|line| format!("  Open task {line}")));
+    lines
 }
 
 /// A text whose long runs of blank lines are counted instead of shown, so that they push nothing out of sight.
@@ -161,7 +192,7 @@ pub(crate) fn reply_label(fact: &ReplyFact) -> Option<String> {
         ReplyFact::Delta { text, .. } if !text.is_empty() => Some("Writing...".to_owned()),
         ReplyFact::Delta { thinking, .. } if !thinking.is_empty() => Some("Thinking...".to_owned()),
         ReplyFact::Delta { progress: Some(PromptProgress { read_tokens, prompt_tokens }), .. } => {
-            Some(format!("Reading {} of {} tokens", grouped(read_tokens), grouped(prompt_tokens)))
+            Some(format!("Reading {} of {} tokens", format::number(read_tokens), format::number(prompt_tokens)))
         }
         _ => None,
     }
@@ -224,10 +255,37 @@ mod tests {
         let denied =
             "The user has forbidden this once and for all (deny run_command: x (everywhere)). Do not try it again.";
         let told = "Blocked by your rule: deny run_command: x (everywhere)";
+        assert_eq!(result_for_person(denied).as_deref(), Some(told), "a log of 0.1");
+        let denied = "Blocked by the user's rule (deny run_command: x (everywhere)). Do not try it again.";
         assert_eq!(result_for_person(denied).as_deref(), Some(told));
         assert_eq!(result_for_person("No such file.\nmore").as_deref(), Some("No such file."));
         let whole = whole_result_for_person("line\n[Full result saved as ref:output-r1]");
-        assert_eq!(whole, "line\nThe whole result: trimtab ref output-r1");
+        assert_eq!(whole, "line\nComplete result: trimtab ref output-r1");
+    }
+
+    #[test]
+    fn terminal_and_browser_show_the_same_words_for_a_result() {
+        let rows: Vec<(String, String)> =
+            serde_json::from_str(include_str!("../../../../web/src/lib/results.json")).expect("pairs");
+        for (written, shown) in rows {
+            assert_eq!(whole_result_for_person(&written), shown);
+        }
+    }
+
+    #[test]
+    fn a_handoff_is_summarized_for_the_person() {
+        let text = "## HANDOFF CONTEXT\n\n**Parent Session:** s1\n**Project:** tools\n\n### SESSION SUMMARY\nAdded type hints.\n\n\
+                    ### FILES MODIFIED (2 files)\n- `a.ts` (+10/-0)\n- `b.ts` (+4/-1)\n\n\
+                    ### CURRENT TASKS (continue these - priority order)\n1. [ ] Run the tests\n\n\
+                    ### INSTRUCTIONS\n5. IMPORTANT: When outputting fileChanges";
+        let shown = [
+            "Continues session s1.",
+            "  Added type hints.",
+            "  Changed 2 files: `a.ts` (+10/-0), `b.ts` (+4/-1)",
+            "  Open task 1. [ ] Run the tests",
+        ];
+        assert_eq!(handoff_summary(text), shown);
+        assert_eq!(handoff_summary("other words"), ["Continues an earlier session."]);
     }
 
     #[test]

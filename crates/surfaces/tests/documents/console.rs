@@ -87,17 +87,17 @@ impl Page {
             }
             "looking" => push(vec![
                 tool("list_files", serde_json::json!({"path": "."})),
-                tool("search", serde_json::json!({"pattern": "sail"})),
-                say("I have seen what is there. The sails come next."),
-                say("The sails are whole, too."),
+                tool("search", serde_json::json!({"pattern": "assert"})),
+                say("I found the failing test. The fix is next."),
+                say("The test passes now."),
             ]),
             "denied" => push(vec![
-                tool("run_command", serde_json::json!({"command": "sh mend.sh"})),
-                say("I may not run it, so the sails are as they were."),
+                tool("run_command", serde_json::json!({"command": "sh deploy.sh"})),
+                say("The site is not deployed, because a rule blocks the command."),
             ]),
             "cut" => push(vec![
-                Answer::anthropic(Reply::new().text(["A trim tab is the small surface on a rud"]).stop("max_tokens")),
-                say("der that lets one hand steer a ship."),
+                Answer::anthropic(Reply::new().text(["Trimtab is an AI copilot for the term"]).stop("max_tokens")),
+                say("inal, the browser, and scripts."),
             ]),
             "costly" => {
                 let usage = Usage { input_tokens: 4_000, output_tokens: 400, ..Usage::default() };
@@ -110,9 +110,9 @@ impl Page {
                 let picture = Answer::json(200, images::body(&[images::bytes("in oil")]));
                 program.provider.on_path("/v1/images/generations", picture);
             }
-            "sails" => push(vec![
-                tool("run_command", serde_json::json!({"command": "sh mend.sh"})),
-                say("I look at the sails before I go on."),
+            "interrupted" => push(vec![
+                tool("run_command", serde_json::json!({"command": "sh migrate.sh"})),
+                say("I check the database before I continue."),
             ]),
             other => panic!("there is no scene called {other}"),
         }
@@ -172,7 +172,7 @@ impl Page {
         lines.dedup_by(|next, line| [next, line].iter().all(|line| line.starts_with("The provider sent nothing for ")));
         lines
             .into_iter()
-            .map(|line| if line.starts_with("[Took ") { "[Took 0.000 s.]" } else { line })
+            .map(|line| if line.starts_with("[Took ") { "[Took 7 ms.]" } else { line })
             // How long a command took is said where it was long.
             .map(|line| line.split(" It took ").next().unwrap_or(line))
             .map(|line| {

@@ -234,7 +234,7 @@ pub(crate) fn streams_equal_logs(day: &Day, sessions: &[Exported], seen: &Seen) 
     println!("{events} events were watched in {} sessions", seen.len());
 }
 
-/// Everything that was changed can be taken back, and brought forward again.
+/// Everything that was changed can be taken back, and redone.
 pub(crate) fn everything_rewinds(day: &Day, sessions: &[Exported]) {
     let folders: BTreeSet<&str> = sessions.iter().map(|session| session.folder.as_str()).collect();
     let mut sets = 0;
@@ -283,7 +283,7 @@ pub(crate) fn everything_rewinds(day: &Day, sessions: &[Exported]) {
             day.wrong(format!("{}: {:?} became {:?}", folder.display(), names(&before), names(&after)));
         }
     }
-    println!("{sets} changes were taken back and brought forward again");
+    println!("{sets} changes were taken back and redone");
 }
 
 /// No process, lock, temporary file or half file is left.

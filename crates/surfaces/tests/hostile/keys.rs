@@ -199,7 +199,7 @@ fn always_and_never_take_no_effect_before_the_rule_was_seen_and_confirmed() {
         terminal.wait_for("number or enter answers");
         assert!(!rules(&program).contains("touch made"), "nothing is made by the same key twice");
         terminal.press(key);
-        terminal.wait_for("y adds the rule");
+        terminal.wait_for("y add the rule");
         terminal.press("y");
         terminal.wait_for("Well.");
         assert!(rules(&program).contains(verdict), "{}", rules(&program));

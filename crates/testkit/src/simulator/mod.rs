@@ -75,7 +75,7 @@ pub struct Tally {
     pub mended: u64,
     /// Times that a model asked for the same again and again.
     pub repeats: u64,
-    /// Sets that a person took back or brought forward, and parts of them.
+    /// Sets that a person undid or brought forward, and parts of them.
     pub moves: u64,
     /// Plans that were proposed, and versions of them.
     pub plans: u64,

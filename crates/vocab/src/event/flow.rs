@@ -5,7 +5,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::checkpoint::{Ask, Choice, read_choices};
-use crate::{Analysis, Category, CheckpointId, Plan, Requirements, Rule, Selection, StepStatus, Todo, Usage};
+use crate::{
+    Analysis, Category, CheckpointId, FileWrite, Plan, Problem, Requirements, Rule, Selection, SessionId, StepStatus,
+    SubtaskStatus, Todo, Usage, WorkerQuestion,
+};
 
 single! {
     /// Which path a request takes, and why.
@@ -137,6 +140,9 @@ pub enum CheckpointFact {
         /// The answers to choose from.
         #[serde(deserialize_with = "read_choices")]
         choices: Vec<Choice>,
+        /// The worker that asks it, where it is not the session itself.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        worker: Option<Box<WorkerQuestion>>,
         /// What it asks about.
         #[serde(flatten)]
         ask: Ask,
@@ -215,7 +221,7 @@ single! {
         /// Which part.
         pub subtask: String,
         /// How it stands.
-        pub status: String,
+        pub status: SubtaskStatus,
         /// 0 to 1.
         pub progress: f64,
         /// Parts that must end first.
@@ -223,8 +229,27 @@ single! {
         pub depends_on: Vec<String>,
         /// Who works on it.
         pub model: String,
-        /// What it cost so far.
+        /// What it cost so far, over all tries.
         #[serde(default)]
         pub usage: Usage,
+        /// The session of its worker.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub worker: Option<SessionId>,
+        /// Which try it is, from 1.
+        #[serde(default, skip_serializing_if = "is_none_yet")]
+        pub attempt: u32,
+        /// What its worker said at the end.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub summary: Option<String>,
+        /// What it makes of the files, once it is completed.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        pub writes: Vec<FileWrite>,
+        /// Why it could not be done.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub error: Option<Problem>,
     }
+}
+
+fn is_none_yet(attempt: &u32) -> bool {
+    *attempt == 0
 }

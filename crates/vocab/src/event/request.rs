@@ -86,7 +86,7 @@ pub enum RequestFact {
         /// Whose they are: `user` or `engine`.
         by: String,
     },
-    /// A person wants it to rest after this step.
+    /// A person wants it to pause after this step.
     #[serde(rename = "request.pausing")]
     Pausing {},
     /// It goes on under other terms; what is absent stays as it was.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{ChangeSetId, ExtensionId, SessionId};
+use crate::{ChangeSetId, ExtensionId, RequestId, SessionId};
 
 /// Facts about the session itself.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -29,6 +29,21 @@ pub enum SessionFact {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         by: Option<String>,
     },
+    /// It works on a part of another session's request, in a copy of that session's folder.
+    #[serde(rename = "session.worker")]
+    Worker {
+        /// The session that it works for.
+        parent: SessionId,
+        /// The request of that session that it carries out a part of.
+        for_request: RequestId,
+        /// The sub-task.
+        subtask: String,
+        /// The folder that its own one is a copy of.
+        original: String,
+    },
+    /// It was told to stop before it was told what to do.
+    #[serde(rename = "session.dismissed")]
+    Dismissed {},
     /// It was forked: what stands before this is its parent's, up to the parent's fact `at`, with the ends of what
     /// ran or waited there. The parent goes on without it.
     #[serde(rename = "session.forked")]

@@ -14,7 +14,9 @@ pub use command::CommandReason;
 pub use notice::{Notice, Objection, StageLabel};
 pub use permission::{PermissionLabel, PermissionReason, PermissionTitle, Refusal};
 pub use problem::{OwnWords, ProblemText};
-pub use question::{AnswerLabel, ContextFillWords, InstructionsState, QuestionTitle};
+pub use question::{
+    AnswerLabel, BreakdownNote, ContextFillWords, InstructionsState, QuestionTitle, StrategyNote, SubtaskSummary,
+};
 
 /// An enum and its sentences, one row each. A field is named in the sentence.
 macro_rules! sentences {

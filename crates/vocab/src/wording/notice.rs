@@ -2,6 +2,7 @@
 
 use super::question::{ContextFillWords, InstructionsState};
 use super::{CommandReason, sentences};
+use crate::format::Plural;
 
 sentences! {
     /// Something that a person should know. It asks nothing.
@@ -9,6 +10,12 @@ sentences! {
         Objection(objection: Objection) => "{objection}",
         // From elsewhere: a provider's warning, or a model's.
         Words(words: String) => "{words}",
+        // Sub-tasks.
+        NotBrokenDown(reason: String) => "Not broken down into sub-tasks: {reason}. The request is carried out whole.",
+        BrokenDown(reason: String) => "Broken down into {reason}.",
+        NotMerged(path: String) => "The model could not merge {path}.",
+        NoSuchSubtask(id: String) => "There is no sub-task {id}.",
+        SubtaskNotNow(id: String, status: String) => "Sub-task {id} is {status}: that is not possible now.",
         // How a reply or a request ended.
         CutOff(most: u32) =>
             "The reply was cut off at {most} tokens. Raise limits.max_output_tokens, or ask for the rest.",
@@ -17,32 +24,32 @@ sentences! {
         CutOffByWindow(window: u64) =>
             "The reply was cut off because the model's context window of {window} tokens is full. Ask for the rest, or choose a model with a larger window.",
         Withheld => "The provider withheld part of this reply.",
-        StoppedForOther(reason: String) => "The model stopped for a reason of its own: {reason}.",
+        StoppedForOther(reason: String) => "The model stopped for another reason: {reason}.",
         EmptyReply => "The model sent an empty reply.",
         NoProgress => "The model kept repeating the same step, so the request was ended.",
-        ContinuesCutReply => "The reply was cut off at the output limit; the model goes on by itself.",
+        ContinuesCutReply => "The reply was cut off at the output limit. The model continues automatically.",
         Interrupted => "[Conversation interrupted]",
         WaitingForFeedback => "[Tool execution interrupted - waiting for user feedback]",
         // Damaged replies.
-        Unreadable => "The AI response could not be read, and nothing of it was applied.",
+        Unreadable => "The AI response could not be read. Nothing was applied.",
         BlockedTruncated(changes: usize) => "🚫 BLOCKED: {changes} file change(s) from truncated response.",
         NothingAppliedTruncated => "The response was cut off mid-stream. NO changes have been applied.",
         BlockedDamaged(changes: usize) => "🚫 BLOCKED: {changes} file change(s) from damaged response.",
-        NothingAppliedDamaged => "A change in it could not be read for certain. NO changes have been applied.",
+        NothingAppliedDamaged => "A change could not be read reliably. NO changes have been applied.",
         Recovered => "⚠ AI response had errors - Recovery succeeded!",
         RecoveredParts(parts: String) => "Recovered: {parts}.",
         MaybeIncomplete => "The content below may be incomplete.",
-        DiffWithoutEffect => "🚫 BLOCKED: a diff without effect. NO changes have been applied by it.",
+        DiffWithoutEffect => "🚫 BLOCKED: a diff without effect. NO changes have been applied.",
         TooManyCommands(count: usize, most: usize, kilobytes: usize) =>
-            "The answer has {count} commands, which is more than are run (at most {most}, and {kilobytes} KB). None of them was. Ask for fewer.",
+            "The answer has {count} commands, more than the limit ({most}, and {kilobytes} KB). None was run. Ask for fewer.",
         // What the model gets to read.
-        NotSummarized => "The conversation could not be summed up by a model; its first words stand for it.",
-        NoSuchFile(path: String) => "@{path}: no such file; sent as plain words.",
+        NotSummarized => "The model could not summarize the conversation. Trimtab kept the beginning of each message instead.",
+        NoSuchFile(path: String) => "@{path}: no such file. Sent as plain text.",
         NoSuchFileButLike(path: String, like: String) =>
-            "@{path}: no such file; sent as plain words. Did you mean @{like}?",
-        UnreadableFile(path: String) => "@{path} cannot be read from here; sent as plain words.",
+            "@{path}: no such file. Sent as plain text. Did you mean @{like}?",
+        UnreadableFile(path: String) => "@{path} cannot be read. Sent as plain text.",
         SecretInstructions(path: String) =>
-            "context.files names {path}, which may hold secrets; it is not sent by itself.",
+            "context.files names {path}, which may hold secrets. It is not sent automatically.",
         MissingInstructions(path: String) => "context.files names {path}, which cannot be read in this folder.",
         InstructionsAccepted(files: String) =>
             "Accepted as instructions: {files}. You are asked again when they change.",
@@ -51,36 +58,36 @@ sentences! {
         InstructionsTooLarge(state: InstructionsState) =>
             "{state} and is too large to show. This request runs without it. Make it smaller, or pass --trust.",
         ContextFull(fill: ContextFillWords) =>
-            "{fill} Nobody is asked in this run: it goes on here, summed up where it must be. `trimtab handoff` goes on in a new session, `trimtab extend` with the complete conversation.",
+            "{fill} This run is not interactive, so it continues here and summarizes where needed. `trimtab handoff` continues in a new session, `trimtab extend` with the complete conversation.",
         // How the request runs.
-        WaitingForRoom(ahead: u32) => "Waiting for room: {ahead} other requests are running or came earlier.",
-        Queued => "This waits until the request before it has ended.",
-        QueuedBecause(reason: String) => "This waits until the request before it has ended: {reason}.",
+        WaitingForRoom(ahead: Plural) => "Waiting for a free slot behind {ahead}.",
+        Queued => "Queued until the request before it ends.",
+        QueuedBecause(reason: String) => "Queued until the request before it ends: {reason}.",
         NoImageModel =>
-            "This asks for a picture, and no model that makes pictures is set (models.image, for example \"xai/grok-imagine-image-2.0\"): the model answers in words. For a drawing as a file, ask for an SVG by name, as in \"Draw the logo as logo.svg\".",
-        NoTools(model: String) => "{model} cannot use tools; it says what it wants done in one answer instead.",
+            "This asks for an image, but no image model is set (models.image, for example \"xai/grok-imagine-image-2.0\"), so the model answers in text. For a drawing as a file, ask for an SVG by name, as in \"Draw the logo as logo.svg\".",
+        NoTools(model: String) => "{model} cannot use tools. It answers with one JSON object instead.",
         WindowLearned(model: String, window: u64) =>
             "The conversation does not fit {model}, which holds about {window} tokens. Shortening it and trying again.",
         PicturesLeftOut(model: String) =>
-            "{model} cannot see pictures, so they are left out. Choose a model that can with --model or models.vision.",
+            "{model} cannot read images, so they are left out. Choose a model that can with --model or models.vision.",
         ProtocolChanged(model: String, protocol: String) =>
             "{model} does not work well this way. Continuing with answer.protocol = \"{protocol}\".",
         FallbackModel(before: String, after: String) =>
             "{before} is still overloaded. The request continues with {after} (models.fallback).",
-        TooManyPictures(asked: u32, most: u32) => "You asked for {asked} pictures; {most} are made at a time.",
-        PausingIsOff => "Pausing is switched off (copilot.pause_enabled); cancel stops the request.",
-        NothingToSkip => "Nothing that could be skipped is running.",
+        TooManyPictures(asked: u32, most: u32) => "You asked for {asked} images. At most {most} are generated at a time.",
+        PausingIsOff => "Pausing is disabled (copilot.pause_enabled). Use cancel to stop the request.",
+        NothingToSkip => "There is nothing to skip.",
         // Rules.
         SuggestsRule(times: u32, rule: String) =>
-            "You have allowed this {times} times. The answer `always` would make it a rule: {rule}.",
+            "You have allowed this {times} times. Answer `always` to add a rule: {rule}.",
         RuleCoversSafeUses(command: String) =>
-            "This rule covers only uses that are known to be safe. Other commands that begin with `{command}` still ask. To allow one exact command, make a rule for it without `*`.",
+            "This rule covers only uses that are known to be safe. Other commands that begin with `{command}` still ask. To allow one exact command, add a rule without `*`.",
         RuleCoversSafeUsesUnlessPlain(command: String) =>
-            "This rule covers only uses that are known to be safe. Other commands that begin with `{command}` still ask. To allow one exact command, make a rule for it without `*`, or set `commands.match = \"plain_prefix\"`.",
+            "This rule covers only uses that are known to be safe. Other commands that begin with `{command}` still ask. To allow one exact command, add a rule without `*`, or set `commands.match = \"plain_prefix\"`.",
         RuleLeavesOthers(command: String, reason: CommandReason) =>
-            "This rule covers only uses that are known to be safe. Other commands that begin with `{command}` still ask: {reason}. To allow one exact command, make a rule for it without `*`.",
+            "This rule covers only uses that are known to be safe. Other commands that begin with `{command}` still ask: {reason}. To allow one exact command, add a rule without `*`.",
         RuleLeavesOthersUnlessPlain(command: String, reason: CommandReason) =>
-            "This rule covers only uses that are known to be safe. Other commands that begin with `{command}` still ask: {reason}. To allow one exact command, make a rule for it without `*`, or set `commands.match = \"plain_prefix\"`.",
+            "This rule covers only uses that are known to be safe. Other commands that begin with `{command}` still ask: {reason}. To allow one exact command, add a rule without `*`, or set `commands.match = \"plain_prefix\"`.",
         DeletesAskEachTime =>
             "Commands that delete files ask each time. Set `permissions.remember_deletes = true` to let rules cover them.",
     }
@@ -91,50 +98,50 @@ sentences! {
     pub enum Objection {
         // Put together elsewhere.
         Words(words: String) => "{words}",
-        Busy => "A request is running or waits for an answer. Stop it first, then try again.",
-        HistoryMoves => "The change history is being moved. Try again when it is at rest.",
-        NothingSaid => "Nothing was said in this session yet: there is nothing to hand over.",
+        Busy => "A request is running or waiting for an answer. Cancel it first, then try again.",
+        HistoryMoves => "An undo or redo is in progress. Try again when it is done.",
+        NothingSaid => "This session is empty. There is nothing to hand off.",
         Nameless => "The session has no name to refer to.",
         NeedsText => "This answer needs text. Give it with --text.",
-        NotABudget => "The budget must be a number of dollars, and more than is spent.",
+        UnknownModel(model: String) => "The model {model} is not set up for sub-tasks.",
+        NotABudget => "The budget must be a number of dollars greater than what is already spent.",
         NoSuchCommand(number: usize, most: usize) =>
             "There is no command {number}; they are numbered from 1 to {most}.",
         // The change history.
-        NothingToUndo => "There is no change left to rewind.",
-        NothingToRedo => "There is no change to bring forward.",
+        NothingToUndo => "There is no change to undo.",
+        NothingToRedo => "There is no change to redo.",
         Expired(number: usize) =>
-            "Change #{number} has expired: what its files were is not kept any more. Nothing was changed.",
+            "Change #{number} has expired, and its files are no longer stored. Nothing was changed.",
         NoSuchChange => "There is no such change in this session.",
-        AlreadyUndone => "This change is taken back already.",
-        LaterUndone(count: usize) =>
-            "{count} later changes are taken back and would be lost. Bring them forward first.",
-        NotTouched(path: String) => "This change has not touched {path}.",
-        NoPartNamed => "No part of the change was named.",
+        AlreadyUndone => "This change is already undone.",
+        LaterUndone(changes: Plural) => "This would discard {changes}. Redo first.",
+        NotTouched(path: String) => "This change did not touch {path}.",
+        NoPartNamed => "Name a file or hunk of the change.",
         MadeBeforeFork(number: usize, session: String) =>
-            "Change #{number} was made before this session was forked and can only be moved in session {session}, with --session {session}. Nothing was changed.",
+            "Change #{number} was made before this session was forked. Undo it in session {session}, with --session {session}. Nothing was changed.",
         HandedOff(number: usize, session: String) =>
-            "Change #{number} was handed off to session {session} and can only be moved there, with --session {session}. Nothing was changed.",
-        NothingLeft => "Nothing of this is left to take back.",
+            "Change #{number} was handed off to session {session}. Undo it there with --session {session}. Nothing was changed.",
+        NothingLeft => "There is nothing left to undo.",
         // A part of a proposed change.
-        NotWaiting(checkpoint: String) => "Nothing called {checkpoint} waits for an answer.",
-        NoParts => "This question is not about a change of files: there are no parts of it to choose.",
-        NothingChosen => "Nothing is chosen. To leave all of it, choose another answer.",
+        NotWaiting(checkpoint: String) => "There is no pending checkpoint {checkpoint}.",
+        NoParts => "This question is not about a file change, so it has no parts to choose.",
+        NothingChosen => "Nothing is selected. To reject all of it, choose another answer.",
         NotInProposal(path: String, paths: String) => "{path} is not in this proposal: it changes {paths}.",
-        NoHunks(path: String) => "{path} has no hunks that could be told apart. Choose the whole file.",
+        NoHunks(path: String) => "{path} has no separate hunks. Choose the whole file.",
         NoSuchHunk(number: u32, path: String, hunks: u32) =>
             "There is no hunk {number} in {path}: the proposal has {hunks}.",
-        HalfAMove => "A move is one thing: what goes here comes there. Choose both files, or neither.",
-        LostPart => "The part that was chosen could not be made out. Nothing was changed.",
+        HalfAMove => "A move includes both files. Choose both or neither.",
+        LostPart => "The selected part could not be applied. Nothing was changed.",
         // The steps of a plan.
         EditsNotJson(error: String) => "The edits are not JSON: {error}.",
-        TooManyEdits => "These are too many edits.",
-        BadPlan(wrong: String) => "The plan cannot be so: {wrong}",
-        BadEdit(edit: String, error: String) => "This edit cannot be read: {edit}: {error}.",
+        TooManyEdits => "There are too many edits.",
+        BadPlan(wrong: String) => "Invalid plan: {wrong}",
+        BadEdit(edit: String, error: String) => "Invalid edit: {edit}: {error}.",
         BadOrder => "The new order must name every step once.",
-        NoStepsLeft => "A plan without steps is none; cancel it instead.",
+        NoStepsLeft => "A plan needs at least one step. Cancel the plan instead.",
         TooManySteps(most: usize) => "A plan has {most} steps at most.",
         BadNewStep(wrong: String) => "This step cannot be added: {wrong}",
-        BadStep(wrong: String) => "This step cannot be so: {wrong}",
+        BadStep(wrong: String) => "Invalid step: {wrong}",
         NoSuchStep(name: String) => "There is no step {name:?} in this plan.",
         OutOfOrder(step: String, needed: String) =>
             "“{step}” depends on “{needed}” and cannot come before it. Keep that order, or edit its dependsOn.",
@@ -150,18 +157,22 @@ sentences! {
         LoadedOne => "📂 Loaded 1 file",
         Loaded(files: usize) => "📂 Loaded {files} files",
         Understanding => "Understanding the request...",
+        BreakingDown => "Breaking the request down into sub-tasks...",
+        RunningSubtasks(count: usize) => "🔄 Running {count} sub-tasks in parallel...",
+        RunningSubtasksInOrder(count: usize) => "🔄 Running {count} sub-tasks one after the other...",
+        MergingSubtasks => "Merging the changes of the sub-tasks...",
         WaitingForModel => "Waiting for the model...",
         LoadingModel => "Waiting for the server to load the model...",
         Synthesizing => "Synthesizing final intelligence...",
         Finishing => "Finishing...",
-        Compressing => "Making the conversation fit the model's window...",
+        Compressing => "Compressing the conversation...",
         ShowingUnderstood => "Showing what was understood...",
-        AskingUnclear => "Asking what is not clear...",
+        AskingUnclear => "Asking clarifying questions...",
         WaitingForPlan => "Waiting for the plan to be approved...",
         PlanStep(number: u32, of: u32, title: String) => "Step {number} of {of}: {title}",
         WritingPrompts => "Writing the prompts...",
-        MakingPicture => "Making a picture...",
-        MakingPictures(count: u32) => "Making {count} pictures...",
+        MakingPicture => "Generating an image...",
+        MakingPictures(count: u32) => "Generating {count} images...",
         Interrogating(host: String) => "Interrogating {host}...",
         Repairing => "Repairing the answer...",
         Command(number: u32, total: u32) => "Command {number}/{total}",

@@ -18,7 +18,7 @@ sentences! {
         SearchWeb(service: String, query: String) => "Search the web with {service}? {query}",
         Delete(path: String) => "Delete {path}?",
         Move(from: String, to: String) => "Move {from} to {to}?",
-        Save(pictures: usize, folder: String) => "Save {pictures} pictures in {folder}?",
+        Save(count: usize, folder: String) => "Save {count} images in {folder}?",
         Change(path: String) => "Change {path}?",
         ChangeTwo(path: String) => "Change {path} and 1 more file?",
         ChangeMany(path: String, more: usize) => "Change {path} and {more} more files?",
@@ -50,10 +50,10 @@ sentences! {
         OnlyProposed => "the answer only proposes it",
         ChecksNeedApproval => "builds and tests need approval (`apply.commands`)",
         EditsNeedApproval => "edits need approval. Set `apply.files = \"auto\"` to apply them automatically",
-        NewHost(host: String) => "{host} has not been asked for anything yet",
-        NewHostNear(host: String, place: String) => "{host} has not been asked for anything yet, and is in {place}",
-        SearchesWeb(service: String) => "the words of the search are sent to {service}",
-        LeavesSandbox(reason: String) => "it would run outside the sandbox; the model says why: {reason}",
+        NewHost(host: String) => "{host} is a new host",
+        NewHostNear(host: String, place: String) => "{host} is a new host, and is in {place}",
+        SearchesWeb(service: String) => "the search terms are sent to {service}",
+        LeavesSandbox(reason: String) => "it would run outside the sandbox. The model's reason: {reason}",
         Deletes => "a file would be deleted",
         DeletesUnread => "a file would be deleted that the model has not read",
         DeletesOrEmpties => "a file would be deleted or emptied",
@@ -103,7 +103,7 @@ impl From<ControlFile> for PermissionReason {
 sentences! {
     /// Why it is not even asked. The model reads it, and the person on the line of the call.
     pub enum Refusal {
-        Forbidden(rule: String) => "The user has forbidden this once and for all ({rule}). Do not try it again.",
+        Forbidden(rule: String) => "Blocked by the user's rule ({rule}). Do not try it again.",
         NeverRun(reason: PermissionReason) => "This command is never run: {reason}.",
         PlanMode => "This is plan mode: nothing is changed or run. Say what you would do.",
         OwnFiles => "Files in .trimtab are the user's own settings; they cannot be changed from here.",
@@ -120,9 +120,12 @@ sentences! {
 pub fn forbidding_rule(result: &str) -> Option<&str> {
     let sentence = Refusal::Forbidden("\0".into()).to_string();
     let (before, after) = sentence.split_once('\0')?;
-    let rest = result.strip_prefix(before)?;
+    let rest = result.strip_prefix(before).or_else(|| result.strip_prefix(FORBIDDEN_BEFORE))?;
     Some(rest.rsplit_once(after).map_or(rest, |(rule, _)| rule))
 }
+
+/// How the sentence began in 0.1, whose logs have it.
+const FORBIDDEN_BEFORE: &str = "The user has forbidden this once and for all (";
 
 /// The lines around the question. The browser has them as `web/src/lib/permission.json`, which a test writes.
 #[derive(Debug, Serialize)]
@@ -143,6 +146,8 @@ pub struct PermissionLines {
     pub adds_rule: &'static str,
     pub add_rule: &'static str,
     pub back: &'static str,
+    /// What the model reads of a denied call, so that the browser can show it in other words.
+    pub denied: &'static str,
 }
 
 /// Each has at most one value in it, which stands between braces.
@@ -151,7 +156,7 @@ pub const LINES: PermissionLines = PermissionLines {
     workspace: "It would run in {cwd} and may write only there (sandbox: workspace, no network)",
     read_only: "It would run in {cwd} and may write nothing (sandbox: read-only, no network)",
     off: "It would run in {cwd} without a sandbox",
-    terminal: ", with a terminal at which nobody types",
+    terminal: ", with a terminal that has no input",
     edited_from: "You have edited it. The model had asked for: {command}",
     longer_limit: "The model asks for {seconds} s, more than the default.",
     checked_again: "Edited commands are checked again before they run.",
@@ -160,6 +165,7 @@ pub const LINES: PermissionLines = PermissionLines {
     adds_rule: "This adds a rule: {rule}",
     add_rule: "Add this rule",
     back: "Go back",
+    denied: "The user does not allow this. Do not try it again; choose another way or ask.",
 };
 
 fn filled(line: &str, value: &impl Display) -> String {
@@ -206,7 +212,7 @@ pub fn adds_rule(rule: &str) -> String {
 
 /// What a command said that suggests it needs more than its sandbox allows.
 pub fn sign_of_sandbox(sign: &str) -> String {
-    format!("It said: {sign}")
+    format!("Its output: {sign}")
 }
 
 /// How a part of a change is allowed from a shell.
@@ -231,11 +237,16 @@ mod tests {
     use super::*;
 
     #[test]
+    fn the_browser_recognizes_a_denied_call() {
+        assert_eq!(LINES.denied, Refusal::Denied.to_string());
+    }
+
+    #[test]
     fn a_line_has_its_value_unchanged() {
         assert_eq!(because("`{reason}` is new."), "Asked because `{reason}` is new.");
         assert_eq!(
             place("/p", Sandbox::Off, true),
-            "It would run in /p without a sandbox, with a terminal at which nobody types."
+            "It would run in /p without a sandbox, with a terminal that has no input."
         );
     }
 }

@@ -6,45 +6,50 @@ sentences! {
     /// The message or the hint of a problem.
     pub enum ProblemText {
         // Talk and work.
-        TransitionOff => "Going over from talk to work is switched off.",
+        TransitionOff => "Switching from conversation to execution is disabled.",
         TransitionOffHint =>
-            "Set copilot.allow_execution_transition = true, or ask for the work in a request of its own.",
-        NothingTalkedAbout => "Nothing was talked about yet that could be carried out.",
+            "Set copilot.allow_execution_transition = true, or ask for the work in a separate request.",
+        NothingTalkedAbout => "There is nothing to carry out yet.",
         NothingTalkedAboutHint =>
-            "Talk first, for example with `trimtab run --mode chat`, or ask for the work itself.",
+            "Start a conversation with `trimtab run --mode chat`, or ask for the work directly.",
         // Models.
         NoRoomInBudget => "The budget has no room for this call.",
-        AnnouncedTool => "The model announced a tool twice and named none.",
-        AnnouncedToolHint => "Ask again, or use another model: this one may not be able to use tools.",
-        RepeatedItself => "The model repeated itself; the reply was stopped.",
-        RepeatedItselfHint => "Ask again in other words, or use another model.",
+        AnnouncedTool => "The model announced a tool call twice but made none.",
+        AnnouncedToolHint => "Try again, or use another model. This one may not support tools.",
+        RepeatedItself => "The model repeated itself. Its reply was stopped.",
+        RepeatedItselfHint => "Rephrase the request, or use another model.",
         NoProgress => "The model kept repeating the same step and made no progress.",
-        NoProgressHint => "Ask in smaller steps, or use another model.",
+        NoProgressHint => "Ask for smaller steps, or use another model.",
         Misfit(errors: String) => "The answer does not fit the JSON Schema: {errors}.",
-        MisfitHint => "Simplify the schema, say in the request what each field means, or use another model with --model.",
-        EndedWhileAnswering => "The program ended while the model was answering.",
+        MisfitHint => "Simplify the schema, explain each field in the request, or use another model with --model.",
+        EndedWhileAnswering => "Trimtab was interrupted while the model was answering.",
         // Words without deeds.
         NoChangeMade => "Not done: the model described a change but made none.",
         NothingRun => "Not done: the model described a command but ran none.",
         ClaimedChange(path: String) => "Not done: the model reports a change to {path} but made none.",
+        NotMade(path: String) => "Not done: {path} was neither created nor changed.",
         CalledNoTool(name: String) => "Not done: the model called {name}, which is not a tool.",
-        CalledWrongly => "Not done: the model called a tool with arguments that cannot be used.",
+        CalledWrongly => "Not done: the model called a tool with invalid arguments.",
         NoPlanMade => "Not done: the model proposed no plan.",
         NotDoneHint => "Ask again and name the file or the command, or choose another model with --model.",
+        // Sub-tasks.
+        SubtaskUnfinished => "The worker ended before its sub-task was done.",
+        NoSubtaskCompleted => "Not done: no sub-task was completed.",
+        MergeNotApplied => "Not done: the changes of the sub-tasks were not applied.",
         // Pictures.
-        FewerPictures(made: usize, count: u32) => "The provider made only {made} of {count} pictures.",
+        FewerPictures(made: usize, count: u32) => "The provider generated only {made} of {count} images.",
         FewerPicturesHint => "Ask for the others again.",
-        NoPictureSelected => "No picture is selected.",
-        NoPictureSelectedHint => "Select some, or name them: `trimtab images list` shows their ids.",
-        NoPictureMade => "No picture was made.",
-        NoPictureMadeHint => "Say it differently, or try again.",
+        NoPictureSelected => "No image is selected.",
+        NoPictureSelectedHint => "Select images or name them. `trimtab images list` shows their IDs.",
+        NoPictureMade => "No image was generated.",
+        NoPictureMadeHint => "Rephrase the request, or try again.",
         NothingSaved => "Nothing was saved.",
         NothingSavedHint => "Nothing was written. Choose another folder.",
-        NoImageModel => "No model that makes pictures is set.",
+        NoImageModel => "No image model is set.",
         NoImageModelHint =>
             "Set models.image, for example \"xai/grok-imagine-image-2.0\" with XAI_API_KEY or \"openai/gpt-image-2\" with OPENAI_API_KEY.",
-        NoSuchPicture(image: String) => "There is no picture {image} in this session.",
-        NoSuchPictureHint => "`trimtab images list` shows those that there are.",
+        NoSuchPicture(image: String) => "There is no image {image} in this session.",
+        NoSuchPictureHint => "`trimtab images list` shows all images.",
     }
 }
 
@@ -52,7 +57,7 @@ sentences! {
     /// What is said in the model's place: an answer, or a question that a model has not put into words.
     pub enum OwnWords {
         StepsDone(done: usize, of: usize) => "{done} of {of} steps of the plan are done.",
-        NoOperations => "I found no change that could be made. Say which tasks you mean, and what should change.",
+        NoOperations => "I found nothing to change. Say which tasks you mean and what should change.",
         OneOperation(operation: String) => "I propose 1 change: {operation}.",
         Operations(count: usize, operations: String) => "I propose {count} changes: {operations}.",
         OffersChanges => " Would you like me to make these changes?",

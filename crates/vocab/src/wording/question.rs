@@ -2,6 +2,7 @@
 
 use super::permission::{PermissionLabel, PermissionTitle};
 use super::sentences;
+use crate::format::Plural;
 
 sentences! {
     /// What a person is asked.
@@ -12,45 +13,52 @@ sentences! {
         // The folder.
         TrustFolder(folder: String) => "Do you trust the files in {folder}? They will be read and sent to the model.",
         TrustBroad(folder: String) =>
-            "{folder} is not a project: it is your home folder or holds it, or holds Trimtab's own data. Everything in it could be read, changed, and sent to the model. Do you want that?",
+            "{folder} is not a project: it is or contains your home folder or Trimtab's data. Everything in it could be read, changed, and sent to the model. Do you want that?",
         TrustBroadSure(folder: String) =>
             "Are you sure? This trusts everything in {folder}, keys and settings included.",
         Instructions(state: InstructionsState) => "{state}. Use it?",
         // Commands.
         TriedToWrite(command: String) => "This command tried to write. Allow it to write in the folder? {command}",
         FailedInSandbox(command: String) =>
-            "This command failed in the sandbox, perhaps because of it: {command}",
+            "This command failed, possibly because of the sandbox: {command}",
         Overtime(seconds: u64, command: String) =>
-            "This command is still running after {seconds} s, which is its limit: {command}",
+            "This command is still running after {seconds} s, its time limit: {command}",
         UnknownOutcome(command: String) =>
-            "The program ended while this command was running, and how it ended is not known: {command}",
+            "Trimtab was interrupted while this command was running, so its result is unknown: {command}",
         UnknownOutcomeOutside(command: String) =>
-            "The program ended while this command was running outside the sandbox, and how it ended is not known: {command}",
-        CommandsOffered(count: u32) => "The answer has {count} commands.",
+            "Trimtab was interrupted while this command was running outside the sandbox, so its result is unknown: {command}",
+        CommandsOffered(commands: Plural) => "The answer has {commands}.",
         CommandsPaused(done: u32, total: u32, left: usize) => "Paused after command {done}/{total}; {left} left.",
         // How the request continues.
         Instead => "What should be done differently?",
-        StepLimit(limit: u32) => "The limit of {limit} steps is reached.",
+        StepLimit(steps: Plural) => "The limit of {steps} was reached.",
         Repeat(times: u32, what: String) =>
-            "The model asks for the same thing once more, after {times} times with the same result: {what}",
+            "The model made the same call {times} times with the same result: {what}",
         Paused => "Paused after this step.",
         Budget(budget: f64, spent: f64, next: f64) =>
-            "The next call could pass the budget of ${budget:.4}: ${spent:.4} is spent, and it takes at least ${next:.4}.",
+            "The next call could exceed the budget of ${budget:.4}. ${spent:.4} is spent, and the call costs at least ${next:.4}.",
         Truncated => "Response was truncated!",
         Damaged => "AI response had errors",
-        Handoff(fill: ContextFillWords) => "{fill} How shall it go on?",
+        Handoff(fill: ContextFillWords) => "{fill} How do you want to continue?",
         // The flow.
-        Clarify(count: usize) => "{count} questions before this is begun.",
+        Clarify(questions: Plural) => "{questions} before we start.",
         Understood(summary: String) => "Here's what I understand: {summary}",
         PlanOfOne => "Carry out this plan of 1 step?",
         Plan(steps: usize) => "Carry out this plan of {steps} steps?",
         PlanOfOneAgain(version: u32) => "Carry out this plan of 1 step? (version {version})",
         PlanAgain(steps: usize, version: u32) => "Carry out this plan of {steps} steps? (version {version})",
-        Begin(request: String) => "Begin with this? {request}",
+        Begin(request: String) => "Start this? {request}",
         StepBefore(number: u32, of: u32, title: String) => "Step {number} of {of} comes next: {title}",
         StepAfter(number: u32, of: u32, title: String) => "Step {number} of {of} is done: {title}",
         StepFailed(number: u32, of: u32, title: String) => "Step {number} of {of} could not be done: {title}",
         Satisfaction => "Does this result meet your needs?",
+        // Sub-tasks.
+        Breakdown => "📊 Task Breakdown Options\nYour request can be broken down in different ways:",
+        SubtaskPlan(task: String, count: usize) =>
+            "📋 Execution Plan: \"{task}\"\nFound {count} sub-tasks. Choose execution strategy:",
+        SubtaskFailed(id: String, name: String, reason: String) => "Sub-task {id} failed twice: {name}. {reason}",
+        MergeConflict(path: String, name: String) =>
+            "{path} was changed in two ways at the same place. Keep which one? The second is from {name}.",
     }
 }
 
@@ -72,8 +80,8 @@ sentences! {
     /// How full the conversation is.
     pub enum ContextFillWords {
         Storage(percent: u64) => "The session's document is {percent} % full.",
-        Summarized(percent: u64) => "The conversation fills {percent} % of the model's window, even summed up.",
-        Window(percent: u64) => "The conversation fills {percent} % of the model's window.",
+        Summarized(percent: u64) => "The conversation fills {percent} % of the context window, even after compression.",
+        Window(percent: u64) => "The conversation fills {percent} % of the context window.",
     }
 }
 
@@ -86,69 +94,122 @@ sentences! {
         StopHere => "Stop here",
         Skip => "Skip",
         Continue => "Continue",
-        GoOn => "Go on",
-        GoOnDifferently => "Go on, but differently",
+        GoOn => "Continue",
+        GoOnDifferently => "Continue differently",
         // The folder.
         TrustFolder => "Yes, I trust this folder",
         TrustAll => "Yes, trust all of it",
-        Distrust => "No, answer without it",
+        Distrust => "No, continue without it",
         UseIt => "Use it",
         ContinueWithoutIt => "Continue without it",
         // Commands.
         AllowWrites => "Allow writes",
         RunUnsandboxed => "Run unsandboxed",
         MoreTime(seconds: u64) => "Give it another {seconds} s",
-        AnyTime => "Let it run for as long as it takes",
+        AnyTime => "Let it run without a limit",
         StopCommand => "Stop the command",
-        WithoutCommand => "Go on without it, and tell the model",
+        WithoutCommand => "Continue without it",
         RunAgain => "Run it again",
         RunAll(count: u32) => "Run {count} cmds",
         OneByOne => "One by one",
-        GoOnWith(command: String) => "Go on with {command}",
+        GoOnWith(command: String) => "Continue with {command}",
         TellModel => "Tell the model what to do instead",
-        LeaveRest => "Leave the rest",
+        LeaveRest => "Skip the rest",
         // How the request continues.
-        InWords => "Say it in words",
-        AnswerInWords => "Answer in words",
-        MoreSteps(steps: u32) => "Go on for {steps} more steps",
+        InWords => "Answer in text",
+        AnswerInWords => "Answer in text",
+        MoreSteps(steps: Plural) => "Continue for {steps}",
         LetIt => "Let it",
-        TellInstead => "Tell it what to do instead",
+        TellInstead => "Tell the model what to do instead",
         RaiseBudget => "Raise budget",
         RetryReply => "🔄 Retry",
         ContinueReply => "✓ Continue",
         ApplyRecovered => "Apply the recovered changes, one by one",
         Handoff =>
-            "Go on in a new session with a summary, the open tasks and the change history: for long-running tasks and a fresh start, with faster answers",
-        Extend => "Go on here with the complete conversation: when all of it is needed; answers may become slower",
-        CarryOn => "Carry on here as it is",
+            "Continue in a new session with a summary, the open tasks, and the change history (faster answers, a fresh start)",
+        Extend => "Continue here with the complete conversation (answers may become slower)",
+        CarryOn => "Continue here unchanged",
         // The flow.
         Submit => "Submit",
         GoAhead => "Yes, go ahead",
-        NotQuite => "Not quite: say what is different",
+        NotQuite => "Not quite, let me explain",
         KeepTalking => "Keep talking",
         Approve => "Approve",
         Modify => "Modify",
         Replan => "Re-plan",
         Cancel => "Cancel",
         Begin => "Begin",
-        BeginDifferently => "Begin, but differently",
+        BeginDifferently => "Start differently",
         DoIt => "Do it",
-        DoDifferently => "Do it, but differently",
-        LeaveStep => "Leave this step out",
+        DoDifferently => "Do it differently",
+        LeaveStep => "Skip this step",
         Good => "Good",
-        LeaveNextStep => "Leave the next step out",
+        LeaveNextStep => "Skip the next step",
         ChangeSomething => "Change something",
-        TryAgain => "Try it again",
-        TryDifferently => "Try it again, but differently",
-        WithoutStep => "Go on without it",
+        TryAgain => "Retry",
+        TryDifferently => "Retry differently",
+        WithoutStep => "Continue without it",
         Satisfied => "Yes, done",
         NeedsChanges => "Needs changes",
         StartOver => "Start over",
+        // Sub-tasks.
+        UseA => "Use A",
+        UseB => "Use B",
+        UseC => "Use C",
+        LetAiDecide => "Let AI decide",
+        EditPlan => "Edit Plan",
+        StartA => "Start A",
+        StartB => "Start B",
+        StartC => "Start C",
+        NoSubtasks => "No sub-tasks: let the model do it itself",
+        RetrySubtask => "Retry",
+        RetryModel => "Retry with another model",
+        EditInstruction => "Edit the instruction and retry",
+        SkipSubtask => "Skip it",
+        StopAll => "Stop all",
+        KeepTask(name: String) => "Keep {name}",
+        KeepMine => "Keep what is in the folder",
+        EditMerge => "Edit: give the text of the file",
+        ModelMerge => "Let the model merge them",
     }
 }
 
 impl From<PermissionLabel> for AnswerLabel {
     fn from(label: PermissionLabel) -> Self {
         Self::Permission(label)
+    }
+}
+
+sentences! {
+    /// What speaks for or against a way to break a request down.
+    pub enum BreakdownNote {
+        LowestRisk => "Lowest truncation risk",
+        BestParallelism => "Best parallelism",
+        MoreCalls => "More API overhead",
+        Balance => "Good balance",
+        ModerateRisk => "Moderate truncation risk",
+        SomeCalls => "Some API overhead",
+        FewerCalls => "Fewer API calls",
+        HigherRisk => "Higher truncation risk",
+        LittleParallelism => "Little parallelism",
+    }
+}
+
+sentences! {
+    /// What a way to carry sub-tasks out means.
+    pub enum StrategyNote {
+        AllTogether(count: usize) => "{count} tasks run simultaneously",
+        OneWaits(count: usize) => "{count} tasks run simultaneously, 1 waits for dependencies",
+        SomeWait(count: usize, waiting: usize) => "{count} tasks run simultaneously, {waiting} wait for dependencies",
+        Safest => "Safest option, but takes longer",
+        Loose => "All parallel, may need conflict resolution",
+    }
+}
+
+sentences! {
+    /// What sub-tasks came to.
+    pub enum SubtaskSummary {
+        Completed(done: usize, all: usize) => "{done} of {all} sub-tasks completed.",
+        Status(status: String) => "{status}",
     }
 }

@@ -194,7 +194,7 @@ impl ApiKey {
             Self::Bearer(secret) => ("authorization", format!("Bearer {}", secret.expose_secret())),
         };
         let mut value = HeaderValue::from_str(&text).map_err(|_| {
-            let problem = Problem::new(ProblemKind::Auth, "The key holds characters that no key has.")
+            let problem = Problem::new(ProblemKind::Auth, "The API key contains invalid characters.")
                 .hint("Set it again, without line breaks.");
             Fault { problem, retry: Retry::Never }
         })?;
@@ -561,7 +561,7 @@ pub(crate) fn causes(error: &(dyn Error + 'static)) -> String {
     let mut next = Some(error);
     while let Some(cause) = next {
         let text = match cause.downcast_ref::<reqwest::Error>() {
-            Some(error) if error.is_timeout() => "it took too long".to_owned(),
+            Some(error) if error.is_timeout() => "it timed out".to_owned(),
             Some(error) if error.is_connect() => "no connection".to_owned(),
             Some(error) if error.is_request() || error.is_body() || error.is_decode() => String::new(),
             Some(_) => "the request failed".to_owned(),
@@ -581,7 +581,7 @@ pub(crate) fn causes(error: &(dyn Error + 'static)) -> String {
 /// A cause in words that help: which layer passed it on is for those who wrote the layers.
 fn plain(cause: &str) -> String {
     if cause.contains("failed to lookup address information") {
-        return "its name is not known here (is the network up?)".to_owned();
+        return "the host name cannot be resolved (is the network up?)".to_owned();
     }
     let layers = ["dns error", "error resolving DNS", "tcp connect error"];
     let is_layer = cause.starts_with("client error (") || layers.contains(&cause);
@@ -674,7 +674,7 @@ pub(super) fn by_status(status: u16, later: Retry) -> (ProblemKind, Retry, &'sta
             ProblemKind::Refused,
             Retry::Never,
             "refused the request",
-            Some("It is too large for the provider: begin a new session, or name fewer or smaller files."),
+            Some("It is too large for the provider: start a new session, or name fewer or smaller files."),
         ),
         300..=399 => (
             ProblemKind::Refused,
@@ -862,7 +862,7 @@ mod tests {
     #[test]
     fn a_cause_is_told_without_the_layers_that_passed_it_on() {
         let unknown = "failed to lookup address information: Name or service not known";
-        assert_eq!(plain(unknown), "its name is not known here (is the network up?)");
+        assert_eq!(plain(unknown), "the host name cannot be resolved (is the network up?)");
         assert_eq!(plain("Connection refused (os error 111)"), "Connection refused");
         for layer in ["client error (Connect)", "dns error", "error resolving DNS", "tcp connect error"] {
             assert_eq!(plain(layer), "", "{layer}");

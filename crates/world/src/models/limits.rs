@@ -8,7 +8,7 @@ use trimtab_vocab::{Fault, ProblemKind, Retry};
 pub(super) const TOO_LONG: &str =
     "The conversation is too long for this model: start a new session, or choose a model with a larger context window.";
 /// What to do about a model that cannot see.
-const BLIND: &str = "This model cannot see pictures. Choose one that can with --model, or set models.vision.";
+const BLIND: &str = "This model cannot read images. Choose another model with --model, or set models.vision.";
 
 /// Words that say that a prompt does not fit. In lower case.
 const FULL: [&str; 21] = [

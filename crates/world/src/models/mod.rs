@@ -124,8 +124,8 @@ pub trait Model: Send + Sync {
 
     /// Makes pictures.
     async fn draw(&self, _: &DrawOrder) -> Result<Vec<DrawnImage>, Fault> {
-        let problem = Problem::new(ProblemKind::Refused, "This model does not make pictures.")
-            .hint("Name one that does with the setting models.image.");
+        let problem = Problem::new(ProblemKind::Refused, "This model does not generate images.")
+            .hint("Set models.image to another model.");
         Err(Fault { problem, retry: Retry::Never })
     }
 }

@@ -79,14 +79,15 @@ impl Model for OpenAi {
     async fn draw(&self, order: &DrawOrder) -> Result<Vec<DrawnImage>, Fault> {
         let body = http::RequestBody::json(&PictureBody::new(self.server(), &self.model, order))?;
         let outgoing = self.outgoing("/images/generations", "application/json", body);
-        let answer = http::fetch(outgoing, self.idle, LARGEST_PICTURES).await.map_err(|fault| match fault.problem.kind {
-            ProblemKind::NotFound => {
-                let hint = "Not every provider makes pictures. Name a model that does with the setting models.image, \
+        let answer =
+            http::fetch(outgoing, self.idle, LARGEST_PICTURES).await.map_err(|fault| match fault.problem.kind {
+                ProblemKind::NotFound => {
+                    let hint = "Not every provider generates images. Set models.image to another model, \
                             for example xai/grok-imagine-image-2.0 or openai/gpt-image-2.";
-                Fault { problem: fault.problem.hint(hint), ..fault }
-            }
-            _ => fault,
-        })?;
+                    Fault { problem: fault.problem.hint(hint), ..fault }
+                }
+                _ => fault,
+            })?;
         pictures(self.server(), answer, order.count).await
     }
 }

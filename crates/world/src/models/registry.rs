@@ -83,12 +83,12 @@ impl ModelRegistry for Registry {
         };
         let Some(settings) = self.providers.get(provider) else {
             let known: Vec<&str> = self.providers.keys().map(String::as_str).collect();
-            return Err(Problem::new(ProblemKind::Usage, format!("There is no provider called `{provider}`."))
+            return Err(Problem::new(ProblemKind::Usage, format!("Unknown provider `{provider}`."))
                 .hint(format!("Known are {}; add others under [providers] in the settings.", known.join(", "))));
         };
         let needs_key = settings.key_env.as_ref().filter(|_| settings.key.is_none());
         if let Some(variable) = needs_key {
-            return Err(Problem::new(ProblemKind::NoKey, format!("There is no key for {provider}."))
+            return Err(Problem::new(ProblemKind::NoKey, format!("No API key is set for {provider}."))
                 .hint(format!("Set {variable}, choose another model with --model, or try `trimtab demo`.")));
         }
         if let Some(variable) = settings.extras.missing.first() {

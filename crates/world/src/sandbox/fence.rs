@@ -238,7 +238,7 @@ fn command(order: &RunOrder, variables: Vec<(String, String)>) -> Result<Command
     let output = std::io::stderr().as_fd().try_clone_to_owned();
     let output = output.map_err(|error| format!("The command has no place to write to: {error}."))?;
     let argv = system::argv(order);
-    let (program, arguments) = argv.split_first().ok_or("There is no program to run.")?;
+    let (program, arguments) = argv.split_first().ok_or("There is no command to run.")?;
     let input = match order.terminal {
         true => terminal().map_err(|error| format!("The command cannot be given a terminal: {error}."))?,
         false => Stdio::null(),
@@ -269,9 +269,9 @@ fn why_not(order: &RunOrder, error: &std::io::Error) -> String {
             format!("{program} cannot be run: the interpreter that it names is not there.")
         }
         // A folder of PATH that may not be entered counts as a refusal, although the program is nowhere.
-        std::io::ErrorKind::NotFound => format!("{program}: there is no such program."),
+        std::io::ErrorKind::NotFound => format!("{program}: command not found."),
         std::io::ErrorKind::PermissionDenied if !is_anywhere(program) => {
-            format!("{program}: there is no such program.")
+            format!("{program}: command not found.")
         }
         std::io::ErrorKind::PermissionDenied => format!("{program} may not be executed."),
         _ => format!("{program} cannot be run: {error}."),

@@ -29,7 +29,7 @@ fn said(place: &Path, controllers: &str, divisible: bool) -> String {
         ["memory", "pids"].into_iter().filter(|name| !controllers.split_whitespace().any(|has| has == *name)).collect();
     let shown = place.display();
     match (missing.as_slice(), divisible) {
-        ([], true) => format!("the control group {shown} could be divided, but commands get none of their own"),
+        ([], true) => format!("the control group {shown} can be divided, but commands do not get their own"),
         ([], false) => format!("the control group {shown} is not handed to this person"),
         (missing, _) => format!("the control group {shown} has no {}", missing.join(" and ")),
     }
@@ -53,7 +53,7 @@ mod tests {
     #[test]
     fn it_says_what_is_missing_for_a_limit_on_all_processes() {
         let place = Path::new("/g");
-        assert!(said(place, "cpu memory pids\n", true).contains("could be divided"));
+        assert!(said(place, "cpu memory pids\n", true).contains("can be divided"));
         assert!(said(place, "cpu memory pids\n", false).contains("not handed"));
         assert!(said(place, "cpu memory\n", true).ends_with("has no pids"));
         assert!(said(place, "", false).ends_with("has no memory and pids"));

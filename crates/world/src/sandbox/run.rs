@@ -190,7 +190,7 @@ pub async fn run(
 ) -> CommandOutcome {
     let run = plan.run();
     if run.argv.is_empty() {
-        return CommandOutcome::not_started("There is no program to run.");
+        return CommandOutcome::not_started("There is no command to run.");
     }
     let hash = || blake3::hash(run.sealed().as_bytes()).to_hex().to_string();
     if plan.fingerprint().is_some_and(|approved| approved != hash()) {

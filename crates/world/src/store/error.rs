@@ -11,7 +11,7 @@ pub enum StoreError {
     #[error("the data folder cannot be written: {0}")]
     ReadOnly(String),
     /// The disk is full.
-    #[error("the disk that holds the data folder is full")]
+    #[error("the disk of the data folder is full")]
     Full,
     /// A newer version wrote it.
     #[error("the data folder was written by a newer version (format {found}, this version knows {known})")]
@@ -25,7 +25,7 @@ pub enum StoreError {
     #[error("the database is damaged: {0}")]
     Corrupt(String),
     /// Something in it was written by a version that knows more.
-    #[error("the data folder holds something that this version cannot read: {0}")]
+    #[error("the data folder contains data that this version cannot read: {0}")]
     Unreadable(String),
     /// Another process keeps it locked.
     #[error("another process keeps the database locked")]

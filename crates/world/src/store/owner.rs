@@ -56,7 +56,7 @@ impl Owner {
                 Err(error) => return Err(error),
             }
         }
-        Err(io::Error::other("its file is taken away again and again"))
+        Err(io::Error::other("its file keeps being removed"))
     }
 
     /// Removes the files of those who were killed, also of those whose file had no name yet.

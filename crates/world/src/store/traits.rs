@@ -102,7 +102,7 @@ pub trait BlobStore: Send + Sync {
     /// A stored text.
     async fn text(&self, key: &RefKey) -> Result<Option<String>> {
         let bytes = self.bytes(None, key).await?;
-        let broken = |_| StoreError::Corrupt("a stored text is no text".into());
+        let broken = |_| StoreError::Corrupt("a stored text is not valid UTF-8".into());
         bytes.map(|bytes| String::from_utf8(bytes).map_err(broken)).transpose()
     }
 }

@@ -160,15 +160,21 @@ impl WebClient {
                 return self.show(&url, response, deadline).await;
             };
             let next = url.join(location).map_err(|_| {
-                ReadRefusal(format!("{} redirects to `{}`, which is no address.", short(url.as_str()), short(location)))
+                ReadRefusal(format!(
+                    "{} redirects to `{}`, which is not a valid address.",
+                    short(url.as_str()),
+                    short(location)
+                ))
             })?;
             let next = address(next.as_str()).map_err(|ReadRefusal(why)| {
                 ReadRefusal(format!("{} redirects to an address that is not fetched. {why}", short(url.as_str())))
             })?;
             if !is_same_host(&url, &next) {
                 guard::check_literal(&next)?;
-                let text =
-                    format!("{asked} redirects to {next} : fetch that address to go on.", asked = short(url.as_str()));
+                let text = format!(
+                    "{asked} redirects to {next} : fetch that address to continue.",
+                    asked = short(url.as_str())
+                );
                 return Ok(seen(ToolStatus::Partial, text));
             }
             url = next;
@@ -334,7 +340,7 @@ fn address(text: &str) -> Result<Url, ReadRefusal> {
     }
     if !url.username().is_empty() || url.password().is_some() {
         return Err(ReadRefusal::new(
-            "The address holds a name or a password. Fetch it without: credentials are never sent.",
+            "The URL contains a user name or password. Remove it: credentials are never sent.",
         ));
     }
     if url.host_str().is_none_or(str::is_empty) {

@@ -48,20 +48,23 @@ pub(super) fn kind(bytes: &[u8]) -> Option<ImageFormat> {
 pub(super) fn show(path: &str, kind: ImageFormat, bytes: &[u8], length: u64) -> Result<ReadResult, ReadRefusal> {
     let path = on_one_line(path);
     if length > LARGEST {
-        let sentence = format!("The picture `{path}` has {}; models see at most 5 MB. Make it smaller.", size(length));
+        let sentence = format!("The image `{path}` has {}. Models accept at most 5 MB. Make it smaller.", size(length));
         return Err(ReadRefusal(sentence));
     }
     let Some((width, height)) = dimensions(kind, bytes).filter(|(width, height)| *width > 0 && *height > 0) else {
         let kind = kind.media_type();
-        return Err(ReadRefusal(format!("`{path}` begins like {kind}, but is no whole picture ({}).", size(length))));
+        return Err(ReadRefusal(format!(
+            "`{path}` begins like {kind}, but is not a complete image ({}).",
+            size(length)
+        )));
     };
     if width.max(height) > LONGEST_SIDE {
         let sentence = format!(
-            "The picture `{path}` is {width}x{height}; models see at most {LONGEST_SIDE} a side. Make it smaller."
+            "The image `{path}` is {width}x{height}. Models accept at most {LONGEST_SIDE} pixels per side. Make it smaller."
         );
         return Err(ReadRefusal(sentence));
     }
-    let text = format!("Picture: {path}, {width}x{height}, {} kB", length.div_ceil(1_000));
+    let text = format!("Image: {path}, {width}x{height}, {} kB", length.div_ceil(1_000));
     let images = vec![(kind.media_type().to_owned(), STANDARD.encode(bytes))];
     Ok(ReadResult { images, ..seen(ToolStatus::Ok, text) })
 }

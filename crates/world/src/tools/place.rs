@@ -109,7 +109,7 @@ impl ReadScope {
     /// leaves the folder is refused before anything outside is touched.
     fn inside(&self, asked: &str) -> Result<PathBuf, ReadRefusal> {
         if asked.contains('\0') {
-            return Err(ReadRefusal::new("The path holds a NUL character, which no path can."));
+            return Err(ReadRefusal::new("The path contains a NUL character."));
         }
         if asked.len() > LONGEST_PATH {
             return Err(ReadRefusal::new("The path is longer than a path can be."));

@@ -95,7 +95,7 @@ pub(super) fn search(
         return Err(bad_pattern(fault));
     }
     let literal =
-        fault.map(|_| "[The pattern is no regular expression, so it was searched for as it stands.]".to_owned());
+        fault.map(|_| "[The pattern is not a valid regular expression, so it was searched as plain text.]".to_owned());
     Ok(page.finish(&top.shown, literal.into_iter().chain(note)))
 }
 

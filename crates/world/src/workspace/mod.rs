@@ -3,6 +3,7 @@
 //! Everything goes through a [`Folder`], which holds the session's folder open and never leaves it.
 
 mod branch;
+pub mod copy;
 mod folder;
 mod list_files;
 pub mod pills;

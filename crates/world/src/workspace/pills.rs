@@ -26,7 +26,7 @@ pub fn of_person(folder: &Path, cap: usize) -> Vec<PillFile> {
     read_all(folder, |path| {
         // A FIFO without a writer would hold an open for ever.
         if !path.metadata()?.is_file() {
-            return Err(io::Error::other("it is no file"));
+            return Err(io::Error::other("it is not a file"));
         }
         let mut bytes = Vec::new();
         File::open(path)?.take(cap as u64 + 1).read_to_end(&mut bytes)?;

@@ -19,7 +19,7 @@ pub(super) const PERMISSIONS: u32 = 0o777;
 
 impl Folder {
     /// The bytes of a regular file and its state, or nothing if there is no such file. A file of more
-    /// than `cap` bytes is an error, and so is everything that is no regular file.
+    /// than `cap` bytes is an error, and so is everything that is not a regular file.
     pub fn read(&self, path: impl AsRef<Path>, cap: usize) -> io::Result<Option<(Vec<u8>, FileState)>> {
         let Some(fd) = self.open_to_read(path.as_ref())? else { return Ok(None) };
         let stat = rustix::fs::fstat(&fd)?;

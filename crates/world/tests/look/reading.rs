@@ -142,7 +142,7 @@ async fn a_picture_is_shown_as_one() {
     let png = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x20\0\0\0\x10\x08\x06\0\0\0rest";
     scene.write("shots/a.txt", png);
     let seen = scene.read("shots/a.txt", None, None).await;
-    assert_eq!((seen.status, seen.text.as_str()), (Fine, "Picture: shots/a.txt, 32x16, 1 kB"));
+    assert_eq!((seen.status, seen.text.as_str()), (Fine, "Image: shots/a.txt, 32x16, 1 kB"));
     assert_eq!(seen.images, [("image/png".into(), "iVBORw0KGgoAAAANSUhEUgAAACAAAAAQCAYAAAByZXN0".into())]);
     assert_eq!(seen.files, [FileMark { path: "shots/a.txt".into(), hash: hash(png) }]);
     scene.write("large.png", [png.as_slice(), &vec![0; 6_000_000]].concat());

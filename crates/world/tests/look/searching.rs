@@ -48,7 +48,7 @@ async fn a_pattern_that_is_no_regex_is_searched_as_it_stands() {
     assert_eq!(status, Fine);
     insta::assert_snapshot!(text, @"
     a.rs:1:call(foo(1))
-    [The pattern is no regular expression, so it was searched for as it stands.]
+    [The pattern is not a valid regular expression, so it was searched as plain text.]
     ");
     let (status, text) = scene.search("bar(", "").await;
     assert_eq!(status, Error);

@@ -235,6 +235,6 @@ fn each((number, attempt, sandbox): &(usize, &Attempt, Sandbox)) -> ((&'static s
     world.scene.terminal = attempt.name.starts_with(AT_A_TERMINAL);
     let outcome = world.scene.run(&argv, *sandbox);
     let escaped = world.escaped(&outcome).map(|how| format!("{} ({}): {how}", attempt.name, attempt.script));
-    let late = outcome.timed_out.then(|| format!("{} took too long", attempt.name));
+    let late = outcome.timed_out.then(|| format!("{} timed out", attempt.name));
     ((attempt.name, world), escaped.into_iter().chain(late).collect())
 }

@@ -33,12 +33,6 @@ export const flowEvents = {
   steps({ view }, event) {
     view.todos = event.todos;
   },
-  subtask({ view }, event) {
-    const { subtask, status, progress, dependsOn, model } = event;
-    const known = view.subtasks.some((one) => one.subtask === subtask);
-    const fresh = { subtask, status, progress, dependsOn, model };
-    view.subtasks = known ? view.subtasks.map((one) => (one.subtask === subtask ? fresh : one)) : [...view.subtasks, fresh];
-  },
   'checkpoint.opened'(draft, event) {
     const { seq: _seq, session: _session, type: _type, ...rest } = event;
     const opened: Checkpoint = { ...rest, request: event.request ?? '' };

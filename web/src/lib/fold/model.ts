@@ -1,6 +1,6 @@
 // What models say and cost, and what the conversation was made to fit.
 
-import { count } from '../format';
+import { count, plural } from '../format';
 import { inWords } from '../structured';
 import { hang } from '../gallery';
 import type { Event } from '../wire';
@@ -28,6 +28,8 @@ function saved(draft: Draft, event: Extract<Event, { type: 'reply.saved' }>) {
 }
 
 function banner(draft: Draft, event: Extract<Event, { type: 'banner' }>) {
+  // The end of the request says that it was stopped.
+  if (event.text === '[Conversation interrupted]') return;
   // Lines that belong together come one after the other.
   const about = event.request ?? draft.view.turns.at(-1)?.id;
   const last = draft.turn(about)?.items.at(-1);
@@ -105,7 +107,7 @@ export const modelEvents = {
   },
   'context.compressing': ignored,
   'context.compressed'(draft, event) {
-    const text = `Older turns were summed up: ${event.before} tokens became ${event.after}`;
+    const text = `Compressed earlier turns: ${event.before} → ${event.after} tokens`;
     draft.add(event.request, { is: 'context', text, detail: event.summary });
   },
   'context.edited': ignored,
@@ -120,8 +122,8 @@ export const modelEvents = {
   'memory.recalled'(draft, event) {
     const all = event.entries.length;
     const text = all
-      ? `The model is told ${all === 1 ? 'a thing' : `${all} things`} that you said earlier`
-      : 'The model is no longer told anything that you said earlier';
+      ? `The model sees ${plural(all, 'fact')} from your memory`
+      : 'The model no longer sees your memory';
     const detail = event.entries.map((entry) => entry.text).join('\n');
     draft.add(event.request, { is: 'context', text, ...(detail ? { detail } : {}), link: 'memory' });
   },

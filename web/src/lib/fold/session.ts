@@ -30,7 +30,7 @@ function received(draft: Draft, event: Received) {
     talks: transition && event.mode === 'chat',
     talksFirst: transition && copilot?.conversational === true,
   });
-  Object.assign(view, { todos: [], series: null, plan: null, subtasks: [], full: null });
+  Object.assign(view, { todos: [], series: null, plan: null, full: null });
   if (event.settings?.model) view.model = event.settings.model;
   view.budgetUsd = event.settings?.budgetUsd ?? 0;
 }
@@ -66,6 +66,10 @@ export const sessionEvents = {
     draft.add(draft.view.turns.at(-1)?.id, { is: 'banner', level: 'warning', text: event.reason });
   },
   'session.forked': ignored,
+  'session.worker'({ view }, event) {
+    view.worksOn = { parent: event.parent, subtask: event.subtask };
+  },
+  'session.dismissed': ignored,
   'request.received': received,
   'request.joined'(draft, event) {
     const via = event.checkpoint ? 'answer' : 'joined';

@@ -1,7 +1,7 @@
 // A session as the page shows it.
 
 import type { MadeImage } from '../gallery';
-import type { Answer, Ask, ChangedFile, Choice, Conflict, DoneFacts, ImageRef, PlanStep, Problem, Series, Status, Todo, Usage } from '../wire';
+import type { Answer, Ask, ChangedFile, Choice, Conflict, DoneFacts, ExecutionOrder, ImageRef, PlanStep, Problem, Series, Status, SubtaskStatus, Todo, Usage } from '../wire';
 
 export interface Checkpoint extends Ask {
   kind: string;
@@ -47,7 +47,9 @@ export type Item =
   | { is: 'banner'; level: string; text: string }
   | { is: 'retry'; error: Problem; retryInMs?: number }
   | { is: 'context'; text: string; detail?: string; link?: 'memory' }
-  | { is: 'commands'; series: Series };
+  | { is: 'commands'; series: Series }
+  /** `order`: how they run, once they do. */
+  | { is: 'subtasks'; order?: ExecutionOrder; tasks: BoardTask[] };
 
 export interface Turn {
   id: string;
@@ -99,13 +101,23 @@ export interface ChangeSet {
   /** What its files were is not kept any more. */
   expired?: boolean;
 }
-/** A part of the work that is done by itself. */
-export interface Subtask {
-  subtask: string;
-  status: string;
-  progress: number;
+/** A sub-task as it stands. */
+export interface BoardTask {
+  id: string;
+  name: string;
   dependsOn: string[];
   model: string;
+  status: SubtaskStatus;
+  /** From 0 to 1. */
+  progress: number;
+  attempt: number;
+  costUsd?: number;
+  /** The session of its worker. */
+  worker?: string;
+  error?: string;
+  summary: string;
+  began?: string;
+  ended?: string;
 }
 export interface Proposal {
   proposal: string;
@@ -121,6 +133,8 @@ export interface View {
   title: string;
   parent?: string;
   child?: string;
+  /** It works on a sub-task of another session's request. */
+  worksOn?: { parent: string; subtask: string };
   prefill?: string;
   turns: Turn[];
   checkpoints: Record<string, Checkpoint>;
@@ -128,7 +142,6 @@ export interface View {
   open: string[];
   proposals: Record<string, Proposal>;
   plan: { version: number; steps: PlanStep[]; status: Record<string, string>; started: boolean } | null;
-  subtasks: Subtask[];
   todos: Todo[];
   series: Series | null;
   changes: ChangeSet[];
@@ -162,7 +175,6 @@ export function empty(id: string): View {
     open: [],
     proposals: {},
     plan: null,
-    subtasks: [],
     todos: [],
     series: null,
     changes: [],

@@ -213,12 +213,12 @@ fn who_repairs_reads_first_what_is_wrong() {
     insta::assert_snapshot!(super::repair(&scene(&view, None), &wrong, 8).user, @r#"
     Fix these problems:
     - invalid_priority: use low, medium or high
-    - missing_title: say what the task is
+    - missing_title: the task needs a title
 
     Your operations:
     [{"op":"update","id":1,"priority":"urgent"},{"op":"create"},{"op":"create"}]
     With the errors of each:
-    [{"op":{"op":"update","id":1,"priority":"urgent"},"errors":["invalid_priority: use low, medium or high"]},{"op":{"op":"create"},"errors":["missing_title: say what the task is"]},{"op":{"op":"create"},"errors":["missing_title: say what the task is"]}]
+    [{"op":{"op":"update","id":1,"priority":"urgent"},"errors":["invalid_priority: use low, medium or high"]},{"op":{"op":"create"},"errors":["missing_title: the task needs a title"]},{"op":{"op":"create"},"errors":["missing_title: the task needs a title"]}]
 
     Conversation (last 3 turns):
     - user: Hello there

@@ -100,7 +100,7 @@ impl Session {
                 if let Some(active) = &mut self.active {
                     active.tools.rounds.changed(&writes);
                 }
-                // What was taken back and is now built over cannot be brought forward any more.
+                // What was taken back and is now built over can no longer be redone.
                 self.changes.sets.truncate(self.changes.in_force);
                 match self.changes.sets.last_mut().filter(|set| set.id == change.change_set) {
                     Some(set) => set.writes.extend(writes),

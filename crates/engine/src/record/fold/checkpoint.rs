@@ -22,13 +22,23 @@ pub(in crate::record) struct RecordedAnswer<'a> {
 impl Session {
     pub(super) fn fold_checkpoint(&mut self, request: Option<&RequestId>, fact: &CheckpointFact) {
         match fact {
-            CheckpointFact::Opened { checkpoint, kind, choices, ask, .. } => {
+            CheckpointFact::Opened { checkpoint, kind, choices, ask, worker, .. } => {
                 let Some(request) = request else { return };
-                let goes_on = matches!(ask, Ask::Overtime { .. });
+                let goes_on = matches!(ask, Ask::Overtime { .. } | Ask::SubtaskFailed { .. });
                 let asks_about = ask.call().cloned();
-                let opened =
-                    Checkpoint { request: request.clone(), kind: *kind, ask: ask.clone(), choices: choices.clone() };
+                let opened = Checkpoint {
+                    request: request.clone(),
+                    kind: *kind,
+                    ask: ask.clone(),
+                    choices: choices.clone(),
+                    worker: worker.as_deref().cloned(),
+                };
                 self.checkpoints.insert(checkpoint.clone(), opened);
+                // What a worker asks stops nobody but the worker.
+                if worker.is_some() {
+                    self.unfinished_mut(request).into_iter().for_each(|active| active.checkpoints += 1);
+                    return;
+                }
                 match ask {
                     Ask::Outside(ask) => {
                         let held = ask.result.as_ref();
@@ -53,6 +63,9 @@ impl Session {
             }
             CheckpointFact::Resolved { checkpoint, choice, text, by, message, selection, .. } => {
                 let Some(answered) = self.checkpoints.remove(checkpoint) else { return };
+                if answered.worker.is_some() {
+                    return;
+                }
                 if matches!(answered.ask, Ask::Plan { .. }) && choice == choice::APPROVE {
                     self.fold_approval(&answered.request, by);
                 }
@@ -80,6 +93,11 @@ impl Session {
         }
         let call = CallId::nth(self.spending.calls);
         self.fold_agreement(answered, given);
+        if let Ask::Breakdown { .. } | Ask::SubtaskPlan { .. } | Ask::SubtaskFailed { .. } | Ask::MergeConflict { .. } =
+            &answered.ask
+        {
+            return self.fold_subtask_answer(&answered.request, &answered.ask, given);
+        }
         let Some(active) = self.unfinished_mut(&answered.request) else { return };
         match &answered.ask {
             Ask::Budget { .. }
@@ -91,6 +109,10 @@ impl Session {
             | Ask::StepAfter(_)
             | Ask::StepFailed(_)
             | Ask::Satisfaction { .. }
+            | Ask::Breakdown { .. }
+            | Ask::SubtaskPlan { .. }
+            | Ask::SubtaskFailed { .. }
+            | Ask::MergeConflict { .. }
             | Ask::Other(_) => {}
             Ask::Recovery { .. } => {
                 let again = || (choice == choice::RETRY).then(|| legacy::AGAIN.to_owned());

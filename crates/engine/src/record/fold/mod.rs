@@ -76,6 +76,8 @@ impl Session {
             }
             Fact::Change(fact) => self.fold_change(request, fact),
             Fact::Steps(StepsFact { todos }) => self.todos.clone_from(todos),
+            Fact::Subtask(fact) => self.fold_subtask(request, fact),
+            Fact::Subtasks(fact) => self.fold_subtasks(request, fact),
             Fact::Reflection(fact) => self.close_batch(fact),
             Fact::Context(fact) => self.fold_context(fact),
             Fact::Answer(AnswerFact { answer }) => {
@@ -167,7 +169,7 @@ impl Session {
         }
     }
 
-    fn item_mut(&mut self, call: &CallId) -> Option<&mut BatchItem> {
+    pub(in crate::record) fn item_mut(&mut self, call: &CallId) -> Option<&mut BatchItem> {
         self.active.as_mut()?.batch.as_mut()?.item_mut(call)
     }
 

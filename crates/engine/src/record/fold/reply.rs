@@ -91,7 +91,7 @@ impl Session {
                 active.compression.current.iter_mut().for_each(|compressing| compressing.parts.push(message.text()));
             }
             Purpose::Ask(ask) => self.fold_task_reply(ask, message.text(), stopping),
-            Purpose::Route | Purpose::ImagePrompts => {}
+            Purpose::Route | Purpose::ImagePrompts | Purpose::Subtasks | Purpose::Merge => {}
             Purpose::Turn | Purpose::Requirements | Purpose::Other(_) => {}
         }
     }

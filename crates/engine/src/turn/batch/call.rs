@@ -8,24 +8,25 @@ use trimtab_vocab::event::{CommandFact, ProposalFact, Stage, StepsFact, ToolFact
 use trimtab_vocab::wording::{PermissionReason, Refusal};
 use trimtab_vocab::{
     ApprovalClass, Approve, CallId, ChangeSetId, CommandClass, CommandRun, FileSet, FileWrite, Plan, ProposalId,
-    ReadOp, RequestId, Rule, RuleVerdict, Sandbox, Todo,
+    ReadOp, RefKey, RequestId, Rule, RuleVerdict, Sandbox, SubTaskPlan, Todo,
 };
 
 use super::asking::{PermissionRequest, ask, ask_permission};
 use super::ended::finished;
 use super::stopping::SKIPPED;
 use super::{find, has_said};
-use crate::Effect;
 use crate::flow;
 use crate::permit::{self, AllowedByAnswer, Permit, Prospect, Ruling};
 use crate::pictures;
 use crate::proposal::command;
 use crate::record::{BatchItem, FlowState, Progress, RunningRequest, Session, WithheldResult};
 use crate::route;
+use crate::subtasks;
 use crate::tools::{self, ToolAction, ToolOffer};
 use crate::transition::Transition;
 use crate::turn::{answers, choosing, guard, outside, overtime, prompt, watched};
 use crate::words::pill;
+use crate::{Effect, Input, WorkerNews};
 
 /// A call in the stages.
 struct StagedCall {
@@ -36,7 +37,7 @@ struct StagedCall {
 }
 
 /// Takes a call through the stages, as far as it can go now.
-pub(in crate::turn) fn run_call(step: &mut Transition<'_>, call: &CallId) {
+pub(crate) fn run_call(step: &mut Transition<'_>, call: &CallId) {
     let Some((request, item)) = find(step, call) else { return };
     // What came before may have ended it, or asked about it.
     if item.progress != Progress::Started {
@@ -46,6 +47,15 @@ pub(in crate::turn) fn run_call(step: &mut Transition<'_>, call: &CallId) {
     let staged = StagedCall { request, call: call.clone(), item, action };
     // Hooks stand behind trust: nothing of a folder runs before somebody trusts it. They stand before the preparation:
     // what they refuse is neither prepared nor asked about.
+    if step.session.active().is_some_and(|active| subtasks::has_answer(active, call)) {
+        return subtasks::advance(step, call, &SubTaskPlan::default());
+    }
+    if let ToolAction::Delegate(plan) = &*staged.action {
+        if trust(step, &staged).is_some() {
+            subtasks::advance(step, call, plan);
+        }
+        return;
+    }
     if trust(step, &staged).is_some() && prepare(step, &staged).is_some() {
         permit_and_act(step, call);
     }
@@ -85,7 +95,7 @@ impl NotOffered {
     fn into_text(self) -> String {
         match self {
             Self::ByPill(reason) | Self::Unreadable(reason) => reason,
-            Self::NoTools => "There are no tools in this turn. Answer in words.".to_owned(),
+            Self::NoTools => "There are no tools in this turn. Answer in text.".to_owned(),
             Self::PlanMode => Refusal::PlanMode.into(),
         }
     }
@@ -257,7 +267,7 @@ fn act(step: &mut Transition<'_>, staged: StagedCall, permitted: PermittedCall) 
         ToolAction::Stored { key, offset } => {
             let Some(active) = step.session.active() else { return };
             let limit = guard::limit(&prompt::model(&active.request).1) - 512;
-            step.request(Effect::Recall { request, call, key: key.clone(), offset: *offset, limit });
+            step.request(Effect::Recall { request, call, of: None, key: key.clone(), offset: *offset, limit });
         }
         ToolAction::Change(_) => {
             let Some(writes) = item.writes else { return };
@@ -274,6 +284,16 @@ fn act(step: &mut Transition<'_>, staged: StagedCall, permitted: PermittedCall) 
         ToolAction::Steps(todos) => set_steps(step, &request, &call, todos.clone()),
         ToolAction::Plan(plan) => propose(step, &request, &call, plan.clone()),
         ToolAction::Ask { question, options } => ask(step, &call, question, options),
+        // Workers are started before the permit: what they make becomes a change, which is what is permitted.
+        ToolAction::Delegate(_) => {}
+        ToolAction::WriteShared { key, value } => share(step, &call, key.clone(), value.clone()),
+        ToolAction::ReadShared => {
+            let Some(parent) = step.session.lineage().role.as_ref().map(|role| role.parent.clone()) else { return };
+            let Some(active) = step.session.active() else { return };
+            let limit = guard::limit(&prompt::model(&active.request).1) - 512;
+            let (key, of) = (RefKey::shared_by(&parent), Some(parent));
+            step.request(Effect::Recall { request, call, of, key, offset: 0, limit });
+        }
         ToolAction::Draw { prompt, count } => pictures::draw(step, &call, prompt, *count, 0),
     }
 }
@@ -309,9 +329,17 @@ fn start_command(
     step.request(Effect::Run { request: request.clone(), call: call.clone(), plan, watch });
 }
 
+/// Writes down something for the other workers.
+fn share(step: &mut Transition<'_>, call: &CallId, key: String, value: serde_json::Value) {
+    let role = step.session.lineage().role.as_ref().map(|role| role.parent.clone());
+    let (Some(parent), Some(worker)) = (role, step.session.id().cloned()) else { return };
+    step.tell(parent, Input::WorkerTold { worker, news: WorkerNews::Shared { key, value } });
+    finished(step, call, ToolStatus::Ok, "The other workers can read it now.".into());
+}
+
 fn set_steps(step: &mut Transition<'_>, request: &RequestId, call: &CallId, todos: Vec<Todo>) {
     if step.session.active().is_some_and(|active| active.flow.is_under_way()) {
-        let text = "The plan is the list of steps, and is kept for you. Go on with this step.".into();
+        let text = "The plan is the list of steps, and is kept for you. Continue with this step.".into();
         return finished(step, call, ToolStatus::Ok, text);
     }
     let open = todos.iter().filter(|todo| !todo.completed).count();
@@ -322,7 +350,7 @@ fn set_steps(step: &mut Transition<'_>, request: &RequestId, call: &CallId, todo
 
 fn propose(step: &mut Transition<'_>, request: &RequestId, call: &CallId, plan: Plan) {
     if step.session.active().is_none_or(|active| active.flow.state != FlowState::Planning) {
-        return finished(step, call, ToolStatus::Error, "No plan is wanted now. Go on with the work.".into());
+        return finished(step, call, ToolStatus::Error, "No plan is wanted now. Continue with the work.".into());
     }
     flow::plan::propose(step, request, plan, "model");
     finished(step, call, ToolStatus::Ok, "The plan is shown to the user. Wait for what they say.".into());

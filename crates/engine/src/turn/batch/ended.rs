@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 use trimtab_vocab::event::{
     Change as ChangeEvent, ChangeFact, ChangedFile, ProposalFact, ProposalKind, ToolFact, ToolStatus,
 };
+use trimtab_vocab::format;
 use trimtab_vocab::wording::PermissionReason;
 use trimtab_vocab::{
     ApprovalClass, CallId, ChangeSetId, CommandRun, FileEffects, FileMark, FileWrite, ImageRef, ProposalId, ReadResult,
@@ -15,6 +16,7 @@ use super::call::{permit_and_act, rule_about, run_call, run_of};
 use super::stopping::{STOPPED, interrupted};
 use super::{SHOWN_DIFF, advance, find, proceed};
 use crate::record::{BatchItem, Phase, Progress, Session, WithheldResult};
+use crate::subtasks;
 use crate::tools::ToolAction;
 use crate::transition::Transition;
 use crate::turn::outside::Offered;
@@ -46,6 +48,7 @@ pub(crate) fn prepared(step: &mut Transition<'_>, call: &CallId, prepared: Prepa
     }
     match prepared {
         Prepared::Refused { reason } => finished(step, call, ToolStatus::Error, reason),
+        Prepared::Conflicts { conflicts } => return subtasks::conflicted(step, conflicts),
         Prepared::NoEffect { why, reason } => crate::turn::noop::met(step, call, &request, why, reason),
         Prepared::Ready { writes, diffs, hunks, versions, losses } => {
             let hunks = hunks.into_iter().chain(std::iter::repeat(0));
@@ -146,8 +149,7 @@ fn summary(files: &[ChangedFile]) -> String {
 
 fn saved(files: &[ChangedFile]) -> String {
     let names: Vec<&str> = files.iter().map(|file| file.path.as_str()).collect();
-    let what = if names.len() == 1 { "1 picture".to_owned() } else { format!("{} pictures", names.len()) };
-    format!("Saved {what}: {}.", names.join(", "))
+    format!("Saved {}: {}.", format::plural(names.len(), "image"), names.join(", "))
 }
 
 /// A command ended.
@@ -250,6 +252,10 @@ fn report(
     let Some((request, item)) = find(step, call) else { return };
     let text = match words_of(&item) {
         Some(words) => format!("{text}\nThe user allowed this, and says: {words}"),
+        None => text,
+    };
+    let text = match subtasks::results(step.session, call) {
+        Some(results) => format!("{text}\n{results}"),
         None => text,
     };
     let (preview, full) = guarded(step, &request, call, text);

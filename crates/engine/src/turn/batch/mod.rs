@@ -19,12 +19,14 @@ use crate::permit::Permit;
 use crate::pictures;
 use crate::record::rounds::Repetition;
 use crate::record::{Batch, BatchItem, Phase, Progress};
+use crate::subtasks;
 use crate::tools::REPEATED;
 use crate::tools::ToolAction;
 use crate::transition::Transition;
 use asking::shown;
 use call::file_set;
-pub(super) use call::{DENIED, refuse, ruled, run_call};
+pub(crate) use call::run_call;
+pub(super) use call::{DENIED, refuse, ruled};
 pub(super) use ended::operation;
 pub(crate) use ended::{applied, effects_inspected, finished, prepared, ran, read_finished};
 pub(super) use stopping::{STOPPED, leave, skip, stop, stop_tool};
@@ -252,6 +254,12 @@ fn close(step: &mut Transition<'_>) {
         let outcomes: Vec<(ToolStatus, String)> = done.map(|done| (done.status, done.content.clone())).collect();
         reflect(step);
         return pictures::closed(step, &outcomes);
+    }
+    if let Some(batch) = batch_of(step).filter(|batch| batch.of_subtasks) {
+        let done = batch.items.first().and_then(BatchItem::done);
+        let outcome = done.map(|done| (done.status, done.content.clone()));
+        reflect(step);
+        return subtasks::closed(step, outcome);
     }
     let went_well = |item: &BatchItem| matches!(item.done(), Some(done) if done.status == ToolStatus::Ok);
     let all_went_well = batch_of(step).is_some_and(|batch| batch.items.iter().all(went_well));

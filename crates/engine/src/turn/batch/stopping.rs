@@ -8,13 +8,14 @@ use super::ended::finished;
 use super::{advance, batch_of, find, reflect};
 use crate::Effect;
 use crate::record::{BatchItem, Progress, WithheldResult};
+use crate::subtasks;
 use crate::transition::Transition;
 use crate::turn::{answers, next};
 
 /// A tool that a person stopped, and nothing else.
 pub(in crate::turn) const STOPPED: &str = "[Stopped by the user. The rest goes on.]";
 /// A tool that a person skipped.
-pub(super) const SKIPPED: &str = "[Skipped by the user. Go on with what comes next.]";
+pub(super) const SKIPPED: &str = "[Skipped by the user. Continue with what comes next.]";
 
 /// The person chose to wait: every tool ends at once with the documented result.
 pub(super) fn wait(step: &mut Transition<'_>, words: Option<String>) {
@@ -68,6 +69,7 @@ pub(in crate::turn) fn stop(step: &mut Transition<'_>) -> bool {
 
 /// A request ends by an answer: tools that had begun have an end, too. Nothing of them runs.
 pub(in crate::turn) fn leave(step: &mut Transition<'_>, request: &RequestId) {
+    subtasks::stop_all(step, request);
     let Some(batch) = step.session.unfinished(request).and_then(|active| active.batch.clone()) else { return };
     for BatchItem { call_id: call, call: tool_call, .. } in batch.items.into_iter().filter(|item| item.is_open()) {
         let (preview, status) = (ToolResult::interrupt(&tool_call.id).content, ToolStatus::Interrupted);
@@ -111,6 +113,10 @@ fn stop_one(step: &mut Transition<'_>, call: &CallId, text: &str) {
 }
 
 pub(super) fn interrupted(step: &mut Transition<'_>, call: &CallId, text: String) {
+    if let Some(request) = step.session.active().filter(|active| subtasks::is_running(active, call)) {
+        let request = request.request.id.clone();
+        subtasks::stop_all(step, &request);
+    }
     // A command that has ended in the sandbox has come to that, whatever becomes of the question about it.
     let held = find(step, call).filter(|(_, item)| !item.outside).and_then(|(_, item)| item.held);
     match held {

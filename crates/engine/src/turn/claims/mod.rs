@@ -30,6 +30,8 @@ pub(super) enum MissingDeed {
     Command,
     /// A change of this file, which the model says to have made.
     Claimed(String),
+    /// This file, which the request asks to be made; others were changed.
+    File(String),
     /// A tool of this name, which there is not.
     Tool(String),
     /// The arguments of a call in text cannot be used, for this reason.
@@ -302,7 +304,26 @@ fn missing_effect(session: &Session, active: &RunningRequest, words: &str, asked
     if asked.run && !ran && claimed.ran {
         return Some(MissingDeed::Command);
     }
-    false_claim(session, active, words, asked)
+    let missing_file = || missing_file(session, active).filter(|_| !is_explained()).map(MissingDeed::File);
+    false_claim(session, active, words, asked).or_else(missing_file)
+}
+
+/// A file that was to be made, that the model has not seen, and that nothing has written.
+fn missing_file(session: &Session, active: &RunningRequest) -> Option<String> {
+    if active.done.acted || active.done.in_place {
+        return None;
+    }
+    let text = &active.request.text;
+    let mut made = route::made_files(text, &words::references(text).files).into_iter();
+    made.find(|path| {
+        !session.changed_paths().any(|known| is_same_file(path, known)) && seen_text(session, path).is_none()
+    })
+}
+
+/// Whether a file that somebody named is this one.
+fn is_same_file(named: &str, path: &str) -> bool {
+    let (named, path) = (named.trim_start_matches("./").to_lowercase(), path.to_lowercase());
+    path == named || path.ends_with(&format!("/{named}")) || named.ends_with(&format!("/{path}"))
 }
 
 /// A file that the model says to have changed, and that nothing has changed in this session.
@@ -313,15 +334,12 @@ fn false_claim(session: &Session, active: &RunningRequest, words: &str, asked: A
     if active.done.acted || active.done.in_place || (only_looks && !asked.any()) {
         return None;
     }
-    let is_same = |claimed: &str, path: &str| {
-        let (claimed, path) = (claimed.trim_start_matches("./").to_lowercase(), path.to_lowercase());
-        path == claimed || path.ends_with(&format!("/{claimed}")) || claimed.ends_with(&format!("/{path}"))
-    };
     // Who has changed something may name other files beside it: only what was asked for is missing then.
     let named = words::references(&active.request.text).files;
-    let counts = |path: &String| active.done.facts.files.is_empty() || named.iter().any(|named| is_same(path, named));
+    let counts =
+        |path: &String| active.done.facts.files.is_empty() || named.iter().any(|named| is_same_file(path, named));
     let mut claimed = said::claims(words).files.into_iter().filter(counts);
-    claimed.find(|path| !session.changed_paths().any(|known| is_same(path, known))).map(MissingDeed::Claimed)
+    claimed.find(|path| !session.changed_paths().any(|known| is_same_file(path, known))).map(MissingDeed::Claimed)
 }
 
 /// Tells the model once which call is missing. Whether it was told.
@@ -349,7 +367,7 @@ fn reminder(active: &RunningRequest, missing: &MissingDeed) -> String {
     let named = words::references(&active.request.text).files;
     // No name stands for one that is not known: it would be copied.
     let path = match missing {
-        MissingDeed::Claimed(path) => Some(path),
+        MissingDeed::Claimed(path) | MissingDeed::File(path) => Some(path),
         _ => named.first(),
     };
     let in_form = active.answers_in_form();
@@ -383,6 +401,7 @@ fn reminder(active: &RunningRequest, missing: &MissingDeed) -> String {
             None => format!("Nothing was changed: your reply only describes it. {change}"),
         },
         MissingDeed::Claimed(path) => format!("{path} was not changed: your reply only says so. {change}"),
+        MissingDeed::File(path) => format!("{path} is still missing. {change}"),
         MissingDeed::Command => format!("Nothing was run: your reply only describes it. {run}"),
         MissingDeed::Tool(name) => format!(
             "There is no tool called {name}. The tools are: {}. {} If no tool is needed, answer in words.",
@@ -405,6 +424,7 @@ pub(super) fn ending(session: &Session, words: &str) -> (Status, Option<Problem>
         MissingDeed::Change => ProblemText::NoChangeMade,
         MissingDeed::Command => ProblemText::NothingRun,
         MissingDeed::Claimed(path) => ProblemText::ClaimedChange(path),
+        MissingDeed::File(path) => ProblemText::NotMade(path),
         MissingDeed::Tool(name) => ProblemText::CalledNoTool(name),
         MissingDeed::Arguments(_) => ProblemText::CalledWrongly,
         MissingDeed::Plan => ProblemText::NoPlanMade,

@@ -40,6 +40,8 @@ const RAN: &[&str] = &["ran", "run", "executed", "installed", "committed", "test
 /// Who did it, before the deed.
 const DOERS: &[&str] =
     &["i", "i've", "i have", "we", "we've", "we have", "has been", "have been", "was", "were", "is now", "are now"];
+/// What says the same of a file: "hello.py is created".
+const STATES: &[&str] = &["is", "are"];
 /// What may stand between the two.
 const BETWEEN: &[&str] = &["now", "also", "successfully", "just", "already", "then"];
 /// Words that make a sentence no report.
@@ -133,11 +135,11 @@ fn bare_words(sentence: &str) -> Vec<&str> {
 
 /// Whether a sentence reports one of these deeds: "I have now created", "was successfully updated", "Created".
 fn reports(sentence: &str, deeds: &[&str]) -> bool {
-    reported_at(&bare_words(sentence), sentence, deeds).is_some()
+    reported_at(&bare_words(sentence), sentence, deeds, DOERS).is_some()
 }
 
 /// Which word of a sentence reports one of these deeds.
-fn reported_at(words: &[&str], sentence: &str, deeds: &[&str]) -> Option<usize> {
+fn reported_at(words: &[&str], sentence: &str, deeds: &[&str], doers: &[&str]) -> Option<usize> {
     if sentence.ends_with('?') {
         return None;
     }
@@ -153,7 +155,7 @@ fn reported_at(words: &[&str], sentence: &str, deeds: &[&str]) -> Option<usize> 
         let lead = before.iter().rev().take(2).rev().copied().collect::<Vec<_>>().join(" ");
         // "Created hello.py." is a report as well; "run" alone at the beginning is advice.
         let is_report = (before.is_empty() && *word != "run")
-            || DOERS.iter().any(|doer| lead == *doer || lead.ends_with(&format!(" {doer}")));
+            || doers.iter().any(|doer| lead == *doer || lead.ends_with(&format!(" {doer}")));
         is_report.then_some(at)
     })
 }
@@ -175,7 +177,7 @@ pub(in crate::turn) fn is_file(word: &str) -> bool {
 /// was created".
 fn object_of(sentence: &str) -> Option<String> {
     let words = bare_words(sentence);
-    let at = reported_at(&words, sentence, CHANGED)?;
+    let at = [DOERS, STATES].iter().find_map(|doers| reported_at(&words, sentence, CHANGED, doers))?;
     let behind = words[at..].iter().find(|word| is_file(word));
     let file = behind.or_else(|| words[..at].iter().rev().find(|word| is_file(word)))?;
     Some((*file).to_owned())
@@ -319,6 +321,8 @@ mod tests {
             "✅ Updated config.json",
             "The .gitignore file has been created.",
             "I have created a `.gitignore`.",
+            "The .gitignore file is created.",
+            "hello.py is now updated.",
         ] {
             assert_eq!(claims(words).files.len(), 1, "{words}");
         }

@@ -5,6 +5,7 @@ pub mod verdict;
 
 use trimtab_vocab::checkpoint::{Ask, CommandDecision, CommandsAsk, OfferedCommand};
 use trimtab_vocab::event::{AnswerFact, CommandsFact, Level, RequestFact, Stage, Status, ToolStatus};
+use trimtab_vocab::format::Plural;
 use trimtab_vocab::wording::{AnswerLabel, Notice, Objection, QuestionTitle, StageLabel};
 use trimtab_vocab::{Answer, Applying, Approve, CallId, RequestId, Series, SeriesResult, SeriesState, StopReason};
 
@@ -62,7 +63,7 @@ pub(super) fn begin(step: &mut Transition<'_>) {
     let commands = series.remaining.iter().filter_map(|command| foreseen(step, command)).collect();
     let question = CheckpointDraft {
         ask: Ask::Commands(CommandsAsk::Offered { commands }),
-        title: QuestionTitle::CommandsOffered(count),
+        title: QuestionTitle::CommandsOffered(Plural::new(count, "command")),
         choices: vec![
             answers::choice(answers::RUN, AnswerLabel::RunAll(count)),
             answers::choice(answers::EACH, AnswerLabel::OneByOne),
@@ -332,7 +333,7 @@ fn pause(step: &mut Transition<'_>, request: &RequestId, series: Series, reason:
 }
 
 /// What the model is told when its commands are left, and a plan goes on without them.
-pub(super) const LEFT: &str = "[The user left these commands out. Go on without them.]";
+pub(super) const LEFT: &str = "[The user left these commands out. Continue without them.]";
 
 /// Nothing more of it runs: the request ends, unless it is a step of a plan.
 fn leave(step: &mut Transition<'_>, request: &RequestId) {

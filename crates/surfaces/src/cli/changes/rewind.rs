@@ -13,10 +13,10 @@ use crate::words::effects;
 /// What is done where the same lines were edited since.
 #[derive(Debug, Args)]
 struct EditConflictArgs {
-    /// Where you have edited the same lines since, leave them as they are, and move the rest
+    /// Keep your edits where they conflict and move the rest
     #[arg(long, conflicts_with = "discard_mine")]
     keep_mine: bool,
-    /// Where you have edited the same lines since, take the history's; moving back again brings yours back
+    /// Overwrite your conflicting edits (`forward` or `rewind` restores them)
     #[arg(long)]
     discard_mine: bool,
 }
@@ -33,23 +33,22 @@ impl EditConflictArgs {
 
 const EXAMPLES: &str = "\
 Examples:
-  trimtab rewind                        take the newest change back
-  trimtab rewind 3                      take three back, newest first
-  trimtab rewind 3 --file src/a.rs      take one file of change #3 back
-  trimtab rewind 3 --hunk src/a.rs:2    or one hunk of it
-  trimtab forward                       bring it forward again";
+  trimtab rewind                        undo the latest change
+  trimtab rewind 3                      undo the latest three changes
+  trimtab rewind 3 --file src/a.rs      undo one file of change #3
+  trimtab rewind 3 --hunk src/a.rs:2    undo one hunk of change #3
+  trimtab forward                       redo";
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(in crate::cli) struct Rewind {
-    /// How many change sets to take back [default: 1]; with --file or --hunk, the number of the one
-    /// whose part is taken back [default: the current one]
+    /// Number of change sets to undo, or with --file or --hunk the change set to undo it in
     #[arg(value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     number: Option<u32>,
-    /// Take back this file only; the rest of the change set stays
+    /// Undo only this file of the change set
     #[arg(long = "file", value_name = "PATH")]
     files: Vec<String>,
-    /// Take back this hunk only, by the number that `changes N` shows
+    /// Undo only this hunk, numbered as in `changes N`
     #[arg(long = "hunk", value_name = "PATH:K")]
     hunks: Vec<String>,
     #[command(flatten)]
@@ -112,7 +111,7 @@ fn parts(files: &[String], hunks: &[String]) -> Result<Vec<ChangePart>, Problem>
     for named in hunks {
         let read = named.rsplit_once(':').and_then(|(path, number)| Some((path, number.parse::<u32>().ok()?)));
         let Some((path, number)) = read else {
-            return Err(Problem::new(ProblemKind::Usage, format!("{named} names no hunk.")).hint(
+            return Err(Problem::new(ProblemKind::Usage, format!("{named} does not name a hunk.")).hint(
                 "Name the file and the hunk's number, as in src/main.rs:2; `trimtab changes N` shows the numbers.",
             ));
         };
@@ -128,7 +127,7 @@ fn parts(files: &[String], hunks: &[String]) -> Result<Vec<ChangePart>, Problem>
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(in crate::cli) struct ForwardArgs {
-    /// How many change sets to bring forward again
+    /// Number of change sets to redo
     #[arg(default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     steps: u32,
     #[command(flatten)]
@@ -175,15 +174,15 @@ async fn move_history(
 
 fn tell(fact: &ChangeFact, change: &Change) -> Result<(), Problem> {
     let word = match fact {
-        ChangeFact::Reapplied(_) => "brought forward",
-        ChangeFact::Applied(_) => "took back a part of",
-        _ => "took back",
+        ChangeFact::Reapplied(_) => "Redid",
+        ChangeFact::Applied(_) => "Undid a part of",
+        _ => "Undid",
     };
     for file in &change.files {
-        print(&format!("{word} {} (+{} -{})\n", file.path, file.added, file.removed))?;
+        print(&format!("{word} {} (+{} −{})\n", file.path, file.added, file.removed))?;
     }
     if let ChangeFact::Applied(_) = fact {
-        print(&format!("This is change #{} now; `trimtab rewind` undoes it.\n", change.position + 1))?;
+        print(&format!("This is now change #{}. `trimtab rewind` undoes it.\n", change.position + 1))?;
     }
     Ok(())
 }
@@ -194,19 +193,17 @@ fn in_words(conflicts: &[Conflict]) -> String {
     for conflict in conflicts {
         text += &format!("\n{}\n", conflict.reason);
         if let (Some(base), Some(mine), Some(wanted)) = (&conflict.base, &conflict.mine, &conflict.wanted) {
-            for (mark, side) in [("<<<<<<< yours", mine), ("||||||| as the change left it", base), ("=======", wanted)]
-            {
+            for (mark, side) in [("<<<<<<< yours", mine), ("||||||| after the change", base), ("=======", wanted)] {
                 text += &format!("{mark}\n{}", side.replace("\r\n", "\n"));
                 if !side.is_empty() && !side.ends_with('\n') {
                     text.push('\n');
                 }
             }
-            text += ">>>>>>> the history's\n";
+            text += ">>>>>>> after the undo\n";
         }
     }
-    text + "\nEdit the file so that these lines are as the change left them, or say whose lines count: with \
-            --keep-mine yours stay and the rest moves; with --discard-mine the history's are taken, and moving \
-            back again brings yours back."
+    text + "\nRestore these lines to what the change left, or choose: --keep-mine keeps your lines and undoes the \
+            rest. --discard-mine replaces your lines, and `trimtab forward` restores them."
 }
 
 #[cfg(test)]

@@ -14,8 +14,8 @@ const FILES: [(&str, &str); 3] = [
 /// Makes the folder with the sample in it. One that is there already is left alone.
 pub(super) fn put_sample(folder: &Path) -> Result<(), Problem> {
     let refused = |error: std::io::Error| {
-        Problem::new(ProblemKind::Usage, format!("The sample cannot be put into {}: {error}.", folder.display()))
-            .hint("Name a folder that is not there yet, in one that can be written.")
+        Problem::new(ProblemKind::Usage, format!("Cannot create the sample in {}: {error}.", folder.display()))
+            .hint("Name a new folder in a writable place.")
     };
     std::fs::create_dir(folder).map_err(refused)?;
     for (name, text) in FILES {
@@ -31,8 +31,8 @@ pub(super) struct DemoFolder(PathBuf);
 impl DemoFolder {
     pub(super) fn build() -> Result<Self, Problem> {
         let refused = |error: std::io::Error| {
-            Problem::new(ProblemKind::Store, format!("The demonstration needs a folder: {error}."))
-                .hint("Set TMPDIR to a folder that can be written.")
+            Problem::new(ProblemKind::Store, format!("The demo needs a folder: {error}."))
+                .hint("Set TMPDIR to a writable folder.")
         };
         let mut number = 0;
         let stage = loop {

@@ -17,57 +17,57 @@ pub(super) enum Act {
 }
 
 /// What the recorded model can do in the sample project.
-pub(in crate::cli) const REQUEST: &str = "Let greet.sh work without a name, too";
+pub(in crate::cli) const REQUEST: &str = "Make greet.sh work without a name";
 /// What the tasks are asked for.
-const TASK_UPDATE: &str = "The letter is written, and the sails are urgent";
-const QUESTION: &str = "Is anything lost when the program is cut off?";
+const TASK_UPDATE: &str = "The release notes are done, and the failing test is urgent";
+const QUESTION: &str = "Do I lose anything if Trimtab crashes?";
 
 /// Tasks that are there before.
-pub(super) const TASKS: [&str; 2] = ["Write the letter", "Mend the sails"];
+pub(super) const TASKS: [&str; 2] = ["Write the release notes", "Fix the failing test"];
 
 pub(super) const STORY: &[DemoScene] = &[
     DemoScene {
-        says: "A request. In plan mode, nothing is changed until you agree.\nNothing of a folder is read before you trust it, so that is asked first.",
+        says: "Send a request. In plan mode, nothing changes until you approve the plan.\nTrimtab reads a folder only after you trust it, so it asks for that first.",
         acts: &[Act::Run(&["run", "--mode", "plan", REQUEST])],
     },
     DemoScene {
-        says: "You trust it. The model looks around, and asks what only you can decide.",
+        says: "You trust it. The model reads the files and asks you a question.",
         acts: &[Act::Run(&["answer", "trust"])],
     },
     DemoScene {
-        says: "You choose. A plan comes back; it waits for you as long as you like,\neven if you restart.",
+        says: "You answer. The model proposes a plan, which waits until you decide,\neven if you restart.",
         acts: &[Act::Run(&["answer", "o1"])],
     },
     DemoScene {
-        says: "You approve it. Two files are changed, step by step;\nthen the model proposes commands.",
+        says: "You approve it. Trimtab changes two files, step by step.\nThen the model proposes commands.",
         acts: &[Act::Run(&["answer", "approve"])],
     },
     DemoScene {
-        says: "You let them run, one at a time, with the model looking at each result.\nWhat is known to be safe runs by itself, in a sandbox. The rest asks.",
+        says: "You run them one at a time. The model checks each result.\nCommands known to be safe run automatically in a sandbox. Others ask.",
         acts: &[Act::Run(&["answer", "run"])],
     },
     DemoScene {
-        says: "You allow it once. It fails: there is no such file. The model puts it right\nwith another command, which asks, too.",
+        says: "You allow it once. It fails because the file does not exist. The model\ncorrects the command, and Trimtab asks again.",
         acts: &[Act::Run(&["answer", "allow"])],
     },
     DemoScene {
-        says: "You allow that. The tests pass, and the work is summed up,\nwith what could come next.",
+        says: "You allow it. The tests pass. The model summarizes the work\nand suggests next steps.",
         acts: &[Act::Run(&["answer", "allow"])],
     },
     DemoScene {
-        says: "Everything can be undone, and brought back: no git needed.",
+        says: "You can undo and redo every change, without git.",
         acts: &[Act::Run(&["changes"]), Act::Run(&["rewind", "2"]), Act::Run(&["forward", "2"])],
     },
     DemoScene {
-        says: "Nothing is lost. This request is killed (kill -9) while the model answers,\nand then goes on.",
+        says: "Nothing is lost. This request is killed (kill -9) while the model answers,\nthen resumed.",
         acts: &[Act::Killed(&["run", "--mode", "chat", QUESTION]), Act::Run(&["resume"])],
     },
     DemoScene {
-        says: "Your tasks, by the same rules: the assistant proposes,\nand you see what would change before anything does.",
+        says: "The same works for your tasks: the assistant proposes changes,\nand nothing changes before you approve it.",
         acts: &[Act::Run(&["tasks", "list"]), Act::Run(&["ask", TASK_UPDATE])],
     },
     DemoScene {
-        says: "You apply the first two of its three changes. They can be taken back as well.",
+        says: "You apply the first two of its three changes. You can undo them as well.",
         acts: &[Act::Run(&["ask", "--apply", "1,2"]), Act::Run(&["tasks", "list"]), Act::Run(&["tasks", "undo"])],
     },
 ];

@@ -32,7 +32,7 @@ impl PromptState {
             Attendance::AtTheTerminal => {
                 let answering = Answering::begin(choices, ask, by_number);
                 if can_be_divided {
-                    note("  `allow PATH:HUNK …` makes only these hunks, and leaves out the rest.");
+                    note("  `allow PATH:HUNK …` applies only these hunks.");
                 }
                 Some(answering)
             }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 use trimtab_vocab::event::{Level, Status, ToolStatus};
+use trimtab_vocab::format;
 use trimtab_vocab::{Answer, Problem, ProblemKind, Rule, StepStatus, Time};
 
 use super::{OutputForm, choice_line};
@@ -104,7 +105,7 @@ impl RunOutput {
         match conversation.entry(update.at) {
             Entry::UserMessage(message) => self.user_message(message),
             Entry::Reply(reply) => self.reply(reply, &update.change)?,
-            Entry::Tool(tool) => self.tool(tool, &update.change),
+            Entry::Tool(tool) => self.tool(tool, &update.change, conversation.is_in_series(&tool.call)),
             Entry::Commands(series) => {
                 if let EntryChange::Progress(progress) = &update.change {
                     entry_words::series_lines(series, progress).iter().for_each(|line| self.say(line));
@@ -115,6 +116,12 @@ impl RunOutput {
             Entry::Todos(todos) => {
                 for todo in todos {
                     self.say(&format!("  [{}] {}", if todo.completed { "x" } else { " " }, todo.text));
+                }
+            }
+            Entry::Subtasks(board) => {
+                if let EntryChange::SubtaskMoved(id) = &update.change {
+                    let line = board.task(id).and_then(words::subtasks::moved);
+                    line.iter().for_each(|line| self.say(&sanitize(line)));
                 }
             }
             Entry::Retry(retry) => self.retry(retry)?,
@@ -135,9 +142,9 @@ impl RunOutput {
     fn user_message(&mut self, message: &UserMessage) {
         match &message.via {
             MessageVia::Answer(checkpoint) => {
-                self.say(&format!("Taken as the answer to what is asked ({checkpoint})."));
+                self.say(&format!("Used as the answer to the pending question ({checkpoint})."));
             }
-            MessageVia::Joined => self.say("Passed on to the request that runs: the model reads it at its next step (--queue and --replace do otherwise)."),
+            MessageVia::Joined => self.say("Sent to the running request. The model sees it at its next step. (Use --queue or --replace to change this.)"),
             MessageVia::Request(_) | MessageVia::Steered => {}
         }
     }
@@ -193,7 +200,7 @@ impl RunOutput {
         Ok(())
     }
 
-    fn tool(&mut self, tool: &ToolRun, change: &EntryChange) {
+    fn tool(&mut self, tool: &ToolRun, change: &EntryChange, is_in_series: bool) {
         match change {
             // A call that began before this process did has no name here.
             EntryChange::Added if !tool.name.is_empty() => {
@@ -209,7 +216,7 @@ impl RunOutput {
             }
             EntryChange::CommandEnded => {
                 // Whoever could not watch it sees what it came to.
-                let unseen = if self.is_moving { "" } else { tool.preview.as_str() };
+                let unseen = if self.is_moving || is_in_series { "" } else { tool.preview.as_str() };
                 unseen.lines().for_each(|line| self.say(&format!("  | {}", sanitize(line))));
                 if let Some(CommandProgress { unobserved: Some(why), .. }) = tool.command {
                     self.say(&format!("  {}", entry_words::unobserved(why)));
@@ -224,6 +231,7 @@ impl RunOutput {
         let word = match tool.status {
             None | Some(ToolStatus::Ok | ToolStatus::Partial) => return,
             Some(ToolStatus::Blocked) => "denied:",
+            Some(ToolStatus::Interrupted) if tool.command.is_none() => "not run:",
             Some(ToolStatus::Interrupted) => "stopped:",
             Some(ToolStatus::Error) => "failed:",
         };
@@ -350,9 +358,9 @@ impl RunOutput {
                 error.hint.iter().for_each(|hint| note(&format!("  {hint}")));
             }
             (_, Some(error)) => problem(error),
-            (Status::Cancelled, None) => note("Cancelled. What was said is kept in the session."),
+            (Status::Cancelled, None) => note("Cancelled. The partial answer is saved."),
             (Status::NeedsUser | Status::Limit, None) if let Some(asked) = conversation.open_question() => {
-                note("It stays open, whatever happens. Go on with `trimtab answer CHOICE`:");
+                note("Waiting for your answer. Reply with `trimtab answer CHOICE`:");
                 asked.choices.iter().for_each(|choice| note(&choice_line(choice)));
             }
             _ => {}
@@ -375,7 +383,7 @@ impl RunOutput {
 
     /// Shows words that had come before an interruption; they are not the answer.
     fn quote(&mut self, words: &str) {
-        self.say("Before the interruption, the model had said:");
+        self.say("Before the interruption, the model wrote:");
         for line in sanitize(words).lines() {
             note(&format!("  | {line}"));
         }
@@ -405,7 +413,7 @@ impl RunOutput {
         if !no_colour() {
             ink.control("\u{1b}[2m");
         }
-        ink.add(&format!("{} {:.1}s", one_line(&label), elapsed.as_secs_f64()));
+        ink.add(&format!("{} {}", one_line(&label), format::running_time(elapsed)));
         ink.control("\u{1b}[0m");
         note_ink(&ink);
         self.line.is_drawn = true;

@@ -1,6 +1,7 @@
 //! What lies behind a request that is taken up again: enough to know where it stands, and where the rest is.
 
 use trimtab_host::{Client, Sent};
+use trimtab_vocab::format;
 use trimtab_vocab::{Problem, SessionId, StepStatus};
 
 use crate::cli::output::note;
@@ -65,23 +66,19 @@ impl Recap {
     }
 
     fn lines(&self, before: u64) -> Vec<String> {
-        let of = |number: usize, one: &str, many: &str| match number {
-            1 => format!("1 {one}"),
-            _ => format!("{number} {many}"),
-        };
         let session = &self.session;
         let mut lines = shortened(self.said());
         let steps = self.conversation.calls().rounds().iter().filter(|seq| **seq < before).count();
         if steps > 0 {
-            let steps = of(steps, "earlier step", "earlier steps");
-            lines.push(format!("… {steps}: `trimtab sessions export {session}` has all of it."));
+            let steps = format::plural(steps, "earlier step");
+            lines.push(format!("… {steps}: `trimtab sessions export {session}` shows everything."));
         }
         let is_change = |placed: &&PlacedEntry| matches!(placed.entry, Entry::Change(_));
         let changes = self.conversation.entries().iter().filter(is_change);
         let changes = changes.filter(|placed| placed.seq.is_some_and(|seq| seq < before)).count();
         if changes > 0 {
-            let (changes, them) = (of(changes, "change", "changes"), if changes == 1 { "it" } else { "them" });
-            lines.push(format!("… {changes} of files: `trimtab changes --session {session}` shows {them}."));
+            let changes = format::plural(changes, "file change");
+            lines.push(format!("… {changes}: `trimtab changes --session {session}` lists all."));
         }
         lines.extend(self.place().filter(|(seq, _)| *seq < before).map(|(_, title)| title));
         lines
@@ -137,7 +134,7 @@ mod tests {
         assert_eq!((behind.conversation.calls().rounds(), behind.since()), ([2, 4].as_slice(), 4));
         insta::assert_snapshot!(behind.lines(behind.since()).join("\n"), @"
         > Mend it
-        … 1 earlier step: `trimtab sessions export s1` has all of it.
+        … 1 earlier step: `trimtab sessions export s1` shows everything.
         ");
     }
 
@@ -172,7 +169,7 @@ mod tests {
         > two
         > three
         > four …
-        … 2 earlier steps: `trimtab sessions export s1` has all of it.
+        … 2 earlier steps: `trimtab sessions export s1` shows everything.
         Step 2 of 3: Write it
         ");
     }

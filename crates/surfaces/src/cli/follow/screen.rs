@@ -2,6 +2,7 @@
 
 use trimtab_host::{Client, Sent};
 use trimtab_vocab::event::{ModelFact, RequestFact, StageFact, Status, UsageFact};
+use trimtab_vocab::format;
 use trimtab_vocab::{CheckpointId, Event, Fact, Problem, Usage};
 
 use super::entries::RunOutput;
@@ -11,7 +12,6 @@ use crate::cli::diff::glimpse;
 use crate::cli::output::{note, note_ink, print_json, problem};
 use crate::conversation::Conversation;
 use crate::diff::LoadedDiff;
-use crate::words::elapsed::in_words;
 use crate::words::{reply_label, speed};
 
 /// Prints a request as it is worked on.
@@ -28,7 +28,7 @@ pub(super) struct RunPrinter {
 
 /// What a script says that ends because somebody at another screen is asked.
 pub(in crate::cli) const ASKED_ELSEWHERE: &str =
-    "It is asked at another screen, and stays open: answer it there, or with `trimtab answer`.";
+    "Another window shows the question. Answer it there, or with `trimtab answer`.";
 /// Lines of a change that are shown before a question.
 const SHOWN_DIFF: usize = 60;
 
@@ -75,9 +75,9 @@ impl RunPrinter {
     pub(super) async fn still_open(&mut self, client: &Client, sent: &Sent) -> Result<CliOutcome, Problem> {
         let open = client.requests().checkpoints().await?;
         if self.form() != OutputForm::Json {
-            self.say("It waits for an answer first:");
+            self.say("The request needs an answer first:");
             open.iter().filter(|event| event.request.as_ref() == Some(&sent.request)).for_each(describe);
-            note("It stays open, whatever happens: see `trimtab checkpoints`, and go on with `trimtab answer`.");
+            note("Waiting for your answer. See `trimtab checkpoints`, then reply with `trimtab answer`.");
         }
         Ok(CliOutcome::Finished(Status::NeedsUser))
     }
@@ -91,13 +91,11 @@ impl RunPrinter {
             OutputForm::Json if self.last != open.seq => print_json(open)?,
             OutputForm::Json => {}
             OutputForm::Text | OutputForm::Answer => {
-                self.say("It waits for an answer first:");
+                self.say("The request needs an answer first:");
                 describe(open);
-                note(
-                    "Answer it where it is asked, or with `trimtab answer`; `trimtab checkpoints` lists what is open.",
-                );
+                note("Answer it there, or with `trimtab answer`. `trimtab checkpoints` lists pending questions.");
                 if ends {
-                    note("What you said is kept, and has its turn after the answer.");
+                    note("Your message is saved and runs after the answer.");
                 }
             }
         }
@@ -153,7 +151,7 @@ impl RunPrinter {
         }
         if let Some(took) = self.output.line.took(event.time).filter(|_| finished.is_some() && self.output.is_moving) {
             let speed = speed(&self.usage).map(|speed| format!(" ({speed})")).unwrap_or_default();
-            note(&format!("Took {}{speed}.", in_words(took)));
+            note(&format!("Took {}{speed}.", format::duration(took)));
         }
         Ok(finished)
     }
@@ -174,7 +172,7 @@ impl RunPrinter {
     /// The program was told to end: whoever could not watch the words gets those that came.
     pub(super) fn leave(&mut self, number: i32) -> CliOutcome {
         self.output.show_rest(&self.conversation);
-        self.say("Stopped; nothing is lost. `trimtab resume` goes on from here.");
+        self.say("Stopped. Nothing is lost. Continue with `trimtab resume`.");
         CliOutcome::Left(number)
     }
 }

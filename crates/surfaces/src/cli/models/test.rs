@@ -213,7 +213,7 @@ impl TrialFolder {
     fn build(trial: &ProtocolTrial) -> Result<Self, Problem> {
         let refused = |error: std::io::Error| {
             Problem::new(ProblemKind::Store, format!("The test needs a temporary folder: {error}."))
-                .hint("Set TMPDIR to a folder that can be written.")
+                .hint("Set TMPDIR to a writable folder.")
         };
         let place = Self(tempfile::tempdir().map_err(refused)?);
         std::fs::create_dir(place.project()).map_err(refused)?;

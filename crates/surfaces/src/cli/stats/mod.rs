@@ -19,25 +19,25 @@ use super::{CliOutcome, place};
 
 const EXAMPLES: &str = "\
 Examples:
-  trimtab stats            how requests ended, what was allowed, what tools did
-  trimtab stats router     where requests were sent";
+  trimtab stats            show requests, approvals, tools, and cost
+  trimtab stats router     show how requests were routed";
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct StatsArgs {
-    /// What to count: everything, or where requests were sent
+    /// Statistics to show
     #[arg(value_enum, default_value = "all", hide_default_value = true)]
     what: What,
-    /// One JSON object
+    /// Print one JSON object
     #[arg(long)]
     json: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum What {
-    /// Requests, steps, tools, permissions, tokens
+    /// Requests, steps, tools, permissions, and tokens
     All,
-    /// Decisions of the router, how sure it was, what became of them
+    /// Routing decisions, their confidence, and their outcomes
     Router,
 }
 
@@ -126,11 +126,7 @@ impl StatsArgs {
         } else {
             print(&counts.words())?;
             let mb = |bytes: u64| bytes as f64 / f64::from(1 << 20);
-            print(&format!(
-                "history    {contents} contents of files, {:.1} MB, {:.1} MB on the disk\n",
-                mb(bytes),
-                mb(packed)
-            ))?
+            print(&format!("history    {contents} stored files, {:.1} MB, {:.1} MB on disk\n", mb(bytes), mb(packed)))?
         }
         Ok(CliOutcome::Done)
     }
@@ -292,7 +288,7 @@ impl Counts {
     fn words(&self) -> String {
         let percent = self.completion() * 100.0;
         let mut text = format!(
-            "requests   {}: {} completed ({percent:.0} % of those that ended), {} not done, {} failed, {} cancelled, {} need a person, {} at a limit\n",
+            "requests   {}: {} completed ({percent:.0} % of the ended ones), {} not done, {} failed, {} cancelled, {} need a person, {} at a limit\n",
             self.requests.len(),
             self.ended(Status::Completed),
             self.ended(Status::NotDone),
@@ -301,9 +297,8 @@ impl Counts {
             self.ended(Status::NeedsUser),
             self.ended(Status::Limit),
         );
-        text +=
-            &format!("steps      {:.1} on average; {} stopped while they ran\n", self.average_steps(), self.stopped);
-        text += &format!("calls      {} of models, {} of them failed\n", self.calls, self.failed_calls);
+        text += &format!("steps      {:.1} on average; {} stopped while running\n", self.average_steps(), self.stopped);
+        text += &format!("calls      {} model calls, {} failed\n", self.calls, self.failed_calls);
         let cost = self.usage.cost_usd.map(|cost| format!(", ${cost:.4}")).unwrap_or_default();
         let part = if self.usage.estimated { " (partly estimated)" } else { "" };
         let cached = self.usage.cached_percent().filter(|_| self.usage.cached_tokens > 0);
@@ -314,7 +309,7 @@ impl Counts {
             text += &format!("speed      {model}: {words}\n");
         }
         for (name, (uses, bad)) in &self.tools {
-            text += &format!("tool       {name}: {uses} times, {bad} failed or refused\n");
+            text += &format!("tool       {name}: {uses} times, {bad} failed or denied\n");
         }
         for ((tool, choice), times) in &self.permissions {
             text += &format!("permission {tool}: {choice} {times} times\n");

@@ -90,7 +90,7 @@ impl Decisions {
     pub(super) fn words(&self) -> String {
         let rows = self.rows();
         if rows.is_empty() {
-            return "No request was routed yet.\n".to_owned();
+            return "No request has been routed yet.\n".to_owned();
         }
         let mut text =
             format!("{:<13} {:<13} {:>8} {:>10} {:>8}\n", "decision", "confidence", "requests", "completed", "applied");
@@ -99,7 +99,7 @@ impl Decisions {
                 &format!("{decision:<13} {band:<13} {:>8} {:>10} {:>8}\n", row.requests, row.completed, row.applied);
         }
         let looks = self.0.values().filter(|outcome| outcome.looked_at).count();
-        text += &format!("{looks} of {} requests were looked at by a model first.\n", self.0.len());
+        text += &format!("{looks} of {} requests were routed by a model.\n", self.0.len());
         text
     }
 }

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 use serde_json::json;
 use trimtab_host::{Imported, TaskList};
+use trimtab_vocab::format;
 use trimtab_vocab::{Problem, ProblemKind, Where};
 
 use super::not_applied;
@@ -13,9 +14,9 @@ use crate::cli::output::{note, print, print_exact, print_json};
 
 #[derive(Debug, Args)]
 pub(super) struct Import {
-    /// The calendar, a file with the ending .ics; -: standard input
+    /// iCalendar file (`-` reads standard input)
     file: PathBuf,
-    /// As JSON
+    /// Print JSON
     #[arg(long)]
     json: bool,
 }
@@ -46,21 +47,20 @@ impl Import {
             );
         }
         for one in &skipped {
-            let title = if one.title.is_empty() { "One without a title" } else { &one.title };
+            let title = if one.title.is_empty() { "Entry without a title" } else { &one.title };
             note(&format!("{title}: {}.", one.reason));
         }
-        let tasks = if made == 1 { "task" } else { "tasks" };
-        let known = if known > 0 { format!("; {known} were there already") } else { String::new() };
-        print(&format!("Added {made} {tasks}{known}.\n"))
+        let known = if known > 0 { format!(" ({known} already existed)") } else { String::new() };
+        print(&format!("Added {}{known}.\n", format::plural(made, "task")))
     }
 }
 
 #[derive(Debug, Args)]
 pub(super) struct Export {
-    /// Only what is not done
+    /// Include only open tasks
     #[arg(long)]
     open: bool,
-    /// Only those with this tag
+    /// Include only tasks with this tag
     #[arg(long, value_name = "TAG")]
     tag: Option<String>,
 }

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 use serde_json::Value;
 use trimtab_host::{TaskList, operations_in};
+use trimtab_vocab::format;
 use trimtab_vocab::{
     Applied, DryRun, Operation, Previewed, Problem, ProblemKind, RecurrenceFields, Task, TaskAuthor, TaskFields, TaskId,
 };
@@ -16,34 +17,34 @@ use crate::cli::output::{print, print_json, sanitize};
 /// What a task is to be.
 #[derive(Debug, Default, Args)]
 struct TaskFieldArgs {
-    /// The day, and perhaps the time: 2026-11-20, tomorrow, "next friday 9am", "in 3 days", "every monday"; none: no day
+    /// Set the day and time: 2026-11-20, tomorrow, "next friday 9am", none
     #[arg(long, value_name = "WHEN")]
     on: Option<String>,
-    /// The time on that day, like 9:30 or 5pm; none: no time
+    /// Set the time, such as 9:30, 5pm, or none
     #[arg(long, value_name = "TIME")]
     at: Option<String>,
-    /// What else there is to say
+    /// Add notes
     #[arg(long, value_name = "TEXT")]
     notes: Option<String>,
-    /// How much it matters
+    /// Set the priority
     #[arg(long, value_name = "PRIORITY")]
     priority: Option<PriorityName>,
-    /// What kind of thing it is
+    /// Set the category
     #[arg(long, value_name = "CATEGORY")]
     category: Option<CategoryName>,
-    /// A word to find it by; may be given several times
+    /// Add a tag (repeatable)
     #[arg(long = "tag", value_name = "TAG")]
     tags: Vec<String>,
-    /// The rhythm in which it comes again, from its day on
+    /// Repeat the task from its day on
     #[arg(long, value_name = "RHYTHM")]
     repeat: Option<RepeatName>,
-    /// Every so many days, weeks, months or years
+    /// Repeat every N days, weeks, months, or years
     #[arg(long, value_name = "N")]
     every: Option<u32>,
-    /// Of a weekly rhythm, the days: mon,thu
+    /// Repeat on these weekdays, such as mon,thu
     #[arg(long, value_name = "DAYS", value_delimiter = ',')]
     days: Vec<String>,
-    /// The last day on which it may come; never: it goes on [default: the end of the year]
+    /// End the repetition on this day, or never [default: the end of the year]
     #[arg(long, value_name = "WHEN")]
     until: Option<String>,
 }
@@ -61,8 +62,8 @@ impl TaskFieldArgs {
         }
         if let Some(at) = &self.at {
             let wrong = || {
-                Problem::new(ProblemKind::Usage, format!("\"{}\" is no time of day.", at.escape_debug()))
-                    .hint("Say it like 9:30, 14:00 or 5pm, or none.")
+                Problem::new(ProblemKind::Usage, format!("\"{}\" is not a time of day.", at.escape_debug()))
+                    .hint("Use a time such as 9:30, 14:00, or 5pm, or none.")
             };
             let is_none = at.trim().eq_ignore_ascii_case("none");
             fields.time_of_day = Some(if is_none { None } else { Some(trimtab_host::clock(at).ok_or_else(wrong)?) });
@@ -77,7 +78,7 @@ impl TaskFieldArgs {
         recurrence.kind = self.repeat.map(Into::into).or(recurrence.kind);
         if !self.days.is_empty() {
             let wrong = |_| {
-                Problem::new(ProblemKind::Usage, "These are no days of the week.").hint("Say them like --days mon,thu.")
+                Problem::new(ProblemKind::Usage, "Invalid days of the week.").hint("Use days such as --days mon,thu.")
             };
             let days: Vec<String> =
                 self.days.iter().map(|day| day.trim().to_lowercase().chars().take(3).collect()).collect();
@@ -134,12 +135,12 @@ fn when(task: &Task, tasks: &TaskList) -> String {
 
 #[derive(Debug, Args)]
 pub(super) struct Add {
-    /// What it is
+    /// Title of the task
     #[arg(required = true)]
     title: Vec<String>,
     #[command(flatten)]
     fields: TaskFieldArgs,
-    /// As JSON
+    /// Print JSON
     #[arg(long)]
     json: bool,
 }
@@ -155,15 +156,15 @@ impl Add {
 
 #[derive(Debug, Args)]
 pub(super) struct TaskEditArgs {
-    /// The numbers of the tasks
+    /// Task numbers
     #[arg(required = true)]
     ids: Vec<TaskId>,
-    /// A new title
+    /// Set a new title
     #[arg(long)]
     title: Option<String>,
     #[command(flatten)]
     fields: TaskFieldArgs,
-    /// As JSON
+    /// Print JSON
     #[arg(long)]
     json: bool,
 }
@@ -174,7 +175,7 @@ impl TaskEditArgs {
         fields.title = self.title;
         if fields.is_empty() {
             return Err(Problem::new(ProblemKind::Usage, "There is nothing to change.")
-                .hint("Say what, as in `trimtab tasks edit 3 --on friday --priority high`."));
+                .hint("Name a field, as in `trimtab tasks edit 3 --on friday --priority high`."));
         }
         let update = |id: &TaskId| Operation::Update { id: *id, fields: fields.clone() };
         let operations: Vec<Operation> = self.ids.iter().map(update).collect();
@@ -194,16 +195,16 @@ async fn existing(tasks: &TaskList, ids: &[TaskId]) -> Result<(), Problem> {
 
 #[derive(Debug, Args)]
 pub(super) struct TaskDoneArgs {
-    /// The numbers of the tasks
+    /// Task numbers
     #[arg(required = true)]
     ids: Vec<TaskId>,
-    /// Of tasks that repeat, the day that is done [default: today, or the last one that was missed]
+    /// Mark this day of a repeating task [default: today, or the last missed day]
     #[arg(long, value_name = "DAY")]
     on: Option<String>,
-    /// They are not done after all
+    /// Mark the tasks as not done
     #[arg(long)]
     not: bool,
-    /// As JSON
+    /// Print JSON
     #[arg(long)]
     json: bool,
 }
@@ -219,8 +220,8 @@ impl TaskDoneArgs {
                 true => {
                     let date = on.or_else(|| tasks.due(&task, self.not));
                     let date = date.ok_or_else(|| {
-                        Problem::new(ProblemKind::Usage, format!("There is no day of #{id} that could be meant."))
-                            .hint("Say which day is done with --on.")
+                        Problem::new(ProblemKind::Usage, format!("Task #{id} has no matching day."))
+                            .hint("Name the completed day with --on.")
                     })?;
                     Operation::CompleteOccurrence { id: *id, occurrence_date: date, completed }
                 }
@@ -249,13 +250,13 @@ impl TaskDoneArgs {
 
 #[derive(Debug, Args)]
 pub(super) struct Delete {
-    /// The numbers of the tasks
+    /// Task numbers
     #[arg(required = true)]
     ids: Vec<TaskId>,
-    /// Also if they are many
+    /// Confirm deleting many tasks
     #[arg(long)]
     yes: bool,
-    /// As JSON
+    /// Print JSON
     #[arg(long)]
     json: bool,
 }
@@ -274,24 +275,24 @@ impl Delete {
         for title in titles {
             print(&format!("Deleted {title}\n"))?;
         }
-        print("`trimtab tasks undo` brings it back.\n")
+        print("`trimtab tasks undo` restores it.\n")
     }
 }
 
 #[derive(Debug, Args)]
 pub(super) struct TaskApplyArgs {
-    /// The file with {"operations": […]}; -: standard input
+    /// JSON file with {"operations": […]} (`-` reads standard input)
     file: PathBuf,
-    /// Show what would change, and change nothing
+    /// Preview without changing anything
     #[arg(long)]
     dry_run: bool,
-    /// Also if it touches many tasks
+    /// Confirm changing many tasks
     #[arg(long)]
     yes: bool,
-    /// The same key within ten minutes gives the same answer and changes nothing more
+    /// Set an idempotency key, valid for ten minutes
     #[arg(long, value_name = "KEY")]
     key: Option<String>,
-    /// As JSON
+    /// Print JSON
     #[arg(long)]
     json: bool,
 }
@@ -319,7 +320,7 @@ impl TaskApplyArgs {
             counts.created, counts.updated, counts.completed, counts.deleted
         );
         if failed > 0 {
-            line += &format!("; {failed} could not be done");
+            line += &format!("; {failed} failed");
         }
         print(&format!("{line}.\n"))
     }
@@ -360,14 +361,13 @@ pub(in crate::cli) fn listed(results: &[Previewed]) -> String {
     for (number, result) in results.iter().enumerate() {
         let name = result.op.operation().map_or("?", Operation::name);
         let what = match (&result.preview, result.valid) {
-            (_, false) => format!("cannot be done: {}", reasons(result)),
+            (_, false) => format!("invalid: {}", reasons(result)),
             (Some(preview), _) => match (&preview.before, &preview.after, preview.count) {
                 (_, _, Some(count)) => {
                     let ids = preview.sample_ids.iter().flatten().map(|id| format!("#{id}"));
                     let ids = ids.collect::<Vec<_>>().join(" ");
                     let more = if count > 10 { " …" } else { "" };
-                    let tasks = if count == 1 { "task" } else { "tasks" };
-                    format!("{count} {tasks}: {ids}{more}")
+                    format!("{}: {ids}{more}", format::plural(count, "task"))
                 }
                 (None, Some(after), _) => format!("#{} {}", after.id, after.title),
                 (Some(before), None, _) => format!("#{} {}", before.id, before.title),

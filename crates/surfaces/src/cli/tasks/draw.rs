@@ -1,5 +1,6 @@
 //! Tasks as lines on a screen.
 
+use trimtab_vocab::format;
 use trimtab_vocab::{Category, Date, Item, Priority, Recurrence, Repeat, Task, Weekday};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
@@ -235,8 +236,7 @@ pub(super) fn whole(task: &Task, today: Date) -> Vec<DiffLine> {
         let days = task.completed_dates.len();
         let last: Vec<String> = task.completed_dates.iter().rev().take(5).map(|date| short_day(*date, today)).collect();
         let more = if days > last.len() { ", …" } else { "" };
-        let plural = if days == 1 { "" } else { "s" };
-        field("done on", format!("{days} day{plural}: {}{more}", last.join(", ")));
+        field("done on", format!("{}: {}{more}", format::plural(days, "day"), last.join(", ")));
     }
     for note in sanitize(&task.notes).lines() {
         let mut line = DiffLine::default();

@@ -11,10 +11,10 @@ use crate::cli::output::{age, print, print_json};
 /// What is done about tasks that were changed since.
 #[derive(Debug, Args)]
 struct TaskConflictArgs {
-    /// Where you have changed the same field since, leave it as it is, and move the rest
+    /// Keep your changes where they conflict and move the rest
     #[arg(long, conflicts_with = "discard_mine")]
     keep_mine: bool,
-    /// Where you have changed the same field since, take the history's
+    /// Overwrite your changes where they conflict
     #[arg(long)]
     discard_mine: bool,
 }
@@ -31,10 +31,10 @@ impl TaskConflictArgs {
 
 #[derive(Debug, Args)]
 pub(super) struct TaskChangesArgs {
-    /// How many at most
+    /// Limit the number of results
     #[arg(long, value_name = "N", default_value_t = 20)]
     limit: usize,
-    /// One JSON object per change
+    /// Print one JSON object per change
     #[arg(long)]
     json: bool,
 }
@@ -57,7 +57,7 @@ impl TaskChangesArgs {
                 TaskAuthor::Assistant => ", by the assistant",
                 TaskAuthor::Import => ", from a calendar",
             };
-            let state = if taken_back { ", taken back" } else { "" };
+            let state = if taken_back { ", undone" } else { "" };
             let text = format!("{}  {}{by}{state}\n{}", set.id, age(set.time, now), several(&set.writes));
             print(&text)?;
         }
@@ -79,15 +79,15 @@ fn words(write: &TaskWrite) -> String {
 
 #[derive(Debug, Args)]
 pub(super) struct TaskUndoArgs {
-    /// How many changes to take back
+    /// Number of changes to undo
     #[arg(value_name = "N", default_value_t = 1)]
     steps: u32,
-    /// Take back this one only, by the name that `changes` shows; what came after it stays
+    /// Undo only this change, named as in `changes`
     #[arg(long, value_name = "CHANGE", conflicts_with = "steps")]
     change: Option<ChangeSetId>,
     #[command(flatten)]
     mine: TaskConflictArgs,
-    /// As JSON
+    /// Print JSON
     #[arg(long)]
     json: bool,
 }
@@ -98,20 +98,19 @@ impl TaskUndoArgs {
             Some(change) => TaskMove::Undo(change),
             None => TaskMove::Back(self.steps as usize),
         };
-        let moved =
-            tasks.move_history(way, self.mine.on_conflict()).await.map_err(|why| not_moved(why, "take back"))?;
-        told("Taken back", &moved, true, self.json)
+        let moved = tasks.move_history(way, self.mine.on_conflict()).await.map_err(|why| not_moved(why, "undo"))?;
+        told("Undone", &moved, true, self.json)
     }
 }
 
 #[derive(Debug, Args)]
 pub(super) struct Redo {
-    /// How many changes to bring forward again
+    /// Number of changes to redo
     #[arg(value_name = "N", default_value_t = 1)]
     steps: u32,
     #[command(flatten)]
     mine: TaskConflictArgs,
-    /// As JSON
+    /// Print JSON
     #[arg(long)]
     json: bool,
 }
@@ -119,9 +118,8 @@ pub(super) struct Redo {
 impl Redo {
     pub(super) async fn execute(self, tasks: &TaskList) -> Result<(), Problem> {
         let way = TaskMove::Forward(self.steps as usize);
-        let moved =
-            tasks.move_history(way, self.mine.on_conflict()).await.map_err(|why| not_moved(why, "bring forward"))?;
-        told("Brought forward", &moved, false, self.json)
+        let moved = tasks.move_history(way, self.mine.on_conflict()).await.map_err(|why| not_moved(why, "redo"))?;
+        told("Redone", &moved, false, self.json)
     }
 }
 
@@ -154,17 +152,17 @@ fn several(writes: &[TaskWrite]) -> String {
 
 fn not_moved(why: NotMoved, how: &str) -> Problem {
     match why {
-        NotMoved::Nothing => Problem::new(ProblemKind::Usage, format!("There is no change of tasks left to {how}."))
-            .hint("`trimtab tasks changes` shows what there is."),
-        NotMoved::Unknown => Problem::new(ProblemKind::NotFound, "There is no such change in force.")
-            .hint("`trimtab tasks changes` shows their names."),
+        NotMoved::Nothing => Problem::new(ProblemKind::Usage, format!("There is no task change to {how}."))
+            .hint("`trimtab tasks changes` lists all changes."),
+        NotMoved::Unknown => Problem::new(ProblemKind::NotFound, "There is no such applied change.")
+            .hint("`trimtab tasks changes` lists their names."),
         NotMoved::Conflicts(conflicts) => {
             let one = |conflict: &trimtab_vocab::TaskConflict| {
                 format!("#{} {} ({})", conflict.id, conflict.title, conflict.fields.join(", "))
             };
             let tasks: Vec<String> = conflicts.iter().take(5).map(one).collect();
             Problem::new(ProblemKind::Usage, format!("Tasks were changed since: {}.", tasks.join("; ")))
-                .hint("Nothing was changed. --keep-mine leaves those as they are, --discard-mine overwrites them.")
+                .hint("Nothing was changed. --keep-mine keeps them, --discard-mine overwrites them.")
         }
         NotMoved::Problem(problem) => problem,
     }

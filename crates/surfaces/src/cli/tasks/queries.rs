@@ -23,31 +23,31 @@ pub(super) fn width() -> Option<usize> {
 #[derive(Debug, Default, Args)]
 #[group(skip)]
 pub(super) struct TaskListArgs {
-    /// What is for today
+    /// List only tasks due today
     #[arg(long, group = "view")]
     today: bool,
-    /// What is for this week, Monday to Sunday
+    /// List only tasks due this week (Monday to Sunday)
     #[arg(long, group = "view")]
     week: bool,
-    /// What was for an earlier day and is not done
+    /// List only overdue tasks
     #[arg(long, group = "view")]
     overdue: bool,
-    /// What is for no day
+    /// List only tasks without a day
     #[arg(long, group = "view")]
     backlog: bool,
-    /// Everything, also what is done
+    /// Include done tasks
     #[arg(long, group = "view")]
     all: bool,
-    /// Those with this tag
+    /// Include only tasks with this tag
     #[arg(long, value_name = "TAG")]
     tag: Option<String>,
-    /// Those that matter this much
+    /// Include only tasks with this priority
     #[arg(long, value_name = "PRIORITY")]
     priority: Option<PriorityName>,
-    /// Those of this kind
+    /// Include only tasks of this category
     #[arg(long, value_name = "CATEGORY")]
     category: Option<CategoryName>,
-    /// One JSON object per line
+    /// Print one JSON object per line
     #[arg(long)]
     json: bool,
 }
@@ -79,12 +79,12 @@ impl TaskListArgs {
         }
         if items.is_empty() {
             let nothing = match view {
-                View::Today => "Nothing is for today.",
-                View::Week => "Nothing is for this week.",
-                View::Overdue => "Nothing is overdue.",
-                View::Backlog => "Nothing is without a day.",
-                View::Open => "Nothing is to be done. `trimtab tasks add \"…\" --on tomorrow` makes a task.",
-                View::All => "There are no tasks. `trimtab tasks add \"…\" --on tomorrow` makes one.",
+                View::Today => "There are no tasks for today.",
+                View::Week => "There are no tasks for this week.",
+                View::Overdue => "There are no overdue tasks.",
+                View::Backlog => "There are no tasks without a day.",
+                View::Open => "There are no open tasks. `trimtab tasks add \"…\" --on tomorrow` adds one.",
+                View::All => "There are no tasks. `trimtab tasks add \"…\" --on tomorrow` adds one.",
             };
             return print(&format!("{nothing}\n"));
         }
@@ -94,9 +94,9 @@ impl TaskListArgs {
 
 #[derive(Debug, Args)]
 pub(super) struct Show {
-    /// The number of the task
+    /// Task number
     id: TaskId,
-    /// As JSON
+    /// Print JSON
     #[arg(long)]
     json: bool,
 }
@@ -110,13 +110,13 @@ impl Show {
 
 #[derive(Debug, Args)]
 pub(super) struct TaskSearchArgs {
-    /// The words; each may be the beginning of one
+    /// Words or their beginnings to search for
     #[arg(required = true)]
     words: Vec<String>,
-    /// How many at most
+    /// Limit the number of results
     #[arg(long, value_name = "N", default_value_t = 50)]
     limit: u32,
-    /// One JSON object per line
+    /// Print one JSON object per line
     #[arg(long)]
     json: bool,
 }
@@ -125,15 +125,15 @@ impl TaskSearchArgs {
     pub(super) async fn execute(self, tasks: &TaskList) -> Result<(), Problem> {
         let words = self.words.join(" ");
         if !words.contains(char::is_alphanumeric) {
-            return Err(Problem::new(ProblemKind::Usage, "There is no word to look for.")
-                .hint("Say one or more words, or the beginnings of some."));
+            return Err(Problem::new(ProblemKind::Usage, "There is nothing to search for.")
+                .hint("Give one or more words or their beginnings."));
         }
         let found = tasks.search(&words, self.limit).await?;
         if self.json {
             return found.iter().try_for_each(print_json);
         }
         if found.is_empty() {
-            return print("No task has all of these words.\n");
+            return print("No task contains all these words.\n");
         }
         let items: Vec<Item> = found
             .into_iter()

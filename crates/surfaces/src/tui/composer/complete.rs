@@ -19,7 +19,7 @@ impl CompletionSource {
         match self {
             Self::Files => "Looking in trusted folders…",
             Self::Commands => "There are no commands.",
-            Self::Tags => "There are no tags yet; write a new one.",
+            Self::Tags => "There are no tags yet. Type a new one.",
         }
     }
 

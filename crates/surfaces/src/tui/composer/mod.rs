@@ -553,7 +553,7 @@ impl Composer {
     }
 
     fn search(&mut self) -> ComposerOutcome {
-        let mut picker = Picker::new("Said before:", "You have not said anything here yet.");
+        let mut picker = Picker::new("Said before:", "There are no earlier messages yet.");
         let lines = self.history.said().iter().rev().map(|draft| PickerItem::new(draft.line()));
         picker.set_items(Arc::new(lines.collect()));
         self.searching = Some(picker);

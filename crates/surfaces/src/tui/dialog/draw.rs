@@ -26,15 +26,18 @@ impl QuestionDialog {
             (Ask::Pause, _) => "Paused",
             (Ask::Budget { .. }, _) => "Budget",
             (Ask::Overtime { .. }, _) => "Still running",
+            (Ask::Breakdown { .. } | Ask::SubtaskPlan { .. }, _) => "Sub-tasks",
+            (Ask::SubtaskFailed { .. }, _) => "Sub-task failed",
+            (Ask::MergeConflict { .. }, _) => "Conflict",
             (_, CheckpointKind::Permission) => permission::HEADING,
             (_, CheckpointKind::Clarification) => "Question",
             (_, CheckpointKind::Plan) => "Plan",
             (_, CheckpointKind::Step) => "Step",
-            (_, CheckpointKind::Satisfaction) => "Content?",
-            (_, CheckpointKind::Confirm) => "Go on?",
-            (_, CheckpointKind::Recovery) => "Cut off",
-            (_, CheckpointKind::Handoff) => "The conversation is nearly full",
-            (_, CheckpointKind::Unknown) => "Not known",
+            (_, CheckpointKind::Satisfaction) => "Satisfaction check",
+            (_, CheckpointKind::Confirm) => "Continue?",
+            (_, CheckpointKind::Recovery) => "Interrupted",
+            (_, CheckpointKind::Handoff) => "The context window is almost full",
+            (_, CheckpointKind::Unknown) => "Unknown",
         }
     }
 
@@ -46,6 +49,9 @@ impl QuestionDialog {
             head.push(Span::styled(format!("  1 of {queue}"), style(StyleName::Dim)));
         }
         let mut rows = vec![Line::from(head)];
+        if let Some(asks) = &self.asks {
+            rows.push(Line::styled(cut(asks, width), style(StyleName::Accent)));
+        }
         if let Some(words) = self.words_before_command() {
             rows.extend(wrapped(&words, style(StyleName::Text), width));
         }
@@ -58,7 +64,7 @@ impl QuestionDialog {
         Some(self.title.strip_suffix(command.as_str())?.trim_end().to_owned())
     }
 
-    /// What is asked about, laid out once: a large change takes a while.
+    /// The proposed change, laid out once: a large change takes a while.
     fn body(&mut self, width: usize, theme: &Theme) -> Arc<Vec<Line<'static>>> {
         match &self.rows {
             Some((of, rows)) if *of == width && self.clarify.is_none() => Arc::clone(rows),
@@ -70,7 +76,7 @@ impl QuestionDialog {
         }
     }
 
-    /// What is asked about. Where it does not fit, it is paged through.
+    /// The proposed change. Where it does not fit, it is paged through.
     fn laid_out(&self, width: usize, theme: &Theme) -> Vec<Line<'static>> {
         let style = |name| theme.style(name);
         let mut rows = Vec::new();
@@ -98,6 +104,12 @@ impl QuestionDialog {
         for line in self.details.iter().filter(|line| !self.reasons.contains(line)).map(|line| tame(line)) {
             // A plan and its commands are what is decided about; why and where stand back behind them.
             let name = match self.kind {
+                _ if matches!(self.ask, Ask::Breakdown { .. } | Ask::MergeConflict { .. }) => {
+                    match line.starts_with("     ") {
+                        true => StyleName::Dim,
+                        false => StyleName::Text,
+                    }
+                }
                 CheckpointKind::Plan if !line.starts_with("     ") => StyleName::Text,
                 CheckpointKind::Confirm if line.starts_with("  ") => StyleName::Text,
                 _ => StyleName::Dim,
@@ -167,7 +179,7 @@ impl QuestionDialog {
             }
             let options = question.options.len();
             let said = clarify.answered().map(tame);
-            add((options + 1).to_string(), "Answer in words".into(), said, clarify.row == options, false);
+            add((options + 1).to_string(), "Answer in text".into(), said, clarify.row == options, false);
             add((options + 2).to_string(), "Skip".into(), None, clarify.row == options + 1, false);
             return rows;
         }
@@ -200,7 +212,7 @@ impl QuestionDialog {
     /// What keys do; `written`: they still go to the input, which ends like that.
     fn hint(&self, keys: &KeyMap, written: Option<&str>) -> String {
         match written {
-            Some("") => return "In a moment, keys are for this question.".to_owned(),
+            Some("") => return "This question accepts keys in a moment.".to_owned(),
             Some(words) => return format!("Your keys still go to the input: {words}"),
             None => {}
         }
@@ -210,10 +222,10 @@ impl QuestionDialog {
             return format!("{} answers · {stop} {back}", keys.key(KeyAction::Send));
         }
         if self.confirming.is_some() {
-            return format!("y adds the rule · n or {stop} goes back");
+            return format!("y add the rule · n or {stop} back");
         }
         if self.is_unread() {
-            return format!("space: next page · read to the end to allow · {stop} stops");
+            return format!("space next page · read to the end to allow · {stop} stop");
         }
         let mut hints = vec!["number or enter answers".to_owned()];
         if self.reading.is_long() {
@@ -231,8 +243,10 @@ impl QuestionDialog {
             None => {
                 if self.command().is_some() {
                     hints.push("e edits the command".into());
-                } else if matches!(self.ask, Ask::Plan { .. }) {
+                } else if matches!(self.ask, Ask::Plan { .. } | Ask::SubtaskPlan { .. }) {
                     hints.push("e edits the plan".into());
+                } else if matches!(&self.ask, Ask::MergeConflict { conflict, .. } if !conflict.partial) {
+                    hints.push("e edits the text".into());
                 }
                 if self.diff.is_some() {
                     hints.push("d shows the change".into());

@@ -21,7 +21,7 @@ use self::read::ReadProgress;
 use super::composer::{Composer, ComposerDraft, ComposerOutcome as Typed, HalfAnswer};
 use super::keys::{KeyAction, KeyMap, TerminalInput};
 use crate::diff::LoadedDiff;
-use crate::words::{answers, details, reasons, text_label};
+use crate::words::{answers, details, reasons, starting_text, subtasks, text_label};
 
 /// Keys on their way to somewhere else are not taken for an answer: a question that has come up is answered only
 /// after so many milliseconds without a key.
@@ -63,12 +63,14 @@ pub(super) struct QuestionDialog {
     title: String,
     choices: Vec<Choice>,
     ask: Ask,
+    /// Whose question it is, where a worker asks.
+    asks: Option<String>,
     /// What a person should know, a line each.
     details: Vec<String>,
     selected: usize,
     /// Why it is asked and where it would happen, which never leave the screen.
     reasons: Vec<String>,
-    /// What is asked about, as it was laid out for a width.
+    /// The proposed change, as it was laid out for a width.
     rows: Option<(usize, Arc<Vec<Line<'static>>>)>,
     /// How far what is asked about was read.
     reading: ReadProgress,
@@ -95,6 +97,17 @@ struct TextField {
     words: Composer,
     /// The words are a note to the model, not a part of the answer.
     is_note: bool,
+}
+
+/// The answer that Enter gives at first. Those about sub-tasks stand in the documented order, with the usual one among
+/// them.
+fn preselected(ask: &Ask, choices: &[Choice]) -> usize {
+    match ask {
+        Ask::Breakdown { .. } | Ask::SubtaskPlan { .. } | Ask::MergeConflict { .. } => {
+            choices.iter().position(|choice| choice.role == ChoiceRole::Primary).unwrap_or(0)
+        }
+        _ => 0,
+    }
 }
 
 /// An answer that makes a rule.
@@ -215,7 +228,9 @@ impl Dialogs {
 
 impl QuestionDialog {
     fn new(event: &Event) -> Option<Self> {
-        let Fact::Checkpoint(CheckpointFact::Opened { checkpoint, kind, title, choices, ask }) = &event.fact else {
+        let Fact::Checkpoint(CheckpointFact::Opened { checkpoint, kind, title, choices, ask, worker, .. }) =
+            &event.fact
+        else {
             return None;
         };
         let call = ask.permission().filter(|asked| asked.proposal.is_some()).map(|asked| asked.call.clone());
@@ -231,7 +246,8 @@ impl QuestionDialog {
             confirming: None,
             clarify: ClarifyDialog::from_ask(ask),
             ask: ask.clone(),
-            selected: 0,
+            asks: worker.as_deref().map(subtasks::asks),
+            selected: preselected(ask, choices),
             field: None,
             call,
             diff: None,
@@ -362,7 +378,10 @@ impl QuestionDialog {
         self.selected = at;
         match (&self.ask, choice.text) {
             (Ask::Plan { .. }, ChoiceText::Required) => return DialogOutcome::EditPlan,
-            (_, ChoiceText::Required) => self.open_field(&choice.id, "", false),
+            (ask, ChoiceText::Required) => {
+                let begin = starting_text(ask, &choice).unwrap_or_default();
+                self.open_field(&choice.id, &begin, false);
+            }
             (Ask::Budget { budget_usd, spent_usd, .. }, ChoiceText::Optional) => {
                 let doubled = format!("{:.2}", budget_usd.max(*spent_usd) * 2.0);
                 self.open_field(&choice.id, &doubled, false);
@@ -444,6 +463,9 @@ impl QuestionDialog {
     fn edit(&mut self) -> DialogOutcome {
         if matches!(self.ask, Ask::Plan { .. }) {
             return DialogOutcome::EditPlan;
+        }
+        if let Some(at) = self.choices.iter().position(|choice| starting_text(&self.ask, choice).is_some()) {
+            return self.choose(at);
         }
         // Whoever edits a rule has chosen the answer that adds it.
         let role = match self.choices.get(self.selected) {

@@ -83,13 +83,13 @@ impl Person {
 #[tokio::test]
 async fn what_is_said_makes_a_session_that_is_watched_and_found_again() {
     let mut person = person(Some("replay/demo"));
-    let session = person.talk("What is a trim tab?").await;
+    let session = person.talk("What is Trimtab?").await;
     assert_eq!(person.executor.last_session.left(), Some(session.clone()), "the next start shows it");
-    assert_eq!(person.executor.said.read(), [ComposerDraft::new("What is a trim tab?")]);
-    person.executor.run(Cmd::LoadSessions { query: "rudder".into() });
+    assert_eq!(person.executor.said.read(), [ComposerDraft::new("What is Trimtab?")]);
+    person.executor.run(Cmd::LoadSessions { query: "copilot".into() });
     match person.hear().await {
         Msg::Sessions { query, rows, .. } => {
-            assert_eq!((query.as_str(), rows.len()), ("rudder", 1));
+            assert_eq!((query.as_str(), rows.len()), ("copilot", 1));
             assert_eq!(rows[0].id, session);
         }
         other => panic!("{other:?}"),
@@ -131,7 +131,7 @@ async fn words_that_cannot_be_noted_as_sent_are_not_sent() {
 async fn going_on_by_itself_holds_from_the_next_message_on() {
     let mut person = person(Some("replay/demo"));
     person.executor.run(Cmd::AutoContinue(true));
-    let session = person.talk("What is a trim tab?").await;
+    let session = person.talk("What is Trimtab?").await;
     let events = person.executor.client.sessions().events(&session, 0).await.expect("read");
     let settings = events.iter().find_map(|event| match &event.fact {
         Fact::Request(RequestFact::Received { settings, .. }) => Some(settings.clone()),
@@ -143,7 +143,7 @@ async fn going_on_by_itself_holds_from_the_next_message_on() {
 #[tokio::test]
 async fn an_export_takes_no_other_files_place() {
     let mut person = person(Some("replay/demo"));
-    let session = person.talk("What is a trim tab?").await;
+    let session = person.talk("What is Trimtab?").await;
     let file = person.folder.path().join(format!("trimtab-{session}.json"));
     std::fs::write(&file, "mine").expect("writes");
     person.executor.run(Cmd::Export(session.clone()));
@@ -163,7 +163,7 @@ async fn an_export_takes_no_other_files_place() {
 #[tokio::test]
 async fn a_session_is_named_forked_and_forgotten() {
     let mut person = person(Some("replay/demo"));
-    let session = person.talk("What is a trim tab?").await;
+    let session = person.talk("What is Trimtab?").await;
     person.executor.run(Cmd::Rename { session: session.clone(), title: "Rudders".into(), query: String::new() });
     assert!(matches!(person.hear().await, Msg::Told(text) if text.contains("“Rudders”")));
     assert!(matches!(person.hear().await, Msg::Sessions { rows, .. } if rows[0].title == "Rudders"));
@@ -184,7 +184,7 @@ async fn a_session_is_named_forked_and_forgotten() {
 #[tokio::test]
 async fn a_session_that_is_opened_is_told_from_its_beginning_and_then_followed() {
     let mut person = person(Some("replay/demo"));
-    let session = person.talk("What is a trim tab?").await;
+    let session = person.talk("What is Trimtab?").await;
     person.executor.run(Cmd::New);
     assert_eq!(person.executor.last_session.left(), None);
     person.executor.run(Cmd::Open(session.clone()));
@@ -204,7 +204,7 @@ async fn a_session_that_is_opened_is_told_from_its_beginning_and_then_followed()
 #[tokio::test]
 async fn a_change_whose_bytes_are_gone_is_told_by_its_counts_or_refused() {
     let mut person = person(Some("replay/demo"));
-    person.talk("What is a trim tab?").await;
+    person.talk("What is Trimtab?").await;
     let after = Some(FileState { hash: "0".repeat(64), mode: 0o644 });
     let write = FileWrite { path: "a.txt".into(), before: None, after, added: 1, removed: 0, modified: 0 };
     let call = "c1".parse().expect("a name");

@@ -112,7 +112,7 @@ fn split(text: &str) -> Vec<&str> {
 
 fn unknown_action(name: &str) -> Problem {
     let names: Vec<&str> = ROWS.iter().map(|row| row.name).collect();
-    let problem = wrong(format!("There is no action called {name} in [keys]."));
+    let problem = wrong(format!("Unknown action {name} in [keys]."));
     match trimtab_host::config::nearest_of(name, &names) {
         Some(meant) => problem.hint(format!("Did you mean {meant}? The help (?) lists them all.")),
         None => problem.hint(format!("There are: {}.", names.join(", "))),
@@ -122,7 +122,7 @@ fn unknown_action(name: &str) -> Problem {
 fn unknown_key(action: &str, key: &str) -> Problem {
     let last = key.rsplit('-').find(|part| !part.is_empty()).unwrap_or_default();
     let names: Vec<&str> = Key::names().collect();
-    let problem = wrong(format!("keys.{action} = \"{key}\": there is no such key."));
+    let problem = wrong(format!("keys.{action} = \"{key}\": unknown key."));
     match trimtab_host::config::nearest_of(last, &names) {
         Some(meant) => problem.hint(format!("Did you mean {}{meant}?", &key[..key.len() - last.len()])),
         None => {

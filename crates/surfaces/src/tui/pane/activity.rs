@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use ratatui::text::{Line, Span};
 use trimtab_vocab::event::{CheckpointFact, ModelFact, PlanFact, RequestFact, StageFact, ToolFact};
+use trimtab_vocab::format;
 use trimtab_vocab::{Event, Fact, ProblemKind, RequestId, StepStatus, Time};
 
 use crate::tui::text::cut;
@@ -50,7 +51,7 @@ impl Activity {
         self.request.is_some() && self.asked == 0
     }
 
-    /// A person wants it to rest after this step.
+    /// A person wants it to pause after this step.
     pub(in crate::tui) fn is_pausing(&self) -> bool {
         self.is_pausing
     }
@@ -162,14 +163,14 @@ impl Activity {
                 Some(left) => format!("{}...", trying_again(left.unsigned_abs())),
                 None => sanitize_cells(&self.label),
             };
-            let mut facts = vec![short(self.elapsed(now))];
+            let mut facts = vec![format::running_time(self.elapsed(now))];
             if let Some((number, of, title)) = &self.step {
                 facts.push(format!("step {number} of {of}: {}", sanitize_cells(title)));
             } else if self.calls > 0 {
                 facts.push(format!("step {} of {}", self.calls, self.most_calls.max(self.calls)));
             }
             if self.is_pausing {
-                facts.push("rests after this step".into());
+                facts.push("pauses after this step".into());
             }
             let keys = match (self.is_stopping, width >= 80 && self.calls > 1 && !self.is_restless) {
                 (true, _) => "",
@@ -196,15 +197,5 @@ impl Activity {
             rows.push(Line::from(Span::styled(line, style(StyleName::Dim))));
         }
         rows
-    }
-}
-
-/// A running clock: tenths of a second for the first minute.
-fn short(elapsed: Duration) -> String {
-    let seconds = elapsed.as_secs();
-    match seconds {
-        0..60 => format!("{:.1} s", elapsed.as_secs_f64()),
-        60..3_600 => format!("{} min {} s", seconds / 60, seconds % 60),
-        _ => format!("{} h {} min", seconds / 3_600, seconds % 3_600 / 60),
     }
 }

@@ -5,3 +5,4 @@ pub(super) mod batch;
 pub(super) mod status;
 pub(super) mod steps;
 pub(super) mod sticky;
+pub(super) mod subtasks;

@@ -2,13 +2,12 @@
 
 use ratatui::text::{Line, Span};
 use trimtab_vocab::event::{RequestFact, RouteDecision, RouteFact, SessionFact, UsageFact};
+use trimtab_vocab::format;
 use trimtab_vocab::{Effort, Event, Fact, Mode, Usage};
 use unicode_width::UnicodeWidthStr;
 
-use crate::diff::grouped;
 use crate::tui::text::cut;
 use crate::tui::theme::{StyleName, Theme};
-use crate::tui::transcript::dollars;
 use crate::words::sanitize_cells;
 
 /// What the line can show, in the order in which it does by default.
@@ -138,13 +137,16 @@ impl StatusLine {
             "tokens" => {
                 let tokens = self.known.usage.input_tokens + self.known.usage.output_tokens;
                 let about = if self.known.usage.estimated { "~" } else { "" };
-                (format!("{about}{} tokens", grouped(Some(tokens).filter(|tokens| *tokens > 0)?)), StyleName::Dim)
+                (
+                    format!("{about}{} tokens", format::number(Some(tokens).filter(|tokens| *tokens > 0)?)),
+                    StyleName::Dim,
+                )
             }
             "cost" => match (self.known.usage.cost_usd, self.budget) {
                 (Some(cost), budget) => {
                     let about = if self.known.usage.estimated { "~" } else { "" };
-                    let of = budget.map(|budget| format!(" of {}", dollars(budget))).unwrap_or_default();
-                    (format!("{about}{}{of}", dollars(cost)), StyleName::Dim)
+                    let of = budget.map(|budget| format!(" of {}", format::dollars(budget))).unwrap_or_default();
+                    (format!("{about}{}{of}", format::dollars(cost)), StyleName::Dim)
                 }
                 (None, _) => return None,
             },

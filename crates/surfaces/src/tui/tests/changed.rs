@@ -95,7 +95,7 @@ fn the_history_stands_above_the_change_on_a_narrow_screen_and_beside_it_on_a_wid
       @@ notes.txt:2 @@
       26 26   line 26
       27 27   line 27
-    ↑ ↓ chooses · r takes back to here … esc closes
+    ↑ ↓ select · r undo to here · f redo … esc close
     ");
     let mut wide = opened(130, 12, vec![two_hunks()]);
     insta::assert_snapshot!(wide.view(), @"
@@ -110,7 +110,7 @@ fn the_history_stands_above_the_change_on_a_narrow_screen_and_beside_it_on_a_wid
                                                 5  5   line 5
                                                  … 20 unchanged lines …
                                                @@ notes.txt:2 @@
-    ↑ ↓ chooses · r takes back to here · f brings forward · enter reads it · n p hunks · space marks … esc closes
+    ↑ ↓ select · r undo to here · f redo · enter show · n p hunks · space mark · u undo marked · esc close
     ");
 }
 
@@ -165,7 +165,7 @@ fn a_session_without_changes_says_so() {
 fn a_move_is_previewed_made_once_and_told() {
     let mut stage = opened(80, 14, vec![two_hunks()]);
     stage.key("r");
-    assert!(stage.view().contains("Take back 1 change?"), "{}", stage.view());
+    assert!(stage.view().contains("Undo 1 change?"), "{}", stage.view());
     for key in ["m", "o", "enter", "space"] {
         assert_eq!(control(&stage.key(key)), None, "{key} was not named");
     }
@@ -176,9 +176,9 @@ fn a_move_is_previewed_made_once_and_told() {
     }
     assert!(stage.view().contains("Moving…"), "{}", stage.view());
     stage.tell(history(vec![set("a", &["notes.txt"])], 0, 12));
-    assert!(stage.view().contains("(taken back)") && !stage.view().contains("Moving…"), "{}", stage.view());
+    assert!(stage.view().contains("(undone)") && !stage.view().contains("Moving…"), "{}", stage.view());
     assert_eq!(control(&stage.key("r")), None);
-    assert!(!stage.view().contains("Take back"), "there is nothing more to take back: {}", stage.view());
+    assert!(!stage.view().contains("Undo 1"), "there is nothing more to take back: {}", stage.view());
     stage.key("f");
     stage.key("y");
     stage.key("esc");
@@ -214,7 +214,7 @@ fn edits_that_stand_in_the_way_are_shown_before_anything_is_given_up() {
     stage.key("y");
     refused(&mut stage, Vec::new());
     let view = stage.view();
-    assert!(view.contains("You have edited this file") && view.contains("Nothing was moved"), "{view}");
+    assert!(view.contains("You have edited this file") && view.contains("Nothing was changed"), "{view}");
     assert_eq!(control(&stage.key("o")), None);
     stage.key("esc");
     assert!(stage.view().contains("notes.txt"), "{}", stage.view());
@@ -228,7 +228,7 @@ fn marked_hunks_are_taken_back_and_nothing_else() {
     stage.key("space");
     stage.key("p");
     stage.key("u");
-    assert!(stage.view().contains("Take back 1 hunk of change #1?"), "{}", stage.view());
+    assert!(stage.view().contains("Undo 1 hunk of change #1?"), "{}", stage.view());
     let cmds = stage.key("y");
     let parts = vec![ChangePart { path: "notes.txt".into(), hunks: vec![2] }];
     let wanted = Control::UndoPart { change_set: id("a"), parts, on_conflict: OnConflict::Refuse };
@@ -267,7 +267,7 @@ fn many_sets_scroll_and_the_chosen_one_stays_in_sight() {
     assert_eq!(stage.key("down"), [], "there is none before the first");
     stage.key("r");
     let view = stage.view();
-    assert!(view.contains("Take back 40 changes?") && view.contains("#40  a.txt, b.txt"), "{view}");
+    assert!(view.contains("Undo 40 changes?") && view.contains("#40  a.txt, b.txt"), "{view}");
 }
 
 /// A question about a change of these files.
@@ -290,7 +290,7 @@ fn hunks_of_a_question_can_be_left_out() {
     let mut stage = Stage::new(70, 24);
     asked(&mut stage, vec![two_hunks()], Some(2));
     insta::assert_snapshot!(stage.view(), @"
-    What is asked about
+    The proposed change
       notes.txt  +2 −2 ~2  ++--
     › @@ notes.txt:1 @@
        1  1   line 1
@@ -313,11 +313,11 @@ fn hunks_of_a_question_can_be_left_out() {
 
 
 
-    n p other hunks · space leaves one out · esc goes back to the question
+    n p hunks · space deselect · esc back to the question
     ");
     stage.key("space");
     let view = stage.view();
-    assert!(view.contains("1 of 2 hunks · enter allows them") && view.contains("✗ "), "{view}");
+    assert!(view.contains("1 of 2 hunks · enter allow only these") && view.contains("✗ "), "{view}");
     let cmds = stage.key("enter");
     let [Cmd::AllowParts { checkpoint, parts }] = &cmds[..] else { panic!("{cmds:?}") };
     assert_eq!(checkpoint.as_str(), "k1");

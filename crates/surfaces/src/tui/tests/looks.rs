@@ -24,7 +24,7 @@ fn what_took_how_long_is_a_waterfall() {
     stage.fact(json!({"type": "request.finished", "status": "completed", "usage": {}}));
     stage.key("alt-t");
     insta::assert_snapshot!(stage.view(), @"
-    What took how long
+    How long each call took
     › Tidy up                                                                  8.0 s
       model test/model               ▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇                        4.0 s
       tool  Reading a.txt                              ▇▇                     500 ms
@@ -35,7 +35,7 @@ fn what_took_how_long_is_a_waterfall() {
 
 
 
-    ↑ ↓ pages move · g first · G last · esc closes   all
+    ↑ ↓ scroll · g first · G last · esc close   all
     ");
     stage.app.size.width = 20;
     for row in stage.view().lines() {
@@ -67,26 +67,26 @@ fn sessions(stage: &mut Stage, query: &str, rows: &[(&str, &str)]) {
 fn sessions_are_searched_where_they_are_kept_and_the_last_word_counts() {
     let mut stage = Stage::new(80, 10);
     assert!(stage.key("alt-s").contains(&Cmd::LoadSessions { query: String::new() }));
-    sessions(&mut stage, "", &[("s1", "Paint the hull"), ("s2", "Mend the sail")]);
+    sessions(&mut stage, "", &[("s1", "Paint the hull"), ("s2", "Fix the failing test")]);
     insta::assert_snapshot!(stage.view(), @"
     Earlier sessions of this folder
     Sessions:                                                                    2/2
-    › Paint the hull  1s ago · on the screen
-      Mend the sail   1s ago · runs
+    › Paint the hull        1s ago · on the screen
+      Fix the failing test  1s ago · runs
 
 
 
 
 
-    enter opens · alt-f forks · alt-r names · alt-x forgets … esc closes
+    enter open · alt-f fork · alt-r rename · alt-x delete · alt-e export · esc close
     ");
     assert!(stage.key("o").contains(&Cmd::LoadSessions { query: "o".into() }));
     assert!(stage.key("a").contains(&Cmd::LoadSessions { query: "oa".into() }));
     sessions(&mut stage, "o", &[("s3", "Too late")]);
     assert!(!stage.view().contains("Too late"), "what was asked for before the last letter");
-    sessions(&mut stage, "oa", &[("s2", "Mend the sail")]);
+    sessions(&mut stage, "oa", &[("s2", "Fix the failing test")]);
     let view = stage.view();
-    assert!(view.contains("Mend the sail") && !view.contains("Paint"), "found by what was said in it: {view}");
+    assert!(view.contains("Fix the failing test") && !view.contains("Paint"), "found by what was said in it: {view}");
     assert!(stage.key("enter").contains(&Cmd::Open("s2".parse().expect("a name"))));
 }
 
@@ -94,13 +94,13 @@ fn sessions_are_searched_where_they_are_kept_and_the_last_word_counts() {
 fn a_session_is_forgotten_only_after_a_second_key_and_the_one_on_the_screen_is_left_first() {
     let mut stage = Stage::new(80, 10);
     stage.key("alt-s");
-    sessions(&mut stage, "", &[("s1", "Paint the hull"), ("s2", "Mend the sail")]);
+    sessions(&mut stage, "", &[("s1", "Paint the hull"), ("s2", "Fix the failing test")]);
     let forgotten = |cmds: &[Cmd]| cmds.iter().any(|cmd| matches!(cmd, Cmd::Forget { .. }));
     assert!(!forgotten(&stage.key("alt-x")));
     assert!(stage.view().contains("Forget “Paint the hull”?"), "{}", stage.view());
     assert!(!forgotten(&stage.key("q")));
     stage.key("esc");
-    assert!(stage.view().contains("Mend the sail"), "{}", stage.view());
+    assert!(stage.view().contains("Fix the failing test"), "{}", stage.view());
     stage.key("alt-x");
     let cmds = stage.key("y");
     assert_eq!(cmds[0], Cmd::New, "{cmds:?}");
@@ -174,7 +174,7 @@ fn an_answer_has_its_sections_its_programs_and_what_was_done() {
     ✓ Done · 38,016 tokens
       Changed src/a.rs (+3 −1) · ran 2 commands, 1 failed
     ────────────────────────────────────────────────────────────
-    › What would you like to have done?
+    › Ask Trimtab to do something…
     auto · model · ~/boat · ⎇ main                        ? help
     ");
 }
@@ -202,7 +202,7 @@ fn an_answer_in_a_form_is_words_as_it_comes_and_no_json() {
 
     ⠋ Writing... 0.0 s · step 1 of 25  esc stops
     ────────────────────────────────────────────────────────────
-    › What would you like to have done?
+    › Ask Trimtab to do something…
     auto · b · ~/boat · ⎇ main                            ? help
     ");
 }
@@ -211,11 +211,11 @@ fn an_answer_in_a_form_is_words_as_it_comes_and_no_json() {
 fn after_a_talk_one_key_goes_over_to_the_work() {
     let mut stage = Stage::new(100, 20);
     stage.app.status.mode = trimtab_vocab::Mode::Chat;
-    assert!(!stage.screen().contains("implements it now"), "nothing was said yet");
+    assert!(!stage.screen().contains("starts the work"), "nothing was said yet");
     stage.said("Let us think about a log-in");
-    assert!(!stage.screen().contains("implements it now"), "it is being answered");
+    assert!(!stage.screen().contains("starts the work"), "it is being answered");
     stage.fact(json!({"type": "request.finished", "status": "completed", "usage": {}}));
-    assert!(stage.screen().contains("alt-i implements it now"), "{}", stage.screen());
+    assert!(stage.screen().contains("alt-i starts the work"), "{}", stage.screen());
     let cmds = stage.key("alt-i");
     let is_sent = |cmd: &Cmd| matches!(cmd, Cmd::Send(outgoing) if outgoing.mode == trimtab_vocab::Mode::Implement);
     assert!(cmds.iter().any(is_sent), "{cmds:?}");
@@ -232,7 +232,7 @@ fn talk_that_comes_first_by_a_setting_goes_over_by_the_same_key_unless_that_is_o
         stage.fact(json!({"type": "route", "decision": decision, "confidence": 1.0, "complexity": 0, "categories": [],
             "reason": ""}));
         stage.fact(json!({"type": "request.finished", "status": "completed", "usage": {}}));
-        stage.screen().contains("alt-i implements it now")
+        stage.screen().contains("alt-i starts the work")
     };
     assert!(offered(json!({"conversational": true}), "auto", "chat"));
     assert!(!offered(json!({"conversational": true}), "auto", "direct"), "the work is done");
@@ -283,18 +283,18 @@ fn a_session_is_forked_before_anything_that_was_said() {
 fn a_session_can_be_named_forked_and_written_into_a_file_from_the_list() {
     let mut stage = Stage::new(80, 10);
     stage.key("alt-s");
-    sessions(&mut stage, "", &[("s2", "Mend the sail")]);
+    sessions(&mut stage, "", &[("s2", "Fix the failing test")]);
     let session: trimtab_vocab::SessionId = "s2".parse().expect("a name");
     assert!(stage.key("alt-e").contains(&Cmd::Export(session.clone())));
     assert!(stage.key("alt-f").contains(&Cmd::Fork { session: session.clone(), at: None, words: None }));
     stage.key("alt-r");
     stage.write("s");
-    assert!(stage.view().contains("Mend the sails"), "{}", stage.view());
-    let named = Cmd::Rename { session, title: "Mend the sails".into(), query: String::new() };
+    assert!(stage.view().contains("Fix the failing tests"), "{}", stage.view());
+    let named = Cmd::Rename { session, title: "Fix the failing tests".into(), query: String::new() };
     let cmds = stage.key("enter");
     assert!(cmds.contains(&named), "{cmds:?}");
-    stage.tell(Msg::Told("The session is called “Mend the sails” now.".into()));
-    assert!(stage.view().contains("is called “Mend the sails” now"), "{}", stage.view());
+    stage.tell(Msg::Told("Renamed the session to “Fix the failing tests”.".into()));
+    assert!(stage.view().contains("to “Fix the failing tests”"), "{}", stage.view());
 }
 
 #[test]

@@ -4,16 +4,15 @@ use std::time::Duration;
 
 use ratatui::text::{Line, Span};
 use trimtab_vocab::event::Status;
+use trimtab_vocab::format;
 use trimtab_vocab::{Answer, Problem, ProblemKind, Usage};
 
 use super::{ReplyEntry, ToolEntry};
-use crate::diff::grouped;
 use crate::structured_answer;
 use crate::tui::markdown::render;
 use crate::tui::pane::sticky::offered;
 use crate::tui::text::wrapped;
 use crate::tui::theme::{StyleName, Theme};
-use crate::words::elapsed;
 use crate::words::sanitize_cells;
 use crate::words::wrap;
 
@@ -145,9 +144,7 @@ impl TranscriptEntry {
             Self::Reply(reply) => reply.lines(width, theme),
             Self::Thought { is_whole: true, .. } => self.whole(width, theme),
             Self::Thought { text, .. } => {
-                let lines = text.trim().lines().count();
-                let words = if lines == 1 { "1 line".to_owned() } else { format!("{lines} lines") };
-                let words = format!("Thought about it ({words})");
+                let words = format!("Thought for {}", format::plural(text.trim().lines().count(), "line"));
                 signed("✻", StyleName::Dim, vec![Span::styled(words, style(StyleName::Dim))], width, theme)
             }
             Self::Tool(tool) => tool.lines(width, theme),
@@ -220,16 +217,19 @@ fn ended(
 ) -> Vec<Line<'static>> {
     let style = |name| theme.style(name);
     let mut facts = Vec::new();
-    if let Some(took) = took {
-        facts.push(elapsed::in_words(took));
+    // A stop names its time itself.
+    let stopped =
+        took.filter(|_| status == Status::Cancelled).map(|took| format!("Stopped after {}", format::duration(took)));
+    if let Some(took) = took.filter(|_| stopped.is_none()) {
+        facts.push(format::duration(took));
     }
     let tokens = usage.input_tokens + usage.output_tokens;
     let about = if usage.estimated { "~" } else { "" };
     if tokens > 0 {
-        facts.push(format!("{about}{} tokens", grouped(tokens)));
+        facts.push(format!("{about}{}", format::plural(tokens, "token")));
     }
     if let Some(cost) = usage.cost_usd {
-        facts.push(format!("{about}{}", dollars(cost)));
+        facts.push(format!("{about}{}", format::dollars(cost)));
     }
     let facts = facts.join(" · ");
     // What was not done says so itself.
@@ -238,9 +238,9 @@ fn ended(
         Status::Completed => ("✓", StyleName::Good, "Done"),
         Status::NotDone => ("✗", StyleName::Bad, "Not done"),
         Status::Failed => ("✗", StyleName::Bad, "Failed"),
-        Status::Cancelled => ("■", StyleName::Warning, "Stopped; what was said is kept"),
-        Status::NeedsUser => ("?", StyleName::Warning, "Pending: it waits for your answer"),
-        Status::Limit => ("!", StyleName::Warning, "A limit is reached"),
+        Status::Cancelled => ("■", StyleName::Warning, "Stopped"),
+        Status::NeedsUser => ("?", StyleName::Warning, "Waiting for your answer"),
+        Status::Limit => ("!", StyleName::Warning, "Reached a limit"),
     };
     let mut rows = Vec::new();
     if let Some(problem) = error {
@@ -260,20 +260,15 @@ fn ended(
         if problem.kind == ProblemKind::Auth {
             let way = vec![
                 Span::styled("/setup", style(StyleName::Key)),
-                Span::styled(" takes another key.", style(StyleName::Text)),
+                Span::styled(" changes the key.", style(StyleName::Text)),
             ];
             rows.extend(signed(" ", StyleName::Dim, way, width, theme));
         }
     }
-    let mut words = vec![Span::styled(said.unwrap_or_else(|| word.to_owned()), style(name))];
+    let mut words = vec![Span::styled(said.or(stopped).unwrap_or_else(|| word.to_owned()), style(name))];
     if !facts.is_empty() {
         words.push(Span::styled(format!(" · {facts}"), style(StyleName::Dim)));
     }
     rows.extend(signed(sign, name, words, width, theme));
     rows
-}
-
-/// A price, as exact as it is interesting.
-pub(in crate::tui) fn dollars(cost: f64) -> String {
-    if cost > 0.0 && cost < 0.01 { format!("${cost:.4}") } else { format!("${cost:.2}") }
 }

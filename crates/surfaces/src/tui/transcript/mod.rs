@@ -12,7 +12,7 @@ mod tool;
 use ratatui::text::Line;
 use trimtab_vocab::{CallId, Event};
 
-pub(super) use entry::{LineMark, TranscriptEntry, dollars};
+pub(super) use entry::{LineMark, TranscriptEntry};
 pub(super) use reply::ReplyEntry;
 pub(super) use tool::ToolEntry;
 
@@ -22,7 +22,7 @@ pub(super) fn tool_words(name: &str, input: &serde_json::Value) -> (String, Stri
 }
 
 use super::theme::Theme;
-use crate::conversation::Conversation;
+use crate::conversation::{Conversation, SubtaskBoard};
 
 /// Rows that are printed of an earlier conversation when it is opened again.
 const TAIL: usize = 60;
@@ -84,6 +84,11 @@ impl Transcript {
             show::show_update(self, &conversation, &update);
         }
         self.conversation = conversation;
+    }
+
+    /// The sub-tasks that are under way.
+    pub(super) fn running_board(&self) -> Option<&SubtaskBoard> {
+        self.conversation.running_board()
     }
 
     /// The log is read. Of a long one only the end is printed; the rest can be looked at.

@@ -2,6 +2,7 @@
 //! here.
 
 use trimtab_vocab::event::{Level, Status};
+use trimtab_vocab::format;
 use trimtab_vocab::{Answer, CallId, StepStatus, Todo};
 
 use super::tool::CommandEntry;
@@ -10,7 +11,6 @@ use crate::conversation::{
     AppliedChange, Conversation, Entry, EntryChange, EntryUpdate, MessageVia, ModelReply, PlanProgress, ReplyState,
     RequestSummary, SessionNotice, ToolRun, UserMessage,
 };
-use crate::diff::grouped;
 use crate::words::conversation as entry_words;
 use crate::words::{self, effects};
 
@@ -20,7 +20,7 @@ pub(super) fn show_update(transcript: &mut Transcript, conversation: &Conversati
     match conversation.entry(update.at) {
         Entry::UserMessage(message) => user_message(transcript, message),
         Entry::Reply(reply) => reply_changed(transcript, reply, change),
-        Entry::Tool(tool) => tool_changed(transcript, tool, change),
+        Entry::Tool(tool) => tool_changed(transcript, tool, change, conversation.is_in_series(&tool.call)),
         Entry::Commands(series) => {
             if let EntryChange::Progress(progress) = change {
                 // The tally stands apart from the block about the last command.
@@ -38,6 +38,13 @@ pub(super) fn show_update(transcript: &mut Transcript, conversation: &Conversati
         }
         Entry::PlanStep(step) => plan_step(transcript, step),
         Entry::Todos(todos) => todos_changed(transcript, todos),
+        Entry::Subtasks(board) => {
+            if let EntryChange::SubtaskMoved(id) = change
+                && let Some(line) = board.task(id).and_then(words::subtasks::moved)
+            {
+                transcript.note(LineMark::Info, line);
+            }
+        }
         Entry::Retry(retry) if is_new => transcript.note(LineMark::Warning, entry_words::retry(retry)),
         Entry::Banner { level, text } => {
             let mark = if *level == Level::Info { LineMark::Info } else { LineMark::Warning };
@@ -66,7 +73,7 @@ fn user_message(transcript: &mut Transcript, message: &UserMessage) {
     let note = match &message.via {
         MessageVia::Request(pill) => pill.as_ref().map(|pill| format!("calls the workflow {}", pill.from)),
         MessageVia::Answer(_) => Some("taken as your answer".to_owned()),
-        MessageVia::Joined => Some("passed on: the model reads it at its next step".to_owned()),
+        MessageVia::Joined => Some("sent: the model sees it at its next step".to_owned()),
         MessageVia::Steered if message.by == "user" => None,
         MessageVia::Steered => return,
     };
@@ -107,7 +114,7 @@ fn thought(transcript: &mut Transcript, reply: &ModelReply) {
         .insert(at, TranscriptEntry::Thought { text: reply.thinking.clone(), is_whole: transcript.shows_thinking });
 }
 
-fn tool_changed(transcript: &mut Transcript, tool: &ToolRun, change: &EntryChange) {
+fn tool_changed(transcript: &mut Transcript, tool: &ToolRun, change: &EntryChange, is_in_series: bool) {
     if *change == EntryChange::Added {
         // Steps, plans and questions have places of their own.
         if !matches!(tool.name.as_str(), "set_steps" | "propose_plan" | "ask_user" | "") {
@@ -127,6 +134,7 @@ fn tool_changed(transcript: &mut Transcript, tool: &ToolRun, change: &EntryChang
         }
         EntryChange::Output(text) => entry.command.iter_mut().for_each(|command| command.push(text)),
         EntryChange::CommandEnded => {
+            entry.is_in_series = is_in_series;
             let run = tool.command.clone().unwrap_or_default();
             entry.effects.extend(run.unobserved.map(entry_words::unobserved));
             entry.command.get_or_insert_default().run = run;
@@ -181,13 +189,12 @@ fn noticed(transcript: &mut Transcript, notice: &SessionNotice) {
         SessionNotice::Handoff { child, changes, .. } => {
             let changes = match changes {
                 0 => String::new(),
-                1 => " 1 change went with it.".into(),
-                all => format!(" {all} changes went with it."),
+                &all => format!(" It includes {}.", format::plural(all, "change")),
             };
-            (LineMark::Info, format!("The work goes on in a new session, {child}.{changes}"))
+            (LineMark::Info, format!("The work continues in a new session, {child}.{changes}"))
         }
         SessionNotice::Inherited { text, .. } => {
-            return block_of(transcript, &text.lines().map(str::to_owned).collect::<Vec<_>>());
+            return block_of(transcript, &words::handoff_summary(text));
         }
         SessionNotice::Forked { from } => (LineMark::Info, format!("Forked from session {from}.")),
         SessionNotice::Extended => (LineMark::Info, words::EXTENDED.to_owned()),
@@ -196,16 +203,14 @@ fn noticed(transcript: &mut Transcript, notice: &SessionNotice) {
         }
         SessionNotice::Intent { phrase } => (LineMark::Info, entry_words::intent(phrase)),
         SessionNotice::Compressed { before, after } => {
-            let (before, after) = (grouped(*before), grouped(*after));
+            let (before, after) = (format::number(*before), format::number(*after));
             (
                 LineMark::Quiet,
-                format!(
-                    "Earlier turns were summed up: {before} → {after} tokens. Nothing is lost; the transcript has it all."
-                ),
+                format!("Compressed earlier turns: {before} → {after} tokens. The full text stays in the transcript."),
             )
         }
         SessionNotice::Moved { undone, files } => {
-            let what = if *undone { "Taken back" } else { "Brought forward" };
+            let what = if *undone { "Undid" } else { "Redid" };
             (LineMark::Info, format!("{what}: {}", entry_words::file_names(files)))
         }
         SessionNotice::Rule(_)

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use ratatui::text::{Line, Span};
 use serde_json::Value;
 use trimtab_vocab::event::{ChangedFile, ToolStatus};
+use trimtab_vocab::format;
 use trimtab_vocab::{CallId, FileWrite};
 
 use super::entry::signed;
@@ -14,7 +15,7 @@ use crate::tui::diffs;
 use crate::tui::text::{cut, first_line};
 use crate::tui::theme::{StyleName, Theme};
 use crate::words::sanitize_cells;
-use crate::words::{elapsed, result_for_person, whole_result_for_person, wrap};
+use crate::words::{result_for_person, whole_result_for_person, wrap};
 
 /// Rows of a command's output while it runs.
 const WINDOW: usize = 5;
@@ -35,6 +36,8 @@ pub(in crate::tui) struct ToolEntry {
     pub(in crate::tui) preview: String,
     /// A person is asked whether it may.
     pub(super) is_waiting: bool,
+    /// It is one of several commands, whose block has the output.
+    pub(super) is_in_series: bool,
     /// It is a command: what ran, and how it ended.
     pub(super) command: Option<CommandEntry>,
     /// Files that it would write or has written.
@@ -73,6 +76,7 @@ impl ToolEntry {
             status: None,
             preview: String::new(),
             is_waiting: false,
+            is_in_series: false,
             command: None,
             writes: Vec::new(),
             is_asked: false,
@@ -184,16 +188,15 @@ impl ToolEntry {
         let mut facts = Vec::new();
         if let Some(command) = &self.command {
             match (command.run.exit_code, &command.run.signal) {
-                _ if command.run.timed_out => facts.push("took too long".to_owned()),
+                _ if command.run.timed_out => facts.push("timed out".to_owned()),
                 (Some(0), _) => {}
                 (Some(code), _) => facts.push(format!("exit code {code}")),
                 (None, Some(signal)) => facts.push(format!("ended by {signal}")),
                 (None, None) => {}
             }
-            facts.extend(command.run.took.map(elapsed::in_words));
+            facts.extend(command.run.took.map(format::duration));
         } else if self.status == Some(ToolStatus::Ok) && self.changed.is_empty() && is_look(&self.name) {
-            let lines = self.preview.lines().count();
-            facts.push(if lines == 1 { "1 line".to_owned() } else { format!("{lines} lines") });
+            facts.push(format::plural(self.preview.lines().count(), "line"));
         }
         match self.status {
             Some(ToolStatus::Interrupted) if self.undone().is_none() => facts.push("stopped".into()),
@@ -206,6 +209,9 @@ impl ToolEntry {
     }
 
     fn output(&self, command: &CommandEntry, width: usize, theme: &Theme) -> Vec<Line<'static>> {
+        if command.run.is_over && self.is_in_series {
+            return Vec::new();
+        }
         let text = if command.run.is_over && !self.preview.trim().is_empty() { &self.preview } else { &command.output };
         let text = sanitize_cells(text.trim_end());
         let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
@@ -219,8 +225,7 @@ impl ToolEntry {
         };
         let mut rows = Vec::new();
         if hidden > 0 {
-            let more = if hidden == 1 { "1 line above".to_owned() } else { format!("{hidden} lines above") };
-            rows.push(row(&format!("… {more}")));
+            rows.push(row(&format!("… {} above", format::plural(hidden, "line"))));
         }
         rows.extend(lines[hidden..].iter().map(|line| row(line)));
         rows

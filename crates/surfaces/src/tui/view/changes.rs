@@ -7,6 +7,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};
 use trimtab_host::History;
+use trimtab_vocab::format;
 use trimtab_vocab::{ChangePart, ChangeSetId, Control, OnConflict, Time};
 
 use super::ViewOutcome;
@@ -112,11 +113,8 @@ impl ChangesView {
                 ));
             }
             let (stage, keys) = match refused.conflicts.is_empty() {
-                true => (MoveStage::Refused, "Nothing was moved · esc goes back"),
-                false => (
-                    MoveStage::InTheWay,
-                    "m leaves your lines as they are and moves the rest · o takes the history's · esc leaves it",
-                ),
+                true => (MoveStage::Refused, "Nothing was changed · esc back"),
+                false => (MoveStage::InTheWay, "m keep your lines · o overwrite them · esc cancel"),
             };
             lines.push(keys.into());
             (asked.lines, asked.stage) = (lines, stage);
@@ -215,7 +213,7 @@ impl ChangesView {
             return ViewOutcome::Moved;
         }
         let steps = u32::try_from(history.in_force - self.chosen).unwrap_or(u32::MAX);
-        let lines = self.preview(self.chosen..history.in_force, "Take back");
+        let lines = self.preview(self.chosen..history.in_force, "Undo");
         self.ask(Control::Rewind { steps, on_conflict: OnConflict::Refuse }, lines);
         ViewOutcome::Moved
     }
@@ -226,7 +224,7 @@ impl ChangesView {
             return ViewOutcome::Moved;
         }
         let steps = u32::try_from(self.chosen + 1 - history.in_force).unwrap_or(u32::MAX);
-        let lines = self.preview(history.in_force..self.chosen + 1, "Bring forward");
+        let lines = self.preview(history.in_force..self.chosen + 1, "Redo");
         self.ask(Control::Forward { steps, on_conflict: OnConflict::Refuse }, lines);
         ViewOutcome::Moved
     }
@@ -250,9 +248,9 @@ impl ChangesView {
         if parts.is_empty() {
             return ViewOutcome::Moved;
         }
-        let mut lines = vec![format!("Take back {} of change #{}?", count(wanted.len(), "hunk"), self.chosen + 1)];
+        let mut lines = vec![format!("Undo {} of change #{}?", format::plural(wanted.len(), "hunk"), self.chosen + 1)];
         lines.extend(parts.iter().map(|part| format!("  {}: {}", sanitize_cells(&part.path), numbers(&part.hunks))));
-        lines.push("y does it, as a change of its own that can be undone too · esc leaves it".into());
+        lines.push("y undo (this can be undone too) · esc cancel".into());
         let change_set = set.id.clone();
         self.ask(Control::UndoPart { change_set, parts, on_conflict: OnConflict::Refuse }, lines);
         ViewOutcome::Moved
@@ -265,14 +263,14 @@ impl ChangesView {
     fn preview(&self, range: std::ops::Range<usize>, what: &str) -> Vec<String> {
         let Some(history) = &self.history else { return Vec::new() };
         let sets = &history.sets[range.clone()];
-        let mut lines = vec![format!("{what} {}?", count(sets.len(), "change"))];
+        let mut lines = vec![format!("{what} {}?", format::plural(sets.len(), "change"))];
         for (at, set) in range.zip(sets).rev().take(8) {
             let files: Vec<String> = set.writes.iter().take(4).map(|write| sanitize_cells(&write.path)).collect();
             let more = if set.writes.len() > 4 { ", …" } else { "" };
-            let gone = if set.expired { "  (its old state is not kept any more)" } else { "" };
+            let gone = if set.expired { "  (expired: cannot be undone)" } else { "" };
             lines.push(format!("  #{}  {}{more}{gone}", at + 1, files.join(", ")));
         }
-        lines.push("y does it, and it can be undone too · esc leaves it".into());
+        lines.push("y confirm (this can be undone too) · esc cancel".into());
         lines
     }
 
@@ -305,7 +303,7 @@ impl ChangesView {
         // A question names its own keys; these would do nothing then.
         let hint = match self.asked {
             None => {
-                "↑ ↓ chooses · r takes back to here · f brings forward · enter reads it · n p hunks · space marks · u takes the marked back · esc closes"
+                "↑ ↓ select · r undo to here · f redo · enter show · n p hunks · space mark · u undo marked · esc close"
             }
             Some(_) => "",
         };
@@ -360,9 +358,9 @@ impl ChangesView {
             let what = match (&set.by, set.writes.as_slice()) {
                 (Some(by), _) => format!("$ {}", by.command.lines().next().unwrap_or_default()),
                 (None, [one]) => one.path.clone(),
-                (None, many) => count(many.len(), "file"),
+                (None, many) => format::plural(many.len(), "file"),
             };
-            let gone = if at >= history.in_force { " (taken back)" } else { "" };
+            let gone = if at >= history.in_force { " (undone)" } else { "" };
             let line = format!(
                 "{mark} #{} {}{gone}  +{added} −{removed}  {}",
                 at + 1,
@@ -412,10 +410,6 @@ impl ChangesView {
             .collect();
         pager::put(area, buf, &shown);
     }
-}
-
-fn count(number: usize, what: &str) -> String {
-    if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
 }
 
 fn numbers(hunks: &[u32]) -> String {

@@ -110,17 +110,15 @@ impl DiffOverlay {
             self.width = Some(width);
         }
         let hint = match (self.can_choose(), self.left.len()) {
-            (false, _) => "↑ ↓ pages move · esc goes back to the question".to_owned(),
-            (true, 0) => "n p other hunks · space leaves one out · esc goes back to the question".to_owned(),
-            (true, _) if !self.is_read => {
-                "read to the end to allow the rest · space leaves one out · esc goes back".to_owned()
-            }
+            (false, _) => "↑ ↓ scroll · esc back to the question".to_owned(),
+            (true, 0) => "n p hunks · space deselect · esc back to the question".to_owned(),
+            (true, _) if !self.is_read => "read to the end to allow the rest · space deselect · esc back".to_owned(),
             (true, left) => {
                 let all = self.count();
-                format!("{} of {all} hunks · enter allows them only · esc goes back", all - left)
+                format!("{} of {all} hunks · enter allow only these · esc back", all - left)
             }
         };
-        let inner = pager::frame(area, buf, theme, "What is asked about", &hint);
+        let inner = pager::frame(area, buf, theme, "The proposed change", &hint);
         let page = usize::from(inner.height);
         let from = self.pager.fit(self.rows.len(), page);
         self.is_read |= from + page >= self.rows.len();

@@ -25,7 +25,7 @@ pub(in crate::tui) struct Fork {
 impl Fork {
     pub(in crate::tui) fn new(session: SessionId, said: &[(u64, String)]) -> Self {
         let said: Vec<(u64, String)> = said.iter().rev().cloned().collect();
-        let whole = PickerItem::noted("Behind everything", "all that was said and done so far");
+        let whole = PickerItem::noted("Behind everything", "the whole conversation so far");
         let before = said.iter().map(|(_, words)| PickerItem::new(format!("Before: {words}")));
         let mut picker = Picker::new("Fork:", "");
         picker.set_items(Arc::new(std::iter::once(whole).chain(before).collect()));
@@ -46,8 +46,8 @@ impl Fork {
     }
 
     pub(super) fn draw(&mut self, area: Rect, buf: &mut Buffer, theme: &Theme) -> Option<Position> {
-        let hint = "enter forks there; this session stays as it is, and so do the files · esc closes";
-        let inner = pager::frame(area, buf, theme, "Go on from here in a session of its own", hint);
+        let hint = "enter fork here (this session and the files do not change) · esc close";
+        let inner = pager::frame(area, buf, theme, "Continue from here in a new session", hint);
         self.picker.draw_whole(inner, buf, theme)
     }
 }

@@ -34,7 +34,7 @@ impl Help {
     }
 
     pub(super) fn draw(&mut self, area: Rect, buf: &mut Buffer, theme: &Theme, keys: &KeyMap) -> Option<Position> {
-        let inner = pager::frame(area, buf, theme, "Help", "↑ ↓ moves · esc closes");
+        let inner = pager::frame(area, buf, theme, "Help", "↑ ↓ scroll · esc close");
         let rows = rows(usize::from(inner.width), theme, keys);
         let from = self.pager.fit(rows.len(), usize::from(inner.height));
         pager::put(inner, buf, &rows[from..]);
@@ -44,10 +44,10 @@ impl Help {
 
 fn rows(width: usize, theme: &Theme, keys: &KeyMap) -> Vec<Line<'static>> {
     let row = |key: &str, words: &str| row(key, words, width, theme);
-    let mut rows = row("esc esc", "the changes: look at them, take them back");
-    rows.extend(row("1 … 9", "answer a question that is open"));
-    rows.extend(row("alt-1 … alt-3", "take a next step that was offered"));
-    rows.extend(row("@", "name a file; / calls a command, # adds a tag, ! runs a command of yours"));
+    let mut rows = row("esc esc", "show the changes, to undo them");
+    rows.extend(row("1 … 9", "answer the question"));
+    rows.extend(row("alt-1 … alt-3", "choose a suggested next step"));
+    rows.extend(row("@", "add a file; / starts a command, # adds a tag, ! runs your own command"));
     let mut group = None;
     for line in keys.help() {
         if group != Some(line.group) {

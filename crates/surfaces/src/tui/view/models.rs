@@ -20,7 +20,7 @@ pub(in crate::tui) struct ModelsView {
 
 impl ModelsView {
     pub(in crate::tui) fn new() -> Self {
-        Self { picker: Picker::new("Models:", "The providers are asked…") }
+        Self { picker: Picker::new("Models:", "Asking the providers…") }
     }
 
     /// More models are known.
@@ -41,7 +41,7 @@ impl ModelsView {
     }
 
     pub(super) fn draw(&mut self, area: Rect, buf: &mut Buffer, theme: &Theme) -> Option<Position> {
-        let hint = "type to search · enter uses it from the next request on · esc closes";
+        let hint = "type to search · enter use for the next request · esc close";
         let inner = pager::frame(area, buf, theme, "Models", hint);
         self.picker.draw_whole(inner, buf, theme)
     }

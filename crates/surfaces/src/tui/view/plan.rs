@@ -103,10 +103,8 @@ impl PlanEditor {
 
     pub(super) fn draw(&mut self, area: Rect, buf: &mut Buffer, theme: &Theme, _: &KeyMap) -> Option<Position> {
         let hint = match self.field {
-            Some(_) => "enter takes it · esc leaves it",
-            None => {
-                "↑ ↓ chooses · J K moves the step · e edits · a adds · d removes · enter sends the plan back · esc leaves it"
-            }
+            Some(_) => "enter save · esc cancel",
+            None => "↑ ↓ select · J K move the step · e edit · a add · d remove · enter save the plan · esc cancel",
         };
         let inner = pager::frame(area, buf, theme, "The plan", hint);
         let width = usize::from(inner.width);

@@ -157,11 +157,11 @@ impl SessionsView {
     pub(super) fn draw(&mut self, area: Rect, buf: &mut Buffer, theme: &Theme, _: &KeyMap) -> Option<Position> {
         let hint = match &self.doing {
             None if area.width >= 110 => {
-                "type to search words and #tags · enter goes on with it · alt-f forks it · alt-r names it · alt-e writes it into a file · alt-x forgets it · esc closes"
+                "type to search words and #tags · enter continue · alt-f fork · alt-r rename · alt-e export · alt-x delete · esc close"
             }
-            None => "enter opens · alt-f forks · alt-r names · alt-x forgets · alt-e exports · esc closes",
-            Some(Doing::Rename { .. }) => "enter names it · esc leaves it",
-            Some(Doing::Forget { .. }) => "y does it · esc leaves it",
+            None => "enter open · alt-f fork · alt-r rename · alt-x delete · alt-e export · esc close",
+            Some(Doing::Rename { .. }) => "enter rename · esc cancel",
+            Some(Doing::Forget { .. }) => "y confirm · esc cancel",
         };
         let hint = self.told.as_deref().map_or(hint.to_owned(), sanitize_cells);
         let inner = pager::frame(area, buf, theme, "Earlier sessions of this folder", &hint);
@@ -180,8 +180,8 @@ impl SessionsView {
                         cut(&format!("Forget “{}”?", sanitize_cells(title)), width),
                         theme.style(StyleName::Warning),
                     ),
-                    text("What was said in it is gone then, and its changes"),
-                    text("can no longer be taken back. Files stay as they are."),
+                    text("The conversation is deleted, and its changes"),
+                    text("can no longer be undone. Files are not changed."),
                 ];
                 pager::put(inner, buf, &rows);
                 None

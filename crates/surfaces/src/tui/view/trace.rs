@@ -1,10 +1,13 @@
-//! What took how long, as a waterfall: a row for each call of a model, each tool and each question, with a bar that
+//! How long each call took, as a waterfall: a row for each call of a model, each tool and each question, with a bar that
 //! stands where it was within its request.
+
+use std::time::Duration;
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span as Part};
 use trimtab_vocab::Time;
+use trimtab_vocab::format;
 use unicode_width::UnicodeWidthStr;
 
 use super::ViewOutcome;
@@ -46,12 +49,12 @@ impl Waterfall {
         trace: &TraceSpans,
         now: Time,
     ) -> Option<Position> {
-        let hint = format!("↑ ↓ pages move · g first · G last · esc closes   {}", self.pager.place());
-        let inner = pager::frame(area, buf, theme, "What took how long", &hint);
+        let hint = format!("↑ ↓ scroll · g first · G last · esc close   {}", self.pager.place());
+        let inner = pager::frame(area, buf, theme, "How long each call took", &hint);
         let width = usize::from(inner.width);
         let count = trace.spans().count();
         if count == 0 {
-            let line = Line::styled("Nothing was done in this session yet.", theme.style(StyleName::Dim));
+            let line = Line::styled("This session has no calls yet.", theme.style(StyleName::Dim));
             pager::put(inner, buf, &[line]);
             return None;
         }
@@ -66,7 +69,7 @@ impl Waterfall {
 
 fn row(span: &TraceSpan, trace: &TraceSpans, width: usize, theme: &Theme, now: Time) -> Line<'static> {
     let style = |name| theme.style(name);
-    let time = took(span.millis(now));
+    let time = format::duration(Duration::from_millis(span.millis(now).max(0) as u64));
     let name = match (span.is_bad, span.ended.is_none()) {
         (true, _) => StyleName::Bad,
         (false, true) => StyleName::Accent,
@@ -129,13 +132,4 @@ fn place(span: &TraceSpan, trace: &TraceSpans, columns: usize, now: Time) -> (us
     let before = before.min(columns.saturating_sub(1));
     let filled = (share(span.millis(now)) * columns as f64).round() as usize;
     (before, filled.clamp(1, columns.saturating_sub(before).max(1)))
-}
-
-fn took(millis: i64) -> String {
-    match millis {
-        ..1_000 => format!("{millis} ms"),
-        1_000..60_000 => format!("{:.1} s", millis as f64 / 1_000.0),
-        60_000..3_600_000 => format!("{} min {} s", millis / 60_000, millis / 1_000 % 60),
-        _ => format!("{} h {} min", millis / 3_600_000, millis / 60_000 % 60),
-    }
 }

@@ -64,7 +64,7 @@ impl Whole {
         _: &KeyMap,
         transcript: &mut Transcript,
     ) -> Option<Position> {
-        let hint = format!("↑ ↓ pages move · g first · G last · esc closes   {}", self.pager.place());
+        let hint = format!("↑ ↓ scroll · g first · G last · esc close   {}", self.pager.place());
         let inner = pager::frame(area, buf, theme, "Transcript", &hint);
         let page = usize::from(inner.height);
         self.lay_out(usize::from(inner.width), page, theme, transcript);

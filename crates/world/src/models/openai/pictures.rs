@@ -69,7 +69,7 @@ struct WirePicture {
 /// the others worth less.
 pub(super) async fn pictures(server: ServerKind, answer: Value, count: u32) -> Result<Vec<DrawnImage>, Fault> {
     let answer =
-        PictureAnswer::deserialize(answer).map_err(|_| wrong("The provider's answer has no list of pictures."))?;
+        PictureAnswer::deserialize(answer).map_err(|_| wrong("The provider's answer has no list of images."))?;
     let wanted = usize::try_from(count.max(1)).unwrap_or(1);
     let (mut drawn, mut first) = (Vec::new(), None);
     for picture in answer.data.into_iter().take(wanted) {
@@ -82,23 +82,23 @@ pub(super) async fn pictures(server: ServerKind, answer: Value, count: u32) -> R
     }
     match first {
         Some(fault) if drawn.is_empty() => Err(fault),
-        None if drawn.is_empty() => Err(wrong("The provider made no picture.")),
+        None if drawn.is_empty() => Err(wrong("The provider generated no image.")),
         _ => Ok(drawn),
     }
 }
 
 async fn read(server: ServerKind, picture: WirePicture) -> Result<DrawnImage, Fault> {
     let bytes = match (picture.b64_json.filter(|text| !text.is_empty()), picture.url.filter(|url| !url.is_empty())) {
-        (Some(text), _) => base64(&text).ok_or_else(|| wrong("The provider's picture is not in base64."))?,
+        (Some(text), _) => base64(&text).ok_or_else(|| wrong("The provider's image is not valid base64."))?,
         // Some servers put the picture itself where the address belongs.
         (None, Some(url)) if url.starts_with("data:") => {
-            base64(&url).ok_or_else(|| wrong("The provider's picture is not in base64."))?
+            base64(&url).ok_or_else(|| wrong("The provider's image is not valid base64."))?
         }
         (None, Some(url)) => fetched(server, &url).await?,
-        (None, None) => return Err(wrong("The provider's answer has a picture without its bytes.")),
+        (None, None) => return Err(wrong("The provider's answer has an image without data.")),
     };
     let media_type =
-        picture_type(&bytes).ok_or_else(|| wrong("The provider's picture is neither PNG, JPEG, GIF nor WebP."))?;
+        picture_type(&bytes).ok_or_else(|| wrong("The provider's image is not PNG, JPEG, GIF, or WebP."))?;
     let revised = picture.revised_prompt.map(|prompt| bounded(prompt.trim()).to_owned());
     Ok(DrawnImage { bytes, media_type, revised_prompt: revised.filter(|prompt| !prompt.is_empty()) })
 }
@@ -120,9 +120,9 @@ async fn fetched(server: ServerKind, url: &str) -> Result<Vec<u8>, Fault> {
                 tried += 1;
             }
             Err(failed) => {
-                let message = format!("The picture was made, but could not be fetched. {}", failed.sentence);
+                let message = format!("The image was generated but could not be downloaded. {}", failed.sentence);
                 let problem = Problem::new(ProblemKind::Network, message)
-                    .hint("Ask for it again, or choose a model that sends the picture itself (models.image), for example openai/gpt-image-1.");
+                    .hint("Try again, or set models.image to a model that returns the image itself, for example openai/gpt-image-1.");
                 return Err(Fault { problem, retry: Retry::Never });
             }
         }

@@ -110,7 +110,7 @@ pub(super) fn enter(
         rustix::thread::move_into_link_name_space(network.link.as_fd(), Some(LinkNameSpaceType::Network))?;
         Ok(network.loopback)
     });
-    let loopback = entered.map_err(|errno| halfway("no network of its own can be entered", errno))?;
+    let loopback = entered.map_err(|errno| halfway("cannot enter a separate network namespace", errno))?;
     Ok(Space { loopback, ..arranged? })
 }
 
@@ -165,7 +165,7 @@ fn arrange(order: &RunOrder, marks: NextMarks<'_>) -> Result<Space, (String, Err
     }
     let processes = match mount("proc", "/proc", "proc", HARMLESS | MountFlags::NOEXEC, c"") {
         Ok(()) => Fence::Holds,
-        Err(errno) => Fence::missing(format!("processes of its own cannot be mounted: {}", said(errno))),
+        Err(errno) => Fence::missing(format!("cannot mount a separate process list: {}", said(errno))),
     };
     let Some(FolderMarks { marks, unmarked }) = marks() else {
         return Err((NO_SUPERVISOR.into(), Errno::PIPE));

@@ -57,10 +57,10 @@ pub(super) fn profile(bounds: &Bounds) -> Result<(String, Vec<(String, String)>)
     let mut parameters = Vec::new();
     let mut name = |name: String, path: &Path| -> Result<String, String> {
         let shown = path.display();
-        let value = path.to_str().ok_or_else(|| format!("{shown} is no text that a profile could name"))?;
+        let value = path.to_str().ok_or_else(|| format!("{shown} is not text that a profile can name"))?;
         // To write everywhere below the root would be no fence, and neither would a path from nowhere.
         if !path.is_absolute() || path.parent().is_none() || value.contains('\0') {
-            return Err(format!("{shown} is no place that a fence could be put around"));
+            return Err(format!("{shown} is not a path that the sandbox can restrict"));
         }
         parameters.push((name.clone(), value.to_owned()));
         Ok(format!("(param \"{name}\")"))

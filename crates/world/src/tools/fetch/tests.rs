@@ -98,10 +98,10 @@ async fn redirects_are_followed_on_the_host_and_reported_elsewhere() {
         (seen.status, seen.text.replace(&port.to_string(), "PORT"))
     };
     assert_eq!(said("/start").await, (ToolStatus::Ok, "Address: http://127.0.0.1:PORT/next?x=1\n\nthere".to_owned()));
-    insta::assert_snapshot!(said("/away").await.1, @"http://127.0.0.1:PORT/away redirects to https://other.example/page : fetch that address to go on.");
+    insta::assert_snapshot!(said("/away").await.1, @"http://127.0.0.1:PORT/away redirects to https://other.example/page : fetch that address to continue.");
     assert_eq!(said("/away").await.0, ToolStatus::Partial);
-    insta::assert_snapshot!(said("/port").await.1, @"http://127.0.0.1:PORT/port redirects to http://127.0.0.1:1/ : fetch that address to go on.");
-    insta::assert_snapshot!(said("/name").await.1, @"http://127.0.0.1:PORT/name redirects to an address that is not fetched. The address holds a name or a password. Fetch it without: credentials are never sent.");
+    insta::assert_snapshot!(said("/port").await.1, @"http://127.0.0.1:PORT/port redirects to http://127.0.0.1:1/ : fetch that address to continue.");
+    insta::assert_snapshot!(said("/name").await.1, @"http://127.0.0.1:PORT/name redirects to an address that is not fetched. The URL contains a user name or password. Remove it: credentials are never sent.");
     insta::assert_snapshot!(said("/file").await.1, @"http://127.0.0.1:PORT/file redirects to an address that is not fetched. Only http and https addresses are fetched, not file.");
     insta::assert_snapshot!(said("/meta").await.1, @"169.254.169.254 is a link-local address or leads to one, where clouds give out the keys of their machines. It is never fetched.");
     heard.lock().expect("a lock").clear();
@@ -243,7 +243,7 @@ async fn what_is_not_fetched_is_said_in_a_sentence() {
     };
     insta::assert_snapshot!(said("example.com/page").await, @"`example.com/page` is not an address (relative URL without a base). Write it whole, like https://example.com/page.");
     insta::assert_snapshot!(said("file:///etc/passwd").await, @"Only http and https addresses are fetched, not file.");
-    insta::assert_snapshot!(said("https://me:secret@example.com/").await, @"The address holds a name or a password. Fetch it without: credentials are never sent.");
+    insta::assert_snapshot!(said("https://me:secret@example.com/").await, @"The URL contains a user name or password. Remove it: credentials are never sent.");
     insta::assert_snapshot!(said("http://169.254.169.254/latest/meta-data/").await, @"169.254.169.254 is a link-local address or leads to one, where clouds give out the keys of their machines. It is never fetched.");
     insta::assert_snapshot!(said("http://127.0.0.1:1/").await, @"http://127.0.0.1:1/ cannot be fetched: no connection: Connection refused. Check the address; the machine may also be offline.");
 }

@@ -90,7 +90,7 @@ pub enum Why {
         /// What is wrong with it.
         problem: &'static str,
     },
-    /// There is something at the path that is no regular file, or a file where a directory is needed.
+    /// There is something at the path that is not a regular file, or a file where a directory is needed.
     NotAFile {
         /// As in the plan.
         path: String,
@@ -139,7 +139,7 @@ impl Refused {
         }
         match &self.why {
             Why::Conflict { .. } => "Ask for the change again; it will be made against the file as it is now.",
-            Why::Outside { .. } => "Start the session in a folder that holds the file.",
+            Why::Outside { .. } => "Start the session in a folder that contains the file.",
             Why::BadPath { .. } | Why::Twice { .. } => "Ask for the change again, with the file's own path.",
             Why::NotAFile { .. } => "Move what is there out of the way, or choose another path.",
             Why::ReadOnly { .. } => "Make the file writable (chmod u+w) if it is meant to change.",
@@ -174,7 +174,7 @@ impl fmt::Display for Refused {
 impl fmt::Display for Why {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Why::Conflict { path, .. } => write!(f, "{path} is no longer as it was when the change was made."),
+            Why::Conflict { path, .. } => write!(f, "{path} changed after the change was prepared."),
             Why::Outside { path } => write!(f, "{path} leads out of the session's folder."),
             Why::BadPath { path, problem } | Why::NotAFile { path, problem } => {
                 write!(f, "{path} cannot be changed: {problem}.")

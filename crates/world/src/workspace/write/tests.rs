@@ -330,7 +330,7 @@ fn a_rewind_is_refused_when_the_file_was_edited_since() {
     world.apply().unwrap();
     world.file("b.txt", "b3");
     let refused = world.undo().unwrap_err();
-    assert_eq!(refused.to_string(), "b.txt is no longer as it was when the change was made. Nothing was changed.");
+    assert_eq!(refused.to_string(), "b.txt changed after the change was prepared. Nothing was changed.");
     assert_eq!((world.text("a.txt").as_str(), world.text("b.txt").as_str()), ("a2", "b3"));
 }
 

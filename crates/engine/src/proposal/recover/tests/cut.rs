@@ -40,8 +40,8 @@ fn what_was_whole_before_the_cut_is_kept() {
         ),
         (
             "in a next step",
-            r#"{"summary":"s","nextSteps":[{"html":"Go on","inputText":"continue"},{"html":"Stop","inputText":"st"#,
-            json!({"summary": "s", "nextSteps": [{"html": "Go on", "inputText": "continue"}]}),
+            r#"{"summary":"s","nextSteps":[{"html":"Continue","inputText":"continue"},{"html":"Stop","inputText":"st"#,
+            json!({"summary": "s", "nextSteps": [{"html": "Continue", "inputText": "continue"}]}),
         ),
         ("in a name", r#"{"summary":"s","tod"#, json!({"summary": "s"})),
         ("after a name", r#"{"summary":"s","todos""#, json!({"summary": "s"})),

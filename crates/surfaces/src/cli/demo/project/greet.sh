@@ -1,3 +1,3 @@
 #!/bin/sh
-# Greets whoever is named.
+# Prints a greeting.
 echo "Hello, $1!"

@@ -1,0 +1,306 @@
+//! The sub-tasks of a request: how facts about them become state.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use trimtab_vocab::checkpoint::Ask;
+use trimtab_vocab::event::{SessionFact, SubtaskFact};
+use trimtab_vocab::{
+    CallId, ExecutionOrder, FileWrite, Granularity, MergeChoice, MergeConflict, Problem, RequestId, SessionId,
+    SubTaskPlan, SubtaskStatus, SubtasksFact, ToolCall, Usage,
+};
+
+use super::fold::RecordedAnswer;
+use super::names::tool::DELEGATE;
+use super::{Batch, Phase, Progress, RunningRequest, Session};
+use crate::proposal::{MergeOrder, MergePart, ProposedChange};
+use crate::tools::ToolAction;
+
+/// The sub-tasks of a request.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SubtaskRun {
+    /// The call that they are carried out for.
+    pub call: CallId,
+    pub plan: SubTaskPlan,
+    /// How finely the request was broken down, once that is decided.
+    pub granularity: Option<Granularity>,
+    /// In which order they run, once that is decided.
+    pub order: Option<ExecutionOrder>,
+    /// Dollars that are set aside for them.
+    pub reserved_usd: Option<f64>,
+    /// How far each is, by its id.
+    pub states: BTreeMap<String, SubtaskState>,
+    /// What the workers share.
+    pub shared: BTreeMap<String, Value>,
+    /// How conflicts between their changes are settled.
+    pub resolutions: Vec<MergeResolution>,
+    /// What a user answered last about the whole of them, until it is acted upon.
+    pub answer: Option<(String, Option<String>)>,
+    /// The conflict that was answered last.
+    pub conflict: Option<MergeConflict>,
+    /// Their changes are being merged.
+    pub is_merging: bool,
+}
+
+/// How far a sub-task is.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct SubtaskState {
+    pub status: SubtaskStatus,
+    /// From 0 to 1.
+    pub progress: f64,
+    /// How often it was started.
+    pub attempt: u32,
+    /// The session of its worker.
+    pub worker: Option<SessionId>,
+    /// What it cost, over all tries.
+    pub usage: Usage,
+    /// What earlier tries cost.
+    pub before: Usage,
+    /// What its worker said at the end.
+    pub summary: String,
+    /// What it makes of the files.
+    pub writes: Vec<FileWrite>,
+    /// Why it could not be done.
+    pub error: Option<Problem>,
+    /// Why the try before could not.
+    pub earlier: Option<Problem>,
+    /// What a user answered when it had failed, until it is acted upon.
+    pub answer: Option<(String, Option<String>)>,
+}
+
+/// How a conflict is settled.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MergeResolution {
+    pub path: String,
+    /// The sub-task whose change did not fit.
+    pub subtask: String,
+    pub choice: MergeChoice,
+}
+
+/// For whom a session works, if it is a worker's.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WorkerRole {
+    /// The session that it works for.
+    pub parent: SessionId,
+    pub subtask: String,
+    /// The folder that its own one is a copy of.
+    pub original: String,
+}
+
+impl WorkerRole {
+    pub(super) fn of(fact: &SessionFact) -> Option<Self> {
+        let SessionFact::Worker { parent, subtask, original, .. } = fact else { return None };
+        Some(Self { parent: parent.clone(), subtask: subtask.clone(), original: original.clone() })
+    }
+}
+
+impl SubtaskRun {
+    pub(crate) fn state(&self, id: &str) -> SubtaskStatus {
+        self.states.get(id).map(|state| state.status).unwrap_or_default()
+    }
+
+    /// The sub-task that this session works on.
+    pub(crate) fn task_of(&self, worker: &SessionId) -> Option<&str> {
+        let is_its = |state: &SubtaskState| state.worker.as_ref() == Some(worker);
+        self.states.iter().find(|(_, state)| is_its(state)).map(|(id, _)| id.as_str())
+    }
+
+    /// Whether nothing moves without the user: a worker waits for an answer, or it is to be decided what becomes of a
+    /// sub-task that failed.
+    pub(crate) fn is_stuck(&self) -> bool {
+        let is = |status: SubtaskStatus| self.states.values().any(|state| state.status == status);
+        !is(SubtaskStatus::Running) && (is(SubtaskStatus::NeedsUser) || is(SubtaskStatus::Failed))
+    }
+
+    /// The changes of the completed sub-tasks, in the order of the plan.
+    pub(crate) fn merge_order(&self) -> MergeOrder {
+        let part = |task: &trimtab_vocab::SubTask| {
+            let state = self.states.get(&task.id).filter(|state| state.status == SubtaskStatus::Completed)?;
+            let worker = state.worker.clone().filter(|_| !state.writes.is_empty())?;
+            Some(MergePart { subtask: task.id.clone(), worker, writes: state.writes.clone() })
+        };
+        let settled = |known: &MergeResolution| ((known.path.clone(), known.subtask.clone()), known.choice.clone());
+        MergeOrder {
+            parts: self.plan.tasks.iter().filter_map(part).collect(),
+            settled: self.resolutions.iter().map(settled).collect(),
+        }
+    }
+}
+
+impl RunningRequest {
+    /// Whether it only waits for workers, so that it needs no slot of its own.
+    pub(super) fn waits_for_workers(&self) -> bool {
+        let Some(run) = &self.subtasks else { return false };
+        let is_over = |id: &str| !run.state(id).is_at_work();
+        let others = self.batch.iter().flat_map(|batch| &batch.items).filter(|item| item.call_id != run.call);
+        let is_alone = others.into_iter().all(|item| !matches!(item.progress, Progress::Started | Progress::Acting));
+        self.phase == Phase::Tools
+            && is_alone
+            && !run.is_merging
+            && !run.plan.tasks.iter().all(|task| is_over(&task.id))
+    }
+}
+
+impl Session {
+    pub(super) fn fold_subtasks(&mut self, request: Option<&RequestId>, fact: &SubtasksFact) {
+        if let SubtasksFact::Planned { call: None, plan, .. } = fact
+            && self.active.as_ref().is_some_and(|active| active.subtasks.is_none())
+        {
+            self.begin_subtasks(plan);
+        }
+        let Some(active) = request.and_then(|request| self.unfinished_mut(request)) else { return };
+        match fact {
+            SubtasksFact::Planned { call, plan, granularity, .. } => {
+                let own = active.batch.as_ref().and_then(|batch| batch.items.first()).map(|item| item.call_id.clone());
+                let is_same = |run: &&mut Box<SubtaskRun>| call.as_ref().is_none_or(|call| *call == run.call);
+                match active.subtasks.as_mut().filter(is_same) {
+                    Some(run) => {
+                        run.answer = None;
+                        run.plan.clone_from(plan);
+                        run.granularity = granularity.or(run.granularity);
+                        run.states.retain(|id, _| plan.task(id).is_some());
+                    }
+                    None => {
+                        let Some(call) = call.clone().or(own) else { return };
+                        active.subtasks = Some(Box::new(SubtaskRun {
+                            call,
+                            plan: plan.clone(),
+                            granularity: *granularity,
+                            order: None,
+                            reserved_usd: None,
+                            states: BTreeMap::new(),
+                            shared: BTreeMap::new(),
+                            resolutions: Vec::new(),
+                            answer: None,
+                            conflict: None,
+                            is_merging: false,
+                        }));
+                    }
+                }
+            }
+            SubtasksFact::Started { execution_order, reserved_usd } => {
+                let Some(run) = &mut active.subtasks else { return };
+                (run.order, run.reserved_usd, run.answer) = (Some(*execution_order), *reserved_usd, None);
+            }
+            SubtasksFact::Merging {} => {
+                let Some(run) = &mut active.subtasks else { return };
+                (run.is_merging, run.answer) = (true, None);
+                let (call, change) = (run.call.clone(), ProposedChange::Merge(run.merge_order()));
+                self.become_change(&call, change);
+            }
+            SubtasksFact::Resolved { path, subtask, choice, by } => {
+                let Some(run) = &mut active.subtasks else { return };
+                // What a model has made of two changes, nobody has seen yet.
+                if let Some(batch) = active.batch.as_mut().filter(|_| by == "model") {
+                    batch.mended = true;
+                }
+                active.phase = Phase::Tools;
+                let (path, subtask, choice) = (path.clone(), subtask.clone(), choice.clone());
+                run.resolutions.push(MergeResolution { path, subtask, choice });
+                run.answer = None;
+                let (call, change) = (run.call.clone(), ProposedChange::Merge(run.merge_order()));
+                self.become_change(&call, change);
+            }
+            SubtasksFact::Unplanned { reason, tries } => {
+                active.calls.misplans = *tries;
+                active.calls.misplan = Some(reason.clone());
+            }
+            SubtasksFact::Shared { key, value, .. } => {
+                let Some(run) = &mut active.subtasks else { return };
+                run.shared.insert(key.clone(), value.clone());
+            }
+        }
+    }
+
+    /// No model has asked for these, so their call is counted like one of its replies.
+    fn begin_subtasks(&mut self, plan: &SubTaskPlan) {
+        self.spending.calls += 1;
+        let call = CallId::nth(self.spending.calls);
+        let Some(active) = &mut self.active else { return };
+        let input = json!({"tasks": plan.tasks.iter().map(trimtab_vocab::SubTask::name).collect::<Vec<_>>()});
+        let tool_call = ToolCall { id: format!("{DELEGATE}-1"), name: DELEGATE.to_owned(), input, broken: None };
+        active.batch = Some(Batch::of_subtasks(&call, tool_call, ToolAction::Delegate(plan.clone())));
+        active.phase = Phase::Replied;
+    }
+
+    /// What the workers have made is a change like any other from now on.
+    fn become_change(&mut self, call: &CallId, change: ProposedChange) {
+        if let Some(item) = self.item_mut(call) {
+            item.action = Ok(Arc::new(ToolAction::Change(change)));
+            item.writes = None;
+        }
+    }
+
+    pub(super) fn fold_subtask(&mut self, request: Option<&RequestId>, fact: &SubtaskFact) {
+        let Some(request) = request else { return };
+        let spent = {
+            let queue = &mut self.queue;
+            let all = self.active.iter_mut().chain(&mut queue.waiting).chain(&mut queue.parked);
+            let Some(active) = all.into_iter().find(|active| active.request.id == *request) else { return };
+            let Some(run) = &mut active.subtasks else { return };
+            let state = run.states.entry(fact.subtask.clone()).or_default();
+            if fact.attempt > state.attempt {
+                self.lineage.workers += 1;
+                (state.attempt, state.before, state.earlier) = (fact.attempt, state.usage, state.error.take());
+                (state.answer, state.summary) = (None, String::new());
+                state.writes.clear();
+            }
+            let spent = since(state.usage, fact.usage);
+            (state.status, state.progress, state.usage) = (fact.status, fact.progress, fact.usage);
+            if fact.worker.is_some() {
+                state.worker.clone_from(&fact.worker);
+            }
+            if let Some(summary) = &fact.summary {
+                state.summary.clone_from(summary);
+            }
+            if fact.status == SubtaskStatus::Completed {
+                state.writes.clone_from(&fact.writes);
+            }
+            state.error.clone_from(&fact.error);
+            active.usage += spent;
+            spent
+        };
+        self.spending.usage += spent;
+    }
+
+    /// What a user answered about sub-tasks is kept until the room acts upon it.
+    pub(super) fn fold_subtask_answer(&mut self, request: &RequestId, ask: &Ask, given: RecordedAnswer<'_>) {
+        let answer = Some((given.choice.to_owned(), given.text.map(str::to_owned)));
+        let Some(active) = self.unfinished_mut(request) else { return };
+        let Some(run) = &mut active.subtasks else { return };
+        match ask {
+            Ask::SubtaskFailed { subtask, .. } => {
+                if let Some(state) = run.states.get_mut(subtask) {
+                    state.answer = answer;
+                }
+            }
+            _ => {
+                run.answer = answer;
+                if let Ask::MergeConflict { conflict, .. } = ask {
+                    run.conflict = Some((**conflict).clone());
+                }
+                let call = run.call.clone();
+                if let Some(item) = active.batch.as_mut().and_then(|batch| batch.item_mut(&call)) {
+                    item.progress = Progress::Started;
+                }
+            }
+        }
+    }
+}
+
+/// What was spent between two sums.
+fn since(before: Usage, now: Usage) -> Usage {
+    let cost = |usage: Usage| usage.cost_usd.unwrap_or(0.0);
+    Usage {
+        input_tokens: now.input_tokens.saturating_sub(before.input_tokens),
+        cached_tokens: now.cached_tokens.saturating_sub(before.cached_tokens),
+        cache_write_tokens: now.cache_write_tokens.saturating_sub(before.cache_write_tokens),
+        cache_write_1h_tokens: now.cache_write_1h_tokens.saturating_sub(before.cache_write_1h_tokens),
+        output_tokens: now.output_tokens.saturating_sub(before.output_tokens),
+        cost_usd: now.cost_usd.map(|_| (cost(now) - cost(before)).max(0.0)),
+        estimated: now.estimated,
+        first_token_ms: None,
+        tokens_per_s: None,
+    }
+}

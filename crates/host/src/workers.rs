@@ -1,0 +1,225 @@
+//! Workers of sub-tasks: the copy of the folder that each gets, and what their changes come to together.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use trimtab_engine::merge::{self, Clash, File, Prefer};
+use trimtab_engine::{Input, MergeOrder, MergePart, Session, WorkerNews, WorkerOrder};
+use trimtab_vocab::event::Status;
+use trimtab_vocab::{FileState, FileWrite, MergeChoice, MergeConflict, Problem, ProblemKind, RefKey, SessionId, Usage};
+use trimtab_world::store::{NewInput, NewJob, Store, StoreError};
+
+use crate::actor::{self, ActorError};
+use crate::client::ActorContext;
+use crate::effects::{ActorHandle, written};
+use crate::workspace::{CopiedFile, Workspace};
+
+const PAGE: u32 = 1000;
+/// Facts that the session of a worker is made with.
+const SEEDED: u64 = 3;
+
+/// Makes a worker's copy of the folder, tells the worker what to do, and lets it begin. Each of these is done once,
+/// however often it is asked for.
+pub(crate) async fn start(
+    deps: Arc<ActorContext>,
+    reporter: ActorHandle,
+    order: Box<WorkerOrder>,
+) -> Result<(), ActorError> {
+    let WorkerOrder { worker, original, folder, seed, said } = *order;
+    let store = deps.world.store.as_ref();
+    let workspace = deps.world.workspace(&worker);
+    if let Err(reason) = copy(store, workspace.as_ref(), &worker, &original, &folder, seed).await? {
+        let error = Problem::new(ProblemKind::Store, format!("No copy of {original} could be made: {reason}.")).hint(
+            "Sub-tasks work in copies of the folder. Let git ignore what they do not need, or work without them.",
+        );
+        let news = WorkerNews::Ended {
+            status: Status::Failed,
+            summary: String::new(),
+            error: Some(error),
+            usage: Usage::default(),
+            writes: Vec::new(),
+        };
+        let payload = written(&Input::WorkerTold { worker, news });
+        store.enqueue(reporter.lease.session(), NewInput { payload, ..NewInput::default() }).await?;
+        reporter.wake.notify_one();
+        return Ok(());
+    }
+    sweep(store, workspace.as_ref(), &folder).await?;
+    let job = NewJob { request: said.id.clone(), text: actor::first_words(&said.text) };
+    let payload = written(&Input::Said { request: Box::new(said) });
+    match store.enqueue(&worker, NewInput { payload, job: Some(job), ..NewInput::default() }).await {
+        Ok(()) | Err(StoreError::Taken) => {}
+        Err(error) => return Err(error.into()),
+    }
+    actor::wake(&deps, &worker);
+    Ok(())
+}
+
+/// The copy, with the changes that the worker builds upon and those that it has made before.
+async fn copy(
+    store: &dyn Store,
+    workspace: &dyn Workspace,
+    worker: &SessionId,
+    original: &str,
+    folder: &str,
+    seed: Vec<MergePart>,
+) -> Result<Result<(), String>, StoreError> {
+    if workspace.has_copy(folder).await {
+        return Ok(Ok(()));
+    }
+    let order = MergeOrder { parts: seed, ..MergeOrder::default() };
+    let files = match merge_parts(store, workspace, original, &order, Prefer::Left).await? {
+        Ok((files, _)) => files,
+        Err(reason) => return Ok(Err(reason)),
+    };
+    let mut changes: BTreeMap<String, Content> = files.into_iter().map(|file| (file.path, file.after)).collect();
+    for write in own_writes(store, worker).await? {
+        let after = content(store, worker, write.after.as_ref()).await?;
+        changes.insert(write.path, after);
+    }
+    let changes = changes.into_iter().map(|(path, content)| CopiedFile { path, content }).collect();
+    Ok(workspace.make_copy(original, folder, changes).await)
+}
+
+/// Removes copies of workers that have ended, where a process was killed before it could.
+async fn sweep(store: &dyn Store, workspace: &dyn Workspace, own: &str) -> Result<(), StoreError> {
+    let Some((place, own)) = own.rsplit_once('/') else { return Ok(()) };
+    // A worker that waits for the user needs its copy when the answer comes.
+    let asking: BTreeSet<SessionId> = store.checkpoints().await?.into_iter().map(|event| event.session).collect();
+    for name in workspace.copies(place).await.into_iter().filter(|name| name != own) {
+        let Ok(session) = name.parse::<SessionId>() else { continue };
+        // One that has not been told what to do yet is on its way.
+        let is_over = store.session(&session).await?.is_none()
+            || (store.last_seq(&session).await? > SEEDED && !store.has_open_request(&session).await?);
+        if session.is_worker() && is_over && !asking.contains(&session) {
+            workspace.drop_copy(&format!("{place}/{name}")).await;
+        }
+    }
+    Ok(())
+}
+
+/// What a worker has made of files so far.
+async fn own_writes(store: &dyn Store, worker: &SessionId) -> Result<Vec<FileWrite>, StoreError> {
+    let mut session = Session::new(worker.clone());
+    let mut last = 0;
+    loop {
+        let page = store.events(worker, last, PAGE).await?;
+        let Some(event) = page.last() else { break };
+        last = event.seq.unwrap_or(last + u64::from(PAGE));
+        page.iter().for_each(|event| session.fold(event.request.as_ref(), &event.fact));
+    }
+    Ok(session.history()[..session.in_force()].iter().flat_map(|set| set.writes.clone()).collect())
+}
+
+/// The bytes and the mode of a file; none: there is no such file.
+type Content = Option<(Vec<u8>, u32)>;
+
+async fn content(store: &dyn Store, session: &SessionId, state: Option<&FileState>) -> Result<Content, StoreError> {
+    let Some(state) = state else { return Ok(None) };
+    let bytes = store.bytes(Some(session), &RefKey::file_of(session, &state.hash)).await?;
+    let lost = || StoreError::Corrupt(format!("what the worker {session} made of a file is not stored"));
+    bytes.map(|bytes| Some((bytes, state.mode))).ok_or_else(lost)
+}
+
+/// A file before and after the changes of workers.
+pub(crate) struct MergedFile {
+    pub(crate) path: String,
+    pub(crate) before: Option<(Vec<u8>, FileState)>,
+    pub(crate) after: Content,
+    /// The sub-tasks that changed it.
+    by: Vec<String>,
+}
+
+/// Brings the changes of workers together with what is in the folder, one worker after the other. What does not fit is
+/// taken from the side that is preferred, or is a conflict.
+pub(crate) async fn merge_parts(
+    store: &dyn Store,
+    workspace: &dyn Workspace,
+    folder: &str,
+    order: &MergeOrder,
+    prefer: Prefer,
+) -> Result<Result<(Vec<MergedFile>, Vec<MergeConflict>), String>, StoreError> {
+    let (mut files, mut conflicts): (Vec<MergedFile>, Vec<MergeConflict>) = (Vec::new(), Vec::new());
+    let mut places: BTreeMap<String, usize> = BTreeMap::new();
+    for MergePart { subtask, worker, writes } in &order.parts {
+        for write in writes {
+            let at = match places.get(&write.path) {
+                Some(at) => *at,
+                None => {
+                    let now = match workspace.read(folder, &write.path).await {
+                        Ok(now) => now,
+                        Err(reason) => return Ok(Err(reason)),
+                    };
+                    let after = now.content.as_ref().map(|(bytes, state)| (bytes.clone(), state.mode));
+                    files.push(MergedFile { path: write.path.clone(), before: now.content, after, by: Vec::new() });
+                    places.insert(write.path.clone(), files.len() - 1);
+                    files.len() - 1
+                }
+            };
+            let file = &mut files[at];
+            let base = content(store, worker, write.before.as_ref()).await?;
+            let theirs = content(store, worker, write.after.as_ref()).await?;
+            let settled = order.settled.get(&(write.path.clone(), subtask.clone()));
+            match merge_one(&base, &file.after, &theirs, prefer, settled) {
+                Ok(merged) => file.after = merged,
+                Err(clash) => conflicts.push(MergeConflict {
+                    path: write.path.clone(),
+                    subtask: subtask.clone(),
+                    against: file.by.clone(),
+                    base: shown(&base, &clash),
+                    ours: shown(&file.after, &clash),
+                    theirs: shown(&theirs, &clash),
+                    partial: [&base, &file.after, &theirs].iter().any(|side| !is_text(side, &clash)),
+                }),
+            }
+            file.by.push(subtask.clone());
+        }
+    }
+    Ok(Ok((files, conflicts)))
+}
+
+fn merge_one(
+    base: &Content,
+    ours: &Content,
+    theirs: &Content,
+    prefer: Prefer,
+    settled: Option<&MergeChoice>,
+) -> Result<Content, Vec<Clash>> {
+    fn file(content: &Content) -> Option<File<'_>> {
+        content.as_ref().map(|(bytes, mode)| File { bytes, mode: *mode })
+    }
+    let prefer = match settled {
+        Some(MergeChoice::Ours) => Prefer::Left,
+        Some(MergeChoice::Theirs) => Prefer::Right,
+        Some(MergeChoice::Text { text }) => {
+            let mode = ours.as_ref().or(theirs.as_ref()).map_or(0o644, |(_, mode)| *mode);
+            return Ok(Some((text.clone().into_bytes(), mode)));
+        }
+        None => prefer,
+    };
+    merge::merge_files(file(base), file(ours), file(theirs), prefer)
+}
+
+/// A side of a conflict as a question shows it.
+fn shown(content: &Content, clashes: &[Clash]) -> String {
+    match content {
+        None => "(no file)".to_owned(),
+        Some((bytes, mode)) if clashes.contains(&Clash::Mode) => format!("(mode {mode:o}, {} bytes)", bytes.len()),
+        Some((bytes, _)) => match std::str::from_utf8(bytes) {
+            Ok(text) => text.to_owned(),
+            Err(_) => format!("({} bytes that are not text)", bytes.len()),
+        },
+    }
+}
+
+/// Whether a side of a conflict is shown as the text that it is.
+fn is_text(content: &Content, clashes: &[Clash]) -> bool {
+    let Some((bytes, _)) = content else { return false };
+    !clashes.contains(&Clash::Mode) && std::str::from_utf8(bytes).is_ok()
+}
+
+/// Removes the copy of a worker that has ended.
+pub(crate) async fn drop_copy(deps: Arc<ActorContext>, worker: SessionId, folder: String) -> Result<(), ActorError> {
+    deps.world.workspace(&worker).drop_copy(&folder).await;
+    Ok(())
+}

@@ -1,0 +1,174 @@
+//! `trimtab subtasks`: the sub-tasks of a session, and what a user wants of one of them.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use serde_json::Value;
+use trimtab_host::Client;
+use trimtab_vocab::{Control, Problem, ProblemKind, SessionId, SubtaskControl};
+
+use super::output::{note, print, print_json, sanitize};
+use super::{CliOutcome, place};
+use crate::conversation::{Conversation, Entry, SubtaskBoard};
+use crate::subtask_documents::SubtaskDocuments;
+use crate::words::{self, subtasks};
+
+const EXAMPLES: &str = "\
+Examples:
+  trimtab run --subtasks ask \"Add tests for every module\"    break a request down
+  trimtab subtasks                           see how far its parts are
+  trimtab subtasks show 2                    see one of them whole
+  trimtab subtasks retry 2 --model openai/gpt-5
+  trimtab subtasks stop 2                    stop one; the others continue";
+
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct SubtasksArgs {
+    /// What to do
+    #[arg(default_value = "list")]
+    action: SubtaskAction,
+    /// The number of the sub-task
+    #[arg(required_if_eq_any = [("action", "show"), ("action", "retry"), ("action", "skip"), ("action", "stop"), ("action", "pause"), ("action", "resume"), ("action", "steer")])]
+    id: Option<String>,
+    /// Words for `steer`
+    words: Option<String>,
+    /// Retry with this model
+    #[arg(long, value_name = "PROVIDER/NAME")]
+    model: Option<String>,
+    /// Retry with this instruction
+    #[arg(long, value_name = "TEXT")]
+    instruction: Option<String>,
+    /// Use this session [default: the latest in this folder]
+    #[arg(long, value_name = "ID")]
+    session: Option<SessionId>,
+    /// Print the documents as JSON
+    #[arg(long)]
+    json: bool,
+    /// Use this folder instead of the current one
+    #[arg(long, value_name = "FOLDER")]
+    dir: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum SubtaskAction {
+    /// List the sub-tasks of a session
+    List,
+    /// Show one of them whole
+    Show,
+    /// Start one over that failed or was left out
+    Retry,
+    /// Leave one out, and those that depend on it
+    Skip,
+    /// Stop one; the others continue
+    Stop,
+    /// Pause one after its current step
+    Pause,
+    /// Continue one that was paused
+    Resume,
+    /// Say something to the worker of one
+    Steer,
+}
+
+impl SubtasksArgs {
+    pub(super) async fn execute(self) -> Result<CliOutcome, Problem> {
+        let folder = place::folder(self.dir.as_deref())?;
+        let (_, client) = place::open(&[])?;
+        let client = client.on("subtasks");
+        let session = match self.session {
+            Some(session) => session,
+            None => match client.sessions().latest(&folder).await? {
+                Some(row) => row.id,
+                None => return Err(Problem::new(ProblemKind::NotFound, words::NO_SESSION_HERE)),
+            },
+        };
+        let (board, documents) = read(&client, &session).await?;
+        if documents.is_empty() {
+            return Err(Problem::new(ProblemKind::NotFound, format!("The session {session} has no sub-tasks."))
+                .hint("Break a request down with `trimtab run --subtasks ask \"…\"`."));
+        }
+        let id = self.id.unwrap_or_default();
+        let known = || {
+            documents.get(&id).ok_or_else(|| {
+                Problem::new(ProblemKind::NotFound, format!("There is no sub-task {id}."))
+                    .hint("`trimtab subtasks` lists them.")
+            })
+        };
+        let action = match self.action {
+            SubtaskAction::List if self.json => {
+                documents.all().iter().try_for_each(print_json)?;
+                print_json(&documents.context(&session))?;
+                return Ok(CliOutcome::Done);
+            }
+            SubtaskAction::List => {
+                let now = client.sessions().now();
+                for line in board.iter().flat_map(|board| subtasks::board_lines(board, now)) {
+                    print(&format!("{}\n", sanitize(&line)))?;
+                }
+                return Ok(CliOutcome::Done);
+            }
+            SubtaskAction::Show if self.json => return print_json(known()?).map(|()| CliOutcome::Done),
+            SubtaskAction::Show => return show(known()?).map(|()| CliOutcome::Done),
+            SubtaskAction::Retry => SubtaskControl::Retry { model: self.model, instruction: self.instruction },
+            SubtaskAction::Skip => SubtaskControl::Skip,
+            SubtaskAction::Stop => SubtaskControl::Stop,
+            SubtaskAction::Pause => SubtaskControl::Pause,
+            SubtaskAction::Resume => SubtaskControl::Resume,
+            SubtaskAction::Steer => SubtaskControl::Steer {
+                text: self.words.filter(|words| !words.trim().is_empty()).ok_or_else(|| {
+                    Problem::new(ProblemKind::Usage, "This needs words.")
+                        .hint("For example: trimtab subtasks steer 2 \"only the tests\"")
+                })?,
+            },
+        };
+        known()?;
+        client.requests().control(&session, None, Control::Subtask { subtask: id.clone(), action }).await?;
+        note(&format!("Sent to sub-task {id} of {session}."));
+        Ok(CliOutcome::Done)
+    }
+}
+
+/// The last board of a session, and its documents.
+async fn read(client: &Client, session: &SessionId) -> Result<(Option<SubtaskBoard>, SubtaskDocuments), Problem> {
+    let (mut conversation, mut documents) = (Conversation::default(), SubtaskDocuments::default());
+    let mut last = 0;
+    loop {
+        let page = client.sessions().events(session, last).await?;
+        if page.is_empty() {
+            break;
+        }
+        for event in &page {
+            last = event.seq.unwrap_or(last);
+            conversation.observe(event);
+            documents.observe(event);
+        }
+    }
+    let board = conversation.entries().iter().rev().find_map(|placed| match &placed.entry {
+        Entry::Subtasks(board) => Some(board.clone()),
+        _ => None,
+    });
+    Ok((board, documents))
+}
+
+fn show(document: &Value) -> Result<(), Problem> {
+    let text = |value: &Value| sanitize(value.as_str().unwrap_or_default()).into_owned();
+    let names = |value: &Value| {
+        let all = value.as_array().into_iter().flatten();
+        all.map(|name| text(name.get("path").unwrap_or(name))).collect::<Vec<_>>().join(", ")
+    };
+    let mut lines = vec![format!("{}. {}", text(&document["subtaskId"]), text(&document["title"]))];
+    let mut line = |name: &str, value: String| {
+        if !value.is_empty() {
+            lines.push(format!("  {name}: {value}"));
+        }
+    };
+    line("status", text(document.get("detail").unwrap_or(&document["status"])));
+    line("model", text(&document["model"]));
+    line("depends on", names(&document["dependencies"]));
+    line("files", names(&document["input"]["contextFiles"]));
+    line("changed", names(&document["output"]["fileChanges"]));
+    line("error", text(&document["error"]));
+    line("session", text(&document["worker"]));
+    line("instruction", text(&document["input"]["instruction"]).replace('\n', "\n    "));
+    line("summary", text(&document["output"]["summary"]).replace('\n', "\n    "));
+    print(&format!("{}\n", lines.join("\n")))
+}

@@ -1,0 +1,291 @@
+//! Sub-tasks in words: the board, what moved on it, and what a user is asked about them.
+
+use std::time::Duration;
+
+use trimtab_vocab::format;
+use trimtab_vocab::wording::SubtaskSummary;
+use trimtab_vocab::{
+    BreakdownOption, ExecutionOrder, Granularity, MergeConflict, StrategyOption, SubTaskPlan, SubtaskStatus, Time,
+    Visible, WorkerQuestion,
+};
+
+use crate::conversation::{BoardTask, SubtaskBoard};
+
+/// Cells of a progress bar.
+const BAR: usize = 20;
+/// Lines of each side of a conflict that a terminal shows.
+const SIDE_LINES: usize = 30;
+
+/// The line above the board.
+pub(crate) fn heading(board: &SubtaskBoard) -> String {
+    let all = board.tasks.len();
+    let completed = board.tasks.iter().filter(|task| task.status == SubtaskStatus::Completed).count();
+    match board.order {
+        _ if board.tasks.iter().all(|task| task.status.is_over()) => {
+            SubtaskSummary::Completed(completed, all).to_string()
+        }
+        Some(ExecutionOrder::Sequential) => format!("🔄 Running {all} sub-tasks one after the other..."),
+        _ => format!("🔄 Running {all} sub-tasks in parallel..."),
+    }
+}
+
+fn mark(status: SubtaskStatus) -> &'static str {
+    match status {
+        SubtaskStatus::Pending => " ",
+        SubtaskStatus::Running => "▶",
+        SubtaskStatus::NeedsUser => "?",
+        SubtaskStatus::Completed => "✓",
+        SubtaskStatus::Failed => "✗",
+        SubtaskStatus::Skipped | SubtaskStatus::Stopped => "–",
+    }
+}
+
+fn took(task: &BoardTask, now: Time) -> Option<String> {
+    let millis = task.ended.unwrap_or(now).millis().saturating_sub(task.began?.millis());
+    Some(format::duration(Duration::from_millis(u64::try_from(millis).unwrap_or(0))))
+}
+
+fn cost(task: &BoardTask) -> Option<String> {
+    task.usage.cost_usd.map(|cost| format!("${cost:.4}"))
+}
+
+/// The board: a bar for each sub-task that has started, and what waits for what.
+pub(crate) fn board_lines(board: &SubtaskBoard, now: Time) -> Vec<String> {
+    let mut lines = vec![heading(board)];
+    let longest = board.tasks.iter().map(|task| task.name.chars().count()).max().unwrap_or(0).min(40);
+    for task in &board.tasks {
+        if task.status == SubtaskStatus::Pending && !task.depends_on.is_empty() {
+            let before = task.depends_on.join(", ");
+            lines.push(format!("Waiting: {}. {} (depends on {before})", task.id, task.name));
+            continue;
+        }
+        let done = (task.progress.clamp(0.0, 1.0) * BAR as f64).round() as usize;
+        let bar = format!("{}{}", "█".repeat(done), "░".repeat(BAR - done));
+        let percent = (task.progress.clamp(0.0, 1.0) * 100.0).round();
+        let more: Vec<String> = took(task, now).into_iter().chain(cost(task)).collect();
+        let more = if more.is_empty() { String::new() } else { format!("  {}", more.join(" · ")) };
+        let name: String = task.name.chars().take(longest).collect();
+        lines.push(format!("{} {}. {name:longest$} {bar} {percent:>3}%{more}", mark(task.status), task.id));
+    }
+    lines
+}
+
+/// What happened to a sub-task, in a line.
+pub(crate) fn moved(task: &BoardTask) -> Option<String> {
+    let name = format!("{}. {}", task.id, task.name);
+    let more: Vec<String> = task.ended.and_then(|ended| took(task, ended)).into_iter().chain(cost(task)).collect();
+    let more = if more.is_empty() { String::new() } else { format!(" · {}", more.join(" · ")) };
+    Some(match task.status {
+        SubtaskStatus::Pending => return None,
+        SubtaskStatus::Running if task.attempt > 1 => format!("▶ {name} (attempt {}, {})", task.attempt, task.model),
+        SubtaskStatus::Running => format!("▶ {name} ({})", task.model),
+        SubtaskStatus::NeedsUser => format!("? {name} waits for your answer"),
+        SubtaskStatus::Completed => format!("✓ {name}{more}"),
+        SubtaskStatus::Failed => format!("✗ {name}: {}{more}", task.error.as_deref().unwrap_or("failed")),
+        SubtaskStatus::Skipped => format!("– {name} skipped"),
+        SubtaskStatus::Stopped => format!("– {name} stopped{more}"),
+    })
+}
+
+/// Whose question it is.
+pub(crate) fn asks(worker: &WorkerQuestion) -> String {
+    format!("Sub-task {}: {} asks", worker.subtask, Visible::line(&worker.name))
+}
+
+/// The ways to break a request down.
+pub(crate) fn breakdown(options: &[BreakdownOption], suggested: Granularity, reason: &str) -> Vec<String> {
+    let mut lines = Vec::new();
+    for (letter, option) in ('A'..).zip(options) {
+        let (name, hint) = match option.granularity {
+            Granularity::Fine => ("Fine-grained", " (Recommended)"),
+            Granularity::Medium => ("Medium", ""),
+            Granularity::Coarse => ("Coarse", ""),
+        };
+        let risk = (option.truncation_risk * 100.0).round();
+        lines.push(format!(
+            "{letter}) {name}{hint}: {} sub-tasks, ~{} tokens each, truncation risk {risk} %",
+            option.tasks, option.tokens_each
+        ));
+        lines.push(format!("     {}", option.notes.join(" · ")));
+    }
+    let name = match suggested {
+        Granularity::Fine => 'A',
+        Granularity::Medium => 'B',
+        Granularity::Coarse => 'C',
+    };
+    lines.push(format!("Let AI decide takes {name}: {reason}."));
+    lines
+}
+
+/// The plan and the ways to carry it out.
+pub(crate) fn execution(plan: &SubTaskPlan, strategies: &[StrategyOption]) -> Vec<String> {
+    let mut lines = Vec::new();
+    for task in &plan.tasks {
+        lines.push(format!("{}. {} ({})", task.id, task.name(), task.model));
+        lines
+            .extend((!task.context_files.is_empty()).then(|| format!("     files: {}", task.context_files.join(", "))));
+        lines.extend((!task.depends_on.is_empty()).then(|| format!("     after {}", task.depends_on.join(", "))));
+    }
+    for (letter, option) in ('A'..).zip(strategies) {
+        let name = match option.execution_order {
+            ExecutionOrder::DependencyGraph => "Parallel (Recommended)",
+            ExecutionOrder::Sequential => "Sequential",
+            ExecutionOrder::Parallel => "Fast & Loose",
+        };
+        let cost = option.cost_usd.map_or_else(|| "unknown".to_owned(), |cost| format!("${cost:.2}"));
+        let speed = "⚡".repeat(option.speed as usize);
+        lines.push(format!("{letter}) {name}  Speed: {speed}  Cost: {cost}  Risk: {}", option.risk));
+        lines.push(format!("     {}", option.note));
+    }
+    if let Some((least, most)) = plan.cost_range {
+        let basis = if plan.from_records { "from your earlier calls" } else { "from usual figures" };
+        lines.push(format!("Likely between ${least:.2} and ${most:.2}, estimated {basis}."));
+    }
+    lines
+}
+
+/// Both sides of a conflict, and what they started from.
+pub(crate) fn conflict(conflict: &MergeConflict) -> Vec<String> {
+    let side = |name: &str, text: &str| {
+        let mut lines = vec![format!("{name}:")];
+        let all = text.lines().count();
+        lines.extend(text.lines().take(SIDE_LINES).map(|line| format!("  | {line}")));
+        lines.extend((all > SIDE_LINES).then(|| format!("  | … {} more lines", all - SIDE_LINES)));
+        lines
+    };
+    let first = match conflict.against.last() {
+        Some(id) => format!("A, sub-task {id}"),
+        None => "A, in the folder".to_owned(),
+    };
+    let second = format!("B, sub-task {}", conflict.subtask);
+    [side("Before", &conflict.base), side(&first, &conflict.ours), side(&second, &conflict.theirs)].concat()
+}
+
+#[cfg(test)]
+mod tests {
+    use trimtab_vocab::event::SubtaskFact;
+    use trimtab_vocab::{SubTask, Usage};
+
+    use super::*;
+
+    fn task(id: &str, title: &str, depends_on: &[&str]) -> SubTask {
+        let depends_on = depends_on.iter().map(|id| (*id).to_owned()).collect();
+        SubTask { id: id.into(), title: title.into(), instruction: title.into(), depends_on, ..SubTask::default() }
+    }
+
+    fn board(progress: f64, status: SubtaskStatus) -> Vec<String> {
+        let plan = SubTaskPlan {
+            tasks: vec![
+                task("1", "Create user model", &[]),
+                task("2", "Create login route", &[]),
+                task("3", "Create auth middleware", &["1", "2"]),
+            ],
+            ..SubTaskPlan::default()
+        };
+        let mut board = SubtaskBoard { order: Some(ExecutionOrder::DependencyGraph), ..SubtaskBoard::default() };
+        board.plan(&plan);
+        let fact = SubtaskFact {
+            subtask: "1".into(),
+            status,
+            progress,
+            depends_on: Vec::new(),
+            model: "m".into(),
+            usage: Usage { cost_usd: Some(0.0123), ..Usage::default() },
+            worker: None,
+            attempt: 1,
+            summary: None,
+            writes: Vec::new(),
+            error: None,
+        };
+        board.moved(&fact, Time::from_millis(1_000));
+        board_lines(&board, Time::from_millis(13_000))
+    }
+
+    #[test]
+    fn the_board_shows_a_bar_for_each_and_what_waits_for_what() {
+        insta::assert_snapshot!(board(0.0, SubtaskStatus::Running).join("\n"), @r"
+        🔄 Running 3 sub-tasks in parallel...
+        ▶ 1. Create user model      ░░░░░░░░░░░░░░░░░░░░   0%  12 s · $0.0123
+          2. Create login route     ░░░░░░░░░░░░░░░░░░░░   0%
+        Waiting: 3. Create auth middleware (depends on 1, 2)
+        ");
+        insta::assert_snapshot!(board(0.5, SubtaskStatus::Running).join("\n"), @r"
+        🔄 Running 3 sub-tasks in parallel...
+        ▶ 1. Create user model      ██████████░░░░░░░░░░  50%  12 s · $0.0123
+          2. Create login route     ░░░░░░░░░░░░░░░░░░░░   0%
+        Waiting: 3. Create auth middleware (depends on 1, 2)
+        ");
+        insta::assert_snapshot!(board(1.0, SubtaskStatus::Completed).join("\n"), @r"
+        🔄 Running 3 sub-tasks in parallel...
+        ✓ 1. Create user model      ████████████████████ 100%  0 ms · $0.0123
+          2. Create login route     ░░░░░░░░░░░░░░░░░░░░   0%
+        Waiting: 3. Create auth middleware (depends on 1, 2)
+        ");
+    }
+
+    #[test]
+    fn the_dialogs_show_numbers_and_what_speaks_for_each_way() {
+        let option = |granularity, tasks, tokens_each, truncation_risk, notes: &[&str]| BreakdownOption {
+            granularity,
+            tasks,
+            tokens_each,
+            truncation_risk,
+            notes: notes.iter().map(|note| (*note).to_owned()).collect(),
+        };
+        let options = [
+            option(
+                Granularity::Fine,
+                12,
+                200,
+                0.01,
+                &["Lowest truncation risk", "Best parallelism", "More API overhead"],
+            ),
+            option(Granularity::Medium, 5, 480, 0.03, &["Good balance", "Moderate truncation risk"]),
+            option(Granularity::Coarse, 2, 1_200, 0.08, &["Fewer API calls", "Higher truncation risk"]),
+        ];
+        let lines = breakdown(&options, Granularity::Medium, "5 sub-tasks, with a truncation risk of 3 %");
+        insta::assert_snapshot!(lines.join("\n"), @r"
+        A) Fine-grained (Recommended): 12 sub-tasks, ~200 tokens each, truncation risk 1 %
+             Lowest truncation risk · Best parallelism · More API overhead
+        B) Medium: 5 sub-tasks, ~480 tokens each, truncation risk 3 %
+             Good balance · Moderate truncation risk
+        C) Coarse: 2 sub-tasks, ~1200 tokens each, truncation risk 8 %
+             Fewer API calls · Higher truncation risk
+        Let AI decide takes B: 5 sub-tasks, with a truncation risk of 3 %.
+        ");
+        let strategy = |execution_order, speed, risk: &str, note: &str| StrategyOption {
+            execution_order,
+            speed,
+            cost_usd: Some(0.12),
+            risk: risk.into(),
+            note: note.into(),
+        };
+        let strategies = [
+            strategy(
+                ExecutionOrder::DependencyGraph,
+                2,
+                "Medium",
+                "4 tasks run simultaneously, 1 waits for dependencies",
+            ),
+            strategy(ExecutionOrder::Sequential, 1, "Low", "Safest option, but takes longer"),
+            strategy(ExecutionOrder::Parallel, 3, "High", "All parallel, may need conflict resolution"),
+        ];
+        let plan = SubTaskPlan {
+            tasks: vec![task("1", "Create user model", &[]), task("2", "Create auth middleware", &["1"])],
+            cost_range: Some((0.06, 0.36)),
+            ..SubTaskPlan::default()
+        };
+        insta::assert_snapshot!(execution(&plan, &strategies).join("\n"), @r"
+        1. Create user model ()
+        2. Create auth middleware ()
+             after 1
+        A) Parallel (Recommended)  Speed: ⚡⚡  Cost: $0.12  Risk: Medium
+             4 tasks run simultaneously, 1 waits for dependencies
+        B) Sequential  Speed: ⚡  Cost: $0.12  Risk: Low
+             Safest option, but takes longer
+        C) Fast & Loose  Speed: ⚡⚡⚡  Cost: $0.12  Risk: High
+             All parallel, may need conflict resolution
+        Likely between $0.06 and $0.36, estimated from usual figures.
+        ");
+    }
+}

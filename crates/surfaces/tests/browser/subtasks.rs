@@ -1,0 +1,38 @@
+//! Sub-tasks in a real browser: the plan is started, a conflict is settled by hand, and the board stays.
+
+use serde_json::json;
+use trimtab_testkit::provider::Request;
+use trimtab_testkit::served::Served;
+
+use super::flows::trusting;
+use super::{asks, node, says, walks};
+
+#[test]
+fn a_plan_of_sub_tasks_is_started_and_its_conflict_is_settled_on_the_page() {
+    let program = trusting();
+    let greeting = program.project().join("a.py");
+    std::fs::write(&greeting, "print('hello')\nprint('bye')\n").expect("writes");
+    program.provider.answer_with(|request: &Request| {
+        let body = request.body.to_string();
+        let is_second_call = body.contains("tool_result");
+        if body.contains("Change the greeting") {
+            let task = |name: &str| json!({"title": name, "instruction": format!("TASK {name}: write a.py")});
+            return match is_second_call {
+                true => says("The greeting is changed."),
+                false => asks("delegate", &json!({"tasks": [task("loud"), task("polite")]})),
+            };
+        }
+        let word = if body.contains("TASK loud") { "HELLO" } else { "hello, sir" };
+        match is_second_call {
+            true => says("Written."),
+            false => {
+                let content = format!("print('{word}')\nprint('bye')\n");
+                asks("write_file", &json!({"path": "a.py", "content": content}))
+            }
+        }
+    });
+    let served = Served::start(&program, "test", &[]);
+    walks(node("subtasks.mjs", &[&served.login]));
+    let written = std::fs::read_to_string(&greeting).expect("is there");
+    assert_eq!(written.trim_end(), "print('hi')\nprint('bye')");
+}

@@ -1,0 +1,165 @@
+//! Numbers, durations, prices, plurals, and lists as people read them: one rule each. `web/src/lib/format.ts` has the
+//! same rules, and both are tested with `web/src/lib/format.json`.
+
+use std::fmt;
+use std::time::Duration;
+
+/// `1,234,567`.
+pub fn number(number: impl ToString) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// `1 hunk`, `2 hunks`, `3 matches`, `4 entries`.
+pub fn plural<N: TryInto<u64>>(count: N, noun: &str) -> String {
+    let count = count.try_into().unwrap_or(u64::MAX);
+    format!("{} {}", number(count), if count == 1 { noun.to_owned() } else { many(noun) })
+}
+
+/// A count with its noun, for a sentence of the catalog: `Plural::new(2, "hunk")` is shown as `2 hunks`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Plural {
+    count: u64,
+    noun: &'static str,
+}
+
+impl Plural {
+    pub fn new<N: TryInto<u64>>(count: N, noun: &'static str) -> Self {
+        Self { count: count.try_into().unwrap_or(u64::MAX), noun }
+    }
+}
+
+impl fmt::Display for Plural {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&plural(self.count, self.noun))
+    }
+}
+
+/// A verb that agrees with a count: `verb(2, "is", "are")`.
+pub fn verb<'a, N: TryInto<u64>>(count: N, one: &'a str, many: &'a str) -> &'a str {
+    if matches!(count.try_into(), Ok(1)) { one } else { many }
+}
+
+fn many(noun: &str) -> String {
+    let before_y = noun.strip_suffix('y').filter(|stem| !stem.ends_with(['a', 'e', 'i', 'o', 'u']));
+    match before_y {
+        Some(stem) => format!("{stem}ies"),
+        None if ["s", "x", "ch", "sh"].iter().any(|end| noun.ends_with(end)) => format!("{noun}es"),
+        None => format!("{noun}s"),
+    }
+}
+
+/// `7 ms`, `2.2 s`, `57 s`, `3 min 4 s`, `2 h 1 min`.
+pub fn duration(time: Duration) -> String {
+    let (millis, seconds) = (time.as_millis(), time.as_secs());
+    match millis {
+        0..1_000 => format!("{millis} ms"),
+        1_000..10_000 => format!("{}.{} s", seconds, millis % 1_000 / 100),
+        10_000..60_000 => format!("{seconds} s"),
+        60_000..3_600_000 => format!("{} min {} s", seconds / 60, seconds % 60),
+        _ => format!("{} h {} min", seconds / 3_600, seconds % 3_600 / 60),
+    }
+}
+
+/// A time that still runs: tenths of a second for the first minute, so that it visibly ticks.
+pub fn running_time(time: Duration) -> String {
+    match time.as_millis() {
+        millis @ 0..60_000 => format!("{}.{} s", millis / 1_000, millis % 1_000 / 100),
+        _ => duration(time),
+    }
+}
+
+/// `$0`, `$0.0042`, `$1.50`: small prices keep four digits, because a call often costs less than a cent.
+pub fn dollars(cost: f64) -> String {
+    match cost {
+        0.0 => "$0".to_owned(),
+        cost if cost > 0.0 && cost < 0.01 => format!("${cost:.4}"),
+        cost => format!("${cost:.2}"),
+    }
+}
+
+/// `a`, `a and b`, `a, b, and c`.
+pub fn list(items: &[impl AsRef<str>]) -> String {
+    joined(items, "and")
+}
+
+/// `a`, `a or b`, `a, b, or c`.
+pub fn choices(items: &[impl AsRef<str>]) -> String {
+    joined(items, "or")
+}
+
+fn joined(items: &[impl AsRef<str>], word: &str) -> String {
+    match items {
+        [] => String::new(),
+        [one] => one.as_ref().to_owned(),
+        [one, two] => format!("{} {word} {}", one.as_ref(), two.as_ref()),
+        [before @ .., last] => {
+            let before: Vec<&str> = before.iter().map(AsRef::as_ref).collect();
+            format!("{}, {word} {}", before.join(", "), last.as_ref())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::*;
+
+    /// Rows that the browser's formatters are tested with as well.
+    const ROWS: &str = include_str!("../../../web/src/lib/format.json");
+
+    fn rows(name: &str) -> Vec<(Value, String)> {
+        let all: Value = serde_json::from_str(ROWS).expect("JSON");
+        let rows: Vec<(Value, String)> = serde_json::from_value(all[name].clone()).expect("pairs");
+        assert!(rows.len() >= 3, "{name}");
+        rows
+    }
+
+    fn whole(value: &Value) -> u64 {
+        value.as_u64().expect("a number")
+    }
+
+    fn texts(value: &Value) -> Vec<&str> {
+        value.as_array().expect("a list").iter().map(|text| text.as_str().expect("text")).collect()
+    }
+
+    #[test]
+    fn terminal_and_browser_format_alike() {
+        for (given, shown) in rows("number") {
+            assert_eq!(number(whole(&given)), shown);
+        }
+        for (given, shown) in rows("plural") {
+            assert_eq!(plural(whole(&given[0]), given[1].as_str().expect("a noun")), shown);
+        }
+        for (given, shown) in rows("duration") {
+            assert_eq!(duration(Duration::from_millis(whole(&given))), shown);
+        }
+        for (given, shown) in rows("runningTime") {
+            assert_eq!(running_time(Duration::from_millis(whole(&given))), shown);
+        }
+        for (given, shown) in rows("money") {
+            assert_eq!(dollars(given.as_f64().expect("a price")), shown);
+        }
+        for (given, shown) in rows("list") {
+            assert_eq!(list(&texts(&given)), shown);
+        }
+        for (given, shown) in rows("choices") {
+            assert_eq!(choices(&texts(&given)), shown);
+        }
+    }
+
+    #[test]
+    fn verbs_agree_with_their_count() {
+        let hunks = |count: usize| format!("{} {}", plural(count, "hunk"), verb(count, "is", "are"));
+        assert_eq!([hunks(0), hunks(1), hunks(2)], ["0 hunks are", "1 hunk is", "2 hunks are"]);
+        assert_eq!(Plural::new(1_u32, "more step").to_string(), "1 more step");
+    }
+}

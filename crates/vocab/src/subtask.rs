@@ -1,0 +1,457 @@
+//! Sub-tasks: one request that several workers carry out, each in a session and a copy of the folder of its own.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::{CallId, CheckpointId, ModelFacts, SessionId};
+
+/// In which order the tasks of a plan run.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum ExecutionOrder {
+    /// Tasks that need nothing of each other run side by side; the others wait for what they depend on.
+    #[default]
+    DependencyGraph,
+    /// One after the other.
+    Sequential,
+    /// All at once. What clashes is settled when the results are merged.
+    Parallel,
+}
+
+/// What a task takes, which decides the model that works on it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum TaskKind {
+    /// A fast model can do it.
+    Simple,
+    /// It takes thought.
+    #[default]
+    Reasoning,
+    /// It looks at what others have made.
+    Review,
+}
+
+/// A part of a request, for one worker.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct SubTask {
+    pub id: String,
+    /// A few words for lists.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub title: String,
+    /// All that the worker is told to do.
+    pub instruction: String,
+    /// The files that it is shown.
+    #[serde(default)]
+    pub context_files: Vec<String>,
+    /// What the result must keep to.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub constraints: Vec<String>,
+    /// `provider/name` of who works on it.
+    #[serde(default)]
+    pub model: String,
+    /// The ids of tasks that must be completed first.
+    #[serde(default)]
+    pub depends_on: Vec<String>,
+    /// Of tasks that can start, the one with the higher priority starts first.
+    #[serde(default)]
+    pub priority: u32,
+    #[serde(default)]
+    pub kind: TaskKind,
+}
+
+impl SubTask {
+    /// What lists call it.
+    pub fn name(&self) -> &str {
+        if self.title.is_empty() { self.instruction.lines().next().unwrap_or_default() } else { &self.title }
+    }
+}
+
+/// The tasks of a request.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct SubTaskPlan {
+    pub tasks: Vec<SubTask>,
+    pub execution_order: ExecutionOrder,
+    /// Dollars that it may cost, about; absent where a price is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub estimated_cost: Option<f64>,
+    /// Milliseconds that it may take, about.
+    #[serde(default)]
+    pub estimated_time_ms: u64,
+    /// The cheapest and the dearest that is likely, in dollars.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_range: Option<(f64, f64)>,
+    /// The estimates rest on earlier calls of these models, and not on usual figures.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub from_records: bool,
+}
+
+impl SubTaskPlan {
+    pub fn task(&self, id: &str) -> Option<&SubTask> {
+        self.tasks.iter().find(|task| task.id == id)
+    }
+
+    /// The place of a task in the plan, from 1.
+    pub fn number(&self, id: &str) -> usize {
+        self.tasks.iter().position(|task| task.id == id).map_or(0, |at| at + 1)
+    }
+}
+
+/// How far a sub-task is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum SubtaskStatus {
+    /// It has not started.
+    #[default]
+    Pending,
+    Running,
+    /// Its worker waits for the user.
+    NeedsUser,
+    Completed,
+    /// It could not be done, and the user decides what follows.
+    Failed,
+    /// The user left it out.
+    Skipped,
+    /// The user stopped it.
+    Stopped,
+}
+
+impl SubtaskStatus {
+    /// Whether nothing more comes of it.
+    pub fn is_over(self) -> bool {
+        matches!(self, Self::Completed | Self::Skipped | Self::Stopped)
+    }
+
+    /// Whether a worker is at it.
+    pub fn is_at_work(self) -> bool {
+        matches!(self, Self::Running | Self::NeedsUser)
+    }
+}
+
+impl fmt::Display for SubtaskStatus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Pending => "pending",
+            Self::Running => "running",
+            Self::NeedsUser => "needs_user",
+            Self::Completed => "completed",
+            Self::Failed => "failed",
+            Self::Skipped => "skipped",
+            Self::Stopped => "stopped",
+        })
+    }
+}
+
+/// How finely a request is broken down.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Granularity {
+    Fine,
+    Medium,
+    Coarse,
+}
+
+/// One way to break a request down, as it is offered.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct BreakdownOption {
+    pub granularity: Granularity,
+    /// How many sub-tasks it has.
+    pub tasks: u32,
+    /// Tokens of each reply, about.
+    pub tokens_each: u32,
+    /// How likely it is that a reply is cut off, from 0 to 1.
+    pub truncation_risk: f64,
+    /// What speaks for it and against it.
+    pub notes: Vec<String>,
+}
+
+/// One way to carry a plan out, as it is offered.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct StrategyOption {
+    pub execution_order: ExecutionOrder,
+    /// From 1 to 3.
+    pub speed: u32,
+    /// Dollars, about; absent where a price is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_usd: Option<f64>,
+    /// `Low`, `Medium` or `High`.
+    pub risk: String,
+    pub note: String,
+}
+
+/// What a user wants done about the sub-tasks of a request before it starts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum SubtaskStart {
+    /// Break it down, and ask how to carry it out.
+    Ask,
+    /// Break it down, and run what can run side by side.
+    Parallel,
+    /// Break it down, and run one after the other.
+    Sequential,
+    /// Break it down, and run all at once.
+    Loose,
+    /// Never break it down.
+    Off,
+}
+
+/// When a request is offered as sub-tasks that nobody has asked to be broken down.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum SubtaskOffer {
+    /// The user is asked.
+    #[default]
+    Ask,
+    /// Never; models cannot delegate either.
+    Off,
+    /// They start without a question, within the budget.
+    Auto,
+}
+
+/// The settings of sub-tasks.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase", default)]
+pub struct SubtaskSettings {
+    /// Workers that run at the same time at most.
+    pub parallel: u32,
+    pub offer: SubtaskOffer,
+    /// What the user wants of this request.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub start: Option<SubtaskStart>,
+    /// Who works on each kind of task, where that is not the model itself.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub models: BTreeMap<TaskKind, WorkerModel>,
+    /// What earlier calls of the model tell of the next ones.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub records: Option<CallRecords>,
+    /// It is the request of a worker, which cannot delegate.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_worker: bool,
+}
+
+impl Default for SubtaskSettings {
+    fn default() -> Self {
+        Self {
+            parallel: 4,
+            offer: SubtaskOffer::Ask,
+            start: None,
+            models: BTreeMap::new(),
+            records: None,
+            is_worker: false,
+        }
+    }
+}
+
+impl SubtaskSettings {
+    pub(crate) fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// A model for workers, and what is known about it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct WorkerModel {
+    /// `provider/name`.
+    pub model: String,
+    pub facts: ModelFacts,
+}
+
+/// What earlier calls of a model came to.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase", default)]
+pub struct CallRecords {
+    /// Calls that were counted.
+    pub calls: u64,
+    /// Tokens of a reply, on average.
+    pub output_tokens: u32,
+    /// Tokens of a reply in a second, on average.
+    pub tokens_per_s: f64,
+    /// The share of replies that were cut off, from 0 to 1.
+    pub truncated: f64,
+}
+
+/// A question of a worker, which is asked in the session that it works for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct WorkerQuestion {
+    /// The sub-task.
+    pub subtask: String,
+    /// What lists call the sub-task.
+    #[serde(default)]
+    pub name: String,
+    /// The worker's session.
+    pub session: SessionId,
+    /// The question there.
+    pub checkpoint: CheckpointId,
+}
+
+/// Where the changes of two workers, or of a worker and the user, do not fit together.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct MergeConflict {
+    pub path: String,
+    /// The sub-task whose change does not fit.
+    pub subtask: String,
+    /// The sub-tasks that changed the file before; none: the user did.
+    #[serde(default)]
+    pub against: Vec<String>,
+    /// What both started from.
+    pub base: String,
+    /// What is there now.
+    pub ours: String,
+    /// What the sub-task made of it.
+    pub theirs: String,
+    /// `theirs` is cut off or describes what is not text, so an edit cannot start from it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub partial: bool,
+}
+
+/// How a conflict is settled.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(tag = "keep", rename_all = "snake_case")]
+pub enum MergeChoice {
+    /// Where both changed the same lines, those that are there stay.
+    Ours,
+    /// Where both changed the same lines, those of the sub-task replace them.
+    Theirs,
+    /// The file becomes this text.
+    Text { text: String },
+}
+
+/// What a user may want of a sub-task that runs, failed or waits.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
+pub enum SubtaskControl {
+    Pause,
+    Resume,
+    Stop,
+    Skip,
+    /// Start over; with another model or instruction, if they are given.
+    Retry {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        model: Option<String>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        instruction: Option<String>,
+    },
+    Steer {
+        text: String,
+    },
+}
+
+/// The sub-tasks of a request as a whole.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(tag = "type", rename_all_fields = "camelCase")]
+pub enum SubtasksFact {
+    /// There is a plan, or another one in its place.
+    #[serde(rename = "subtasks.planned")]
+    Planned {
+        /// The tool call that delegates; absent: the user wanted sub-tasks.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        call: Option<CallId>,
+        plan: SubTaskPlan,
+        /// How finely the request was broken down, where there was a choice.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        granularity: Option<Granularity>,
+        /// Who made or changed it.
+        by: String,
+    },
+    /// A model's plan cannot be used.
+    #[serde(rename = "subtasks.unplanned")]
+    Unplanned {
+        reason: String,
+        /// How often that was so.
+        tries: u32,
+    },
+    /// It is carried out from now on.
+    #[serde(rename = "subtasks.started")]
+    Started {
+        execution_order: ExecutionOrder,
+        /// Dollars of the budget that are set aside for it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reserved_usd: Option<f64>,
+    },
+    /// All sub-tasks are over, and their changes are being merged.
+    #[serde(rename = "subtasks.merging")]
+    Merging {},
+    /// A conflict between changes is settled.
+    #[serde(rename = "subtasks.resolved")]
+    Resolved {
+        path: String,
+        subtask: String,
+        choice: MergeChoice,
+        /// `user`, or `model` where the user let it merge.
+        by: String,
+    },
+    /// A worker has written to what all of them share.
+    #[serde(rename = "subtasks.shared")]
+    Shared {
+        key: String,
+        value: Value,
+        /// The sub-task.
+        by: String,
+    },
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_plan_has_the_documented_fields() {
+        let task = SubTask {
+            id: "1".into(),
+            instruction: "Create the user model".into(),
+            context_files: vec!["src/user.rs".into()],
+            model: "xai/grok-3-mini".into(),
+            priority: 1,
+            ..SubTask::default()
+        };
+        let plan = SubTaskPlan {
+            tasks: vec![task],
+            execution_order: ExecutionOrder::DependencyGraph,
+            estimated_cost: Some(0.02),
+            estimated_time_ms: 30_000,
+            ..SubTaskPlan::default()
+        };
+        let written = serde_json::to_value(&plan).expect("written");
+        assert_eq!(
+            written,
+            json!({
+                "tasks": [{"id": "1", "instruction": "Create the user model", "contextFiles": ["src/user.rs"],
+                    "model": "xai/grok-3-mini", "dependsOn": [], "priority": 1, "kind": "reasoning"}],
+                "executionOrder": "dependency-graph",
+                "estimatedCost": 0.02,
+                "estimatedTimeMs": 30_000,
+            })
+        );
+        assert_eq!(serde_json::from_value::<SubTaskPlan>(written).expect("read"), plan);
+        let orders = [ExecutionOrder::Sequential, ExecutionOrder::Parallel, ExecutionOrder::DependencyGraph];
+        assert_eq!(json!(orders), json!(["sequential", "parallel", "dependency-graph"]));
+    }
+}

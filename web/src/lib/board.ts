@@ -1,0 +1,79 @@
+// The board of sub-tasks in words, and what a question asks about them. The sentences are those of
+// `crates/surfaces/src/words/subtasks.rs`.
+
+import type { BoardTask, Checkpoint, Item } from './fold';
+import { isOver } from './fold/subtasks';
+import type { Given, SubtaskAsk, SubtaskStatus } from './wire';
+
+export type Board = Extract<Item, { is: 'subtasks' }>;
+
+export const signs: Record<SubtaskStatus, string> = {
+  pending: '',
+  running: '▶',
+  needs_user: '?',
+  completed: '✓',
+  failed: '✗',
+  skipped: '–',
+  stopped: '–',
+};
+export const names: Record<SubtaskStatus, string> = {
+  pending: 'pending',
+  running: 'running',
+  needs_user: 'waits for your answer',
+  completed: 'completed',
+  failed: 'failed',
+  skipped: 'skipped',
+  stopped: 'stopped',
+};
+
+export const isAtWork = ({ status }: Pick<BoardTask, 'status'>) => status === 'running' || status === 'needs_user';
+
+/** The line above the board. `live`: the request that they belong to has not ended. */
+export function heading({ order, tasks }: Board, live: boolean): string {
+  const all = tasks.length;
+  if (!live || tasks.every(isOver)) return `${tasks.filter((task) => task.status === 'completed').length} of ${all} sub-tasks completed`;
+  return order === 'sequential' ? `🔄 Running ${all} sub-tasks one after the other...` : `🔄 Running ${all} sub-tasks in parallel...`;
+}
+
+export const percent = ({ progress }: BoardTask) => Math.round(100 * Math.min(1, Math.max(0, progress)));
+
+/** It has no bar yet, because others come first. */
+export const waits = ({ status, dependsOn }: BoardTask) => status === 'pending' && dependsOn.length > 0;
+
+export const waiting = ({ id, name, dependsOn }: BoardTask) => `Waiting: ${id}. ${name} (depends on ${dependsOn.join(', ')})`;
+
+/** The board of a request, while it is under way. */
+export function current(items: Item[]): Board | undefined {
+  const board = items.findLast((item): item is Board => item.is === 'subtasks');
+  return board?.order !== undefined && !board.tasks.every(isOver) ? board : undefined;
+}
+
+const about: Partial<Record<string, true>> = { breakdown: true, subtaskPlan: true, subtaskFailed: true, mergeConflict: true };
+
+/** What a question asks about sub-tasks, if it does. */
+export function subtaskAsk(asked: Checkpoint): SubtaskAsk | undefined {
+  return asked.about !== undefined && about[asked.about] ? (asked as unknown as SubtaskAsk) : undefined;
+}
+
+/** The text that an answer starts from. A side that is not shown whole would be saved cut off. */
+export function startingText(asked: Checkpoint, choice: string): string {
+  const ask = subtaskAsk(asked);
+  if (choice !== 'edit') return '';
+  if (ask?.about === 'subtaskPlan') return ask.text;
+  if (ask?.about === 'mergeConflict' && !ask.conflict.partial) return ask.conflict.theirs;
+  return '';
+}
+
+/** Whether an answer has several lines: Enter does not send it. */
+export function isLong(asked: Checkpoint, choice: string): boolean {
+  return choice === 'edit' && subtaskAsk(asked) !== undefined;
+}
+
+export const breakdownNames = { fine: 'Fine-grained (Recommended)', medium: 'Medium', coarse: 'Coarse' };
+export const strategyNames = { 'dependency-graph': 'Parallel (Recommended)', sequential: 'Sequential', parallel: 'Fast & Loose' };
+
+/** What both started from, and what each made of it. */
+export function sides({ base, ours, theirs, subtask, against }: Given<'MergeConflict'>): [string, string][] {
+  const first = against.length ? `A, sub-task ${against.at(-1)}` : 'A, in the folder';
+  return [['Before', base], [first, ours], [`B, sub-task ${subtask}`, theirs]];
+}

@@ -1,0 +1,64 @@
+// The sub-tasks of a request as they stand; the rules are those of `crates/surfaces/src/conversation/board.rs`.
+
+import type { Event } from '../wire';
+import type { Draft, Handlers } from './draft';
+import { ignored } from './draft';
+import type { BoardTask, Item } from './view';
+
+type Board = Extract<Item, { is: 'subtasks' }>;
+type Moved = Extract<Event, { type: 'subtask' }>;
+type Planned = Extract<Event, { type: 'subtasks.planned' }>;
+
+/** Whether nothing more comes of it. */
+export const isOver = ({ status }: Pick<BoardTask, 'status'>) => status === 'completed' || status === 'skipped' || status === 'stopped';
+const any = () => true;
+
+/** The tasks of a plan; what is known of them stays. */
+function tasks(plan: Planned['plan'], known: BoardTask[]): BoardTask[] {
+  return plan.tasks.map(({ id, title, instruction, dependsOn, model }) => ({
+    ...(known.find((task) => task.id === id) ?? { id, status: 'pending', progress: 0, attempt: 0, summary: '' }),
+    name: title || (instruction.split('\n')[0] ?? ''),
+    dependsOn,
+    model,
+  }));
+}
+
+function planned(draft: Draft, event: Planned) {
+  // A plan that follows when all of the last one is over starts another board.
+  const board = draft.turn(event.request)?.items.findLast((item): item is Board => item.is === 'subtasks');
+  if (board && !board.tasks.every(isOver)) {
+    draft.change(event.request, 'subtasks', any, (item) => ({ ...item, tasks: tasks(event.plan, item.tasks) }));
+  } else {
+    draft.add(event.request, { is: 'subtasks', tasks: tasks(event.plan, []) });
+  }
+}
+
+function moved(task: BoardTask, event: Moved): BoardTask {
+  const { status, progress, usage, time } = event;
+  const attempt = event.attempt ?? 0;
+  let { began, ended } = task;
+  if (attempt > task.attempt) [began, ended] = [time, undefined];
+  const next: BoardTask = { ...task, status, progress, attempt, costUsd: usage?.costUsd, began, ended };
+  if (isOver(next) || status === 'failed') next.ended ??= time;
+  next.worker = event.worker ?? task.worker;
+  next.error = event.error?.message;
+  next.summary = event.summary ?? task.summary;
+  return next;
+}
+
+export const subtaskEvents = {
+  'subtasks.planned': planned,
+  'subtasks.started'(draft, event) {
+    draft.change(event.request, 'subtasks', any, (item) => ({ ...item, order: event.executionOrder }));
+  },
+  subtask(draft, event) {
+    draft.change(event.request, 'subtasks', any, (item) => ({
+      ...item,
+      tasks: item.tasks.map((task) => (task.id === event.subtask ? moved(task, event) : task)),
+    }));
+  },
+  'subtasks.unplanned': ignored,
+  'subtasks.merging': ignored,
+  'subtasks.resolved': ignored,
+  'subtasks.shared': ignored,
+} satisfies Partial<Handlers>;

@@ -1,0 +1,41 @@
+// A request is broken down, its workers change the same line, and the person writes what the file becomes.
+
+import assert from 'node:assert/strict';
+import { accessible, becomes, begin, browse } from './browse.mjs';
+
+await browse(async ({ page }) => {
+  await begin(page, 'Change the greeting in a.py, in parallel');
+  const plan = page.getByRole('region', { name: /Execution Plan/ });
+  await plan.getByText('C) Fast & Loose').waitFor();
+  await accessible(page, 'a plan of sub-tasks');
+  // What was edited is not passed over.
+  await plan.getByRole('button', { name: 'Edit Plan' }).click();
+  const box = plan.getByLabel(/^The plan:/);
+  await becomes(async () => (await box.inputValue()).split('\n')[0], '1. loud');
+  const before = await box.inputValue();
+  await box.fill(`${before}3. more\n`);
+  await becomes(() => plan.getByRole('button', { name: 'Start C' }).isDisabled(), true);
+  await box.fill(before);
+  await plan.getByRole('button', { name: 'Start C' }).click();
+
+  const conflict = page.getByRole('region', { name: /^a\.py was changed in two ways/ });
+  await conflict.waitFor();
+  await becomes(() => conflict.locator('figcaption').allInnerTexts(), ['Before', 'A, sub-task 1', 'B, sub-task 2']);
+  await becomes(async () => (await conflict.locator('pre').allInnerTexts()).map((text) => text.split('\n')[0]), ["print('hello')", "print('HELLO')", "print('hello, sir')"]);
+  await accessible(page, 'a conflict');
+  const edit = conflict.getByRole('button', { name: /^Edit/ });
+  await edit.click();
+  const file = conflict.getByLabel(/^The whole text of the file/);
+  await becomes(() => file.inputValue(), "print('hello, sir')\nprint('bye')\n");
+  await file.fill("print('hi')\nprint('bye')\n");
+  await file.press('Control+Enter');
+
+  await page.getByRole('log').getByText('✓ Done').waitFor();
+  const board = page.getByRole('region', { name: 'Sub-tasks' });
+  await board.getByText('2 of 2 sub-tasks completed').waitFor();
+  assert.deepEqual(await board.locator('.percent').allInnerTexts(), ['100 %', '100 %']);
+  await accessible(page, 'the board of sub-tasks');
+  await board.getByRole('link', { name: 'loud' }).click();
+  await page.getByRole('link', { name: /Sub-task 1 of this request/ }).click();
+  await page.getByRole('region', { name: 'Sub-tasks' }).waitFor();
+});
