@@ -59,7 +59,7 @@ fn a_single_command_of_several_is_run_by_its_number_and_the_others_are_not() {
         @ banner
         ! run [2]
         ?+ I ran the command: `touch made`
-        ?~ [The user runs only a part of your commands. Not run: `mkdir -p app`, `touch app/a`.]
+        ?~ [The user runs only some of your commands. Not run: `mkdir -p app`, `touch app/a`.]
         < {"summary":"As you like."}
         "#,
     );
@@ -604,7 +604,7 @@ fn commands_that_are_left_out_in_a_step_of_a_plan_leave_the_plan_under_way() {
         ?~ [PLAN STEP 1 of 2] Make the folder
         < {"summary":"Two commands.","commands":[{"command":"mkdir app"},{"command":"touch app/a"}]}
         ! skip
-        ?~ [The user left these commands out. Continue without them.]
+        ?~ [The user skipped these commands. Continue without them.]
         < {"summary":"Then nothing is made."}
         ?~ [PLAN STEP 2 of 2] Say so
         ?~ 1. Make the folder (done)

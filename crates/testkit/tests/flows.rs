@@ -383,7 +383,7 @@ fn a_conversation_turns_into_work_when_the_person_says_so() {
         @ checkpoint.opened
         ^K
         ! continue
-        ?~ [The user agrees. What is to be done:]
+        ?~ [The user agrees. The work to do:]
         ?~ - JWT tokens
         ?+ This is plan mode
         <@ propose_plan {"steps":["Write it"]}
@@ -396,14 +396,14 @@ fn a_conversation_turns_into_work_when_the_person_says_so() {
         < Nothing.
         "#
     ), &["route", "intent", "requirements", "checkpoint.opened", "plan.step", "tool.started", "request.finished"]), @r#"
-    r1 route {"decision":"chat","confidence":1.0,"complexity":0,"reason":"the person talks first"}
+    r1 route {"decision":"chat","confidence":1.0,"complexity":0,"reason":"the user wants to discuss first"}
     r1 request.finished {"status":"completed","usage":{"inputTokens":10,"cachedTokens":0,"outputTokens":5}}
-    r2 route {"decision":"chat","confidence":1.0,"complexity":0,"reason":"the person talks first"}
+    r2 route {"decision":"chat","confidence":1.0,"complexity":0,"reason":"the user wants to discuss first"}
     r2 request.finished {"status":"completed","usage":{"inputTokens":10,"cachedTokens":0,"outputTokens":5}}
-    r3 route {"decision":"chat","confidence":1.0,"complexity":0,"reason":"the person talks first"}
+    r3 route {"decision":"chat","confidence":1.0,"complexity":0,"reason":"the user wants to discuss first"}
     r3 request.finished {"status":"completed","usage":{"inputTokens":10,"cachedTokens":0,"outputTokens":5}}
     r4 intent {"intent":"implement","phrase":"implement","accepted":true}
-    r4 route {"decision":"plan","confidence":1.0,"complexity":0,"categories":["files"],"reason":"the person says “implement”: what was talked about is carried out"}
+    r4 route {"decision":"plan","confidence":1.0,"complexity":0,"categories":["files"],"reason":"the user said “implement”: the discussed work starts"}
     r4 requirements {"summary":"A log-in.","requirements":["Log in with OAuth"],"decisions":["OAuth with Google and GitHub"]}
     r4 checkpoint.opened {"checkpoint":"r4-k1","kind":"confirm","title":"Here's what I understand: A log-in.","choices":[{"id":"continue","label":"Yes, go ahead","number":1,"text":"optional","role":"primary"},{"id":"tell","label":"Not quite, let me explain","number":2,"text":"required","role":"secondary"},{"id":"talk","label":"Keep talking","number":3,"text":"no","role":"dismiss"}],"about":"understanding","requirements":{"summary":"A log-in.","requirements":["Log in with OAuth"],"decisions":["OAuth with Google and GitHub"]}}
     r4 requirements {"summary":"A log-in.","requirements":["Log in with OAuth"],"decisions":["OAuth with Google and GitHub","JWT tokens"]}
@@ -450,23 +450,23 @@ fn going_over_to_work_can_be_switched_off_taken_back_and_wanted_without_words() 
         < It stands.
         "#
     ), &["route", "intent", "requirements", "bug", "checkpoint.opened", "checkpoint.resolved", "request.finished"]), @r#"
-    r1 route {"decision":"chat","confidence":1.0,"complexity":0,"reason":"the person chose a conversation"}
+    r1 route {"decision":"chat","confidence":1.0,"complexity":0,"reason":"the user chose chat mode"}
     r1 request.finished {"status":"completed","usage":{"inputTokens":10,"cachedTokens":0,"outputTokens":5}}
     r2 intent {"intent":"implement","phrase":"go ahead","accepted":false}
-    r2 route {"decision":"chat","confidence":1.0,"complexity":0,"reason":"the person chose a conversation"}
+    r2 route {"decision":"chat","confidence":1.0,"complexity":0,"reason":"the user chose chat mode"}
     r2 request.finished {"status":"completed","usage":{"inputTokens":10,"cachedTokens":0,"outputTokens":5}}
     r3 request.finished {"status":"failed","error":{"kind":"settings","message":"Switching from conversation to execution is disabled.","hint":"Set copilot.allow_execution_transition = true, or ask for the work in a separate request."},"usage":{"inputTokens":0,"cachedTokens":0,"outputTokens":0}}
     r4 intent {"intent":"implement","phrase":"go ahead","accepted":true}
-    r4 route {"decision":"direct","confidence":1.0,"complexity":0,"categories":["files","commands","web"],"reason":"the person says “go ahead”: what was talked about is carried out"}
-    r4 bug {"kind":"requirements","by":"engine","message":"the requirements came in words of the model's own"}
+    r4 route {"decision":"direct","confidence":1.0,"complexity":0,"categories":["files","commands","web"],"reason":"the user said “go ahead”: the discussed work starts"}
+    r4 bug {"kind":"requirements","by":"engine","message":"the model sent the requirements as text, not as JSON"}
     r4 requirements {"summary":"A tower of wood, I think."}
     r4 checkpoint.opened {"checkpoint":"r4-k1","kind":"confirm","title":"Here's what I understand: A tower of wood, I think.","choices":[{"id":"continue","label":"Yes, go ahead","number":1,"text":"optional","role":"primary"},{"id":"tell","label":"Not quite, let me explain","number":2,"text":"required","role":"secondary"},{"id":"talk","label":"Keep talking","number":3,"text":"no","role":"dismiss"}],"about":"understanding","requirements":{"summary":"A tower of wood, I think."}}
     r4 checkpoint.resolved {"checkpoint":"r4-k1","choice":"talk","by":"user"}
     r4 request.finished {"status":"completed","usage":{"inputTokens":10,"cachedTokens":0,"outputTokens":5}}
-    r5 route {"decision":"chat","confidence":1.0,"complexity":0,"reason":"the person chose a conversation"}
+    r5 route {"decision":"chat","confidence":1.0,"complexity":0,"reason":"the user chose chat mode"}
     r5 request.finished {"status":"completed","usage":{"inputTokens":10,"cachedTokens":0,"outputTokens":5}}
     r6 intent {"intent":"implement","accepted":true}
-    r6 route {"decision":"direct","confidence":1.0,"complexity":0,"categories":["files","commands","web"],"reason":"the person wants it carried out now"}
+    r6 route {"decision":"direct","confidence":1.0,"complexity":0,"categories":["files","commands","web"],"reason":"the user asked to start the work"}
     r6 requirements {"summary":"A tower of wood, 3 m."}
     r6 checkpoint.opened {"checkpoint":"r6-k1","kind":"confirm","title":"Here's what I understand: A tower of wood, 3 m.","choices":[{"id":"continue","label":"Yes, go ahead","number":1,"text":"optional","role":"primary"},{"id":"tell","label":"Not quite, let me explain","number":2,"text":"required","role":"secondary"},{"id":"talk","label":"Keep talking","number":3,"text":"no","role":"dismiss"}],"about":"understanding","requirements":{"summary":"A tower of wood, 3 m."}}
     r6 checkpoint.resolved {"checkpoint":"r6-k1","choice":"continue","by":"user"}
@@ -499,12 +499,12 @@ fn a_conversation_turns_into_work_at_the_words_that_a_person_has_set() {
         < It stands.
         "#
     ), &["route", "intent"]), @r#"
-    r1 route {"decision":"chat","confidence":1.0,"complexity":0,"reason":"the person chose a conversation"}
-    r2 route {"decision":"chat","confidence":1.0,"complexity":0,"reason":"the person chose a conversation"}
-    r3 route {"decision":"chat","confidence":1.0,"complexity":0,"reason":"the person chose a conversation"}
-    r4 route {"decision":"chat","confidence":1.0,"complexity":0,"reason":"the person chose a conversation"}
+    r1 route {"decision":"chat","confidence":1.0,"complexity":0,"reason":"the user chose chat mode"}
+    r2 route {"decision":"chat","confidence":1.0,"complexity":0,"reason":"the user chose chat mode"}
+    r3 route {"decision":"chat","confidence":1.0,"complexity":0,"reason":"the user chose chat mode"}
+    r4 route {"decision":"chat","confidence":1.0,"complexity":0,"reason":"the user chose chat mode"}
     r5 intent {"intent":"implement","phrase":"ship it","accepted":true}
-    r5 route {"decision":"direct","confidence":1.0,"complexity":0,"categories":["files","commands","web"],"reason":"the person says “ship it”: what was talked about is carried out"}
+    r5 route {"decision":"direct","confidence":1.0,"complexity":0,"categories":["files","commands","web"],"reason":"the user said “ship it”: the discussed work starts"}
     --- tower.txt
     wood
     "#);

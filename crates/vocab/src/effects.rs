@@ -81,8 +81,8 @@ impl WhyUnkept {
     /// The reason in a few words.
     pub fn words(self) -> &'static str {
         match self {
-            Self::Large => "too large to be kept",
-            Self::Full => "more than is kept at once",
+            Self::Large => "too large to store",
+            Self::Full => "above the limit of a snapshot",
             Self::Unreadable => "cannot be read",
             Self::Name => "its name is not valid text",
             Self::Secret => "secrets are not copied",
@@ -117,9 +117,9 @@ impl Unobserved {
     pub fn words(self) -> &'static str {
         match self {
             Self::TooManyFiles => "the folder has more files than history.snapshot_files",
-            Self::Unreadable => "the folder could not be gone through",
+            Self::Unreadable => "the folder could not be scanned",
             Self::TooSlow => "scanning the folder timed out",
-            Self::NotNoted => "the files had not been noted before it began",
+            Self::NotNoted => "there was no snapshot before it started",
             Self::Unknown => "for a reason of a newer version",
         }
     }

@@ -98,7 +98,7 @@ pub fn load_from(variables: &BTreeMap<String, String>, flags: &[Flag]) -> Result
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
             if let Some(named) = variables.get("TRIMTAB_CONFIG").filter(|named| !named.is_empty()) {
                 return Err(Problem::new(ProblemKind::Settings, format!("The settings file {named} does not exist."))
-                    .hint("Make it, or unset TRIMTAB_CONFIG."));
+                    .hint("Create it, or unset TRIMTAB_CONFIG."));
             }
         }
         Err(error) => {
