@@ -67,7 +67,7 @@ await browse(async ({ page }) => {
   await keys('Enter');
 
   // A question takes the keyboard from nobody. One key leads to it; it is answered by a button or by its number.
-  const plan = region(/Carry out this plan of 3 steps\?/);
+  const plan = region(/Approve this plan of 3 steps\?/);
   const content = (question) => question.getByRole('group', { name: 'The proposed change' });
   const go = async (question) => {
     await armed(question);
@@ -88,7 +88,7 @@ await browse(async ({ page }) => {
   await keys('Enter');
   await isFocused(plan.getByRole('button', { name: 'Edit step 1' }), 'the keyboard goes along with a step that moves');
   await press(plan.getByRole('button', { name: 'Modify' }));
-  const edited = region(/Carry out this plan of 2 steps\?/);
+  const edited = region(/Approve this plan of 2 steps\?/);
   await edited.getByText('1. Write b first').waitFor();
   await go(edited);
   await keys('1');

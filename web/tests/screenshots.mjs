@@ -32,7 +32,7 @@ await browse(async ({ page, root }) => {
   await question.getByRole('button', { name: /stranger/ }).first().click();
   const submit = question.getByRole('button', { name: /Submit/ });
   if (await submit.count()) await submit.click();
-  const plan = asked(/Carry out this plan/);
+  const plan = asked(/Approve this plan/);
   await plan.waitFor();
   await shoot('plan');
   await plan.getByRole('button', { name: 'Approve' }).click();

@@ -1,4 +1,4 @@
-//! What is remembered beyond sessions: a person sees all of it, adds to it, edits and deletes it.
+//! The facts that later sessions remember: users list, add, edit, and delete them.
 
 use trimtab_engine::memory::LONGEST;
 use trimtab_vocab::{MemoryEntry, MemoryId, Problem, ProblemKind};

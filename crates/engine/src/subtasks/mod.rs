@@ -1,6 +1,6 @@
 //! Sub-tasks: a request that is broken down, carried out by workers, and merged into one change.
 //!
-//! A worker is a session of its own that works in a copy of the folder. It tells this session what it asks and what it
+//! A worker is a separate session that works in a copy of the folder. It tells this session what it asks and what it
 //! came to ([`worker::news`]); nothing reaches the folder before the merged change is approved. `advance` reads where
 //! the sub-tasks stand and does what comes next, so that it goes on from anywhere.
 

@@ -1,4 +1,4 @@
-//! What came of a command, in words.
+//! The result of a command as text.
 
 use trimtab_vocab::event::{CommandFact, ToolStatus};
 use trimtab_vocab::{CallId, ToolResult, Unobserved};

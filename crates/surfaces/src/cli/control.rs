@@ -1,4 +1,4 @@
-//! `trimtab control`: says something to a request that runs, from anywhere.
+//! `trimtab control`: controls a running request from another terminal.
 
 use std::path::PathBuf;
 

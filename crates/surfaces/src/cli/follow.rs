@@ -1,4 +1,4 @@
-//! Follows a request to its end, in words or as events.
+//! Follows a request until it ends, and prints it as text or as events.
 
 mod asked;
 mod entries;

@@ -1,4 +1,4 @@
-//! `trimtab resume`: go on where something was cut off.
+//! `trimtab resume`: continues an interrupted request.
 
 use std::path::PathBuf;
 use std::time::Duration;

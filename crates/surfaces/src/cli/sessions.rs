@@ -1,4 +1,4 @@
-//! `trimtab sessions`: what was said earlier.
+//! `trimtab sessions`: lists, shows, forks, renames, exports, and deletes sessions.
 
 use std::path::PathBuf;
 

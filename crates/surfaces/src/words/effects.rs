@@ -1,4 +1,4 @@
-//! What a command did to files, in words.
+//! Texts about the file changes of a command.
 
 use trimtab_vocab::event::{ByCommand, ChangedFile};
 use trimtab_vocab::format;

@@ -169,4 +169,13 @@ impl CommandReason {
     pub fn within(self, command: impl Into<String>) -> Self {
         Self::Within(command.into(), Box::new(self))
     }
+
+    /// The same, as a reason for the whole line: a line that is one command is not named again.
+    #[must_use]
+    pub fn for_line(self, line: &str) -> Self {
+        match self {
+            Self::Within(command, reason) if command == line.trim() => *reason,
+            reason => reason,
+        }
+    }
 }

@@ -1,4 +1,4 @@
-//! What a person is asked before a call goes on.
+//! Questions to the user before a call continues.
 
 use serde_json::{Value, json};
 use trimtab_vocab::checkpoint::{Ask, PermissionAsk, RunPreview};

@@ -184,7 +184,7 @@ mod tests {
     fn help_names_the_keys_in_force() {
         let map = with(&[("steps", "f5")]).expect("good");
         let row = map.help().into_iter().find(|row| row.name == "steps").expect("listed");
-        assert_eq!((row.keys.as_str(), row.group.title()), ("f5", "Look"));
+        assert_eq!((row.keys.as_str(), row.group.title()), ("f5", "View"));
         assert_eq!(map.key(KeyAction::Send), "enter");
     }
 }
