@@ -57,7 +57,7 @@ await browse(async ({ page }) => {
 
   // The first key that is pressed leads past the list.
   await composer.waitFor();
-  await reach(page.getByRole('link', { name: 'To the message box' }));
+  await reach(page.getByRole('link', { name: 'Skip to the message box' }));
   await keys('Enter');
   await isFocused(composer, 'the first link leads to the message box');
   await reach(page.getByRole('button', { name: 'Plan', exact: true }));
@@ -109,7 +109,7 @@ await browse(async ({ page }) => {
   await isFocused(composer, 'the last answer gives the keyboard back to the message box');
 
   // What opens closes by Escape, and gives the keyboard back.
-  const palette = dialog('What to do');
+  const palette = dialog('Commands and sessions');
   await keys('Control+k');
   await isFocused(palette.getByRole('combobox'), 'the palette can be written in at once');
   await keys('Escape');

@@ -80,6 +80,6 @@ await browse(async ({ page, root }) => {
   await page.keyboard.press('Escape');
   await page.getByRole('dialog', { name: 'Keys' }).waitFor({ state: 'detached' });
   await page.keyboard.press('Control+k');
-  await page.getByRole('dialog', { name: 'What to do' }).waitFor();
+  await page.getByRole('dialog', { name: 'Commands and sessions' }).waitFor();
   await shoot('palette');
 });

@@ -351,7 +351,7 @@ fn bad_input_is_a_problem_with_a_hint_and_its_own_exit_code() {
 
     no model: exit 1
     error: No model is set up.
-      Set a key (ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY, XAI_API_KEY or OPENROUTER_API_KEY), start a model server on this machine (llama.cpp, Ollama, LM Studio, or vLLM), or set `model = "PROVIDER/NAME"` in the settings. `trimtab demo` needs no model.
+      Set a key (ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY, XAI_API_KEY, or OPENROUTER_API_KEY), start a model server on this machine (llama.cpp, Ollama, LM Studio, or vLLM), or set `model = "PROVIDER/NAME"` in the settings. `trimtab demo` needs no model.
 
     no key: exit 1
     error: No API key is set for anthropic.

@@ -60,12 +60,12 @@ pub(crate) fn is_built_in_address(provider: &str, base_url: &str) -> bool {
     BUILT_IN.iter().any(|(name, _, address, _)| *name == provider && *address == base_url)
 }
 
-/// The variables whose key alone chooses a model, in a sentence: `A, B or C`.
+/// The variables whose key alone chooses a model, in a sentence: `A, B, or C`.
 pub fn key_variables() -> String {
     let variable = |name: &&str| BUILT_IN.iter().find(|(known, ..)| known == name).map(|(.., key)| *key);
     let all: Vec<&str> = KEY_PROVIDERS.iter().filter_map(variable).collect();
     match all.split_last() {
-        Some((last, rest)) if !rest.is_empty() => format!("{} or {last}", rest.join(", ")),
+        Some((last, rest)) if !rest.is_empty() => format!("{}, or {last}", rest.join(", ")),
         _ => all.concat(),
     }
 }
