@@ -56,7 +56,7 @@ const attacks = {
   },
 
   async plan({ page }) {
-    const plan = page.getByRole('region', { name: /Carry out this plan of 2 steps\?/ });
+    const plan = page.getByRole('region', { name: /Approve this plan of 2 steps\?/ });
     await plan.getByRole('button', { name: 'Edit step 1' }).click();
     const title = plan.getByLabel('Title of step 1');
     await page.keyboard.press('End');

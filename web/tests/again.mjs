@@ -18,11 +18,11 @@ await browse(
     await other.getByRole('log').getByText('The first half').waitFor();
 
     tell('end');
-    await page.getByText('The connection is lost').waitFor();
+    await page.getByText('Connection lost').waitFor();
     await page.getByLabel('Your message').fill('typed while it was away');
     tell('lost');
     assert.equal(await heard(), 'back');
-    await page.getByText('The connection is lost').waitFor({ state: 'detached' });
+    await page.getByText('Connection lost').waitFor({ state: 'detached' });
     // The server goes on by itself with what it was doing.
     await log.getByText('and the second half.').waitFor();
     await log.getByText('✓ Done').waitFor();

@@ -25,7 +25,7 @@ await browse(async ({ page }) => {
   assert.match(await answers.innerText(), /For whom\?.*“the team”.*Database 3.*Database 1/s);
 
   // The plan: a dependency is added, and shown.
-  const plan = page.getByRole('region', { name: /Carry out this plan of 2 steps\?/ });
+  const plan = page.getByRole('region', { name: /Approve this plan of 2 steps\?/ });
   await plan.waitFor();
   for (const name of ['Approve', 'Modify', 'Re-plan', 'Cancel']) await plan.getByRole('button', { name }).waitFor();
   await plan.getByRole('button', { name: 'Edit step 2' }).click();

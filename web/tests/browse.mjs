@@ -202,7 +202,7 @@ export const frames = (page) =>
 
 /** Opens the list of everything that can be done, and does what these words find. */
 export async function choose(page, words) {
-  const palette = page.getByRole('dialog', { name: 'What to do' });
+  const palette = page.getByRole('dialog', { name: 'Commands and sessions' });
   await page.keyboard.press('Control+k');
   await palette.getByRole('combobox').fill(words);
   await page.keyboard.press('Enter');

@@ -109,7 +109,7 @@ await browse(async ({ page, context, browser, root }) => {
   }
   assert.ok(await other.getByRole('heading', { name: 'Ask Trimtab to do something…' }).evaluate(endsWell), 'an English sentence ends where it ends');
   await other.keyboard.press('Control+k');
-  await other.getByRole('dialog', { name: 'What to do' }).waitFor();
+  await other.getByRole('dialog', { name: 'Commands and sessions' }).waitFor();
   await fits(other, 'the palette in a page that is read from the right');
   await other.keyboard.press('Escape');
 

@@ -57,7 +57,7 @@ await browse(async ({ page }) => {
 
   // The first key that is pressed leads past the list.
   await composer.waitFor();
-  await reach(page.getByRole('link', { name: 'To the message box' }));
+  await reach(page.getByRole('link', { name: 'Skip to the message box' }));
   await keys('Enter');
   await isFocused(composer, 'the first link leads to the message box');
   await reach(page.getByRole('button', { name: 'Plan', exact: true }));
@@ -67,7 +67,7 @@ await browse(async ({ page }) => {
   await keys('Enter');
 
   // A question takes the keyboard from nobody. One key leads to it; it is answered by a button or by its number.
-  const plan = region(/Carry out this plan of 3 steps\?/);
+  const plan = region(/Approve this plan of 3 steps\?/);
   const content = (question) => question.getByRole('group', { name: 'The proposed change' });
   const go = async (question) => {
     await armed(question);
@@ -88,7 +88,7 @@ await browse(async ({ page }) => {
   await keys('Enter');
   await isFocused(plan.getByRole('button', { name: 'Edit step 1' }), 'the keyboard goes along with a step that moves');
   await press(plan.getByRole('button', { name: 'Modify' }));
-  const edited = region(/Carry out this plan of 2 steps\?/);
+  const edited = region(/Approve this plan of 2 steps\?/);
   await edited.getByText('1. Write b first').waitFor();
   await go(edited);
   await keys('1');
@@ -109,7 +109,7 @@ await browse(async ({ page }) => {
   await isFocused(composer, 'the last answer gives the keyboard back to the message box');
 
   // What opens closes by Escape, and gives the keyboard back.
-  const palette = dialog('What to do');
+  const palette = dialog('Commands and sessions');
   await keys('Control+k');
   await isFocused(palette.getByRole('combobox'), 'the palette can be written in at once');
   await keys('Escape');

@@ -18,7 +18,7 @@ await browse(
     await log.getByText('Stop this').waitFor();
     await log.getByLabel('Output').getByText('began').waitFor();
     tell('end');
-    await page.getByText('The connection is lost').waitFor();
+    await page.getByText('Connection lost').waitFor();
     tell('lost');
     assert.equal(await heard(), 'back');
     const outcome = page.getByRole('region', { name: /sleep/ });

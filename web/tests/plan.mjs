@@ -6,7 +6,7 @@ import { accessible, becomes, begin, browse } from './browse.mjs';
 await browse(async ({ page }) => {
   await page.getByRole('button', { name: 'Plan', exact: true }).click();
   await begin(page, 'Compare two files');
-  const question = page.getByRole('region', { name: /Carry out this plan of 2 steps\?/ });
+  const question = page.getByRole('region', { name: /Approve this plan of 2 steps\?/ });
   await question.waitFor();
   await accessible(page, 'a plan');
   await question.getByRole('button', { name: 'Move step 2 up' }).click();
@@ -15,7 +15,7 @@ await browse(async ({ page }) => {
   await question.getByRole('button', { name: 'Done' }).click();
   await becomes(() => question.getByRole('button', { name: 'Approve' }).isDisabled(), true, 'edits are not passed over');
   await question.getByRole('button', { name: 'Modify' }).click();
-  const edited = page.getByRole('region', { name: /Carry out this plan of 2 steps\?/ });
+  const edited = page.getByRole('region', { name: /Approve this plan of 2 steps\?/ });
   await edited.getByText('2. Write a, edited').waitFor();
   await page.getByRole('region', { name: /plan/ }).getByRole('button', { name: 'Approve' }).click();
   await page.getByRole('log').getByText('✓ Done').waitFor();

@@ -32,7 +32,7 @@ await browse(async ({ page, root }) => {
   await question.getByRole('button', { name: /stranger/ }).first().click();
   const submit = question.getByRole('button', { name: /Submit/ });
   if (await submit.count()) await submit.click();
-  const plan = asked(/Carry out this plan/);
+  const plan = asked(/Approve this plan/);
   await plan.waitFor();
   await shoot('plan');
   await plan.getByRole('button', { name: 'Approve' }).click();
@@ -80,6 +80,6 @@ await browse(async ({ page, root }) => {
   await page.keyboard.press('Escape');
   await page.getByRole('dialog', { name: 'Keys' }).waitFor({ state: 'detached' });
   await page.keyboard.press('Control+k');
-  await page.getByRole('dialog', { name: 'What to do' }).waitFor();
+  await page.getByRole('dialog', { name: 'Commands and sessions' }).waitFor();
   await shoot('palette');
 });

@@ -63,7 +63,7 @@ await browse(async ({ page, root }) => {
 
   // What opens over them.
   await go(session, log.getByText('✓ Done'));
-  const palette = page.getByRole('dialog', { name: 'What to do' });
+  const palette = page.getByRole('dialog', { name: 'Commands and sessions' });
   await page.keyboard.press('Control+k');
   await palette.getByRole('option', { name: /^Open:/ }).first().waitFor();
   await accessible(page, 'the palette');

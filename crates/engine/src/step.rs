@@ -98,8 +98,7 @@ pub fn fork(session: &mut Session, from: &SessionId, at: u64) -> Vec<(Option<Req
 }
 
 /// What the model is told of a fork.
-const FORKED: &str = "[The user forked this conversation here: it goes on without what came after this point. Files of \
-the folder may have been changed since by the session that it was forked from; read them before you rely on them.]";
+const FORKED: &str = "[The user forked this conversation here. It continues without the messages after this point. The original session may have changed files in the folder since then, so read a file again before you rely on it.]";
 
 /// Lets a test say facts and go on from them, where the room that says them is not what is tested.
 #[cfg(test)]

@@ -37,9 +37,9 @@ pub fn readable(bytes: &[u8]) -> Readable {
 fn binary(bytes: &[u8]) -> Option<&'static str> {
     const KINDS: &[(&[u8], &str)] = &[
         (b"\x7fELF", ", a program"),
-        (b"\x89PNG", ", a PNG picture"),
-        (b"\xff\xd8\xff", ", a JPEG picture"),
-        (b"GIF8", ", a GIF picture"),
+        (b"\x89PNG", ", a PNG image"),
+        (b"\xff\xd8\xff", ", a JPEG image"),
+        (b"GIF8", ", a GIF image"),
         (b"%PDF", ", a PDF document"),
         (b"PK\x03\x04", ", a ZIP archive"),
         (b"\x1f\x8b", ", compressed with gzip"),

@@ -177,9 +177,12 @@ fn rhythms_of_others_are_understood_or_said_not_to_be() {
         "FREQ=DAILY;INTERVAL=99999999999",
     ] {
         let note = rule("20261116", odd);
-        assert!(note.starts_with("its rhythm is not known here"), "{odd}: {note}");
+        assert!(note.starts_with("its repetition is not supported"), "{odd}: {note}");
     }
-    assert!(rule("20260930", "FREQ=MONTHLY;BYMONTHDAY=-1").starts_with("its rhythm"), "the 31st would not be the same");
+    assert!(
+        rule("20260930", "FREQ=MONTHLY;BYMONTHDAY=-1").starts_with("its repetition"),
+        "the 31st would not be the same"
+    );
 }
 
 #[test]

@@ -247,7 +247,7 @@ fn one_that_repeats_is_done_day_by_day() {
     );
     assert_eq!(
         refused.results[1].errors,
-        ["repeating: #2 repeats; use complete_occurrence with occurrenceDate, the day that is done"]
+        ["repeating: #2 repeats; use complete_occurrence with occurrenceDate, the completed day"]
     );
 }
 

@@ -20,8 +20,8 @@ const PREFIX: &str = "tt_";
 
 fn fresh() -> Result<String, Problem> {
     let none = || {
-        Problem::new(ProblemKind::Internal, "The system gives no random numbers, so no token can be made.")
-            .hint("Look at the system's logs: /dev/urandom or getrandom(2) must work.")
+        Problem::new(ProblemKind::Internal, "Cannot create a token: the system provides no random numbers.")
+            .hint("Check that /dev/urandom or getrandom(2) works.")
     };
     Ok(format!("{PREFIX}{}", clock::secret().ok_or_else(none)?))
 }
@@ -39,8 +39,8 @@ impl Admin<'_> {
     pub async fn add_token(self, name: &str) -> Result<String, Problem> {
         let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_. ".contains(c);
         if name.is_empty() || name.len() > LONGEST_NAME || name.trim() != name || !name.chars().all(is_plain) {
-            return Err(Problem::new(ProblemKind::Usage, "A token's name has 1 to 64 letters, digits, spaces or -_.")
-                .hint("For example: trimtab token add backup-script"));
+            return Err(Problem::new(ProblemKind::Usage, format!("Invalid token name {name:?}."))
+                .hint("Use 1 to 64 letters, digits, spaces, or -_. For example: trimtab token add backup-script"));
         }
         self.tell_trail("token_added", json!({"token": name})).await?;
         let (secret, created) = (fresh()?, self.0.clock().now());
@@ -94,7 +94,7 @@ impl Admin<'_> {
         match self.0.store().revoke_token(name).await.map_err(store_problem)? {
             true => Ok(()),
             false => Err(Problem::new(ProblemKind::NotFound, format!("Unknown token {name}."))
-                .hint("`trimtab token list` shows those there are.")),
+                .hint("`trimtab token list` lists all tokens.")),
         }
     }
 }

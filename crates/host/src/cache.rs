@@ -34,7 +34,7 @@ pub(crate) async fn find(deps: &ActorContext, order: &ModelCall) -> Result<Optio
         return Ok(None);
     }
     reply.usage = Usage::default();
-    let warnings = vec![format!("This reply was used again; it is {} s old.", age / 1_000)];
+    let warnings = vec![format!("This reply comes from the cache (limits.cache_s). It is {} s old.", age / 1_000)];
     let input = Input::Replied { call: order.call.clone(), reply, raw: None, warnings };
     Ok(Some(NewInput { payload: written(&input), ..NewInput::default() }))
 }

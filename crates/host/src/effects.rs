@@ -406,7 +406,7 @@ async fn with_nearest(model: &dyn Model, wanted: &str, fault: Fault) -> Fault {
         return fault;
     }
     let more = fault.problem.hint.as_deref().map(|hint| format!(" {hint}")).unwrap_or_default();
-    let hint = format!("{provider} does not list {wanted}. The nearest that it serves: {}.{more}", names.join(", "));
+    let hint = format!("{provider} does not list {wanted}. The closest matches: {}.{more}", names.join(", "));
     Fault { problem: fault.problem.hint(hint), ..fault }
 }
 

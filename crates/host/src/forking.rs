@@ -48,7 +48,7 @@ impl Sessions<'_> {
         if at.is_some_and(|at| at > last) || last == 0 {
             let message = match at {
                 Some(at) => format!("Session {session} has no event {at}."),
-                None => format!("Session {session} is still being made."),
+                None => format!("Session {session} is still being created."),
             };
             return Err(Problem::new(ProblemKind::Usage, message)
                 .hint(format!("`trimtab sessions show {session} --numbers` shows where it can be forked.")));
@@ -114,11 +114,11 @@ fn cleaned(title: &str) -> Result<String, Problem> {
         title.split(|c: char| c.is_whitespace() || c.is_control()).filter(|w| !w.is_empty()).collect();
     let title = words.join(" ");
     let wrong = match title.chars().count() {
-        0 => "A name needs at least one letter.".to_owned(),
-        all if all > LONGEST_TITLE => format!("This name has {all} characters; {LONGEST_TITLE} is the limit."),
+        0 => "The new name is empty.".to_owned(),
+        all if all > LONGEST_TITLE => format!("The new name has {all} characters. The limit is {LONGEST_TITLE}."),
         _ => return Ok(title),
     };
-    Err(Problem::new(ProblemKind::Usage, wrong).hint("The session keeps the name that it has."))
+    Err(Problem::new(ProblemKind::Usage, wrong).hint("The session keeps its name."))
 }
 
 /// The facts of a session up to one of them; all of them, if none is named. After the last reply of a request, what

@@ -95,7 +95,7 @@ pub fn refined(prompt: &str, refinement: &str) -> String {
 
 fn check_prompt(prompt: &str) -> Result<(), Problem> {
     if prompt.trim().is_empty() {
-        return Err(Problem::new(ProblemKind::Usage, "The prompt is empty.").hint("Say what is to be seen."));
+        return Err(Problem::new(ProblemKind::Usage, "The prompt is empty.").hint("Describe the image."));
     }
     if prompt.len() > LONGEST_PROMPT {
         return Err(Problem::new(ProblemKind::Usage, "The prompt is too long: the limit is 32 KB."));

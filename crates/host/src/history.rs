@@ -209,7 +209,7 @@ impl SessionChanges<'_> {
         let found = self.0.store().bytes(Some(session), &key).await.map_err(store_problem)?;
         found.ok_or_else(|| {
             Problem::new(ProblemKind::NotFound, "An earlier version of a changed file is no longer stored.")
-                .hint("`trimtab doctor` looks for damage.")
+                .hint("`trimtab doctor` checks the database.")
         })
     }
 }

@@ -1,4 +1,4 @@
-//! Carries facts to whoever watches.
+//! Sends facts to watchers.
 //!
 //! Queues are bounded: a watcher that is too slow loses its place in the live queue and reads what
 //! it missed from the log, which has everything but the live-only pieces. A session that another

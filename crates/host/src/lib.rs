@@ -118,8 +118,8 @@ pub fn command_limits(profile: &config::Profile) -> String {
         None => "no limit".to_owned(),
     };
     format!(
-        "time {} s; each process: address space {}, processor {}, one file {}; processes {} (where namespaces hold, \
-         and not for root); all processes together: no limit ({})",
+        "timeout {} s; per process: memory {}, CPU time {}, file size {}; processes: {} (needs namespaces, \
+         does not apply to root); total memory: no limit ({})",
         profile.hands.timeout_s,
         amount(memory, 1 << 20, "MB"),
         amount(cpu_s, 1, "s"),

@@ -98,7 +98,7 @@ pub async fn local_model(profile: &Profile) -> Option<FoundModel> {
 pub async fn model_at(profile: &Profile, address: &str) -> Result<FoundModel, Problem> {
     let no_server = |message: String| {
         Problem::new(ProblemKind::Network, message)
-            .hint("Check the address and the port, for example 127.0.0.1:8080. The server must be running.")
+            .hint("Start the server, and check the address and the port, for example 127.0.0.1:8080.")
     };
     let root = server_root(address).ok_or_else(|| no_server(format!("\"{}\" is not an address.", address.trim())))?;
     if let Some(found) = identify(&root).await.and_then(|server| FoundModel::new(profile, &server)) {

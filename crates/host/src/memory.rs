@@ -1,4 +1,4 @@
-//! What is remembered beyond sessions: a person sees all of it, adds to it, edits and deletes it.
+//! The facts that later sessions remember: users list, add, edit, and delete them.
 
 use trimtab_engine::memory::LONGEST;
 use trimtab_vocab::{MemoryEntry, MemoryId, Problem, ProblemKind};
@@ -62,19 +62,19 @@ impl Memories<'_> {
 }
 
 fn missing(id: &MemoryId) -> Problem {
-    Problem::new(ProblemKind::NotFound, format!("Nothing is remembered under the name {id}."))
+    Problem::new(ProblemKind::NotFound, format!("There is no memory {id}."))
         .hint("`trimtab memory list` lists all memories with their names.")
 }
 
 fn checked(text: &str) -> Result<String, Problem> {
     let text = text.trim();
     if text.is_empty() {
-        return Err(Problem::new(ProblemKind::Usage, "There is nothing to remember in an empty text."));
+        return Err(Problem::new(ProblemKind::Usage, "The memory is empty."));
     }
     if text.len() > LONGEST {
-        let message = format!("What is remembered may have {LONGEST} bytes, and this has {}.", text.len());
+        let message = format!("The memory is too long: the limit is {LONGEST} bytes, and it has {}.", text.len());
         return Err(Problem::new(ProblemKind::Usage, message)
-            .hint("It goes into every later prompt: say it shorter, or put it into AGENTS.md of the folder."));
+            .hint("Every later prompt includes it. Shorten it, or put it into AGENTS.md of the folder."));
     }
     Ok(text.to_owned())
 }

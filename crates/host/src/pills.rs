@@ -121,7 +121,7 @@ impl Pills {
                 .hint("Nothing was sent. `trimtab pills` shows what each needs.")
         })?;
         if pill.text.len() > INLINE_LIMIT {
-            let what = format!("What the pill {plain} would send is larger than {} KB.", INLINE_LIMIT / 1024);
+            let what = format!("The text of the pill {plain} is larger than {} KB.", INLINE_LIMIT / 1024);
             return Err(Problem::new(ProblemKind::Usage, what)
                 .hint("Put the text into a file of the folder and name the file instead. Nothing was sent."));
         }

@@ -392,25 +392,27 @@ fn unfit(path: &str, is_there: bool) -> Option<String> {
         return None;
     }
     if path.chars().any(char::is_control) {
-        return Some(format!("{} was not made: there are control characters in its name.", path.escape_debug()));
+        return Some(format!("{} was not created: its name contains control characters.", path.escape_debug()));
     }
     if let Some(why) = path.split('/').find_map(deceives) {
         let shown: String =
             path.chars().flat_map(|c| if is_unseen(c) { c.escape_unicode().collect() } else { vec![c] }).collect();
-        return Some(format!("`{shown}` was not made: {why}. Choose another name."));
+        return Some(format!("`{shown}` was not created: {why}. Choose another name."));
     }
     let ours = path.split('/').any(|part| part.to_lowercase().starts_with(".trimtab-"));
-    ours.then(|| format!("{path} was not made: names that begin with .trimtab- are kept for unfinished changes."))
+    ours.then(|| {
+        format!("{path} was not created: names that begin with .trimtab- are reserved for unfinished changes.")
+    })
 }
 
 /// Why a name is not what it looks like, or not what programs take it for. A person who really wants such a file
 /// can make it; a model that makes one is mistaken or means harm.
 fn deceives(name: &str) -> Option<&'static str> {
     if name.starts_with('-') {
-        return Some("programs take a name that begins with `-` for an option");
+        return Some("programs would read a name that begins with `-` as an option");
     }
     if name.chars().any(is_unseen) {
-        return Some("there are invisible characters in its name");
+        return Some("its name contains invisible characters");
     }
     (name.trim() != name).then_some("its name begins or ends with a space")
 }
@@ -425,9 +427,9 @@ fn is_unseen(c: char) -> bool {
 fn stale(path: &str, now: Option<&FileState>, builds_on: bool, seen: Option<&String>) -> Option<String> {
     match (now, seen) {
         (Some(now), Some(seen)) if now.hash != *seen => {
-            Some(format!("{path} was not changed: it is not as you last read it. Read it again first."))
+            Some(format!("{path} was not changed: it has changed since you last read it. Read it again first."))
         }
-        (None, Some(_)) if builds_on => Some(format!("{path} is gone since you read it. Look what happened to it.")),
+        (None, Some(_)) if builds_on => Some(format!("{path} no longer exists. Find out what happened to it.")),
         _ => None,
     }
 }

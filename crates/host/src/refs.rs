@@ -11,7 +11,7 @@ impl Refs<'_> {
         let found = self.0.store().text(key).await.map_err(store_problem)?;
         found.ok_or_else(|| {
             Problem::new(ProblemKind::NotFound, format!("Nothing is stored as ref:{key}."))
-                .hint("The event that mentions a ref has its exact name.")
+                .hint("Copy the exact key from the event that mentions it.")
         })
     }
 

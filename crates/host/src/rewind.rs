@@ -244,8 +244,8 @@ fn shown(path: &str, clash: Clash) -> Conflict {
     match clash {
         Clash::NoText => whole("was edited since and is not text, so it cannot be merged."),
         Clash::TooLarge => whole("was edited since, and is too large to be merged."),
-        Clash::Existence => whole("was edited, created, or deleted since, and the history would change it too."),
-        Clash::Mode => whole("got other permissions since, which the history would change too."),
+        Clash::Existence => whole("was edited, created, or deleted since, in conflict with this undo or redo."),
+        Clash::Mode => whole("has other permissions since, in conflict with this undo or redo."),
         Clash::Lines { left, base, ours, theirs } => {
             let (first, lines) = (left.start as u64 + 1, left.len() as u64);
             let place = match lines {
@@ -255,7 +255,7 @@ fn shown(path: &str, clash: Clash) -> Conflict {
             };
             Conflict {
                 path: path.to_owned(),
-                reason: format!("{path}, {place}: edited since, and the history would change it too."),
+                reason: format!("{path}, {place}: your later edit conflicts with this undo or redo."),
                 first_line: Some(first),
                 lines,
                 base: Some(side(&base)),

@@ -83,8 +83,8 @@ impl SessionChanges<'_> {
         for session in self.0.store().moving(folder).await.map_err(store_problem)? {
             match tokio::time::timeout(NOT_FOR_EVER, self.settled_history(&session)).await {
                 Ok(Ok(_)) => {}
-                Ok(Err(problem)) => tracing::warn!(%session, "its history cannot be looked at: {problem}"),
-                Err(_) => tracing::warn!(%session, "its history has been moving for long"),
+                Ok(Err(problem)) => tracing::warn!(%session, "its history cannot be read: {problem}"),
+                Err(_) => tracing::warn!(%session, "its undo or redo has not finished yet"),
             }
         }
         Ok(())

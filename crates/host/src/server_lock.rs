@@ -50,8 +50,11 @@ impl ServerLock {
             Err(TryLockError::Error(error)) => Err(unusable(error)),
             Err(TryLockError::WouldBlock) => {
                 let there = running(data).map(|url| format!(" at {url}")).unwrap_or_default();
-                Err(Problem::new(ProblemKind::Busy, format!("A server of this data folder runs already{there}."))
-                    .hint("Use that one (`trimtab token login` makes a link), or end it first."))
+                Err(Problem::new(
+                    ProblemKind::Busy,
+                    format!("A server is already running for this data folder{there}."),
+                )
+                .hint("Use it (`trimtab token login` creates a link), or stop it first."))
             }
         }
     }

@@ -458,7 +458,7 @@ fn written(said: &TaskReceipt) -> String {
 
 fn unreadable() -> Problem {
     Problem::new(ProblemKind::Internal, "The store's answer about tasks cannot be read.")
-        .hint("`trimtab doctor` looks for damage.")
+        .hint("`trimtab doctor` checks the database.")
 }
 
 fn refused(said: &TaskReceipt) -> TaskWork {

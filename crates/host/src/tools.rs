@@ -241,7 +241,7 @@ async fn read(
         ran.raw = Some(key);
     }
     if dropped > 0 {
-        ran.notes.push(format!("It wrote so much that {dropped} bytes from the middle are not kept."));
+        ran.notes.push(format!("The output was too long: {dropped} bytes from the middle were discarded."));
     }
     ran.output = text;
     Ok(ran)

@@ -151,7 +151,7 @@ fn plan(binary: &PathBuf, keep: impl Fn(&str, &Terminal)) {
     terminal.press("\x1b[Z\x1b[Z");
     terminal.wait_for("plan:");
     say_now(&terminal, "Add a log-in");
-    terminal.wait_for("Carry out this plan");
+    terminal.wait_for("Approve this plan");
     terminal.wait_for("enter answers");
     keep("plan", &terminal);
     terminal.press("2");

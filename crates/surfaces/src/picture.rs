@@ -14,14 +14,12 @@ pub(crate) fn read(file: &Path) -> Result<(String, String), Problem> {
     let mut bytes = Vec::new();
     std::fs::File::open(file)
         .and_then(|file| file.take(LARGEST + 1).read_to_end(&mut bytes))
-        .map_err(|error| wrong(format!("cannot be read: {error}")).hint("Name a PNG, JPEG, GIF or WebP file."))?;
+        .map_err(|error| wrong(format!("cannot be read: {error}")).hint("Name a PNG, JPEG, GIF, or WebP file."))?;
     if bytes.len() as u64 > LARGEST {
-        return Err(
-            wrong("is larger than 5 MB".into()).hint("Make it smaller first; models see no more detail anyway.")
-        );
+        return Err(wrong("is larger than 5 MB".into()).hint("Make it smaller. Models do not use more detail."));
     }
     let media_type = kind(&bytes)
-        .ok_or_else(|| wrong("is none that models can see".into()).hint("PNG, JPEG, GIF and WebP are understood."))?;
+        .ok_or_else(|| wrong("is not an image that models can read".into()).hint("Use PNG, JPEG, GIF, or WebP."))?;
     Ok((media_type.to_owned(), base64(&bytes)))
 }
 

@@ -69,7 +69,7 @@ fn a_hunk_is_chosen_at_the_command_line_and_the_rest_is_left() {
     assert_eq!(answered.code, Some(0), "{}", answered.stderr);
     assert_eq!(content(&program), BEFORE.replace("one", "ONE"));
     let told = last_result(&program);
-    assert!(told.contains("Left out was hunk 2 of a.txt") && told.contains("+TEN"), "{told}");
+    assert!(told.contains("Left out: hunk 2 of a.txt") && told.contains("+TEN"), "{told}");
     assert_eq!(program.run(&["rewind"]).code, Some(0));
     assert_eq!(content(&program), BEFORE, "what was applied is what is taken back");
     let trail = program.run(&["audit", "--export"]).stdout;

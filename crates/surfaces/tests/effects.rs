@@ -159,7 +159,7 @@ fn what_cannot_be_undone_is_said() {
     let by = &of(&events, "change.applied")[0]["by"];
     assert_eq!(by["unkept"], json!([{"path": ".env", "why": "secret"}, {"path": "big.bin", "why": "large"}]), "{by}");
     let line =
-        "also changed 2 files that cannot be undone: .env (secrets are not copied), big.bin (too large to be kept)";
+        "also changed 2 files that cannot be undone: .env (secrets are not copied), big.bin (too large to store)";
     assert!(program.run(&["changes"]).stdout.contains(line));
     let back = program.run(&["rewind"]);
     assert!(back.stderr.contains(line), "{}", back.stderr);

@@ -117,7 +117,7 @@ fn edits_that_cannot_be_made_are_refused_and_the_plan_stays_open() {
     let run = program.run(&["run", "--mode", "plan", "--trust", "--approve", "auto", "two files"]);
     assert_eq!(run.code, Some(3), "a plan that a person asked for is approved by a person: {}", run.stderr);
     assert!(
-        run.stderr.contains("Carry out this plan of 2 steps?\nTwo files.\n1. Write a\n2. Write b\n"),
+        run.stderr.contains("Approve this plan of 2 steps?\nTwo files.\n1. Write a\n2. Write b\n"),
         "{}",
         run.stderr
     );

@@ -174,7 +174,7 @@ fn an_extension_is_a_document_of_the_same_session() {
     let (program, session) = worked();
     let extended = program.run(&["extend"]);
     assert_eq!(extended.code, Some(0), "{}", extended.stderr);
-    insta::assert_snapshot!(extended.stdout, @"The session is extended and keeps its whole conversation, for as long as that fits the model's window. Summarized text stays readable with `trimtab ref`.");
+    insta::assert_snapshot!(extended.stdout, @"The session is extended. It keeps its complete conversation as long as it fits into the context window. Summarized text stays readable with `trimtab ref`.");
     assert_eq!(sessions(&program).len(), 1);
     let export = program.run(&["sessions", "export", &session]).events().remove(0);
     let extensions = export["extensions"].as_array().expect("documents");

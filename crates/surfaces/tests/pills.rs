@@ -78,7 +78,7 @@ fn a_pill_that_needs_words_says_so_and_sends_nothing() {
     user_pill(&program, "review.md", REVIEW);
     let ended = program.run(&["run", "/review"]);
     assert_eq!(ended.code, Some(2), "{}", ended.stderr);
-    assert!(ended.stderr.contains("It needs more words: /review <file> [focus]"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("It needs more arguments: /review <file> [focus]"), "{}", ended.stderr);
     assert!(program.provider.requests().is_empty());
     let large = format!("/review {}", "x".repeat(300 * 1024));
     let ended = program.run_with_input(&["run", "-"], large.as_bytes());
@@ -145,8 +145,8 @@ fn a_bad_file_is_named_and_the_others_work() {
     let listed = program.run(&["pills"]);
     assert_eq!(listed.code, Some(0));
     for wanted in [
-        "plain.md: It does not begin with a line `---`",
-        "odd.md: Line 2: there is no `model` here",
+        "plain.md: It does not begin with a header between two lines `---`",
+        "odd.md: Line 2: unknown key `model`",
         "bytes.md: It is not valid UTF-8.",
         "already uses the name good",
     ] {

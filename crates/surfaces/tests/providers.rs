@@ -205,7 +205,7 @@ fn a_model_that_is_gone_is_answered_with_the_nearest_that_are_served() {
     program.provider.push(Answer::json(404, gone));
     let ended = program.run(&["run", "--mode", "chat", "hi"]);
     assert_eq!(ended.code, Some(1));
-    assert!(ended.stderr.contains("The nearest that it serves: some/model-2, some/modle"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("The closest matches: some/model-2, some/modle"), "{}", ended.stderr);
 }
 
 #[test]

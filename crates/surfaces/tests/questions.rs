@@ -151,7 +151,7 @@ fn a_plan_is_asked_about_and_so_is_each_of_its_steps() {
     let terminal = Terminal::start(&program, &[], 80, 24);
     say(&terminal, "Make the service ready");
     let plan = ["Approve", "Modify", "Re-plan", "Cancel"];
-    looked_at(&program, &terminal, "Carry out this plan of 2 steps?", &plan, &["approve"]);
+    looked_at(&program, &terminal, "Approve this plan of 2 steps?", &plan, &["approve"]);
     let step = ["Do it", "Do it differently", "Skip this step", "Stop here"];
     looked_at(&program, &terminal, "Step 1 of 2 comes next: Write a", &step, &["stop"]);
 }

@@ -254,23 +254,23 @@ fn bad_input_is_a_problem_with_a_hint_and_its_own_exit_code() {
 
     missing folder: exit 2
     error: The folder /nowhere/at/all does not exist.
-      Name an existing folder with --dir, or change into it.
+      Name an existing folder, or change into it first.
 
     a file as folder: exit 2
     error: /etc/passwd is not a folder.
-      Name an existing folder with --dir, or change into it.
+      Name an existing folder, or change into it first.
 
     unknown provider: exit 2
     error: Unknown provider `nobody`.
-      Known are anthropic, gemini, llamacpp, lmstudio, ollama, openai, openrouter, replay, vllm, xai; add others under [providers] in the settings.
+      The providers are anthropic, gemini, llamacpp, lmstudio, ollama, openai, openrouter, replay, vllm, xai. Add others under [providers] in the settings.
 
     no provider: exit 2
-    error: `model` does not name a model.
-      A model is named PROVIDER/NAME, for example anthropic/claude-sonnet-5-5. `trimtab models` lists what your providers offer.
+    error: Invalid model name `model`.
+      A model is named PROVIDER/NAME, for example anthropic/claude-sonnet-5-5. `trimtab models` lists the available models.
 
     a model without its provider: exit 2
-    error: `gpt-5` does not name a model.
-      A model is named PROVIDER/NAME, for example openai/gpt-5. `trimtab models` lists what your providers offer.
+    error: Invalid model name `gpt-5`.
+      A model is named PROVIDER/NAME, for example openai/gpt-5. `trimtab models` lists the available models.
 
     a budget in words: exit 2
     error: invalid value 'much' for '--budget <USD>': expected dollars, such as 0.50
@@ -318,11 +318,11 @@ fn bad_input_is_a_problem_with_a_hint_and_its_own_exit_code() {
 
     unknown session: exit 1
     error: Unknown session s-nobody.
-      `trimtab sessions list` lists all sessions.
+      `trimtab sessions list --all` lists all sessions.
 
     changes of an unknown session: exit 1
     error: There is no such session.
-      `trimtab sessions list` shows the sessions there are.
+      `trimtab sessions list --all` lists all sessions.
 
     no steps back: exit 2
     error: invalid value '0' for '[N]': 0 is not in 1..=4294967295
@@ -335,7 +335,7 @@ fn bad_input_is_a_problem_with_a_hint_and_its_own_exit_code() {
 
     nothing to resume: exit 1
     error: There is nothing to resume in this folder.
-      `trimtab jobs` lists unfinished requests of every folder; `trimtab sessions list` all sessions.
+      `trimtab jobs` lists unfinished requests of every folder, and `trimtab sessions list --all` lists all sessions.
 
     unknown setting: exit 2
     error: Unknown setting limits.retrys (FOLDER/home/config.toml, line 2).
@@ -343,7 +343,7 @@ fn bad_input_is_a_problem_with_a_hint_and_its_own_exit_code() {
 
     a value for a group: exit 2
     error: limits (FOLDER/home/config.toml, line 1) is a group of settings and takes no value.
-      Set what is in it, for example [limits] and below it steps = …. `trimtab config limits` lists it.
+      Set one of its settings, for example [limits] and below it steps = …. `trimtab config limits` lists them.
 
     bad setting: exit 2
     error: Invalid value "many" for limits.retries (FOLDER/home/config.toml, line 2).
@@ -351,7 +351,7 @@ fn bad_input_is_a_problem_with_a_hint_and_its_own_exit_code() {
 
     no model: exit 1
     error: No model is set up.
-      Set a key (ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY, XAI_API_KEY or OPENROUTER_API_KEY), or start a model server on this machine (llama.cpp, Ollama, LM Studio or vLLM), or set `model = "PROVIDER/NAME"` in the settings. `trimtab demo` shows everything without any of them.
+      Set a key (ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY, XAI_API_KEY, or OPENROUTER_API_KEY), start a model server on this machine (llama.cpp, Ollama, LM Studio, or vLLM), or set `model = "PROVIDER/NAME"` in the settings. `trimtab demo` needs no model.
 
     no key: exit 1
     error: No API key is set for anthropic.
@@ -800,7 +800,7 @@ fn a_picture_goes_to_the_model_that_can_see() {
     assert_eq!(content[1]["text"], "What is this?");
     let wrong = program.run(&["run", "--image", "/etc/passwd", "What is this?"]);
     assert_eq!(wrong.code, Some(2));
-    assert!(wrong.stderr.contains("is none that models can see"), "{}", wrong.stderr);
+    assert!(wrong.stderr.contains("is not an image that models can read"), "{}", wrong.stderr);
 }
 
 #[test]
@@ -841,7 +841,7 @@ fn sessions_are_listed_shown_exported_and_deleted() {
     assert_eq!(program.run(&["sessions", "delete", &id]).code, Some(0));
     let gone = program.run(&["sessions", "show", &id]);
     assert_eq!(gone.code, Some(1));
-    assert!(gone.stderr.contains("There is no such session."), "{}", gone.stderr);
+    assert!(gone.stderr.contains("Unknown session"), "{}", gone.stderr);
 }
 
 #[test]
@@ -871,7 +871,7 @@ fn doctor_says_what_is_set_up() {
     program.provider.always(Answer::json(200, listed));
     let fine = program.run(&["doctor"]);
     assert_eq!(fine.code, Some(0), "{}", fine.stdout);
-    let limits = "limits of a command: time 30 s; each process: address space no limit";
+    let limits = "command limits: timeout 30 s; per process: memory no limit";
     let group = "all processes together: no limit (the";
     let set_up = [
         "key from ANTHROPIC_API_KEY, reachable, 1 model\n",
@@ -917,7 +917,8 @@ fn the_demo_needs_nothing_and_leaves_nothing() {
         "$ trimtab answer approve",
         "  changed greet.sh (+1 -1)",
         "🖥 CLI Execution  ✓ 2  ✗ 1  3/3 (100%)",
-        "next: trimtab run --continue 'Support several names in greet.sh'",
+        "- Support several names in greet.sh",
+        "Start a next step with: trimtab run --continue \"…\"",
         "Undid greet.sh (+1 −1)",
         "Redid README.md (+2 −1)",
         "Before the interruption, the model wrote:",
@@ -927,6 +928,10 @@ fn the_demo_needs_nothing_and_leaves_nothing() {
     ] {
         let is_there = ended.stdout.contains(shown) || ended.stderr.contains(shown);
         assert!(is_there, "{shown}\n{}\n{}", ended.stdout, ended.stderr);
+    }
+    let everything = format!("{}{}", ended.stdout, ended.stderr);
+    for once in ["ok: Hello, stranger!", "Support several names in greet.sh", "🖥 CLI Execution"] {
+        assert_eq!(everything.matches(once).count(), 1, "{once} is shown once:\n{everything}");
     }
     assert!(!program.home().exists(), "the user's own data is not touched");
     assert_eq!(std::fs::read_dir(&temporary).expect("a folder").count(), 0);

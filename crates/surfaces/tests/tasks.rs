@@ -106,8 +106,8 @@ fn today_is_the_day_where_the_person_is() {
     let ended = run(&program, &["list"]);
     assert_eq!(ended.code, Some(2));
     insta::assert_snapshot!(ended.stderr, @r#"
-    error: There is no time zone "Mars/Olympus".
-      Set tasks.timezone to a name like Europe/Berlin, or leave it empty for the machine's own.
+    error: Unknown time zone "Mars/Olympus" (tasks.timezone).
+      Use a name such as Europe/Berlin, or leave it empty for the system's time zone.
     "#);
 }
 
@@ -192,8 +192,8 @@ fn what_cannot_be_meant_is_refused_and_changes_nothing() {
     ].concat(), @r#"
     error: Not possible: the task needs a title.
       Nothing was changed.
-    error: "the day after" is not a day that is understood.
-      Say it like 2026-11-20, tomorrow, friday, "next friday 9am", "in 3 days", "20 nov 14:30", "every monday 9am" or none.
+    error: Invalid day "the day after".
+      Use a day such as 2026-11-20, tomorrow, friday, "next friday 9am", "in 3 days", "20 nov 14:30", "every monday 9am", or none.
     error: "25:00" is not a time of day.
       Use a time such as 9:30, 14:00, or 5pm, or none.
     error: Not possible: a repeating task needs a first day (--on).
@@ -276,7 +276,7 @@ fn calendars_come_in_and_go_out() {
     insta::assert_snapshot!(came.stdout + &came.stderr, @"
     Added 3 tasks.
     Entry without a title: it has no SUMMARY.
-    Odd: its rhythm is not known here, only its first day was taken: FREQ=MONTHLY;BYDAY=2MO.
+    Odd: its repetition is not supported, so only its first day was imported: FREQ=MONTHLY;BYDAY=2MO.
     ");
     insta::assert_snapshot!(tasks(&program, &["list"]), @"
     Later

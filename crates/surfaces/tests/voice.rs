@@ -94,7 +94,40 @@ fn the_word_catalog_reads_like_the_field() {
     assert_clean(&found);
 }
 
-/// What surfaces and the rooms below them show, beside the catalog. Texts that models read are not for people.
+/// Sources of the engine whose literals are words to recognize or texts of old logs, not sentences of ours.
+const WORD_LISTS: &[&str] = &[
+    "crates/engine/src/flow/intent.rs",
+    "crates/engine/src/memory/",
+    "crates/engine/src/pictures/count.rs",
+    "crates/engine/src/proposal/command/",
+    "crates/engine/src/proposal/edit/elision.rs",
+    "crates/engine/src/record/legacy.rs",
+    "crates/engine/src/route/",
+    "crates/engine/src/turn/answer_message.rs",
+    "crates/engine/src/turn/claims/said.rs",
+    "crates/engine/src/turn/series/verdict.rs",
+    "crates/engine/src/words/",
+];
+
+/// Prompts, tool descriptions, reminders, and refusals: the engine's texts for models have the same voice.
+#[test]
+fn the_texts_for_models_read_like_the_field() {
+    let mut found = Vec::new();
+    let mut sentences = 0;
+    for path in shipped("crates/engine/src", &[".rs"]) {
+        let place = relative(&path);
+        if WORD_LISTS.iter().any(|list| place.starts_with(list)) {
+            continue;
+        }
+        let texts = literals(without_tests(&std::fs::read_to_string(&path).expect("a source")));
+        sentences += texts.len();
+        found.extend(check(&place, &texts, false));
+    }
+    assert!(sentences > 300, "{sentences}");
+    assert_clean(&found);
+}
+
+/// What surfaces, host, and world show besides the catalog.
 #[test]
 fn the_texts_of_the_surfaces_read_like_the_field() {
     let mut found = Vec::new();
@@ -140,6 +173,13 @@ fn explained(help: &str) -> Vec<(String, String)> {
     found
 }
 
+/// The values of options that the long help explains: `- name: text`.
+fn possible_values(program: &Program, place: &str) -> Vec<(String, String)> {
+    let help = program.run(&place.split(' ').skip(1).collect::<Vec<_>>()).stdout;
+    let listed = help.lines().filter_map(|line| line.trim_start().strip_prefix("- ")?.split_once(':'));
+    listed.map(|(name, text)| (name.to_owned(), text.trim().to_owned())).collect()
+}
+
 /// A command's help and the help of the commands below it.
 fn help_pages(program: &Program, words: &[&str], pages: &mut Vec<(String, String)>) {
     let help = program.run(&[words, &["-h"]].concat());
@@ -177,6 +217,9 @@ fn help_lines_begin_with_a_verb_and_fit_on_one_line() {
     let mut found = BTreeSet::new();
     for (place, help) in &pages {
         for (name, text) in explained(help) {
+            found.extend(help_line(&text).into_iter().map(|wrong| format!("{place}: {name}: {wrong}")));
+        }
+        for (name, text) in possible_values(&program, place) {
             found.extend(help_line(&text).into_iter().map(|wrong| format!("{place}: {name}: {wrong}")));
         }
         for line in help.lines() {
@@ -235,6 +278,13 @@ fn the_check_finds_every_text_that_was_rewritten() {
         assert!(!check("page.md", &paragraphs(&page), true).is_empty(), "in a document: {text}");
         let source = format!("fn a() {{ say({text:?}); }}");
         assert!(!check("source.rs", &literals(&source), true).is_empty(), "in a source: {text}");
+        for page in [
+            format!("<script>\n</script>\n<p>{text}</p>"),
+            format!("<script>\n</script>\n<p>\n  {text}\n</p>"),
+            format!("<script>\nconst a = `{}`;\n</script>", text.replace('`', "")),
+        ] {
+            assert!(!check("Page.svelte", &page_texts(&page), false).is_empty(), "in the browser: {page}");
+        }
     }
     for fine in [
         "There is no session yet.",

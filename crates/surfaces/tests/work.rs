@@ -1158,7 +1158,7 @@ fn without_a_person_a_command_is_ended_at_its_limit_and_leaves_nothing_running()
     assert_eq!((&finished["timedOut"], &finished["signal"]), (&json!(true), &json!("SIGKILL")));
     assert!(finished["durationMs"].as_u64().is_some_and(|took| took >= 2_000));
     assert!(of(&events, "checkpoint.opened").iter().all(|event| event["kind"] != "confirm"), "nobody is asked");
-    assert!(last_message(&program).contains("Timed out: it was ended after 2 s."));
+    assert!(last_message(&program).contains("Timed out after 2 s and was stopped."));
     assert_eq!(processes_with(&sleep), Vec::<String>::new());
 }
 

@@ -343,7 +343,7 @@ impl Model for ScriptedModels {
     }
 
     fn stream(&self, prompt: &Prompt) -> PieceStream {
-        if prompt.system.starts_with("You sum up") || prompt.system.starts_with("You are given summaries") {
+        if prompt.system.starts_with("You summarize a part") || prompt.system.starts_with("You get summaries") {
             let inputs = prompt.messages.iter().map(|message| message.text());
             self.summed_up.lock().unwrap_or_else(PoisonError::into_inner).extend(inputs);
             let usage = Usage { input_tokens: 10, output_tokens: 5, ..Usage::default() };

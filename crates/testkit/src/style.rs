@@ -94,6 +94,32 @@ pub const AVOID: &[(&str, &str)] = &[
     ("recognise", "recognize"),
     ("summarise", "summarize"),
     ("organise", "organize"),
+    ("those there are", "all of them"),
+    ("all there are", "all of them"),
+    ("afresh", "again, or: start over"),
+    ("came to no end", "did not finish"),
+    ("comes to rest", "becomes idle"),
+    ("say it again", "send it again"),
+    ("as it stands", "literally, or: unchanged"),
+    ("what came of", "the results of"),
+    ("needs words", "needs text"),
+    ("fault of the program", "internal error"),
+    ("leads nowhere", "is broken"),
+    ("is none that", "is not a"),
+    ("all the same", "anyway"),
+    ("did not come", "did not arrive"),
+    ("of it back", "undo it"),
+    ("takes thought", "needs reasoning"),
+    ("which there is not", "which does not exist"),
+    ("carried out whole", "runs as one task"),
+    ("to be seen", "describe it"),
+    ("made of it", "its version"),
+    ("the words ask", "the request asks"),
+    ("no honest", "name the limit"),
+    ("and its like", "such as"),
+    ("and their like", "and similar ones"),
+    ("is not one", "is not valid"),
+    ("shall contain", "the new content"),
 ];
 
 /// Words around a phrase that make it plain English, with the reason.
@@ -139,8 +165,10 @@ const VERBS: &[&str] = &[
     "create",
     "decide",
     "delete",
+    "deny",
     "deselect",
     "discard",
+    "do",
     "draw",
     "edit",
     "enable",
@@ -178,6 +206,7 @@ const VERBS: &[&str] = &[
     "play",
     "preview",
     "print",
+    "prompt",
     "queue",
     "raise",
     "read",
@@ -395,9 +424,11 @@ fn escaped(text: &str) -> (String, &str) {
     (plain, "")
 }
 
-/// The texts of a page of the browser UI: between tags, and in quotes with more than one word.
+/// The texts of a page of the browser UI: between tags, on lines without tags, and in quotes with more than one word.
 pub fn page_texts(source: &str) -> Vec<(usize, String)> {
     let markup = source.split("<style").next().unwrap_or(source);
+    // Plain lines are text only below the script, because above its end they are code.
+    let script = markup.rfind("</script>").map(|at| markup[..at].matches('\n').count() + 1);
     let mut found = Vec::new();
     let mut is_comment = false;
     for (at, line) in markup.lines().enumerate().map(|(at, line)| (at + 1, line.trim())) {
@@ -409,6 +440,9 @@ pub fn page_texts(source: &str) -> Vec<(usize, String)> {
             found.extend(
                 line.split('>').skip(1).filter_map(|rest| rest.split('<').next()).map(|text| (at, text.to_owned())),
             );
+            if script.is_some_and(|end| at > end) {
+                found.extend(line.split('<').next().map(|text| (at, text.to_owned())));
+            }
         }
         is_comment &= !line.ends_with("*/") && !line.ends_with("-->");
     }

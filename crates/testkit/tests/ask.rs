@@ -93,7 +93,7 @@ fn an_operation_that_is_wrong_is_repaired_once_and_the_list_gets_a_new_version()
     );
     insta::assert_snapshot!(only(&log, KINDS), @r#"
     r1 stage {"stage":"intake","label":"Analyzing request & architecting strategy..."}
-    r1 route {"decision":"plan","confidence":1.0,"complexity":0,"categories":["tasks"],"reason":"the person chose to plan"}
+    r1 route {"decision":"plan","confidence":1.0,"complexity":0,"categories":["tasks"],"reason":"the user chose plan mode"}
     r1 stage {"stage":"proposing","label":"Planning…"}
     r1 model.called {"call":"c1","model":"scripted/model","attempt":1,"purpose":"ask.propose"}
     r1 stage {"stage":"validating","label":"Validating…"}
@@ -220,7 +220,7 @@ fn what_is_not_clear_is_asked_with_tasks_to_choose_from_and_a_choice_needs_no_ot
     r1 route {"decision":"clarify","confidence":0.6,"complexity":0,"categories":["tasks"],"reason":"it is not clear which tasks or days are meant","analysis":{"steps":0,"files":0,"missing":["target"],"questions":[{"id":"q1","text":"Which call?","options":[{"id":"2","title":"Call Ann"},{"id":"1","title":"Call Bob","scheduledFor":"2027-01-15"}],"several":true}]}}
     r1 checkpoint.opened {"checkpoint":"r1-k1","kind":"clarification","title":"Which call?","choices":[{"id":"submit","label":"Submit","number":1,"text":"required","role":"primary"},{"id":"skip","label":"Skip","number":2,"text":"no","role":"dismiss"}],"about":"clarify","questions":[{"id":"q1","text":"Which call?","options":[{"id":"2","title":"Call Ann"},{"id":"1","title":"Call Bob","scheduledFor":"2027-01-15"}],"several":true}],"sections":["ids"]}
     r1 checkpoint.resolved {"checkpoint":"r1-k1","choice":"submit","text":"1","by":"user","selection":{"ids":[1]}}
-    r1 route {"decision":"plan","confidence":1.0,"complexity":0,"categories":["tasks"],"reason":"the person has chosen which tasks are meant","entities":{"ids":[1]},"where":{"ids":[1]}}
+    r1 route {"decision":"plan","confidence":1.0,"complexity":0,"categories":["tasks"],"reason":"the user chose the tasks","entities":{"ids":[1]},"where":{"ids":[1]}}
     r1 stage {"stage":"proposing","label":"Planning…"}
     r1 model.called {"call":"c2","model":"scripted/model","attempt":1,"purpose":"ask.propose"}
     r1 stage {"stage":"validating","label":"Validating…"}
@@ -275,7 +275,7 @@ fn a_client_without_memory_of_its_own_goes_on_with_a_question_in_a_new_message()
     r1 request.finished {"status":"needs_user","usage":{"inputTokens":10,"cachedTokens":0,"outputTokens":5}}
     r1 request.finished {"status":"cancelled","usage":{"inputTokens":10,"cachedTokens":0,"outputTokens":5}}
     r2 stage {"stage":"intake","label":"Analyzing request & architecting strategy..."}
-    r2 route {"decision":"plan","confidence":1.0,"complexity":0,"categories":["tasks"],"reason":"the person has chosen which tasks are meant","entities":{"ids":[2]},"where":{"ids":[2]}}
+    r2 route {"decision":"plan","confidence":1.0,"complexity":0,"categories":["tasks"],"reason":"the user chose the tasks","entities":{"ids":[2]},"where":{"ids":[2]}}
     r2 stage {"stage":"proposing","label":"Planning…"}
     r2 model.called {"call":"c2","model":"scripted/model","attempt":1,"purpose":"ask.propose"}
     r2 stage {"stage":"validating","label":"Validating…"}
@@ -338,7 +338,7 @@ fn a_question_that_nobody_wants_to_answer_is_planned_with_assumptions() {
         < I did not know which.
         "##,
     );
-    assert!(log.contains("the person does not want to choose"), "{log}");
+    assert!(log.contains("the user does not want to choose"), "{log}");
 }
 
 #[test]
@@ -367,7 +367,7 @@ fn words_are_answered_in_one_plain_line_by_one_call() {
     r1 route {"decision":"chat","confidence":0.9,"complexity":0,"categories":["tasks"],"reason":"words will do","entities":{"date":"2027-01-15"},"where":{"scheduled_range":{"from":"2027-01-15","to":"2027-01-15"}}}
     r1 model.called {"call":"c2","model":"scripted/model","attempt":1,"purpose":"ask.chat"}
     r1 answer {"summary":"You call Bob."}
-    r2 route {"decision":"chat","confidence":1.0,"complexity":0,"categories":["tasks"],"reason":"the person chose a conversation"}
+    r2 route {"decision":"chat","confidence":1.0,"complexity":0,"categories":["tasks"],"reason":"the user chose chat mode"}
     r2 model.called {"call":"c3","model":"scripted/model","attempt":1,"purpose":"ask.chat"}
     r2 answer {"summary":"Okay."}
     --- tasks

@@ -41,7 +41,7 @@ fn only_the_chosen_hunk_is_applied_and_the_model_is_told_what_is_not() {
     let log = played(
         "
         !# a.txt:2
-        ?~ The user wanted only a part of this change. Left out was hunk 1 of a.txt; it is NOT in the files:
+        ?~ The user accepted only a part of this change. Left out: hunk 1 of a.txt. This is NOT in the files:
         ?~ -one\\n+ONE
         < I see.
         ^B 1
@@ -55,7 +55,7 @@ fn only_the_chosen_hunk_is_applied_and_the_model_is_told_what_is_not() {
     r1 proposal.opened {"proposal":"r1-p-c1t1","call":"c1t1","kind":"files","operations":[{"path":"a.txt","before":{"mode":420},"after":{"mode":420},"added":1,"removed":1,"modified":1,"diff":"--- a/a.txt\n+++ b/a.txt\n@@ -7,4 +7,4 @@\n 7\n 8\n 9\n-ten\n+TEN\n","hunks":1,"errors":[],"left":"--- a/a.txt\n+++ b/a.txt\n@@ -1,4 +1,4 @@\n-one\n+ONE\n 2\n 3\n 4\n"}],"version":2}
     r1 proposal.resolved {"proposal":"r1-p-c1t1","verdict":"approved"}
     r1 change.applied {"changeSet":"r1-x-c1t1","position":0,"files":[{"path":"a.txt","added":1,"removed":1,"modified":1,"isNew":false,"isDeleted":false}]}
-    r1 tool.finished {"call":"c1t1","status":"partial","preview":"Changed a.txt: +1 -1 lines.\nThe user wanted only a part of this change. Left out was hunk 1 of a.txt; it is NOT in the files:\n--- a/a.txt\n+++ b/a.txt\n@@ -1,4 +1,4 @@\n-one\n+ONE\n 2\n 3\n 4\n[Do not take what was left out for done, and do not propose it again unless the user asks for it. Read a file again before you change it.]"}
+    r1 tool.finished {"call":"c1t1","status":"partial","preview":"Changed a.txt: +1 -1 lines.\nThe user accepted only a part of this change. Left out: hunk 1 of a.txt. This is NOT in the files:\n--- a/a.txt\n+++ b/a.txt\n@@ -1,4 +1,4 @@\n-one\n+ONE\n 2\n 3\n 4\n[Do not treat the part that was left out as done, and do not propose it again unless the user asks for it. Read a file again before you change it.]"}
     - change.reverted {"changeSet":"r1-x-c1t1","position":-1}
     --- a.txt
     one
@@ -101,7 +101,7 @@ fn a_kill_after_the_choice_loses_nothing_of_it() {
         @ checkpoint.opened
         ^K
         !# a.txt:1
-        ?~ Left out was hunk 2 of a.txt
+        ?~ Left out: hunk 2 of a.txt
         < Good.
     ",
     );

@@ -155,7 +155,7 @@ fn a_missing_call_is_asked_for_once_and_then_the_request_is_not_done() {
         "#,
     );
     insta::assert_snapshot!(only(&log, SHOWN), @r#"
-    r1 bug {"kind":"nothing_done","by":"engine","message":"the request asks for a deed and the reply holds none; the model is told which call is missing"}
+    r1 bug {"kind":"nothing_done","by":"engine","message":"the request asks for an action, and the reply has none; the model was reminded which call is missing"}
     r1 request.finished {"status":"not_done","error":{"kind":"not_done","message":"Not done: the model described a change but made none.","hint":"Ask again and name the file or the command, or choose another model with --model."},"usage":{"inputTokens":20,"cachedTokens":0,"outputTokens":10}}
     "#);
 }
@@ -180,7 +180,7 @@ fn a_tool_that_there_is_not_is_answered_with_those_that_there_are() {
         --- dialogue
         > Add a function farewell(name) to greet.py
         < ```json\n{"name": "farewell", "arguments": {"name": "Ada"}}\n```
-        ?~ There is no tool called farewell. The tools are: read_file, list_files
+        ?~ There is no tool named farewell. The tools are: read_file, list_files
         < ```json\n{"name": "farewell", "arguments": {"name": "Ada"}}\n```
         "#;
     assert_eq!(end(script), "not_done: Not done: the model called farewell, which is not a tool.");

@@ -59,7 +59,7 @@ fn a_single_command_of_several_is_run_by_its_number_and_the_others_are_not() {
         @ banner
         ! run [2]
         ?+ I ran the command: `touch made`
-        ?~ [The user runs only a part of your commands. Not run: `mkdir -p app`, `touch app/a`.]
+        ?~ [The user runs only some of your commands. Not run: `mkdir -p app`, `touch app/a`.]
         < {"summary":"As you like."}
         "#,
     );
@@ -208,7 +208,7 @@ fn automatic_commands_run_by_themselves_and_the_others_ask_with_the_three_short_
     r1 checkpoint.opened {"checkpoint":"r1-k1","kind":"permission","title":"Run this command? echo x > a/when","choices":[{"id":"allow","label":"Run Once","number":1,"key":"y","text":"optional","role":"allow_once"},{"id":"always","label":"Add & Run","number":2,"key":"a","confirm":true,"text":"optional","role":"allow_always"},{"id":"skip","label":"Skip","number":3,"key":"n","text":"no","role":"reject_once"}],"about":"tool","call":"c2t0","tool":"run_command","input":{"command":"echo x > a/when"},"class":"command","reason":"`>` writes to `a/when`","ruleText":"allow run_command: echo x > a/when (in PROJECT)","plan":{"argv":["sh","-c","echo x > a/when"],"cwd":"PROJECT","sandbox":"workspace","timeoutS":30},"rule":{"verdict":"allow","tool":"run_command","pattern":"echo x > a/when"}}
     r1 checkpoint.resolved {"checkpoint":"r1-k1","choice":"allow","by":"user"}
     r1 command.started {"call":"c2t0","command":"echo x > a/when","argv":["sh","-c","echo x > a/when"],"cwd":"PROJECT"}
-    r1 checkpoint.opened {"checkpoint":"r1-k2","kind":"permission","title":"Run this command? rmdir a","choices":[{"id":"allow","label":"Run Once","number":1,"key":"y","text":"optional","role":"allow_once"},{"id":"skip","label":"Skip","number":3,"key":"n","text":"no","role":"reject_once"}],"about":"tool","call":"c3t0","tool":"run_command","input":{"command":"rmdir a"},"class":"command","reason":"`rmdir a`: `rmdir` deletes or overwrites files","plan":{"argv":["rmdir","a"],"cwd":"PROJECT","sandbox":"workspace","timeoutS":30},"rule":{"verdict":"allow","tool":"run_command","pattern":"rmdir a"}}
+    r1 checkpoint.opened {"checkpoint":"r1-k2","kind":"permission","title":"Run this command? rmdir a","choices":[{"id":"allow","label":"Run Once","number":1,"key":"y","text":"optional","role":"allow_once"},{"id":"skip","label":"Skip","number":3,"key":"n","text":"no","role":"reject_once"}],"about":"tool","call":"c3t0","tool":"run_command","input":{"command":"rmdir a"},"class":"command","reason":"`rmdir` deletes or overwrites files","plan":{"argv":["rmdir","a"],"cwd":"PROJECT","sandbox":"workspace","timeoutS":30},"rule":{"verdict":"allow","tool":"run_command","pattern":"rmdir a"}}
     r1 checkpoint.resolved {"checkpoint":"r1-k2","choice":"skip","by":"user"}
     r1 answer {"summary":"Done."}
     r1 request.finished {"status":"completed","usage":{"inputTokens":40,"cachedTokens":0,"outputTokens":20}}
@@ -604,7 +604,7 @@ fn commands_that_are_left_out_in_a_step_of_a_plan_leave_the_plan_under_way() {
         ?~ [PLAN STEP 1 of 2] Make the folder
         < {"summary":"Two commands.","commands":[{"command":"mkdir app"},{"command":"touch app/a"}]}
         ! skip
-        ?~ [The user left these commands out. Continue without them.]
+        ?~ [The user skipped these commands. Continue without them.]
         < {"summary":"Then nothing is made."}
         ?~ [PLAN STEP 2 of 2] Say so
         ?~ 1. Make the folder (done)

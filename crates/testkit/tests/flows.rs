@@ -66,7 +66,7 @@ fn an_approved_plan_is_carried_out_step_by_step_in_the_order_of_its_dependencies
     r1 stage {"stage":"running","label":"Waiting for the model..."}
     r1 plan.proposed {"version":1,"summary":"Two files.","steps":[{"id":"s1","title":"Write a","details":"One line.","estimate":"a minute"},{"id":"s2","title":"Write b","files":["b.txt"],"dependsOn":["s1"]}],"assumptions":["Text files."],"by":"model"}
     r1 stage {"stage":"planning","label":"Waiting for the plan to be approved..."}
-    r1 checkpoint.opened {"checkpoint":"r1-k1","kind":"plan","title":"Carry out this plan of 2 steps?","choices":[{"id":"approve","label":"Approve","number":1,"text":"optional","role":"primary"},{"id":"modify","label":"Modify","number":2,"text":"required","role":"secondary"},{"id":"replan","label":"Re-plan","number":3,"text":"optional","role":"secondary"},{"id":"cancel","label":"Cancel","number":4,"text":"no","role":"dismiss"}],"about":"plan","version":1,"summary":"Two files.","steps":[{"id":"s1","title":"Write a","details":"One line.","estimate":"a minute"},{"id":"s2","title":"Write b","files":["b.txt"],"dependsOn":["s1"]}],"assumptions":["Text files."]}
+    r1 checkpoint.opened {"checkpoint":"r1-k1","kind":"plan","title":"Approve this plan of 2 steps?","choices":[{"id":"approve","label":"Approve","number":1,"text":"optional","role":"primary"},{"id":"modify","label":"Modify","number":2,"text":"required","role":"secondary"},{"id":"replan","label":"Re-plan","number":3,"text":"optional","role":"secondary"},{"id":"cancel","label":"Cancel","number":4,"text":"no","role":"dismiss"}],"about":"plan","version":1,"summary":"Two files.","steps":[{"id":"s1","title":"Write a","details":"One line.","estimate":"a minute"},{"id":"s2","title":"Write b","files":["b.txt"],"dependsOn":["s1"]}],"assumptions":["Text files."]}
     r1 checkpoint.resolved {"checkpoint":"r1-k1","choice":"approve","by":"user"}
     r1 plan.started {"version":1,"by":"user"}
     r1 steps {"todos":[{"text":"Write a","completed":false},{"text":"Write b","completed":false}]}
@@ -112,7 +112,7 @@ fn commands_that_a_step_proposes_run_before_the_step_ends() {
         < One of two files is there.\n\nNext steps:\n- Write b.txt
         "#
     ), &["checkpoint.opened", "plan.step", "answer", "request.finished"]), @r#"
-    r1 checkpoint.opened {"checkpoint":"r1-k1","kind":"plan","title":"Carry out this plan of 2 steps?","choices":[{"id":"approve","label":"Approve","number":1,"text":"optional","role":"primary"},{"id":"modify","label":"Modify","number":2,"text":"required","role":"secondary"},{"id":"replan","label":"Re-plan","number":3,"text":"optional","role":"secondary"},{"id":"cancel","label":"Cancel","number":4,"text":"no","role":"dismiss"}],"about":"plan","version":1,"summary":"","steps":[{"id":"s1","title":"Look"},{"id":"s2","title":"Sum up"}]}
+    r1 checkpoint.opened {"checkpoint":"r1-k1","kind":"plan","title":"Approve this plan of 2 steps?","choices":[{"id":"approve","label":"Approve","number":1,"text":"optional","role":"primary"},{"id":"modify","label":"Modify","number":2,"text":"required","role":"secondary"},{"id":"replan","label":"Re-plan","number":3,"text":"optional","role":"secondary"},{"id":"cancel","label":"Cancel","number":4,"text":"no","role":"dismiss"}],"about":"plan","version":1,"summary":"","steps":[{"id":"s1","title":"Look"},{"id":"s2","title":"Sum up"}]}
     r1 plan.step {"step":"s1","number":1,"of":2,"title":"Look","status":"running"}
     r1 answer {"summary":"Two looks:\n\n🖥 `cat a.txt`\n🖥 `cat b.txt`","todos":[{"text":"Look","completed":false},{"text":"Sum up","completed":false}],"commands":[{"command":"cat a.txt","description":""},{"command":"cat b.txt","description":""}],"synthesis":{"id":"synthesis_r1","text":"Two looks:\n\n🖥 `cat a.txt`\n🖥 `cat b.txt`"}}
     r1 checkpoint.opened {"checkpoint":"r1-k2","kind":"confirm","title":"The answer has 2 commands.","choices":[{"id":"run","label":"Run 2 cmds","number":1,"text":"optional","role":"primary"},{"id":"each","label":"One by one","number":2,"text":"optional","role":"primary"},{"id":"skip","label":"Skip","number":3,"text":"optional","role":"dismiss"}],"about":"series","commands":[{"command":"cat a.txt","shown":"cat a.txt","decision":"auto","reason":""},{"command":"cat b.txt","shown":"cat b.txt","decision":"auto","reason":""}]}
@@ -279,7 +279,7 @@ fn a_step_that_cannot_be_done_is_put_to_the_person() {
         < Two is done, One is not.
         "#
     ), &["plan.step", "checkpoint.opened", "request.finished"]), @r#"
-    r1 checkpoint.opened {"checkpoint":"r1-k1","kind":"plan","title":"Carry out this plan of 2 steps?","choices":[{"id":"approve","label":"Approve","number":1,"text":"optional","role":"primary"},{"id":"modify","label":"Modify","number":2,"text":"required","role":"secondary"},{"id":"replan","label":"Re-plan","number":3,"text":"optional","role":"secondary"},{"id":"cancel","label":"Cancel","number":4,"text":"no","role":"dismiss"}],"about":"plan","version":1,"summary":"","steps":[{"id":"s1","title":"One"},{"id":"s2","title":"Two"}]}
+    r1 checkpoint.opened {"checkpoint":"r1-k1","kind":"plan","title":"Approve this plan of 2 steps?","choices":[{"id":"approve","label":"Approve","number":1,"text":"optional","role":"primary"},{"id":"modify","label":"Modify","number":2,"text":"required","role":"secondary"},{"id":"replan","label":"Re-plan","number":3,"text":"optional","role":"secondary"},{"id":"cancel","label":"Cancel","number":4,"text":"no","role":"dismiss"}],"about":"plan","version":1,"summary":"","steps":[{"id":"s1","title":"One"},{"id":"s2","title":"Two"}]}
     r1 plan.step {"step":"s1","number":1,"of":2,"title":"One","status":"running"}
     r1 plan.step {"step":"s1","number":1,"of":2,"title":"One","status":"failed","note":"**STEP FAILED** There is no compiler."}
     r1 checkpoint.opened {"checkpoint":"r1-k2","kind":"step","title":"Step 1 of 2 could not be done: One","choices":[{"id":"retry","label":"Retry","number":1,"text":"optional","role":"primary"},{"id":"tell","label":"Retry differently","number":2,"text":"required","role":"secondary"},{"id":"skip","label":"Continue without it","number":3,"text":"optional","role":"dismiss"},{"id":"stop","label":"Stop here","number":4,"text":"no","role":"dismiss"}],"about":"stepFailed","step":"s1","number":1,"of":2,"details":""}
@@ -383,7 +383,7 @@ fn a_conversation_turns_into_work_when_the_person_says_so() {
         @ checkpoint.opened
         ^K
         ! continue
-        ?~ [The user agrees. What is to be done:]
+        ?~ [The user agrees. The work to do:]
         ?~ - JWT tokens
         ?+ This is plan mode
         <@ propose_plan {"steps":["Write it"]}
@@ -396,20 +396,20 @@ fn a_conversation_turns_into_work_when_the_person_says_so() {
         < Nothing.
         "#
     ), &["route", "intent", "requirements", "checkpoint.opened", "plan.step", "tool.started", "request.finished"]), @r#"
-    r1 route {"decision":"chat","confidence":1.0,"complexity":0,"reason":"the person talks first"}
+    r1 route {"decision":"chat","confidence":1.0,"complexity":0,"reason":"the user wants to discuss first"}
     r1 request.finished {"status":"completed","usage":{"inputTokens":10,"cachedTokens":0,"outputTokens":5}}
-    r2 route {"decision":"chat","confidence":1.0,"complexity":0,"reason":"the person talks first"}
+    r2 route {"decision":"chat","confidence":1.0,"complexity":0,"reason":"the user wants to discuss first"}
     r2 request.finished {"status":"completed","usage":{"inputTokens":10,"cachedTokens":0,"outputTokens":5}}
-    r3 route {"decision":"chat","confidence":1.0,"complexity":0,"reason":"the person talks first"}
+    r3 route {"decision":"chat","confidence":1.0,"complexity":0,"reason":"the user wants to discuss first"}
     r3 request.finished {"status":"completed","usage":{"inputTokens":10,"cachedTokens":0,"outputTokens":5}}
     r4 intent {"intent":"implement","phrase":"implement","accepted":true}
-    r4 route {"decision":"plan","confidence":1.0,"complexity":0,"categories":["files"],"reason":"the person says “implement”: what was talked about is carried out"}
+    r4 route {"decision":"plan","confidence":1.0,"complexity":0,"categories":["files"],"reason":"the user said “implement”: the discussed work starts"}
     r4 requirements {"summary":"A log-in.","requirements":["Log in with OAuth"],"decisions":["OAuth with Google and GitHub"]}
     r4 checkpoint.opened {"checkpoint":"r4-k1","kind":"confirm","title":"Here's what I understand: A log-in.","choices":[{"id":"continue","label":"Yes, go ahead","number":1,"text":"optional","role":"primary"},{"id":"tell","label":"Not quite, let me explain","number":2,"text":"required","role":"secondary"},{"id":"talk","label":"Keep talking","number":3,"text":"no","role":"dismiss"}],"about":"understanding","requirements":{"summary":"A log-in.","requirements":["Log in with OAuth"],"decisions":["OAuth with Google and GitHub"]}}
     r4 requirements {"summary":"A log-in.","requirements":["Log in with OAuth"],"decisions":["OAuth with Google and GitHub","JWT tokens"]}
     r4 checkpoint.opened {"checkpoint":"r4-k2","kind":"confirm","title":"Here's what I understand: A log-in.","choices":[{"id":"continue","label":"Yes, go ahead","number":1,"text":"optional","role":"primary"},{"id":"tell","label":"Not quite, let me explain","number":2,"text":"required","role":"secondary"},{"id":"talk","label":"Keep talking","number":3,"text":"no","role":"dismiss"}],"about":"understanding","requirements":{"summary":"A log-in.","requirements":["Log in with OAuth"],"decisions":["OAuth with Google and GitHub","JWT tokens"]}}
     r4 tool.started {"call":"c6t1","name":"propose_plan","input":{"steps":["Write it"]}}
-    r4 checkpoint.opened {"checkpoint":"r4-k3","kind":"plan","title":"Carry out this plan of 1 step?","choices":[{"id":"approve","label":"Approve","number":1,"text":"optional","role":"primary"},{"id":"modify","label":"Modify","number":2,"text":"required","role":"secondary"},{"id":"replan","label":"Re-plan","number":3,"text":"optional","role":"secondary"},{"id":"cancel","label":"Cancel","number":4,"text":"no","role":"dismiss"}],"about":"plan","version":1,"summary":"","steps":[{"id":"s1","title":"Write it"}]}
+    r4 checkpoint.opened {"checkpoint":"r4-k3","kind":"plan","title":"Approve this plan of 1 step?","choices":[{"id":"approve","label":"Approve","number":1,"text":"optional","role":"primary"},{"id":"modify","label":"Modify","number":2,"text":"required","role":"secondary"},{"id":"replan","label":"Re-plan","number":3,"text":"optional","role":"secondary"},{"id":"cancel","label":"Cancel","number":4,"text":"no","role":"dismiss"}],"about":"plan","version":1,"summary":"","steps":[{"id":"s1","title":"Write it"}]}
     r4 plan.step {"step":"s1","number":1,"of":1,"title":"Write it","status":"running"}
     r4 tool.started {"call":"c7t1","name":"write_file","input":{"path":"login.txt","content":"oauth\n"}}
     r4 plan.step {"step":"s1","number":1,"of":1,"title":"Write it","status":"done","note":"It is there."}
@@ -450,23 +450,23 @@ fn going_over_to_work_can_be_switched_off_taken_back_and_wanted_without_words() 
         < It stands.
         "#
     ), &["route", "intent", "requirements", "bug", "checkpoint.opened", "checkpoint.resolved", "request.finished"]), @r#"
-    r1 route {"decision":"chat","confidence":1.0,"complexity":0,"reason":"the person chose a conversation"}
+    r1 route {"decision":"chat","confidence":1.0,"complexity":0,"reason":"the user chose chat mode"}
     r1 request.finished {"status":"completed","usage":{"inputTokens":10,"cachedTokens":0,"outputTokens":5}}
     r2 intent {"intent":"implement","phrase":"go ahead","accepted":false}
-    r2 route {"decision":"chat","confidence":1.0,"complexity":0,"reason":"the person chose a conversation"}
+    r2 route {"decision":"chat","confidence":1.0,"complexity":0,"reason":"the user chose chat mode"}
     r2 request.finished {"status":"completed","usage":{"inputTokens":10,"cachedTokens":0,"outputTokens":5}}
     r3 request.finished {"status":"failed","error":{"kind":"settings","message":"Switching from conversation to execution is disabled.","hint":"Set copilot.allow_execution_transition = true, or ask for the work in a separate request."},"usage":{"inputTokens":0,"cachedTokens":0,"outputTokens":0}}
     r4 intent {"intent":"implement","phrase":"go ahead","accepted":true}
-    r4 route {"decision":"direct","confidence":1.0,"complexity":0,"categories":["files","commands","web"],"reason":"the person says “go ahead”: what was talked about is carried out"}
-    r4 bug {"kind":"requirements","by":"engine","message":"the requirements came in words of the model's own"}
+    r4 route {"decision":"direct","confidence":1.0,"complexity":0,"categories":["files","commands","web"],"reason":"the user said “go ahead”: the discussed work starts"}
+    r4 bug {"kind":"requirements","by":"engine","message":"the model sent the requirements as text, not as JSON"}
     r4 requirements {"summary":"A tower of wood, I think."}
     r4 checkpoint.opened {"checkpoint":"r4-k1","kind":"confirm","title":"Here's what I understand: A tower of wood, I think.","choices":[{"id":"continue","label":"Yes, go ahead","number":1,"text":"optional","role":"primary"},{"id":"tell","label":"Not quite, let me explain","number":2,"text":"required","role":"secondary"},{"id":"talk","label":"Keep talking","number":3,"text":"no","role":"dismiss"}],"about":"understanding","requirements":{"summary":"A tower of wood, I think."}}
     r4 checkpoint.resolved {"checkpoint":"r4-k1","choice":"talk","by":"user"}
     r4 request.finished {"status":"completed","usage":{"inputTokens":10,"cachedTokens":0,"outputTokens":5}}
-    r5 route {"decision":"chat","confidence":1.0,"complexity":0,"reason":"the person chose a conversation"}
+    r5 route {"decision":"chat","confidence":1.0,"complexity":0,"reason":"the user chose chat mode"}
     r5 request.finished {"status":"completed","usage":{"inputTokens":10,"cachedTokens":0,"outputTokens":5}}
     r6 intent {"intent":"implement","accepted":true}
-    r6 route {"decision":"direct","confidence":1.0,"complexity":0,"categories":["files","commands","web"],"reason":"the person wants it carried out now"}
+    r6 route {"decision":"direct","confidence":1.0,"complexity":0,"categories":["files","commands","web"],"reason":"the user asked to start the work"}
     r6 requirements {"summary":"A tower of wood, 3 m."}
     r6 checkpoint.opened {"checkpoint":"r6-k1","kind":"confirm","title":"Here's what I understand: A tower of wood, 3 m.","choices":[{"id":"continue","label":"Yes, go ahead","number":1,"text":"optional","role":"primary"},{"id":"tell","label":"Not quite, let me explain","number":2,"text":"required","role":"secondary"},{"id":"talk","label":"Keep talking","number":3,"text":"no","role":"dismiss"}],"about":"understanding","requirements":{"summary":"A tower of wood, 3 m."}}
     r6 checkpoint.resolved {"checkpoint":"r6-k1","choice":"continue","by":"user"}
@@ -499,12 +499,12 @@ fn a_conversation_turns_into_work_at_the_words_that_a_person_has_set() {
         < It stands.
         "#
     ), &["route", "intent"]), @r#"
-    r1 route {"decision":"chat","confidence":1.0,"complexity":0,"reason":"the person chose a conversation"}
-    r2 route {"decision":"chat","confidence":1.0,"complexity":0,"reason":"the person chose a conversation"}
-    r3 route {"decision":"chat","confidence":1.0,"complexity":0,"reason":"the person chose a conversation"}
-    r4 route {"decision":"chat","confidence":1.0,"complexity":0,"reason":"the person chose a conversation"}
+    r1 route {"decision":"chat","confidence":1.0,"complexity":0,"reason":"the user chose chat mode"}
+    r2 route {"decision":"chat","confidence":1.0,"complexity":0,"reason":"the user chose chat mode"}
+    r3 route {"decision":"chat","confidence":1.0,"complexity":0,"reason":"the user chose chat mode"}
+    r4 route {"decision":"chat","confidence":1.0,"complexity":0,"reason":"the user chose chat mode"}
     r5 intent {"intent":"implement","phrase":"ship it","accepted":true}
-    r5 route {"decision":"direct","confidence":1.0,"complexity":0,"categories":["files","commands","web"],"reason":"the person says “ship it”: what was talked about is carried out"}
+    r5 route {"decision":"direct","confidence":1.0,"complexity":0,"categories":["files","commands","web"],"reason":"the user said “ship it”: the discussed work starts"}
     --- tower.txt
     wood
     "#);

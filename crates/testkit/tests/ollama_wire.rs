@@ -448,8 +448,7 @@ async fn a_prompt_that_does_not_fit_is_not_sent_without_a_warning() {
     provider.push(Answer::ollama("Hi"));
     let outcome = ask(&*named(provider.url(), "narrow"), &long(9_000)).await;
     assert!(matches!(outcome.pieces.first(), Some(ReplyPiece::Warning(_))), "it comes first: {:?}", outcome.pieces);
-    let warning = "The conversation has about 9035 tokens, but narrow holds only 8192: Ollama leaves out the oldest \
-                   part. Begin a new conversation, or choose a model with a larger window.";
+    let warning = "The conversation has about 9035 tokens, but the context window of narrow has only 8192. Ollama drops the oldest part. Start a new session, or choose a model with a larger context window.";
     assert_eq!(outcome.warnings[0], warning);
     assert_eq!(outcome.reply().message, Message::assistant("Hi"));
     assert_eq!(num_ctx(&chats(&provider)[0]), 8_192);
@@ -1117,7 +1116,7 @@ async fn a_server_that_is_not_there_is_to_be_started() {
     drop(provider);
     let fault = ask(&*model(&url, PATIENT), &hello()).await.fault();
     assert_eq!((fault.problem.kind, fault.retry), (ProblemKind::Network, LATER));
-    let hint = "Is Ollama running? Start it with `ollama serve`; `trimtab doctor` shows the address that is tried.";
+    let hint = "Start Ollama with `ollama serve`. `trimtab doctor` shows the address that Trimtab tries.";
     assert_eq!(fault.problem.hint.as_deref(), Some(hint));
     let listed = model(&url, PATIENT).list().await.expect_err("nobody answers");
     assert_eq!(listed.problem.hint.as_deref(), Some(hint));

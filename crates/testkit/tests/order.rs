@@ -250,7 +250,7 @@ fn the_agent_is_told_to_say_its_plan_first_and_it_is_on_record_before_the_first_
         alpha
         --- dialogue
         > look
-        ?^ Before the first tool, say in one or two sentences how you will go about it.
+        ?^ Before the first tool call, say in one or two sentences what you will do.
         <+ I read a.txt and say what it holds.
         <@ read_file {"path":"a.txt"}
         < It says alpha.

@@ -255,8 +255,8 @@ fn nothing_is_saved_outside_of_the_folder_or_into_a_folder_that_nobody_trusts() 
     r3 tool.finished {"call":"c3t1","status":"blocked","preview":"Files in .trimtab are the user's own settings; they cannot be changed from here."}
     r3 request.finished {"status":"failed","error":{"kind":"refused","message":"Files in .trimtab are the user's own settings; they cannot be changed from here.","hint":"Nothing was written. Choose another folder."},"usage":{"inputTokens":0,"cachedTokens":0,"outputTokens":0}}
     r4 image.saving {"images":["img1"]}
-    r4 tool.finished {"call":"c4t1","status":"blocked","preview":"The folder is not trusted, so nothing is written into it."}
-    r4 request.finished {"status":"failed","error":{"kind":"refused","message":"The folder is not trusted, so nothing is written into it.","hint":"Nothing was written. Choose another folder."},"usage":{"inputTokens":0,"cachedTokens":0,"outputTokens":0}}
+    r4 tool.finished {"call":"c4t1","status":"blocked","preview":"The folder is not trusted, so you cannot write to it."}
+    r4 request.finished {"status":"failed","error":{"kind":"refused","message":"The folder is not trusted, so you cannot write to it.","hint":"Nothing was written. Choose another folder."},"usage":{"inputTokens":0,"cachedTokens":0,"outputTokens":0}}
     --- ordered
     draw an icon
     "#);

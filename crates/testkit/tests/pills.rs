@@ -23,7 +23,7 @@ fn a_pill_costs_no_router_call_and_what_it_sends_is_recorded_in_full() {
         --- dialogue
         % copilot.intelligent_routing=aggressive
         > /review a.rs #careful
-        ?- You look at a request
+        ?- You classify a request
         ?+ Review a.rs line by line.
         ?+ Say what is wrong.
         ? #careful
@@ -33,7 +33,7 @@ fn a_pill_costs_no_router_call_and_what_it_sends_is_recorded_in_full() {
     );
     insta::assert_snapshot!(only(&log, &["request.received", "route", "model.called", "answer"]), @r#"
     r1 request.received {"text":"/review a.rs #careful","mode":"auto","tags":["careful"],"pill":{"name":"review","from":"PROJECT/.trimtab/pills/review.md","text":"Review a.rs line by line.\nSay what is wrong.\n\n#careful","mode":"auto","categories":["files"]}}
-    r1 route {"decision":"direct","confidence":1.0,"complexity":0,"categories":["files"],"reason":"the person called the pill /review"}
+    r1 route {"decision":"direct","confidence":1.0,"complexity":0,"categories":["files"],"reason":"the request starts the pill /review"}
     r1 model.called {"call":"c1","model":"scripted/model","attempt":1}
     r1 answer {"summary":"It is fine."}
     "#);
@@ -120,7 +120,7 @@ fn tags_are_recorded_and_some_choose_the_path() {
         % copilot.intelligent_routing=aggressive
         > Compare two formats #research #Formats
         ?+ Compare two formats #research #Formats
-        ?- You look at a request
+        ?- You classify a request
         < Done.
         > How would you do it? #plan
         ?+ This is plan mode
@@ -129,9 +129,9 @@ fn tags_are_recorded_and_some_choose_the_path() {
     );
     insta::assert_snapshot!(only(&log, &["request.received", "route"]), @r#"
     r1 request.received {"text":"Compare two formats #research #Formats","mode":"auto","tags":["research","formats"]}
-    r1 route {"decision":"direct","confidence":1.0,"complexity":0,"categories":["files","web"],"reason":"the person marked it with #research"}
+    r1 route {"decision":"direct","confidence":1.0,"complexity":0,"categories":["files","web"],"reason":"the request has the tag #research"}
     r2 request.received {"text":"How would you do it? #plan","mode":"auto","tags":["plan"]}
-    r2 route {"decision":"plan","confidence":1.0,"complexity":0,"categories":["files"],"reason":"the person marked it with #plan"}
+    r2 route {"decision":"plan","confidence":1.0,"complexity":0,"categories":["files"],"reason":"the request has the tag #plan"}
     "#);
 }
 

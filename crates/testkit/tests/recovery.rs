@@ -192,7 +192,7 @@ fn an_answer_of_which_nothing_can_be_read_can_only_be_tried_again() {
         > say something
         < {"summary": "a" "b"}
         ! retry
-        ? [Your last reply was cut off, and nothing of it was applied. Send it again, whole; in smaller parts if need be.]
+        ? [Your last reply was cut off, and none of it was applied. Send it again, complete, or in smaller parts.]
         < {"summary":"Better."}
         "#,
     );
@@ -247,7 +247,7 @@ fn at_the_output_limit_a_model_can_go_on_by_itself_but_not_for_ever() {
         % on_max_tokens=auto_continue
         > make files
         < {CUT}
-        ? [Your last reply was cut off, and nothing of it was applied. Send it again, whole; in smaller parts if need be.]
+        ? [Your last reply was cut off, and none of it was applied. Send it again, complete, or in smaller parts.]
         < {CUT}
         < {CUT}
         < {CUT}
@@ -266,7 +266,7 @@ fn words_that_were_cut_off_and_went_on_are_one_answer() {
         % on_max_tokens=auto_continue
         > count
         < 2, 3, 5, [max_tokens]
-        ? [Your reply was cut off at the output limit. Go on exactly where it broke off, without repeating anything.]
+        ? [Your reply was cut off at the output limit. Continue exactly where it stopped, without repeating anything.]
         <  7, 11, [max_tokens]
         <  13.
         ",

@@ -17,11 +17,11 @@ fn a_task_that_the_rules_cannot_place_is_looked_at_once() {
         --- dialogue
         % copilot.intelligent_routing=minimal
         > Tidy up
-        ?^ You look at a request before an assistant
+        ?^ You classify a request to an assistant
         ?^ The user prefers action
         ? Tidy up
         < {"decision":"direct","confidence":0.9,"complexity":12,"steps":1,"files":1,"toolNeed":0.9,"categories":["files"],"reason":"small"}
-        ?- You look at a request
+        ?- You classify a request
         ? Tidy up
         < Done.
         "#,
@@ -30,7 +30,7 @@ fn a_task_that_the_rules_cannot_place_is_looked_at_once() {
     r1 stage {"stage":"intake","label":"Analyzing request & architecting strategy..."}
     r1 stage {"stage":"routing","label":"Understanding the request..."}
     r1 model.called {"call":"c1","model":"scripted/model","attempt":1,"purpose":"route"}
-    r1 route {"decision":"direct","confidence":0.9,"complexity":12,"categories":["files"],"reason":"it can be done at once: small","analysis":{"steps":1,"files":1,"toolNeed":0.9}}
+    r1 route {"decision":"direct","confidence":0.9,"complexity":12,"categories":["files"],"reason":"it can be done directly: small","analysis":{"steps":1,"files":1,"toolNeed":0.9}}
     r1 stage {"stage":"routing","label":"Routing intent to files tools..."}
     r1 stage {"stage":"running","label":"Waiting for the model..."}
     r1 model.called {"call":"c2","model":"scripted/model","attempt":1}
@@ -47,7 +47,7 @@ fn what_a_look_finds_missing_is_asked_for_though_it_asks_nothing_itself() {
         --- dialogue
         % copilot.intelligent_routing=aggressive
         > Build a report for our team
-        ?^ You look at a request
+        ?^ You classify a request
         < {"decision":"clarify","confidence":0.9,"complexity":50,"missing":["inputs","outputs"],"questions":[]}
         "#,
     );
@@ -61,7 +61,7 @@ fn what_a_look_finds_missing_is_asked_for_though_it_asks_nothing_itself() {
 fn a_router_that_fails_or_talks_nonsense_does_not_keep_the_work_from_beginning() {
     for fault in ["<! overloaded: busy", "<!! refused: no", "< I would say: plan it.", "< {\"decision\":"] {
         let script = format!(
-            "\n--- dialogue\n% copilot.intelligent_routing=aggressive\n> Tidy up\n?^ You look at a request\n{fault}\n? Tidy up\n< Done.\n"
+            "\n--- dialogue\n% copilot.intelligent_routing=aggressive\n> Tidy up\n?^ You classify a request\n{fault}\n? Tidy up\n< Done.\n"
         );
         let log = play(&script);
         let route = only(&log, &["route"]);
@@ -78,10 +78,10 @@ fn a_look_that_a_kill_broke_off_is_made_again() {
         --- dialogue
         % copilot.intelligent_routing=minimal
         > Tidy up
-        ?^ You look at a request
+        ?^ You classify a request
         <… {"decision":"pl
         ^K
-        ?^ You look at a request
+        ?^ You classify a request
         < {"decision":"direct","confidence":0.9,"toolNeed":0.9,"steps":1}
         ? Tidy up
         < Done.
@@ -93,7 +93,7 @@ fn a_look_that_a_kill_broke_off_is_made_again() {
     r1 model.called {"call":"c1","model":"scripted/model","attempt":1,"purpose":"route"}
     r1 model.failed {"call":"c1","error":{"kind":"interrupted","message":"Trimtab was interrupted while the model was answering."},"retryInMs":0}
     r1 model.called {"call":"c2","model":"scripted/model","attempt":1,"purpose":"route"}
-    r1 route {"decision":"direct","confidence":0.9,"complexity":0,"categories":["files","commands","web"],"reason":"it can be done at once","analysis":{"steps":1,"files":0,"toolNeed":0.9}}
+    r1 route {"decision":"direct","confidence":0.9,"complexity":0,"categories":["files","commands","web"],"reason":"it can be done directly","analysis":{"steps":1,"files":0,"toolNeed":0.9}}
     r1 stage {"stage":"routing","label":"Routing intent to files, commands, web tools..."}
     r1 stage {"stage":"running","label":"Waiting for the model..."}
     r1 model.called {"call":"c3","model":"scripted/model","attempt":1}

@@ -17,7 +17,7 @@ fn a_plain_request_is_answered() {
     - session.opened {}
     r1 request.received {"text":"hello","mode":"auto"}
     r1 stage {"stage":"intake","label":"Analyzing request & architecting strategy..."}
-    r1 route {"decision":"chat","confidence":1.0,"complexity":0,"reason":"the words are small talk"}
+    r1 route {"decision":"chat","confidence":1.0,"complexity":0,"reason":"the request is small talk"}
     r1 stage {"stage":"running","label":"Waiting for the model..."}
     r1 model.called {"call":"c1","model":"scripted/model","attempt":1}
     r1 reply.saved {"call":"c1","raw":"reply-s-c1","stopReason":"end_turn","usage":{"inputTokens":10,"cachedTokens":0,"outputTokens":5},"message":{"role":"assistant","parts":[{"type":"text","text":"Hi there."}]}}
@@ -80,7 +80,7 @@ fn a_failed_call_is_made_again_and_the_answer_is_whole() {
     - session.opened {}
     r1 request.received {"text":"hello","mode":"auto"}
     r1 stage {"stage":"intake","label":"Analyzing request & architecting strategy..."}
-    r1 route {"decision":"chat","confidence":1.0,"complexity":0,"reason":"the words are small talk"}
+    r1 route {"decision":"chat","confidence":1.0,"complexity":0,"reason":"the request is small talk"}
     r1 stage {"stage":"running","label":"Waiting for the model..."}
     r1 model.called {"call":"c1","model":"scripted/model","attempt":1}
     r1 model.failed {"call":"c1","error":{"kind":"overloaded","message":"busy"},"retryInMs":1}
@@ -106,7 +106,7 @@ fn a_cut_reply_is_kept_but_is_not_the_answer() {
     - session.opened {}
     r1 request.received {"text":"hello","mode":"auto"}
     r1 stage {"stage":"intake","label":"Analyzing request & architecting strategy..."}
-    r1 route {"decision":"chat","confidence":1.0,"complexity":0,"reason":"the words are small talk"}
+    r1 route {"decision":"chat","confidence":1.0,"complexity":0,"reason":"the request is small talk"}
     r1 stage {"stage":"running","label":"Waiting for the model..."}
     r1 model.called {"call":"c1","model":"scripted/model","attempt":1}
     r1 reply.saved {"call":"c1","raw":"reply-s-c1","usage":{"inputTokens":0,"cachedTokens":0,"outputTokens":0},"message":{"role":"assistant","parts":[{"type":"text","text":"Hi the"}]},"partial":true}
@@ -132,7 +132,7 @@ fn a_refused_call_fails_the_request_at_once() {
     - session.opened {}
     r1 request.received {"text":"hello","mode":"auto"}
     r1 stage {"stage":"intake","label":"Analyzing request & architecting strategy..."}
-    r1 route {"decision":"chat","confidence":1.0,"complexity":0,"reason":"the words are small talk"}
+    r1 route {"decision":"chat","confidence":1.0,"complexity":0,"reason":"the request is small talk"}
     r1 stage {"stage":"running","label":"Waiting for the model..."}
     r1 model.called {"call":"c1","model":"scripted/model","attempt":1}
     r1 model.failed {"call":"c1","error":{"kind":"refused","message":"no such model"}}
@@ -155,7 +155,7 @@ fn a_cancelled_request_keeps_the_words_and_the_next_one_knows() {
     - session.opened {}
     r1 request.received {"text":"tell me a long story","mode":"auto"}
     r1 stage {"stage":"intake","label":"Analyzing request & architecting strategy..."}
-    r1 route {"decision":"chat","confidence":1.0,"complexity":0,"reason":"the words ask for words alone"}
+    r1 route {"decision":"chat","confidence":1.0,"complexity":0,"reason":"the request asks only for text"}
     r1 stage {"stage":"running","label":"Waiting for the model..."}
     r1 model.called {"call":"c1","model":"scripted/model","attempt":1}
     r1 request.stopping {}
@@ -191,7 +191,7 @@ fn a_killed_program_makes_the_call_again_and_shows_what_had_come() {
     - session.opened {}
     r1 request.received {"text":"tell me a story","mode":"auto"}
     r1 stage {"stage":"intake","label":"Analyzing request & architecting strategy..."}
-    r1 route {"decision":"chat","confidence":1.0,"complexity":0,"reason":"the words ask for words alone"}
+    r1 route {"decision":"chat","confidence":1.0,"complexity":0,"reason":"the request asks only for text"}
     r1 stage {"stage":"running","label":"Waiting for the model..."}
     r1 model.called {"call":"c1","model":"scripted/model","attempt":1}
     r1 reply.saved {"call":"c1","raw":"reply-s-c1","usage":{"inputTokens":0,"cachedTokens":0,"outputTokens":0},"message":{"role":"assistant","parts":[{"type":"text","text":"Once upon"}]},"partial":true}
@@ -284,7 +284,7 @@ fn a_defect_is_told_once_and_the_session_goes_on() {
     - session.opened {}
     r1 request.received {"text":"hello","mode":"auto"}
     r1 stage {"stage":"intake","label":"Analyzing request & architecting strategy..."}
-    r1 route {"decision":"chat","confidence":1.0,"complexity":0,"reason":"the words are small talk"}
+    r1 route {"decision":"chat","confidence":1.0,"complexity":0,"reason":"the request is small talk"}
     r1 stage {"stage":"running","label":"Waiting for the model..."}
     r1 model.called {"call":"c1","model":"scripted/model","attempt":1}
     r1 bug {"kind":"internal","by":"host","message":"Trimtab failed because of an internal error."}

@@ -79,7 +79,7 @@ fn tool_results_go_back_as_one_user_message_with_a_reflection() {
         ?~ [TOOL REFLECTION]
         ?~ - read_file ok: 1 line, 7 bytes -> use it
         ?~ - read_file error: 1 line
-        ?~ -> find out why before trying again
+        ?~ -> find the cause before you try again
         < Done.
         "#,
     );
@@ -428,7 +428,7 @@ fn the_step_limit_ends_in_an_assessment_with_one_banner_and_a_way_to_go_on() {
         <@ list_files {}
         #
         <@ search {"pattern":"alpha"}
-        ?~ [STEP LIMIT] The 2 steps of this request are used up.
+        ?~ [STEP LIMIT] This request has used all of its 2 steps.
         < ⚠ GOAL PARTIALLY ACHIEVED\nHalf of it is done.
         ! continue
         ? Go on.
@@ -480,7 +480,7 @@ fn a_hollow_tool_use_is_asked_about_once() {
         "
         > work
         < I use a tool. [tool_use]
-        ? [Your reply announced a tool call but held none. Call the tool, or answer.]
+        ? [Your reply announced a tool call but did not contain one. Call the tool, or answer.]
         < I use it again. [tool_use]
         ",
     );
@@ -539,7 +539,7 @@ fn the_same_call_again_and_again_is_put_to_the_person() {
     r1 reflection {"entries":[{"tool":"read_file","status":"ok","finding":"1 line, 7 bytes","next_action":"this is the same call as before: do something else, or ask the user"}]}
     r1 checkpoint.opened {"checkpoint":"r1-k1","kind":"confirm","title":"The model made the same call 2 times with the same result: read_file {\"path\":\"a.txt\"}","choices":[{"id":"continue","label":"Let it","number":1,"text":"optional","role":"primary"},{"id":"tell","label":"Tell the model what to do instead","number":2,"text":"required","role":"secondary"},{"id":"stop","label":"Stop here","number":3,"text":"no","role":"dismiss"}],"about":"repeat"}
     r1 checkpoint.resolved {"checkpoint":"r1-k1","choice":"tell","text":"look elsewhere","by":"user"}
-    r1 reflection {"entries":[{"tool":"read_file","status":"error","finding":"1 line, 44 bytes","next_action":"find out why before trying again"}]}
+    r1 reflection {"entries":[{"tool":"read_file","status":"error","finding":"1 line, 44 bytes","next_action":"find the cause before you try again"}]}
     --- a.txt
     alpha
     "#);
@@ -701,7 +701,7 @@ fn one_tool_can_be_stopped_and_the_rest_goes_on() {
         ^T c1t1
         @ checkpoint.opened
         ! allow
-        ?~ [Stopped by the user. The rest goes on.]
+        ?~ [Stopped by the user. The other calls continue.]
         ?~ second
         < Done.
         "#,
@@ -769,7 +769,7 @@ fn a_command_whose_end_nobody_saw_is_asked_about_and_never_run_again_by_itself()
     r1 command.started {"call":"c1t1","command":"sleep 1000$X","argv":["sh","-c","sleep 1000$X"],"cwd":"PROJECT"}
     r1 checkpoint.opened {"checkpoint":"r1-k2","kind":"unknown","title":"Trimtab was interrupted while this command was running, so its result is unknown: sleep 1000$X","choices":[{"id":"skip","label":"Continue without it","number":1,"text":"no","role":"reject_once"},{"id":"again","label":"Run it again","number":2,"text":"no","role":"allow_once"},{"id":"stop","label":"Stop here","number":3,"text":"no","role":"dismiss"}],"about":"outcome","call":"c1t1","class":"unknown_outcome","command":"sleep 1000$X"}
     r1 checkpoint.resolved {"checkpoint":"r1-k2","choice":"skip","by":"user"}
-    r1 tool.finished {"call":"c1t1","status":"error","preview":"The program ended while this command was running. How it ended is not known; it may have done part of its work. It was not run again."}
+    r1 tool.finished {"call":"c1t1","status":"error","preview":"Trimtab was interrupted while this command was running. The result is unknown, and the command may have done part of its work. It was not run again."}
     "#);
 }
 
@@ -1173,7 +1173,7 @@ fn a_form_that_was_cut_off_is_blocked_and_the_person_decides() {
         > make files
         < {"summary":"Making.","todos":[{"text":"one","completed":true}],"fileChanges":[{"path":"a.txt","content":"a"},{"path":"b.txt","content":"b [max_tokens]
         ! retry
-        ? [Your last reply was cut off, and nothing of it was applied. Send it again, whole; in smaller parts if need be.]
+        ? [Your last reply was cut off, and none of it was applied. Send it again, complete, or in smaller parts.]
         < {"summary":"Making less.","fileChanges":[{"path":"a.txt","content":"a\\n"}]}
         "#
     ), &["bug", "banner", "answer", "checkpoint.opened", "checkpoint.resolved", "change.applied", "request.finished"]), @r#"
@@ -1285,7 +1285,7 @@ fn a_command_whose_time_is_up_can_be_stopped() {
         ! end
         @ checkpoint.opened
         ! allow
-        ?~ [Stopped by the user when its time was up. The rest goes on.]
+        ?~ [Stopped by the user at its timeout. The other calls continue.]
         ?~ second
         < Done.
         "#,
@@ -1345,12 +1345,12 @@ fn without_a_person_a_command_is_ended_when_its_time_is_up() {
         % approve=auto
         > work
         <@ run_command {"command":"echo begun; exec sleep 1000$X"}
-        ?~ Timed out: it was ended after 1 s.
+        ?~ Timed out after 1 s and was stopped.
         < I see.
         "#
     ), &["command.finished", "tool.finished"]), @r#"
     r1 command.finished {"call":"c1t1","command":"echo begun; exec sleep 1000$X","signal":"SIGTERM","timedOut":true,"preview":"begun\n"}
-    r1 tool.finished {"call":"c1t1","status":"error","preview":"Timed out: it was ended after 1 s. Ask for more with timeout_s, do less at once, or let the user set commands.timeouts.\nbegun\n"}
+    r1 tool.finished {"call":"c1t1","status":"error","preview":"Timed out after 1 s and was stopped. Ask for more time with timeout_s, do less at once, or ask the user to set commands.timeouts.\nbegun\n"}
     "#);
 }
 

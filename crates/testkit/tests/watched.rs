@@ -75,7 +75,7 @@ fn after_a_kill_what_a_command_had_done_is_recorded_before_anything_is_asked() {
     r1 change.applied {"changeSet":"r1-x-c1t1","position":0,"by":{"command":"echo half > a.txt; sleep 1000","call":"c1t1","late":true,"writes":[{"path":"a.txt","after":{"hash":"6f635fbae39425317e78b33c549019a72ee32e2e867c1dd1d823109e2db29777","mode":420},"added":1,"removed":0,"modified":0}],"diff":"diff-r1-x-c1t1"},"files":[{"path":"a.txt","added":1,"removed":0,"modified":0,"isNew":true,"isDeleted":false}]}
     r1 checkpoint.opened {"checkpoint":"r1-k2","kind":"unknown","title":"Trimtab was interrupted while this command was running, so its result is unknown: echo half > a.txt; sleep 1000","choices":[{"id":"skip","label":"Continue without it","number":1,"text":"no","role":"reject_once"},{"id":"again","label":"Run it again","number":2,"text":"no","role":"allow_once"},{"id":"stop","label":"Stop here","number":3,"text":"no","role":"dismiss"}],"about":"outcome","call":"c1t1","class":"unknown_outcome","command":"echo half > a.txt; sleep 1000"}
     r1 checkpoint.resolved {"checkpoint":"r1-k2","choice":"skip","by":"user"}
-    r1 tool.finished {"call":"c1t1","status":"error","preview":"The program ended while this command was running. How it ended is not known; it may have done part of its work. It was not run again. New: a.txt."}
+    r1 tool.finished {"call":"c1t1","status":"error","preview":"Trimtab was interrupted while this command was running. The result is unknown, and the command may have done part of its work. It was not run again. New: a.txt."}
     --- a.txt
     half
     "#);

@@ -33,7 +33,7 @@ pub enum ApprovalClass {
     Instructions,
     /// Reading a folder and working in it.
     TrustFolder,
-    /// Going on after a command whose end nobody saw.
+    /// Continuing after an interrupted command with an unknown result.
     UnknownOutcome,
 }
 

@@ -133,7 +133,7 @@ pub struct TasksView {
     pub shown: TasksShown,
 }
 
-/// As much of the tasks as a model is shown. What is absent was not asked for.
+/// The part of the tasks that a model sees. An absent part was not requested.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
@@ -147,7 +147,7 @@ pub struct TasksShown {
     /// What a request is about.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub focused: Option<Vec<TaskShown>>,
-    /// The foremost tasks, where nobody has said which are meant.
+    /// The most important tasks, if the request does not name any.
     #[serde(rename = "topK", skip_serializing_if = "Option::is_none")]
     pub top: Option<Vec<TaskShown>>,
     /// Some of what is planned for no day.
@@ -285,9 +285,9 @@ pub enum AskFact {
 pub enum RepairOutcome {
     /// All are right now.
     Success,
-    /// Some are still wrong; those that were right before go on.
+    /// Some are still invalid; the valid ones are used.
     Failed,
-    /// Nobody could be asked, or nothing came of it.
+    /// The repair call failed.
     Error,
 }
 

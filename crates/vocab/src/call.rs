@@ -13,7 +13,7 @@ use crate::{Effort, Message, Problem, RefKey, StopReason, Usage};
 pub struct Prompt {
     /// `provider/name`.
     pub model: String,
-    /// What the model is told about itself and its task.
+    /// The system prompt.
     pub system: String,
     /// The conversation. Shared, not copied: it grows with every round and is sent with each.
     pub messages: Vec<Arc<Message>>,
@@ -39,7 +39,7 @@ pub struct Prompt {
     pub format: Option<Format>,
 }
 
-/// A tool as a model is told of it.
+/// A tool as a model sees it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolSpec {
     pub name: String,

@@ -1,8 +1,7 @@
 //! Questions to the user: what each kind asks about, and the answers to choose from.
 //!
 //! A question is recorded flat: `about` names its kind, and its fields stand beside the title and the choices. The
-//! names and shapes here are those that version 0.1 recorded. A kind that this version does not know is kept as it
-//! came ([`Ask::Other`]).
+//! names and shapes here are those that version 0.1 recorded. A kind that this version does not know is kept unchanged ([`Ask::Other`]).
 
 mod choice;
 
@@ -81,7 +80,7 @@ pub enum Ask {
         #[serde(default)]
         command: String,
     },
-    /// A command takes longer than its limit. It goes on while the question is open.
+    /// A command takes longer than its timeout. It keeps running while the question is open.
     Overtime {
         /// The call that runs it.
         call: CallId,
@@ -160,7 +159,7 @@ pub enum Ask {
         /// The call that waits for the answer.
         call: CallId,
         options: Vec<BreakdownOption>,
-        /// What is taken where the user leaves it to the program, and why.
+        /// What Trimtab chooses if the user leaves it to Trimtab, and why.
         suggested: Granularity,
         reason: String,
     },
@@ -173,7 +172,7 @@ pub enum Ask {
         /// The plan as lines, to be edited.
         text: String,
     },
-    /// A sub-task could not be done: what now? The others go on.
+    /// A sub-task failed, and the user decides. The others continue.
     SubtaskFailed {
         /// The call whose sub-task it is.
         call: CallId,
@@ -219,7 +218,7 @@ pub struct PermissionAsk {
     pub call: CallId,
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub tool: String,
-    /// What the tool is to be called with.
+    /// The input of the tool.
     #[serde(default, skip_serializing_if = "Value::is_null")]
     pub input: Value,
     /// What is approved. Some classes only a person can approve.
@@ -378,7 +377,7 @@ pub struct RunPreview {
     pub sandbox: Sandbox,
     /// Seconds it may take.
     pub timeout_s: u64,
-    /// It has a terminal, at which nobody types.
+    /// It has a terminal without input.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub terminal: bool,
 }

@@ -34,7 +34,7 @@ pub struct Copilot {
     pub pause_enabled: bool,
     /// How much is done before a person says "continue".
     pub pace: Pace,
-    /// Whether "continue" is said by itself.
+    /// Whether Trimtab continues automatically.
     pub auto_continue: bool,
 }
 

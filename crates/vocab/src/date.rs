@@ -1,5 +1,5 @@
 //! A day of the calendar and a time on the clock, as people write them into a list of tasks. Neither knows a
-//! time zone: "9:00 on the 3rd" stays 9:00 whatever the offset is that day.
+//! time zone: "9:00 on the 3rd" stays 9:00 even if the offset changes.
 
 use std::fmt;
 use std::str::FromStr;

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::FileWrite;
 
-/// How much of a folder is noted before a command runs, so that what the command did can be told and undone.
+/// The limits of the snapshot before a command, which makes its changes visible and undoable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SnapshotLimits {
@@ -12,7 +12,7 @@ pub struct SnapshotLimits {
     pub files: u32,
     /// Bytes of files that are newly kept, at most.
     pub bytes: u64,
-    /// Nobody was asked about the command: it starts only where undo can bring back what it may change.
+    /// The command runs without approval: it starts only if undo covers everything that it can change.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub whole: bool,
 }
@@ -62,7 +62,7 @@ pub enum WhyUnkept {
     Full,
     /// It could not be read.
     Unreadable,
-    /// Its name is no text.
+    /// Its name is not valid text.
     Name,
     /// Its name says that it holds keys or passwords; they are not copied anywhere.
     Secret,
@@ -81,8 +81,8 @@ impl WhyUnkept {
     /// The reason in a few words.
     pub fn words(self) -> &'static str {
         match self {
-            Self::Large => "too large to be kept",
-            Self::Full => "more than is kept at once",
+            Self::Large => "too large to store",
+            Self::Full => "above the limit of a snapshot",
             Self::Unreadable => "cannot be read",
             Self::Name => "its name is not valid text",
             Self::Secret => "secrets are not copied",
@@ -117,9 +117,9 @@ impl Unobserved {
     pub fn words(self) -> &'static str {
         match self {
             Self::TooManyFiles => "the folder has more files than history.snapshot_files",
-            Self::Unreadable => "the folder could not be gone through",
+            Self::Unreadable => "the folder could not be scanned",
             Self::TooSlow => "scanning the folder timed out",
-            Self::NotNoted => "the files had not been noted before it began",
+            Self::NotNoted => "there was no snapshot before it started",
             Self::Unknown => "for a reason of a newer version",
         }
     }

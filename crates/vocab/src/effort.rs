@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// How much a model thinks, whichever way its provider is told. What each level means for a model stands in one table,
+/// How much a model thinks, independent of the provider's own setting. What each level means for a model stands in one table,
 /// `crates/world/src/models/effort.rs`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -37,7 +37,7 @@ impl Effort {
         Self::ALL.into_iter().find(|level| level.name() == name)
     }
 
-    /// The tokens to think with, for models that are told a number.
+    /// The tokens to think with, for models that take a number.
     pub fn tokens(self) -> u32 {
         match self {
             Self::Off => 0,
@@ -49,7 +49,7 @@ impl Effort {
         }
     }
 
-    /// The level that a number of tokens comes to, for models that are told a word.
+    /// The level that a number of tokens comes to, for models that take a level.
     pub fn from_tokens(tokens: u32) -> Option<Self> {
         match tokens {
             0 => None,

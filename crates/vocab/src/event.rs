@@ -73,7 +73,7 @@ macro_rules! facts {
         #[serde(untagged)]
         pub enum Fact {
             $($(#[$doc])* $variant($inner),)*
-            /// A type that this version does not know, kept as it came.
+            /// A type that this version does not know, kept unchanged.
             #[cfg_attr(feature = "schema", schemars(skip))]
             Other(Map<String, Value>),
         }
@@ -116,7 +116,7 @@ facts! {
     Plan(PlanFact) = "plan",
     /// Something waits for a person.
     Checkpoint(CheckpointFact) = "checkpoint",
-    /// A person decided something once and for all.
+    /// The user added or removed a rule.
     Rule(RuleFact) = "rule",
     /// A person said something lasting, or it was recalled.
     Memory(MemoryFact) = "memory",

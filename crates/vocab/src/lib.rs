@@ -6,7 +6,7 @@
 //!
 //! The log outlives the program that wrote it, so types here change only by addition: a new field
 //! is optional or defaulted, a name is never reused, and an event type that this version does not
-//! know is kept as it came ([`event::Fact::Other`]). `tests/old_records.rs` replays a corpus of
+//! know is kept unchanged ([`event::Fact::Other`]). `tests/old_records.rs` replays a corpus of
 //! records from every released version.
 
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests make their own files"))]

@@ -69,7 +69,7 @@ pub enum Ingest {
 pub struct MemorySettings {
     /// Which words are remembered.
     pub ingest: Ingest,
-    /// Bytes of what is remembered that the model is told at most; 0: none.
+    /// The most bytes of memory in a prompt; 0: none.
     pub recall_bytes: u32,
 }
 
@@ -84,10 +84,10 @@ impl MemorySettings {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all_fields = "camelCase")]
 pub enum MemoryFact {
-    /// What the model is told of earlier sessions from here on, when it is not what it was told before.
+    /// What the model sees of earlier sessions from here on, if it changed.
     #[serde(rename = "memory.recalled")]
     Recalled { entries: Vec<Remembered> },
-    /// The person said something lasting, which later sessions are told.
+    /// The user stated a lasting fact for later sessions.
     #[serde(rename = "memory.noted")]
     Noted { entries: Vec<Remembered> },
 }

@@ -54,7 +54,7 @@ pub enum Part {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         by: Option<String>,
     },
-    /// Reasoning that the provider shows to nobody but wants back.
+    /// Encrypted reasoning that the provider wants to get back.
     RedactedThinking {
         /// Opaque bytes in the provider's encoding.
         data: String,
@@ -127,7 +127,7 @@ impl ToolResult {
         format!("[Result of the tool use {} that waited]\n{}", self.tool_use_id, self.content)
     }
 
-    /// A person stopped it and will say how to go on.
+    /// The user stopped it and will say how to continue.
     pub fn interrupt(id: impl Into<String>) -> Self {
         Self::error(id, format!("{INTERRUPT_TOOL}\n\n{INTERRUPT_EXPLANATION}"))
     }

@@ -13,7 +13,7 @@ pub struct ModelFacts {
     pub window: u64,
     /// Tokens of one reply at most.
     pub max_output: u32,
-    /// What it costs; absent: nobody has said.
+    /// Its prices; absent: not known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prices: Option<Prices>,
     /// It can ask for tools.
@@ -22,7 +22,7 @@ pub struct ModelFacts {
     pub images: bool,
     /// It can think before it speaks.
     pub thinking: bool,
-    /// It is known to see nothing: pictures are left out of its prompts. Without this and `images`, nobody knows.
+    /// It cannot read images: they are left out of its prompts. Without this and `images`, it is not known.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub blind: bool,
     /// How it says what it wants done; absent: by tools if it has them, else by one JSON object.
@@ -87,7 +87,7 @@ impl ModelFacts {
     }
 }
 
-/// What was found out about a model while it worked, or by asking its server; what is absent is as it was.
+/// What Trimtab learned about a model from its work or from its server; an absent field is unchanged.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
@@ -148,7 +148,7 @@ pub struct Prices {
 }
 
 impl Default for ModelFacts {
-    /// What is assumed where nobody says otherwise: small, blind, of unknown price, but able to ask for tools.
+    /// The defaults for an unknown model: a small window, no images, unknown prices, but tools.
     fn default() -> Self {
         Self {
             window: 32_768,

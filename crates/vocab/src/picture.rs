@@ -37,7 +37,7 @@ impl ImageSettings {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ImageBatch {
-    /// Each from a prompt of its own, by a call of its own.
+    /// Each with its own prompt and its own call.
     #[default]
     Distinct,
     /// All from one prompt, by one call.
@@ -70,7 +70,7 @@ pub enum PictureWish {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct GeneratedImage {
-    /// `img-<epoch ms>-<suffix>`: its place in the gallery, whatever is made there later.
+    /// `img-<epoch ms>-<suffix>`: its place in the gallery, which a regenerated image keeps.
     pub id: ImageId,
     /// What it was made from.
     pub original_prompt: String,

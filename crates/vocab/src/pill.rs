@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::Mode;
 
-/// A pill as a request runs it. Part of the record: whoever reads it later sees what the model was sent,
-/// whatever has become of the file.
+/// A pill as a request runs it. Part of the record, so that a later reader sees what the model was sent,
+/// even if the file has changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]

@@ -127,7 +127,7 @@ pub struct FileSet {
 }
 
 impl FileSet {
-    /// The set that takes this one back, under a name of its own.
+    /// The change set that undoes this one, with its own ID.
     #[must_use]
     pub fn reversed(&self, change_set: ChangeSetId) -> Self {
         let back = |write: &FileWrite| FileWrite {
@@ -200,7 +200,7 @@ pub struct CommandRun {
     pub cwd: String,
     /// Seconds it may take.
     pub timeout_s: u64,
-    /// Somebody is there: when its time is up, it goes on while they are asked. Otherwise it is ended.
+    /// The user is present: at its timeout, it keeps running while Trimtab asks. Otherwise, it is stopped.
     #[serde(default)]
     pub attended: bool,
     /// It runs by itself and is git's: what a repository names to be run is not.
@@ -210,7 +210,7 @@ pub struct CommandRun {
     /// none is named.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub git_folders: Vec<String>,
-    /// It has a terminal, at which nobody sits.
+    /// It has a terminal without input.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub terminal: bool,
     /// What it writes is stored whole, if it is not shown whole.
@@ -274,7 +274,7 @@ pub enum Sandbox {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Overtime {
-    /// It may go on for so many seconds.
+    /// It can run for this many more seconds.
     Seconds(u64),
     /// It may take as long as it takes.
     Unlimited,

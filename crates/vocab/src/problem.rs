@@ -32,7 +32,7 @@ pub enum ProblemKind {
     NoKey,
     /// The provider refused the key.
     Auth,
-    /// The provider refused the request as it stands.
+    /// The provider refused the request.
     Refused,
     /// It refused it because the model cannot use tools, or its server was not set up for them.
     NoTools,
@@ -56,7 +56,7 @@ pub enum ProblemKind {
     Interrupted,
     /// The data folder cannot be used.
     Store,
-    /// Another process holds what is needed.
+    /// Another process holds a lock.
     Busy,
     /// A limit was reached.
     Limit,

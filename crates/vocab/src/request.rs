@@ -40,7 +40,7 @@ pub struct Request {
     /// What it does to a request of the session that runs or waits for a person; absent: it waits for its turn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub while_running: Option<WhileRunning>,
-    /// Seconds since anything happened in the session before it; absent: nothing had, or nobody knows.
+    /// Seconds since anything happened in the session before it; absent: nothing happened before, or it is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pause_s: Option<u64>,
     /// What was in force when it was asked. Part of the record, so that a replay decides alike.
@@ -129,47 +129,47 @@ pub struct ImageRef {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Control {
-    /// Stop now; keep what is there.
+    /// Stop now, and keep the results.
     Cancel,
     /// Go no further than the end of this step.
     Pause,
     /// Go on.
     Resume,
-    /// Leave what is being done now, and go on with the next.
+    /// Skip the current action, and continue with the next one.
     Skip,
     /// Take these words up at the next step.
     Steer {
         /// The words.
         text: String,
     },
-    /// End one tool; the rest goes on.
+    /// Stop one tool call; the others continue.
     StopTool { call: CallId },
-    /// Something about one sub-task; the others go on.
+    /// Control one sub-task; the others continue.
     Subtask { subtask: String, action: SubtaskControl },
     /// Take back so many change sets.
     Rewind {
         steps: u32,
-        /// What is done where a person has edited the same lines since.
+        /// How conflicts with later edits of the same lines are handled.
         #[serde(default, skip_serializing_if = "OnConflict::is_refuse")]
         on_conflict: OnConflict,
     },
     /// Bring so many forward again.
     Forward {
         steps: u32,
-        /// What is done where a person has edited the same lines since.
+        /// How conflicts with later edits of the same lines are handled.
         #[serde(default, skip_serializing_if = "OnConflict::is_refuse")]
         on_conflict: OnConflict,
     },
-    /// Take back a part of a change set; what that does is a change set of its own.
+    /// Undo a part of a change set, which makes a new change set.
     UndoPart {
         change_set: ChangeSetId,
         /// Which files of it, or which hunks.
         parts: Vec<ChangePart>,
-        /// What is done where the same lines have changed since.
+        /// How conflicts with later edits of the same lines are handled.
         #[serde(default, skip_serializing_if = "OnConflict::is_refuse")]
         on_conflict: OnConflict,
     },
-    /// Go on under other terms; what is absent stays as it is.
+    /// Continue with other settings; an absent field is unchanged.
     Adjust {
         /// What happens where a person would be asked.
         #[serde(default)]

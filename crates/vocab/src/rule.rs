@@ -1,4 +1,4 @@
-//! Rules: what a person has decided once and for all.
+//! Rules: the user's permanent decisions about tools.
 
 use std::fmt;
 
@@ -30,7 +30,7 @@ pub struct Rule {
 pub enum RuleVerdict {
     /// Continue without asking.
     Allow,
-    /// Ask, whatever other rules allow.
+    /// Ask, even if another rule allows it.
     Ask,
     /// Refuse without asking.
     Deny,

@@ -43,7 +43,7 @@ pub struct RunSettings {
     /// The person's standing decisions; recorded apart, and only when they change.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub rules: Vec<Rule>,
-    /// What of earlier sessions the model is told; recorded apart, and only when it changes.
+    /// What the model sees of earlier sessions; recorded separately, and only if it changes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub recalled: Vec<Remembered>,
     /// How long-term memory is kept and used.
@@ -145,13 +145,13 @@ pub struct ModelSettings {
     /// Dollars that the session may cost; absent: as much as it takes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub budget_usd: Option<f64>,
-    /// Who does small work behind the scenes; empty: nobody but the model itself.
+    /// The model for background work; empty: the model itself.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub fast_model: String,
     /// What is known about that one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fast_facts: Option<ModelFacts>,
-    /// Who takes over when the model is overloaded for longer than its tries last; empty: nobody.
+    /// The model that takes over if the model is still overloaded after all retries; empty: none.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub fallback_model: String,
     /// What is known about that one.
@@ -193,7 +193,7 @@ pub struct FileSettings {
     /// Whether changes of files are asked about.
     #[serde(rename = "applyFiles")]
     pub apply: Applying,
-    /// Deletions are asked about, whatever is said of changes.
+    /// Deletions ask, even if edits do not.
     pub confirm_deletes: bool,
     /// The user has set `applyFiles` and does not only leave it at its default, so it also counts for models that the
     /// catalog does not know.
@@ -300,7 +300,7 @@ pub struct SnapshotSettings {
     pub mb: u32,
 }
 
-/// What the engine cannot know of the machine by itself.
+/// Facts about the machine that the engine cannot find out.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
@@ -363,7 +363,7 @@ impl ContextSettings {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ContextStrategy {
-    /// Older turns are summed up; nobody is asked.
+    /// Older turns are summarized without asking.
     Compress,
     /// A person is asked first.
     Ask,
@@ -417,7 +417,7 @@ pub enum OnMaxTokens {
     /// A person is asked where something of it would have acted.
     #[default]
     Ask,
-    /// The model goes on by itself, a few times in a row at most.
+    /// The model continues automatically, at most a few times in a row.
     AutoContinue,
 }
 

@@ -1,18 +1,18 @@
-//! Several commands of one answer, run one after the other under the model's eyes.
+//! Several commands of one answer. They run one after the other, and the model checks each result.
 
 use serde::{Deserialize, Serialize};
 
 use crate::CallId;
 
-/// Commands that run one at a time, each after the model's word on the one before. This is what the log
-/// keeps, what a panel shows and what the engine goes by.
+/// Commands that run one at a time. The model checks each result before the next one starts. The log records
+/// this, the panel shows it, and the engine decides by it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct Series {
-    /// How it stands.
+    /// The current state.
     pub state: SeriesState,
-    /// How many commands there are in all; a command that the model puts in between counts, too.
+    /// The number of commands, including those that the model adds.
     pub total: u32,
     /// How many have ended.
     pub done: u32,
@@ -25,45 +25,45 @@ pub struct Series {
     pub skipped: u32,
     /// The share that has ended, in per cent.
     pub percent: u32,
-    /// What came of those that have ended, in order.
+    /// The results so far, in order.
     pub results: Vec<SeriesResult>,
     /// The one that runs now or waits for its permission.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub current: Option<SeriesCommand>,
-    /// Those that are still to run, in order.
+    /// The commands that have not run yet, in order.
     pub remaining: Vec<String>,
-    /// A person wants them run: what is known to be safe needs no further word.
+    /// The user approved the series: commands that are known to be safe run without another prompt.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub agreed: bool,
-    /// A person wants to be asked about each.
+    /// The user wants a prompt for each command.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub each: bool,
 }
 
-/// How a series stands.
+/// The state of a series.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum SeriesState {
-    /// Nobody has said yet whether it may run.
+    /// It waits for approval.
     #[default]
     Offered,
     /// A command runs, or the next one may.
     Running,
-    /// The model has the last result and is to say how to go on.
+    /// The model has the last result and decides how to continue.
     Judging,
-    /// The model wants a stop, or what it said is not clear.
+    /// The model asked to stop, or its decision is not clear.
     Paused,
-    /// It came to its end.
+    /// All commands have ended.
     Done,
-    /// What was left was left.
+    /// The user skipped the rest.
     Left,
     /// A state of a newer version.
     #[serde(other)]
     Unknown,
 }
 
-/// A command of a series that has begun.
+/// A command of a series that has started.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SeriesCommand {
@@ -72,7 +72,7 @@ pub struct SeriesCommand {
     pub command: String,
 }
 
-/// What came of a command of a series.
+/// The result of a command of a series.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
@@ -84,7 +84,7 @@ pub struct SeriesResult {
     /// It did not run, because it was refused or skipped.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub skipped: bool,
-    /// The first words of its output; empty: it wrote nothing.
+    /// The beginning of its output; empty: it printed nothing.
     pub preview: String,
 }
 
@@ -167,7 +167,7 @@ impl Series {
         )
     }
 
-    /// What is still to run, in one line; empty when nothing is.
+    /// The remaining commands in one line; empty if there are none.
     pub fn next_line(&self) -> String {
         let quoted: Vec<String> = self.remaining.iter().map(|command| format!("`{command}`")).collect();
         if quoted.is_empty() { String::new() } else { format!("Next: {}", quoted.join(", ")) }

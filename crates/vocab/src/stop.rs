@@ -17,9 +17,9 @@ pub enum StopReason {
     MaxTokens,
     /// A stop sequence was produced.
     StopSequence,
-    /// The model waits for tool results; the turn goes on.
+    /// The model waits for tool results; the turn continues.
     ToolUse,
-    /// A reason this version has no name for, kept as it came.
+    /// A reason that this version does not know, kept unchanged.
     Other(String),
 }
 

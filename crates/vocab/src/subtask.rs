@@ -1,4 +1,4 @@
-//! Sub-tasks: one request that several workers carry out, each in a session and a copy of the folder of its own.
+//! Sub-tasks: one request that several workers carry out, each in its own session and its own copy of the folder.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -45,7 +45,7 @@ pub struct SubTask {
     /// A few words for lists.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub title: String,
-    /// All that the worker is told to do.
+    /// The complete instruction of the worker.
     pub instruction: String,
     /// The files that it is shown.
     #[serde(default)]
@@ -210,7 +210,7 @@ pub enum SubtaskStart {
     Off,
 }
 
-/// When a request is offered as sub-tasks that nobody has asked to be broken down.
+/// Whether a model can propose sub-tasks for a request that did not ask for them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]

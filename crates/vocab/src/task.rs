@@ -162,7 +162,7 @@ pub struct Recurrence {
     /// Of a weekly rhythm: the days of the week; none: the one it begins on.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub weekdays: Vec<Weekday>,
-    /// The last day on which it may occur; none: it goes on.
+    /// The last day on which it can occur; none: no end.
     #[serde(default)]
     pub until: Option<Date>,
 }

@@ -1,4 +1,4 @@
-//! Text from elsewhere, made fit to be shown: what a person reads is what is there.
+//! Text from other sources, made safe to show: users see every character that is there.
 //!
 //! A control character can move the cursor, write the clipboard or repaint a question; a mark of direction can turn a
 //! file name around; a character without width can hide in a word. Here each of them is spelled out as `⟨U+202E⟩`.

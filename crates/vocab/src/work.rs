@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What is to be done, step by step.
+/// A plan: the work, step by step.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
@@ -11,7 +11,7 @@ pub struct Plan {
     pub summary: String,
     /// The steps, in the order in which they are listed.
     pub steps: Vec<PlanStep>,
-    /// What is taken for granted because nobody said otherwise.
+    /// Assumptions of the plan.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub assumptions: Vec<String>,
 }
@@ -68,7 +68,7 @@ pub struct Requirements {
     /// What the person decided on the way.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub decisions: Vec<String>,
-    /// What nobody has decided.
+    /// Open questions.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub open: Vec<String>,
 }

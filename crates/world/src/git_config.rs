@@ -206,7 +206,7 @@ impl GitSettings {
             return;
         }
         if depth > DEEPEST || self.files.len() > MOST {
-            return self.fail(file, "is included too deep or by too many files");
+            return self.fail(file, "is included too deeply or too often");
         }
         let text = match read_bounded(file) {
             Ok(Some(text)) => text,
@@ -215,7 +215,7 @@ impl GitSettings {
         };
         let (settings, whole) = syntax::parse(&text);
         if !whole {
-            self.fail(file, "is not written as git's settings are");
+            self.fail(file, "is not valid git configuration");
         }
         let beside = file.parent().unwrap_or(Path::new("/"));
         for setting in settings {

@@ -47,7 +47,7 @@ function failure(status: number, value: unknown): Failure {
     return new Failure(status, error, said.message ?? detail ?? error.replaceAll('_', ' '));
   }
   if (error) return new Failure(status, error.code, error.message, error.hint);
-  if (status === 401) return new Failure(status, 'unauthorized', 'You are not signed in.', 'Open the address that `trimtab serve` prints.');
+  if (status === 401) return new Failure(status, 'unauthorized', 'You are not logged in.', 'Open the address that `trimtab serve` prints.');
   return new Failure(status, 'error', `The server answered with status ${status}.`);
 }
 

@@ -23,7 +23,7 @@ const says: Record<string, (input: Record<string, unknown>) => string> = {
   fetch_url: (input) => `Fetch ${input['url']}`,
   web_search: (input) => `Search the web for “${input['query']}”`,
   read_ref: () => 'Read a stored text',
-  set_steps: () => 'Note the steps',
+  set_steps: () => 'Update the steps',
   ask_user: () => 'Ask you',
   propose_plan: () => 'Propose a plan',
   delegate: (input) => (Array.isArray(input['tasks']) ? `Delegate ${plural(input['tasks'].length, 'sub-task')}` : 'Delegate sub-tasks'),

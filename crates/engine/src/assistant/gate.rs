@@ -38,7 +38,7 @@ pub(super) fn decide(case: &Case, settings: &AutoMode) -> (RouteDecision, &'stat
         _ if unsure => (Clarify, "it is not clear enough"),
         Clarify if *askable => (Clarify, "it is not clear which tasks or days are meant"),
         Clarify => (Plan, "there is nothing to ask"),
-        Chat if destroys => (Plan, "the words ask for a change"),
+        Chat if destroys => (Plan, "the request asks for a change"),
         Chat if !sure && strong && !only_asks => (Plan, "it is clear which tasks are meant"),
         Chat => (Chat, "words will do"),
         _ if sure && *confidence > VERY_SURE && only_asks && entities.is_empty() && filter.is_everything() => {

@@ -36,11 +36,11 @@ pub(super) fn choose(step: &mut Transition<'_>) {
     let request = active.request.id.clone();
     let selection = active.assist.as_ref().and_then(|assist| assist.clarify.as_ref()?.selection.clone());
     let fact = match (active.request.mode, selection) {
-        (Mode::Chat, _) => plain(RouteDecision::Chat, 1.0, "the person chose a conversation"),
+        (Mode::Chat, _) => plain(RouteDecision::Chat, 1.0, "the user chose chat mode"),
         (_, Some(selection)) => {
             let reason = match selection.is_empty() {
-                true => "the person does not want to choose",
-                false => "the person has chosen which tasks are meant",
+                true => "the user does not want to choose",
+                false => "the user chose the tasks",
             };
             if active.is_routed_by_model() {
                 let told = json!({
@@ -52,7 +52,7 @@ pub(super) fn choose(step: &mut Transition<'_>) {
             named(plain(RouteDecision::Plan, 1.0, reason), &scope::chosen(&selection), &scope::selected(&selection))
         }
         (Mode::Auto, _) => plain(RouteDecision::Plan, 1.0, "auto mode is switched off"),
-        _ => plain(RouteDecision::Plan, 1.0, "the person chose to plan"),
+        _ => plain(RouteDecision::Plan, 1.0, "the user chose plan mode"),
     };
     step.emit(Some(&request), fact);
     go_on(step);

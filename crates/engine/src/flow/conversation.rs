@@ -21,14 +21,12 @@ pub(crate) use crate::record::names::choice::TALK;
 const UNREADABLE: &str = "requirements";
 
 /// What the model is told while a person talks first.
-pub(crate) const TALKING: &str = "\nThe user wants to talk first; nothing is carried out until they say so. Ask about what \
-matters and is not decided, one or two questions at a time. When their wishes are clear, sum them up, beginning with \
-\"Here's what I understand:\", and say that \"go ahead\" begins the work.";
+pub(crate) const TALKING: &str = "\nThe user wants to discuss first. Do not start the work until they ask for it. Ask about open decisions that matter, one or two questions at a time. When the requirements are clear, summarize them, beginning with \"Here's what I understand:\", and say that \"go ahead\" starts the work.";
 
 /// Who writes down what was agreed on.
-pub(crate) const COMPILER: &str = r#"The user wants what was talked about carried out. Compile the conversation into requirements. Answer with one JSON object and nothing else:
-{"summary":"what is wanted, in a few sentences","requirements":["what it must do, one each"],"decisions":["what the user decided, one each, with names and numbers as they were said"],"open":["what nobody has decided"]}
-Every decision of the user belongs into it; leave out what they turned down; add nothing of your own."#;
+pub(crate) const COMPILER: &str = r#"The user wants the discussed work done. Compile the conversation into requirements. Answer with one JSON object and nothing else:
+{"summary":"what the user wants, in a few sentences","requirements":["one requirement each"],"decisions":["one decision of the user each, with names and numbers unchanged"],"open":["one open question each"]}
+Include every decision of the user. Leave out what they rejected. Add nothing else."#;
 
 /// What the model is asked at the end of the conversation.
 pub(crate) const COMPILE: &str = "[Compile this conversation into requirements: the JSON object, and nothing else.]";
@@ -74,16 +72,16 @@ pub(crate) fn decide(session: &Session, active: &RunningRequest) -> Option<TalkO
     };
     Some(match heard {
         _ if wanted => {
-            TalkOrWork::Path(Box::new(work(active, "the person wants it carried out now")), Some(intent("", true)))
+            TalkOrWork::Path(Box::new(work(active, "the user asked to start the work")), Some(intent("", true)))
         }
         Some(phrase) if copilot.allow_execution_transition => {
-            let reason = format!("the person says “{phrase}”: what was talked about is carried out");
+            let reason = format!("the user said “{phrase}”: the discussed work starts");
             TalkOrWork::Path(Box::new(work(active, &reason)), Some(intent(phrase, true)))
         }
         heard => {
             let reason = match by_setting {
-                true => "the person talks first",
-                false => "the person chose a conversation",
+                true => "the user wants to discuss first",
+                false => "the user chose chat mode",
             };
             TalkOrWork::Path(
                 Box::new(path(RouteDecision::Chat, reason, &[])),
@@ -127,7 +125,7 @@ pub(super) fn compiled(step: &mut Transition<'_>, words: &str) -> bool {
     let requirements = match object_in(words, read) {
         Some(Ok(requirements)) => requirements,
         _ => {
-            let message = "the requirements came in words of the model's own".into();
+            let message = "the model sent the requirements as text, not as JSON".into();
             step.emit(Some(&request), BugFact { kind: UNREADABLE.into(), by: "engine".into(), message });
             let summary = words.trim().chars().take(4_000).collect();
             Requirements { summary, ..Requirements::default() }
@@ -186,12 +184,12 @@ pub(super) fn confirm(step: &mut Transition<'_>) -> FlowWait {
 
 /// What the model is told when it has understood something wrongly.
 pub(crate) fn corrected(words: &str) -> String {
-    format!("[That is not quite what the user wants. They say:]\n{words}\n{COMPILE}")
+    format!("[This is not quite what the user wants. Their correction:]\n{words}\n{COMPILE}")
 }
 
 /// What was agreed on, as the planner and every step after it see it.
 pub(crate) fn agreed(requirements: &Requirements) -> String {
-    let mut text = format!("[The user agrees. What is to be done:]\n{}", requirements.summary);
+    let mut text = format!("[The user agrees. The work to do:]\n{}", requirements.summary);
     for (what, list) in [
         ("Requirements", &requirements.requirements),
         ("Decided by the user", &requirements.decisions),

@@ -55,11 +55,9 @@ pub(crate) fn told(flow: &Flow, id: &str) -> Option<String> {
             text.push_str(&format!("- {}\n", line(decision, 500)));
         }
     }
-    text.push_str(&format!(
-        "Do this step and no other. If it cannot be done, begin your reply with {FAILED} and say why. "
-    ));
+    text.push_str(&format!("Do only this step. If you cannot do it, begin your reply with {FAILED} and say why. "));
     text.push_str(match number == of {
-        true => "It is the last one: when it is done, sum up in a few sentences what the whole plan came to.",
+        true => "This is the last step. When it is done, summarize the result of the whole plan in a few sentences.",
         false => "When it is done, say in one or two sentences what you did.",
     });
     Some(text)
@@ -120,7 +118,7 @@ pub(super) fn ended(step: &mut Transition<'_>, words: &str, stop: Option<&StopRe
         return false;
     };
     if stop == Some(&StopReason::MaxTokens) {
-        super::nudge(step, &request, "[Your reply was cut off at the output limit. Go on from there.]");
+        super::nudge(step, &request, "[Your reply was cut off at the output limit. Continue from there.]");
         return true;
     }
     let plain = words.trim_start_matches(|c: char| !c.is_alphanumeric());

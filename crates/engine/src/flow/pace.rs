@@ -50,7 +50,7 @@ fn is_open(todos: &[Todo]) -> bool {
 pub(crate) fn enough(session: &Session) -> Option<&'static str> {
     let active = session.active().filter(|active| applies(active))?;
     (is_open(session.todos()) && newly_completed(session, active) >= MOST).then_some(
-        "This is enough for one turn: stop here, and say what comes next. The user goes on with \"continue\".",
+        "This is enough for one turn. Stop here, and say what comes next. The user sends \"continue\" for the next steps.",
     )
 }
 

@@ -178,7 +178,7 @@ pub(super) fn in_words(step: &mut Transition<'_>, words: &str) -> bool {
         false => "Answer with the JSON object and nothing else",
     };
     step.emit(Some(&request), BugFact { kind: UNREADABLE.into(), by: "engine".into(), message: wrong.clone() });
-    super::nudge(step, &request, &format!("[{wrong} {how}; if nothing is to be done, just answer.]"));
+    super::nudge(step, &request, &format!("[{wrong} {how}; if there is nothing to do, just answer.]"));
     true
 }
 

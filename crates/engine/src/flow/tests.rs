@@ -214,7 +214,7 @@ fn questions_come_before_any_call_and_their_answers_reach_the_planner() {
     );
     assert!(talk.offered().contains(&"propose_plan"));
     talk.uses("propose_plan", two());
-    assert_eq!(talk.asked(), "plan: Carry out this plan of 2 steps?");
+    assert_eq!(talk.asked(), "plan: Approve this plan of 2 steps?");
     talk.answer("approve", None);
     assert!(
         talk.prompt().contains("- Clarification: Question: Which database? Answer: SQLite"),
@@ -400,7 +400,7 @@ fn a_model_without_tools_plans_in_the_fixed_form_and_is_told_what_is_wrong() {
     talk.says(r#"Sure! {"steps":[{"title":"a","dependsOn":[2]},{"title":"b","dependsOn":[1]}]}"#);
     assert!(talk.prompt().contains("[these steps wait for each other"), "{}", talk.prompt());
     talk.says("<think>{\"steps\":[\"no\"]}</think>```json\n{\"summary\":\"s\",\"steps\":[\"One\",\"Two\"]}\n```");
-    assert_eq!(talk.asked(), "plan: Carry out this plan of 2 steps?");
+    assert_eq!(talk.asked(), "plan: Approve this plan of 2 steps?");
     talk.answer("approve", None);
     talk.says(r#"{"summary":"One is done."}"#);
     talk.says(r#"{"summary":"All is done."}"#);

@@ -1,4 +1,4 @@
-//! What a new session is told of the one it goes on from: the documented text, made of what the session
+//! What a new session gets from the session that it continues: the documented text, made of what the session
 //! remembers. Names and words in it come from models and files, so none of them may begin a line of its own.
 
 use std::collections::BTreeMap;

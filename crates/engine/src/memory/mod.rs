@@ -24,10 +24,9 @@ pub const LONGEST: usize = 500;
 const AT_ONCE: usize = 5;
 
 /// What goes before the entries in a prompt.
-const INTRODUCTION: &str = "What the person has said in earlier requests and wants to be remembered. The latest such list counts, and \
-what they say now comes first:";
+const INTRODUCTION: &str = "Facts from earlier requests that the user wants you to remember. The latest list counts, and the current request overrides it:";
 /// What is told when nothing is remembered any more.
-const FORGOTTEN: &str = "The person wants nothing of what they said in earlier requests to be remembered any more.";
+const FORGOTTEN: &str = "The user no longer wants you to remember anything from earlier requests.";
 /// Bytes of it that are sent: more than any setting asks for.
 const CAP: usize = 24 * 1024;
 

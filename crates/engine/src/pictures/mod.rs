@@ -49,7 +49,7 @@ pub(crate) fn begin(step: &mut Transition<'_>) {
         confidence: 1.0,
         complexity: 0,
         categories: Vec::new(),
-        reason: "the person wants something of the gallery".into(),
+        reason: "the request uses the image gallery".into(),
         entities: None,
         filter: None,
         category: None,

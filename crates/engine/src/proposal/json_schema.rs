@@ -35,7 +35,7 @@ pub fn schema_objection(schema: &Value) -> Option<String> {
 fn examine(root: &Value, schema: &Value, place: &str, depth: usize) -> Result<(), String> {
     let keywords = match schema {
         Value::Bool(_) => return Ok(()),
-        Value::Object(_) if depth == 0 => return Err(format!("{place} lies too deep")),
+        Value::Object(_) if depth == 0 => return Err(format!("{place} is nested too deeply")),
         Value::Object(keywords) => keywords,
         _ => return Err(format!("{place} is neither an object nor true or false")),
     };
@@ -123,10 +123,10 @@ impl SchemaCheck<'_> {
         let keywords = match schema {
             Value::Bool(true) => return,
             Value::Object(_) if depth == 0 => {
-                return self.complain(place, "lies deeper than the schema can be followed");
+                return self.complain(place, "is nested too deeply");
             }
             Value::Object(keywords) => keywords,
-            _ => return self.complain(place, "must not be there"),
+            _ => return self.complain(place, "is not allowed"),
         };
         if let Some(name) = keywords.get("$ref").and_then(Value::as_str) {
             match target(self.root, name).cloned() {
@@ -225,13 +225,13 @@ impl SchemaCheck<'_> {
         let fitting = |name: &str| schemas(name).iter().filter(|schema| self.fits(schema, value, depth - 1)).count();
         let (any, one) = (fitting("anyOf"), fitting("oneOf"));
         if any == 0 && !schemas("anyOf").is_empty() {
-            self.complain(place, "fits none of the forms that the schema allows");
+            self.complain(place, "matches none of the schemas in anyOf");
         }
         if one != 1 && !schemas("oneOf").is_empty() {
-            self.complain(place, &format!("fits {one} of the forms of which it must fit exactly one"));
+            self.complain(place, &format!("matches {one} of the schemas in oneOf, and must match exactly one"));
         }
         if keywords.get("not").is_some_and(|schema| self.fits(schema, value, depth - 1)) {
-            self.complain(place, "has the form that the schema forbids");
+            self.complain(place, "matches the schema in not");
         }
     }
 
@@ -386,13 +386,13 @@ mod tests {
                 json!({"anyOf": [{"type": "string"}, {"minimum": 5}]}),
                 json!(5),
                 json!(4),
-                "the value fits none of the forms that the schema allows",
+                "the value matches none of the schemas in anyOf",
             ),
             (
                 json!({"oneOf": [{"minimum": 1}, {"maximum": 5}]}),
                 json!(7),
                 json!(3),
-                "the value fits 2 of the forms of which it must fit exactly one",
+                "the value matches 2 of the schemas in oneOf, and must match exactly one",
             ),
             (
                 json!({"allOf": [{"minimum": 1}, {"maximum": 5}]}),
@@ -400,7 +400,7 @@ mod tests {
                 json!(7),
                 "the value is 7, which is not at most 5",
             ),
-            (json!({"not": {"type": "null"}}), json!(1), json!(null), "the value has the form that the schema forbids"),
+            (json!({"not": {"type": "null"}}), json!(1), json!(null), "the value matches the schema in not"),
         ] {
             assert_eq!(errors(schema.clone(), good), "", "{schema}");
             assert_eq!(errors(schema.clone(), bad), error, "{schema}");

@@ -102,7 +102,7 @@ pub(crate) fn read(value: &Value, known: &[PlanStep]) -> Result<Plan, String> {
             let by_id = || steps.iter().position(|step| step.id == text && known.iter().any(|one| one.id == text));
             let place = by_name.or_else(by_id).or_else(|| by_place(&text, &steps));
             let Some(place) = place else {
-                return Err(format!("step {} depends on {text:?}, which is no step of this plan.", at + 1));
+                return Err(format!("step {} depends on {text:?}, which is not a step of this plan.", at + 1));
             };
             if !depends_on.contains(&steps[place].id) {
                 depends_on.push(steps[place].id.clone());

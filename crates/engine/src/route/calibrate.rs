@@ -22,22 +22,22 @@ pub(super) fn decide(verdict: RouteClass, words: RequestSignals, copilot: &Copil
     let (decision, why) = match decision {
         // The words say what the model overheard.
         RouteDecision::Chat | RouteDecision::Image if asks_for_work && words.here => {
-            (work, "the words ask for work here")
+            (work, "the request asks for work in the folder")
         }
-        RouteDecision::Image => (RouteDecision::Image, "a picture is asked for"),
+        RouteDecision::Image => (RouteDecision::Image, "the request asks for an image"),
         RouteDecision::Chat if !is_unsure || !asks_for_work => (RouteDecision::Chat, "words will do"),
         _ if is_unsure && eager => (RouteDecision::Clarify, "it is not clear enough"),
         _ if is_unsure => (work, "it is not clear, and action is preferred"),
         RouteDecision::Clarify if eager || is_sure => (RouteDecision::Clarify, "an answer is needed first"),
-        _ if eager && !analysis.missing.is_empty() => (RouteDecision::Clarify, "something must be known first"),
+        _ if eager && !analysis.missing.is_empty() => (RouteDecision::Clarify, "information is missing"),
         _ if !is_sure && words.question && !asks_for_work && !words.here => {
-            (RouteDecision::Chat, "it is a question, and nothing here is named")
+            (RouteDecision::Chat, "it is a question that names nothing in the folder")
         }
         _ if !asks_for_work && !words.here && analysis.tool_need.is_some_and(|need| need < copilot.no_tools_below) => {
-            (RouteDecision::Chat, "tools are hardly needed")
+            (RouteDecision::Chat, "tools are probably not needed")
         }
-        _ if complex && copilot.enable_planning => (RouteDecision::Plan, "it is much work"),
-        _ => (RouteDecision::Direct, "it can be done at once"),
+        _ if complex && copilot.enable_planning => (RouteDecision::Plan, "it is a large task"),
+        _ => (RouteDecision::Direct, "it can be done directly"),
     };
     if decision == RouteDecision::Clarify {
         ask_something(&mut analysis);

@@ -22,20 +22,18 @@ const CAP: usize = 16 * 1024;
 /// Tokens of the answer.
 pub(super) const ANSWER: u32 = 700;
 
-const SYSTEM: &str = "You look at a request before an assistant that works in the user's folder begins. You do not carry it out. \
-Answer with one JSON object and nothing else:\n\
-- decision: \"chat\" if words alone answer it, \"direct\" if it can be done at once, \"plan\" if it takes three or more steps, \
-files or concerns, \"clarify\" if it cannot be done well without an answer from the user, \"image\" if it asks for a picture.\n\
+const SYSTEM: &str = "You classify a request to an assistant that works in the user's folder. You do not do the work. Answer with one JSON object and nothing else:\n\
+- decision: \"chat\" if a text answers it, \"direct\" if it can be done at once, \"plan\" if it takes three or more steps, files, or concerns, \"clarify\" if it cannot be done well without an answer from the user, \"image\" if it asks for an image.\n\
 - confidence: 0 to 1, how sure you are.\n\
 - complexity: 0 to 100; steps, files: about how many; concerns: of frontend, backend, config, docs, tests, data, infrastructure.\n\
-- toolNeed: 0 to 1, how likely files, commands or pages must be looked at or changed.\n\
+- toolNeed: 0 to 1, how likely it is that files, commands, or pages are needed.\n\
 - categories: of files, commands, web: what it needs.\n\
-- missing: of purpose, inputs, outputs, constraints: what is not said, cannot be found in the folder and would change the work.\n\
+- missing: of purpose, inputs, outputs, constraints: information that the request does not give, that is not in the folder, and that would change the work.\n\
 - questions: for each of them one short question with two to five short options.\n\
 - reason: one short sentence.\n\
-What the assistant can find out by looking into the folder is not missing.";
+Information that the assistant can find in the folder is not missing.";
 
-const EAGER: &str = "\nThe user wants to be asked: name whatever is ambiguous.";
+const EAGER: &str = "\nThe user wants to be asked: name everything that is ambiguous.";
 const BRISK: &str = "\nThe user prefers action: ask only if nothing sensible could be done without an answer.";
 
 /// What the model is sent.

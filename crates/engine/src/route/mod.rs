@@ -39,7 +39,7 @@ fn by_rules(request: &Request, has_folder: bool) -> Option<RouteFact> {
             Mode::Auto | Mode::Implement => RouteDecision::Direct,
         };
         let categories = if pill.categories.is_empty() { needs(decision) } else { pill.categories.clone() };
-        let reason = format!("the person called the pill /{}", pill.name);
+        let reason = format!("the request starts the pill /{}", pill.name);
         return Some(RouteFact { categories, ..plain(decision, 1.0, &reason) });
     }
     let copilot = &request.settings.copilot;
@@ -49,7 +49,7 @@ fn by_rules(request: &Request, has_folder: bool) -> Option<RouteFact> {
     if let (Mode::Auto, Some((tag, decision, groups))) = (request.mode, marked) {
         let groups = groups.map(|groups| groups.iter().map(|group| (*group).to_owned()).collect());
         let categories = groups.unwrap_or_else(|| needs(decision));
-        let reason = format!("the person marked it with #{tag}");
+        let reason = format!("the request has the tag #{tag}");
         return Some(RouteFact { categories, ..plain(decision, 1.0, &reason) });
     }
     let tools = request.settings.models.facts.tools;
@@ -57,18 +57,22 @@ fn by_rules(request: &Request, has_folder: bool) -> Option<RouteFact> {
     // Pictures and files that came with the words are what they are about.
     let alone = request.images.is_empty() && request.refs.is_empty();
     let (decision, reason) = match request.mode {
-        Mode::Chat => (RouteDecision::Chat, "the person chose a conversation"),
-        Mode::Plan => (RouteDecision::Plan, "the person chose to plan first"),
+        Mode::Chat => (RouteDecision::Chat, "the user chose chat mode"),
+        Mode::Plan => (RouteDecision::Plan, "the user chose plan mode"),
         Mode::Auto if !has_folder => (RouteDecision::Chat, "there is no folder to work in"),
-        Mode::Auto if alone && words.small_talk => (RouteDecision::Chat, "the words are small talk"),
+        Mode::Auto if alone && words.small_talk => (RouteDecision::Chat, "the request is small talk"),
         Mode::Auto if alone && words.picture && request.settings.image.detect => {
-            (RouteDecision::Image, "the words ask for a picture")
+            (RouteDecision::Image, "the request asks for an image")
         }
-        Mode::Auto if words.plan && copilot.enable_planning => (RouteDecision::Plan, "the words ask for a plan first"),
-        Mode::Auto if alone && words.concept => (RouteDecision::Chat, "the words ask about an idea and nothing here"),
-        Mode::Auto if alone && words.prose => (RouteDecision::Chat, "the words ask for words alone"),
+        Mode::Auto if words.plan && copilot.enable_planning => {
+            (RouteDecision::Plan, "the request asks for a plan first")
+        }
+        Mode::Auto if alone && words.concept => {
+            (RouteDecision::Chat, "the request asks about a concept, not about this folder")
+        }
+        Mode::Auto if alone && words.prose => (RouteDecision::Chat, "the request asks only for text"),
         Mode::Auto if alone && words.talk && !words.here && !words.change => {
-            (RouteDecision::Chat, "the words ask to talk")
+            (RouteDecision::Chat, "the request asks to discuss first")
         }
         Mode::Auto if copilot.intelligent_routing != Routing::Off && alone => return None,
         Mode::Auto if !tools => (RouteDecision::Direct, "the model cannot use tools and answers in a fixed form"),
@@ -275,7 +279,7 @@ mod tests {
     /// The tools that the work is given after the router has said this.
     fn offered(verdict: &str) -> Vec<String> {
         let (mut session, call) = called(request("Tidy up", Routing::Minimal));
-        assert!(call.tools.is_empty() && call.system.starts_with("You look at a request"));
+        assert!(call.tools.is_empty() && call.system.starts_with("You classify a request"));
         let message = trimtab_vocab::Message {
             role: Role::Assistant,
             parts: vec![trimtab_vocab::Part::Text { text: verdict.into() }],

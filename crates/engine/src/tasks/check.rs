@@ -27,7 +27,7 @@ pub(super) fn form(fields: &Map<String, Value>) -> Vec<String> {
     let mut errors = Vec::new();
     let op = match fields.get("op") {
         Some(Value::String(op)) => op.as_str(),
-        _ => return vec![format!("invalid_op: say \"op\", one of {OPS}")],
+        _ => return vec![format!("invalid_op: set \"op\" to one of {OPS}")],
     };
     match op {
         "create" => {
@@ -55,14 +55,14 @@ pub(super) fn form(fields: &Map<String, Value>) -> Vec<String> {
             flag(fields, "completed", &mut errors);
             match fields.get("occurrenceDate").and_then(Value::as_str) {
                 Some(date) if date.parse::<Date>().is_ok() => (),
-                _ => errors.push("invalid_occurrenceDate: say which day is done, as YYYY-MM-DD".into()),
+                _ => errors.push("invalid_occurrenceDate: name the completed day as YYYY-MM-DD".into()),
             }
         }
         "bulk_update" => {
             filter(fields, &mut errors);
             match fields.get("set") {
                 Some(Value::Object(set)) => changes(set, &mut errors),
-                _ => errors.push("missing_set: say what changes, as \"set\": {…}".into()),
+                _ => errors.push("missing_set: name the new values as \"set\": {…}".into()),
             }
         }
         "bulk_complete" => {
@@ -78,12 +78,12 @@ pub(super) fn form(fields: &Map<String, Value>) -> Vec<String> {
     errors
 }
 
-const MISSING_ANCHOR: &str = "missing_anchor: a task that repeats needs scheduledFor, the day it begins on";
+const MISSING_ANCHOR: &str = "missing_anchor: a repeating task needs scheduledFor, its first day";
 
 fn id(fields: &Map<String, Value>, errors: &mut Vec<String>) {
     match fields.get("id") {
         Some(id) if id.is_u64() => (),
-        None | Some(Value::Null) => errors.push("missing_id: say which task, as \"id\": its number".into()),
+        None | Some(Value::Null) => errors.push("missing_id: name the task by its number, as \"id\"".into()),
         Some(_) => errors.push("invalid_id: the id of a task is a number".into()),
     }
 }
@@ -124,7 +124,7 @@ fn changes(fields: &Map<String, Value>, errors: &mut Vec<String>) {
         errors.push("missing_title: a title cannot be empty".into());
     }
     if !NAMES.iter().any(|name| fields.contains_key(*name)) {
-        errors.push(format!("nothing_to_change: say at least one of {}", NAMES.join(", ")));
+        errors.push(format!("nothing_to_change: name at least one of {}", NAMES.join(", ")));
     }
     task(fields, errors);
 }
@@ -186,7 +186,7 @@ fn filter(fields: &Map<String, Value>, errors: &mut Vec<String>) {
     let wanted = match fields.get("where") {
         Some(Value::Object(wanted)) => wanted,
         // To say nothing would mean every task: that must be meant, and said as {}.
-        _ => return errors.push("missing_where: say which tasks, as \"where\": {…}; {} is all of them".into()),
+        _ => return errors.push("missing_where: name the tasks as \"where\": {…}; {} means all tasks".into()),
     };
     let mut check = |name: &str, is_right: &dyn Fn(&Value) -> bool, advice: &str| {
         if wanted.get(name).is_some_and(|value| !is_right(value)) {
@@ -231,7 +231,7 @@ pub(super) fn fit(operation: &Operation, task: &Task) -> Option<String> {
     match operation {
         Operation::Update { fields, .. } => anchored(task, fields),
         Operation::Complete { completed, .. } if task.is_repeating() && *completed != Some(false) => Some(format!(
-            "repeating: #{} repeats; use complete_occurrence with occurrenceDate, the day that is done",
+            "repeating: #{} repeats; use complete_occurrence with occurrenceDate, the completed day",
             task.id
         )),
         Operation::CompleteOccurrence { occurrence_date: date, completed, .. }

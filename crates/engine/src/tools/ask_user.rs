@@ -9,7 +9,7 @@ const MOST: usize = 12;
 
 pub(super) const ASK: BuiltInTool = BuiltInTool {
     name: "ask_user",
-    description: "Ask the user when only they can decide. Offer short options; they may also answer in words.",
+    description: "Ask the user if only they can decide. Offer short options. They can also answer in text.",
     schema: r#"{"type":"object","properties":{"question":{"type":"string"},"options":{"type":"array","items":{"type":"string"}}},"required":["question"]}"#,
     read_only: true,
     category: None,

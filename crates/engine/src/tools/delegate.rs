@@ -51,7 +51,7 @@ pub(super) const DELEGATE: BuiltInTool = BuiltInTool {
 
 pub(super) const READ_SHARED: BuiltInTool = BuiltInTool {
     name: SHARED_TOOLS[0],
-    description: "Read what the workers of this task share: values that they wrote, and what finished tasks came to.",
+    description: "Read what the workers of this task share: the values that they wrote, and the results of finished sub-tasks.",
     schema: r#"{"type":"object","properties":{}}"#,
     read_only: true,
     category: Some(SUBTASKS),

@@ -45,7 +45,7 @@ pub(super) const DIFF: BuiltInTool = BuiltInTool {
 
 pub(super) const WRITE: BuiltInTool = BuiltInTool {
     name: "write_file",
-    description: "Create a file, or replace the whole content of one that you have read.",
+    description: "Create a file, or replace the complete content of a file that you have read.",
     schema: r#"{"type":"object","properties":{"path":{"type":"string"},"content":{"type":"string"}},"required":["path","content"]}"#,
     read_only: false,
     category: Some(FILES),
@@ -62,7 +62,7 @@ pub(super) const WRITE: BuiltInTool = BuiltInTool {
 
 pub(super) const DELETE: BuiltInTool = BuiltInTool {
     name: "delete_file",
-    description: "Delete a file. The user is asked.",
+    description: "Delete a file. Asks the user first.",
     schema: r#"{"type":"object","properties":{"path":{"type":"string"}},"required":["path"]}"#,
     read_only: false,
     category: Some(FILES),
@@ -78,7 +78,7 @@ pub(super) const DELETE: BuiltInTool = BuiltInTool {
 
 pub(super) const MOVE: BuiltInTool = BuiltInTool {
     name: "move_file",
-    description: "Move or rename a file. The new place must be free.",
+    description: "Move or rename a file. The new path must not exist yet.",
     schema: r#"{"type":"object","properties":{"from":{"type":"string"},"to":{"type":"string"}},"required":["from","to"]}"#,
     read_only: false,
     category: Some(FILES),

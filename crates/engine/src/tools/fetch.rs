@@ -10,7 +10,7 @@ use super::{BuiltInTool, ToolAction, WEB, arguments};
 
 pub(super) const FETCH: BuiltInTool = BuiltInTool {
     name: "fetch_url",
-    description: "Get a web page or a text file as text. The user is asked once per host.",
+    description: "Get a web page or a text file as text. Asks the user once per host.",
     schema: r#"{"type":"object","properties":{"url":{"type":"string"}},"required":["url"]}"#,
     // A page is asked for by name, and whoever serves it learns of that: it is more than a look.
     read_only: false,

@@ -136,11 +136,11 @@ impl ToolRegistry {
     pub(crate) fn read(&self, call: &ToolCall) -> Result<ToolAction, String> {
         let name = &call.name;
         let (Some(tool), Some(reader)) = (self.get(name), BUILT_IN.iter().find(|tool| tool.name == name)) else {
-            return Err(format!("There is no tool called {name}. There are: {}.", self.names().join(", ")));
+            return Err(format!("There is no tool named {name}. The tools are: {}.", self.names().join(", ")));
         };
         if call.broken.is_some() {
             return Err(format!(
-                "The arguments of {name} are not a JSON object; nothing was done. Send them again, whole."
+                "The arguments of {name} are not a JSON object. Nothing was done. Send them again, complete."
             ));
         }
         let none = Value::Object(serde_json::Map::new());
@@ -261,7 +261,7 @@ mod tests {
     fn a_wrong_call_is_answered_with_what_would_be_right() {
         let wrong = read("read_file", json!({"file": "a"}), None).expect_err("refused");
         assert!(wrong.contains("missing field `path`") && wrong.contains("\"offset\""), "{wrong}");
-        assert!(read("destroy", json!({}), None).expect_err("refused").contains("There is no tool called destroy"));
+        assert!(read("destroy", json!({}), None).expect_err("refused").contains("There is no tool named destroy"));
         assert!(read("read_file", Value::Null, Some("{\"pa")).expect_err("refused").contains("not a JSON object"));
     }
 

@@ -12,7 +12,7 @@ const MOST_CONTEXT: u64 = 10;
 
 pub(super) const READ: BuiltInTool = BuiltInTool {
     name: "read_file",
-    description: "Read a text file (with line numbers) or a picture of the folder. Long files come in parts: go on with offset.",
+    description: "Read a text file (with line numbers) or an image in the folder. Long files come in parts: continue with offset.",
     schema: r#"{"type":"object","properties":{"path":{"type":"string"},"offset":{"type":"integer","description":"first line, from 1"},"limit":{"type":"integer","description":"lines"}},"required":["path"]}"#,
     read_only: true,
     category: Some(FILES),
@@ -32,8 +32,8 @@ pub(super) const READ: BuiltInTool = BuiltInTool {
 
 pub(super) const LIST: BuiltInTool = BuiltInTool {
     name: "list_files",
-    description: "List a folder. Files that the project ignores are left out.",
-    schema: r#"{"type":"object","properties":{"path":{"type":"string"},"depth":{"type":"integer","description":"levels, 2 if left out"}}}"#,
+    description: "List a folder, without files that the project ignores.",
+    schema: r#"{"type":"object","properties":{"path":{"type":"string"},"depth":{"type":"integer","description":"levels, default 2"}}}"#,
     read_only: true,
     category: Some(FILES),
     read: |input| {
@@ -71,7 +71,7 @@ pub(super) const FIND: BuiltInTool = BuiltInTool {
 pub(super) const SEARCH: BuiltInTool = BuiltInTool {
     name: "search",
     description: "Find lines by a regular expression. Prefer this to reading whole files.",
-    schema: r#"{"type":"object","properties":{"pattern":{"type":"string"},"path":{"type":"string","description":"file or folder"},"glob":{"type":"string","description":"only such files, as *.ts"},"ignore_case":{"type":"boolean"},"context":{"type":"integer","description":"lines around each match"}},"required":["pattern"]}"#,
+    schema: r#"{"type":"object","properties":{"pattern":{"type":"string"},"path":{"type":"string","description":"file or folder"},"glob":{"type":"string","description":"only matching files, such as *.ts"},"ignore_case":{"type":"boolean"},"context":{"type":"integer","description":"lines around each match"}},"required":["pattern"]}"#,
     read_only: true,
     category: Some(FILES),
     read: |input| {

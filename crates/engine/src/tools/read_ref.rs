@@ -7,7 +7,7 @@ use super::{BuiltInTool, ToolAction, arguments, number};
 
 pub(super) const READ_REF: BuiltInTool = BuiltInTool {
     name: "read_ref",
-    description: "Read a stored text by its ref:KEY, in parts; go on with offset.",
+    description: "Read a stored text by its ref:KEY, in parts. Continue with offset.",
     schema: r#"{"type":"object","properties":{"key":{"type":"string"},"offset":{"type":"integer","description":"first byte"}},"required":["key"]}"#,
     read_only: true,
     category: None,

@@ -6,7 +6,7 @@ use super::{BuiltInTool, COMMANDS, ToolAction, arguments, number};
 
 pub(super) const RUN: BuiltInTool = BuiltInTool {
     name: "run_command",
-    description: "Run a shell command in the folder and see its output and exit code. It has no input, no terminal and no network; nothing stays running after it. `terminal` gives it a terminal that nobody types at: only for programs that refuse to work without one. It is ended when its time is up; timeout_s asks for more. The user may be asked. If the sandbox itself made it fail, `outside` asks the user to run it without, and says why. Not for reading or editing files.",
+    description: "Run a shell command in the folder. Returns its output and exit code. It has no input, no terminal, and no network, and its background processes end with it. `terminal` gives it a terminal without input: only for programs that need one. It stops at its timeout, and timeout_s asks for a longer one. The user may have to approve it. If the sandbox made it fail, run it again with the reason in `outside`: this asks the user to run it without the sandbox. Do not use it to read or edit files.",
     schema: r#"{"type":"object","properties":{"command":{"type":"string"},"timeout_s":{"type":"integer"},"outside":{"type":"string"},"terminal":{"type":"boolean"}},"required":["command"]}"#,
     read_only: false,
     category: Some(COMMANDS),
@@ -43,9 +43,9 @@ mod tests {
     fn the_model_is_told_what_a_command_has_and_what_it_may_ask_for() {
         let about = RUN.description;
         for line in [
-            "It has no input, no terminal and no network; nothing stays running after it.",
-            "`terminal` gives it a terminal that nobody types at: only for programs that refuse to work without one.",
-            "If the sandbox itself made it fail, `outside` asks the user to run it without, and says why.",
+            "It has no input, no terminal, and no network, and its background processes end with it.",
+            "`terminal` gives it a terminal without input: only for programs that need one.",
+            "If the sandbox made it fail, run it again with the reason in `outside`: this asks the user to run it without the sandbox.",
         ] {
             assert!(about.contains(line), "{line}");
         }

@@ -10,7 +10,7 @@ const MOST: usize = 50;
 
 pub(super) const STEPS: BuiltInTool = BuiltInTool {
     name: "set_steps",
-    description: "Show the user the steps of the work. Use it for work of three steps and more: send the whole list each time, and mark what is done.",
+    description: "Show the user the steps of the work. Use it for three or more steps. Send the complete list each time, and mark finished steps.",
     schema: r#"{"type":"object","properties":{"steps":{"type":"array","items":{"type":"object","properties":{"text":{"type":"string"},"completed":{"type":"boolean"}},"required":["text"]}}},"required":["steps"]}"#,
     read_only: true,
     category: None,

@@ -11,7 +11,7 @@ const LONGEST: usize = 400;
 
 pub(super) const SEARCH_WEB: BuiltInTool = BuiltInTool {
     name: WEB_SEARCH,
-    description: "Search the web for pages. The user is asked first.",
+    description: "Search the web for pages. Asks the user first.",
     schema: r#"{"type":"object","properties":{"query":{"type":"string"}},"required":["query"]}"#,
     // What is asked leaves the machine: it is more than a look.
     read_only: false,

@@ -23,7 +23,7 @@ const EXAMPLE: &str = "example_greeting.py";
 /// What the model is told about the form of its answer. No path stands in it: small models copy what they see.
 pub(super) const FORM: &str = r#"You are Trimtab, a copilot that edits the files of a project. You have no tools. You are shown files, and answer with the complete new text of every file that has to change.
 
-Write each file so: its name alone on a line, then its complete text in a fence. Use the name that you were shown, and nothing before it.
+Write each file like this: its name alone on a line, then its complete text in a fence. Use the name that you were shown, and nothing before it.
 
 - Never leave a part of a file out, and never write "..." in its place.
 - Change only what the request needs, and keep the rest as it is.
@@ -33,7 +33,7 @@ Write each file so: its name alone on a line, then its complete text in a fence.
 - Then say in one sentence what you changed."#;
 
 /// How a part of a long file is changed.
-pub(super) const SEARCH_FORM: &str = r#"A long file need not be written whole. Write its name alone on a line, then the lines to find and the lines that take their place:
+pub(super) const SEARCH_FORM: &str = r#"You do not have to write a long file whole. Write its name alone on a line, then the lines to find and the lines that take their place:
 
 ```
 <<<<<<< SEARCH
@@ -52,7 +52,7 @@ ends with an exclamation mark.";
 const REMINDER: &str = "Answer with each file that you change or create: its name alone on a line, then its complete new \
 text in a fence.";
 const RUN_REMINDER: &str = "Answer with the command in a ```sh fence.";
-const ANSWER_REMINDER: &str = "Answer in a few words of your own. Do not repeat a file.";
+const ANSWER_REMINDER: &str = "Answer in a few words. Do not repeat a file.";
 const ABSENT_REMINDER: &str = "Say so in one sentence, and write no file.";
 /// Bytes of a request that are said again.
 const LONGEST_REMINDER: usize = 1_000;
@@ -256,7 +256,7 @@ fn complaint(path: &str, why: Uncertainty, lacked: Option<&str>) -> String {
         Uncertainty::Elided => format!("a part of {path} is left out. Send its complete text, or a SEARCH block"),
         Uncertainty::Part => {
             let lacked = lacked.map(|line| format!(", for example `{line}`")).unwrap_or_default();
-            format!("{path} has more lines than that{lacked}. Send all of its lines, also those that stay as they are")
+            format!("{path} has more lines than that{lacked}. Send all of its lines, also the unchanged ones")
         }
         Uncertainty::Damaged => format!("the SEARCH block for {path} cannot be read. Use the form that you were shown"),
     };

@@ -154,9 +154,8 @@ pub(super) fn told(summary: &str, chosen: &HunkSelection) -> String {
     let left: Vec<String> = chosen.left.iter().map(named).collect();
     let diff = chosen.left_out.as_deref().unwrap_or_default();
     format!(
-        "{summary}\nThe user wanted only a part of this change. Left out was {}; it is NOT in the files:\n{diff}\
-         [Do not take what was left out for done, and do not propose it again unless the user asks for it. Read a file \
-         again before you change it.]",
+        "{summary}\nThe user accepted only a part of this change. Left out: {}. This is NOT in the files:\n{diff}\
+         [Do not treat the part that was left out as done, and do not propose it again unless the user asks for it. Read a file again before you change it.]",
         left.join("; ")
     )
 }

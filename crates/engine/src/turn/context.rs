@@ -21,13 +21,9 @@ use crate::transition::Transition;
 
 pub use crate::record::names::SUMMARY;
 
-const SUMMARY_SYSTEM_PROMPT: &str = "You sum up a part of a conversation between a user and an assistant that works with \
-files and commands, so that the work can go on from your summary alone. Say what the user wants, what was decided, what was \
-done and found out, what failed and why, and what is open. Keep names of files, identifiers, numbers, commands and errors \
-exactly as they are. Leave out greetings and repetitions. Write short plain sentences; no preamble.";
+const SUMMARY_SYSTEM_PROMPT: &str = "You summarize a part of a conversation between a user and an assistant that works with files and commands. The work must be able to continue from your summary alone. State what the user wants, what was decided, what was done and found, what failed and why, and what is open. Copy file names, identifiers, numbers, commands, and errors exactly. Leave out greetings and repetition. Write short, plain sentences without a preamble.";
 
-const REDUCE_SYSTEM_PROMPT: &str = "You are given summaries of consecutive parts of one conversation. Make one summary of \
-them, in order. Keep names of files, identifiers, numbers, commands and errors exactly as they are. No preamble.";
+const REDUCE_SYSTEM_PROMPT: &str = "You get summaries of consecutive parts of one conversation. Combine them into one summary, in order. Copy file names, identifiers, numbers, commands, and errors exactly. No preamble.";
 
 /// Tokens of one part at most.
 const LARGEST_PART: u64 = 24_000;
@@ -258,7 +254,7 @@ fn transcript(messages: &[Arc<Message>], for_summary: bool) -> String {
                 Part::Text { text: words } => writeln!(text, "{who}: {words}"),
                 Part::Thinking { text: words, .. } if !for_summary => writeln!(text, "{who} thinks: {words}"),
                 Part::Thinking { .. } | Part::RedactedThinking { .. } => Ok(()),
-                Part::Image { image, .. } => writeln!(text, "{who} shows a picture: ref:{image}"),
+                Part::Image { image, .. } => writeln!(text, "{who} shows an image: ref:{image}"),
                 Part::ToolUse(call) => writeln!(text, "{who} uses {} {}", call.name, call.input),
                 Part::ToolResult(result) if for_summary && guard::is_archived(&result.content) => {
                     writeln!(text, "RESULT: {}", archived_line(&result.content))

@@ -15,7 +15,7 @@ pub(crate) use crate::record::names::bug::HOLLOW;
 
 /// What the model is told when its words were cut off at the output limit and it is to go on by itself.
 pub(super) const GO_ON: &str =
-    "[Your reply was cut off at the output limit. Go on exactly where it broke off, without repeating anything.]";
+    "[Your reply was cut off at the output limit. Continue exactly where it stopped, without repeating anything.]";
 
 /// Words that announce more work.
 const PHRASES: [&str; 10] = [
@@ -55,7 +55,7 @@ pub(super) fn is_unfinished(words: &str) -> bool {
 /// What the model is asked when the limit of steps is reached.
 pub(crate) fn assessment(limit: u32) -> String {
     format!(
-        "[STEP LIMIT] The {limit} steps of this request are used up. Use no more tools. Begin your reply with exactly \
+        "[STEP LIMIT] This request has used all of its {limit} steps. Do not call tools. Begin your reply with exactly \
          one of these lines:\n{}\n{}\n{}\nThen say in a few sentences what is done, what is left, and what you would do next.",
         BANNERS[0], BANNERS[1], BANNERS[2]
     )

@@ -99,5 +99,5 @@ pub(super) fn warn_of_pictures(step: &mut Transition<'_>, request: &RequestId) {
 
 /// What stands in the place of a picture that the model cannot see.
 pub(super) fn unseen_picture() -> Part {
-    Part::Text { text: "[A picture is left out here, because you cannot see pictures.]".into() }
+    Part::Text { text: "[An image is left out here, because you cannot see images.]".into() }
 }

@@ -365,7 +365,7 @@ fn decide(step: &mut Transition<'_>, request: &RequestId, words: &str, stop: Opt
         return structured::replied(step, request, words, stop);
     }
     if wants_tools && route::offer(active.path()) == tools::ToolOffer::Nothing {
-        let message = "the model asked for a tool although none was offered; the request was not run".into();
+        let message = "the model called a tool although none was offered; the call was not run".into();
         step.emit(Some(request), BugFact { kind: "unexpected_tool_use".into(), by: "engine".into(), message });
         batch::reject(step, "There are no tools in this turn. Answer in text.");
     } else if wants_tools && stop == Some(&StopReason::MaxTokens) {
@@ -380,9 +380,13 @@ fn decide(step: &mut Transition<'_>, request: &RequestId, words: &str, stop: Opt
     }
     match stop {
         Some(StopReason::ToolUse) if !wants_tools && hollow == 0 => {
-            let message = "the model announced a tool and named none; it is asked once more".into();
+            let message = "the model announced a tool call and made none; it was asked again".into();
             step.emit(Some(request), BugFact { kind: ending::HOLLOW.into(), by: "engine".into(), message });
-            nudge(step, request, "[Your reply announced a tool call but held none. Call the tool, or answer.]");
+            nudge(
+                step,
+                request,
+                "[Your reply announced a tool call but did not contain one. Call the tool, or answer.]",
+            );
         }
         Some(StopReason::ToolUse) if !wants_tools && words.trim().is_empty() => {
             let problem =

@@ -1,4 +1,4 @@
-//! What came of a command, in words.
+//! The result of a command as text.
 
 use trimtab_vocab::event::{CommandFact, ToolStatus};
 use trimtab_vocab::{CallId, ToolResult, Unobserved};
@@ -17,11 +17,11 @@ pub(super) fn told(ran: &Ran, stopping: bool, limit_s: u64, more: &[String], mos
             (ToolStatus::Error, format!("The command did not start: {reason}"))
         }
         Ran { timed_out: true, .. } if stopping => {
-            (ToolStatus::Interrupted, "[Stopped by the user when its time was up. The rest goes on.]".to_owned())
+            (ToolStatus::Interrupted, "[Stopped by the user at its timeout. The other calls continue.]".to_owned())
         }
         Ran { timed_out: true, .. } => {
-            let advice = "Ask for more with timeout_s, do less at once, or let the user set commands.timeouts.";
-            (ToolStatus::Error, format!("Timed out: it was ended after {limit_s} s. {advice}"))
+            let advice = "Ask for more time with timeout_s, do less at once, or ask the user to set commands.timeouts.";
+            (ToolStatus::Error, format!("Timed out after {limit_s} s and was stopped. {advice}"))
         }
         Ran { exit_code: Some(0), .. } => (ToolStatus::Ok, format!("{EXIT_CODE}0.")),
         Ran { exit_code: Some(code), .. } => (ToolStatus::Error, format!("{EXIT_CODE}{code}.")),
@@ -116,8 +116,8 @@ mod tests {
         assert_eq!(text(&Ran { took_ms: 12_345, ..ran("x\n") }), "Exit code 0. It took 12 s.\nx\n");
         assert_eq!(text(&Ran { signal: Some(11), ..Ran::default() }), "Ended by SIGSEGV.");
         let late = Ran { timed_out: true, took_ms: 32_000, signal: Some(15), ..Ran::default() };
-        assert!(text(&late).starts_with("Timed out: it was ended after 30 s."), "{}", text(&late));
-        assert!(told(&late, true, 30, &[], 4096).1.starts_with("[Stopped by the user when its time was up."));
+        assert!(text(&late).starts_with("Timed out after 30 s and was stopped."), "{}", text(&late));
+        assert!(told(&late, true, 30, &[], 4096).1.starts_with("[Stopped by the user at its timeout."));
         let noted = Ran { notes: vec!["2 processes were ended.".into()], ..ran("x") };
         assert_eq!(text(&noted), "Exit code 0.\n[2 processes were ended.]\nx");
         assert_eq!(timeless("Exit code 0. It took 12 s.\nx"), timeless("Exit code 0. It took 13 s.\nx"));

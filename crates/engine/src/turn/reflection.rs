@@ -28,8 +28,8 @@ fn entry(item: &BatchItem, again: bool) -> ReflectionEntry {
         _ if again => "this is the same call as before: do something else, or ask the user",
         ToolStatus::Ok => "use it",
         ToolStatus::Partial => "read on only if the rest is needed",
-        ToolStatus::Error => "find out why before trying again",
-        ToolStatus::Blocked => "do not try it again; choose another way or ask the user",
+        ToolStatus::Error => "find the cause before you try again",
+        ToolStatus::Blocked => "do not try it again; find another way or ask the user",
         ToolStatus::Interrupted => "wait for the user",
     };
     // Four values are documented; what a person interrupted, they have blocked.

@@ -225,7 +225,7 @@ fn first_words(message: &Message, bytes: usize) -> Vec<String> {
     let line = |part: &Part| match part {
         Part::Text { text } if fragment::is_note(text) || text.starts_with(super::reflection::NOTE) => None,
         Part::Text { text } => Some(format!("{who}: {}", cut(text, bytes))),
-        Part::Image { image, .. } => Some(format!("{who} shows a picture: ref:{image}")),
+        Part::Image { image, .. } => Some(format!("{who} shows an image: ref:{image}")),
         Part::ToolUse(call) => Some(format!("{who} uses {} {}", call.name, cut(&call.input.to_string(), bytes / 3))),
         Part::ToolResult(result) => Some(format!("RESULT: {}", cut(&result.content, bytes / 3))),
         Part::Thinking { .. } | Part::RedactedThinking { .. } => None,

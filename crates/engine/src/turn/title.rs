@@ -8,8 +8,7 @@ use crate::Effect;
 use crate::fragment::{self, Fragment};
 use crate::transition::Transition;
 
-const TITLE_SYSTEM_PROMPT: &str = "Give this conversation a name of three to six words that says what it is about. \
-Answer with the name alone: one line, no quotes, no full stop.";
+const TITLE_SYSTEM_PROMPT: &str = "Write a title of three to six words for this conversation. Answer with the title only: one line, no quotes, no period.";
 
 /// Bytes of the request that the name is found from.
 const WORDS: usize = 2_000;

@@ -64,7 +64,7 @@ pub fn read(stem: &str, text: &str) -> Result<Definition, String> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut lines = text.split_inclusive('\n');
     if lines.next().is_none_or(|line| line.trim_end() != "---") {
-        return Err("It does not begin with a line `---` and the lines that describe it.".into());
+        return Err("It does not begin with a header between two lines `---`.".into());
     }
     let mut fields: Vec<(&str, PillValue)> = Vec::new();
     let mut closed = false;
@@ -78,7 +78,7 @@ pub fn read(stem: &str, text: &str) -> Result<Definition, String> {
         read_line(line, &mut fields).map_err(|wrong| format!("Line {}: {wrong}", number + 2))?;
     }
     if !closed {
-        return Err("The lines that describe it do not end with a line `---`.".into());
+        return Err("Its header does not end with a line `---`.".into());
     }
     define(stem, fields, lines.collect::<String>().trim())
 }
@@ -95,23 +95,23 @@ fn read_line<'a>(line: &'a str, fields: &mut Vec<(&'a str, PillValue)>) -> Resul
         return Ok(());
     }
     if let Some(item) = plain.strip_prefix("- ") {
-        let Some((_, value)) = fields.last_mut() else { return Err("an item stands under no list.".into()) };
+        let Some((_, value)) = fields.last_mut() else { return Err("a list item has no list above it.".into()) };
         match value {
             PillValue::List(items) => items.push(unquoted(item)),
             PillValue::Text(text) if text.is_empty() => *value = PillValue::List(vec![unquoted(item)]),
-            PillValue::Text(_) => return Err("an item stands under no list.".into()),
+            PillValue::Text(_) => return Err("a list item has no list above it.".into()),
         }
         return Ok(());
     }
     let Some((key, value)) = line.split_once(':').filter(|_| plain == line) else {
-        return Err("it is neither `key: value` nor an item of a list.".into());
+        return Err("it is neither `key: value` nor a list item.".into());
     };
     let key = key.trim_end();
     if !KEYS.contains(&key) {
-        return Err(format!("there is no `{}` here; there are {}.", shown(key), KEYS.join(", ")));
+        return Err(format!("unknown key `{}`. The keys are {}.", shown(key), KEYS.join(", ")));
     }
     if fields.iter().any(|(known, _)| *known == key) {
-        return Err(format!("`{key}` is there twice."));
+        return Err(format!("`{key}` is set twice."));
     }
     let value = value.trim();
     let list = value.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
@@ -136,7 +136,7 @@ fn shown(text: &str) -> String {
 
 fn define(stem: &str, fields: Vec<(&str, PillValue)>, body: &str) -> Result<Definition, String> {
     if body.is_empty() {
-        return Err("It has no text for the model below the lines that describe it.".into());
+        return Err("It has no text for the model below its header.".into());
     }
     let first = body.lines().next().unwrap_or_default().trim_start_matches('#').trim();
     let mut definition = Definition {
@@ -159,11 +159,9 @@ fn define(stem: &str, fields: Vec<(&str, PillValue)>, body: &str) -> Result<Defi
                 PillValue::Text(text) => text.split(',').map(unquoted).filter(|item| !item.is_empty()).collect(),
             };
             match items.iter().find(|item| !known.contains(&item.as_str())) {
-                Some(other) => Err(format!(
-                    "`{key}` names `{}`, which there is not; there are {}.",
-                    shown(other),
-                    known.join(", ")
-                )),
+                Some(other) => {
+                    Err(format!("`{key}` has the unknown value `{}`. Use {}.", shown(other), known.join(", ")))
+                }
                 None => Ok(items),
             }
         };
@@ -185,8 +183,7 @@ fn define(stem: &str, fields: Vec<(&str, PillValue)>, body: &str) -> Result<Defi
     }
     if !is_name(&definition.name) {
         return Err(format!(
-            "Its name `{}` cannot be called: a name begins with a lower-case letter and holds such letters, digits, \
-             `-` and `_`.",
+            "Invalid name `{}`: a name begins with a lower-case letter and has only lower-case letters, digits, `-`, and `_`.",
             shown(&definition.name)
         ));
     }
@@ -198,7 +195,7 @@ pub fn expand(definition: &Definition, called: PillCall<'_>, from: String) -> Re
     let words = split(called.arguments);
     let needed = definition.arguments.matches('<').count();
     if words.len() < needed {
-        return Err(format!("It needs more words: /{} {}", called.name, definition.arguments));
+        return Err(format!("It needs more arguments: /{} {}", called.name, definition.arguments));
     }
     Ok(Pill {
         name: called.name.to_owned(),

@@ -57,17 +57,17 @@ fn a_file_says_what_a_pill_is() {
 #[test]
 fn what_is_wrong_with_a_file_is_said_with_its_line() {
     let table = [
-        ("Just text.", "does not begin with a line `---`"),
+        ("Just text.", "does not begin with a header between two lines `---`"),
         ("", "does not begin"),
-        ("---\nname: x\n", "do not end with a line `---`"),
+        ("---\nname: x\n", "header does not end with a line `---`"),
         ("---\n---\n \n", "no text for the model"),
-        ("---\nname: x\nmodel: y\n---\nx", "Line 3: there is no `model` here; there are name, description"),
+        ("---\nname: x\nmodel: y\n---\nx", "Line 3: unknown key `model`. The keys are name, description"),
         ("---\nmode: fast\n---\nx", "`mode` is auto, chat or plan, not `fast`"),
-        ("---\ntools: [rm]\n---\nx", "`tools` names `rm`, which there is not; there are read_file"),
-        ("---\ncategories: all\n---\nx", "`categories` names `all`"),
-        ("---\nname: A b\n---\nx", "cannot be called"),
-        ("---\nmode: chat\nmode: plan\n---\nx", "Line 3: `mode` is there twice"),
-        ("---\n- x\n---\nx", "an item stands under no list"),
+        ("---\ntools: [rm]\n---\nx", "`tools` has the unknown value `rm`. Use read_file"),
+        ("---\ncategories: all\n---\nx", "`categories` has the unknown value `all`"),
+        ("---\nname: A b\n---\nx", "Invalid name"),
+        ("---\nmode: chat\nmode: plan\n---\nx", "Line 3: `mode` is set twice"),
+        ("---\n- x\n---\nx", "a list item has no list above it"),
         ("---\nnonsense\n---\nx", "Line 2: it is neither"),
         ("---\nname:\n- x\n---\nx", "`name` is a text, not a list"),
     ];
@@ -99,7 +99,7 @@ fn arguments_are_put_into_their_places_once() {
 fn a_pill_says_what_it_needs() {
     let definition = definition("---\narguments: <file> [focus]\n---\n$1");
     let missing = expand(&definition, call("/review").expect("a call"), String::new()).expect_err("needs a word");
-    assert_eq!(missing, "It needs more words: /review <file> [focus]");
+    assert_eq!(missing, "It needs more arguments: /review <file> [focus]");
     assert!(expand(&definition, call("/review a").expect("a call"), String::new()).is_ok());
 }
 

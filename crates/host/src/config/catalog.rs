@@ -100,8 +100,10 @@ impl Catalog {
                     let token = entry.prices.map(|prices| [prices.input, prices.output]);
                     let mut prices = token.into_iter().flatten().chain(entry.image_usd);
                     if prices.any(|price| !price.is_finite() || price < 0.0) {
-                        let message = format!("The prices of {name} in {} cannot be.", file.display());
-                        return Err(Problem::new(ProblemKind::Settings, message).hint("A price is a number from 0 on."));
+                        let message = format!("Invalid prices for {name} in {}.", file.display());
+                        return Err(
+                            Problem::new(ProblemKind::Settings, message).hint("Expected a number of 0 or more.")
+                        );
                     }
                     named.insert(name.clone());
                     entries.insert(name, CatalogEntry { is_own: true, ..entry });

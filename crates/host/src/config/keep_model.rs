@@ -37,7 +37,7 @@ pub fn keep_model(profile: &Profile, model: &str, address: Option<ProviderAddres
 
 fn unwritable(file: &Path, error: &std::io::Error) -> Problem {
     Problem::new(ProblemKind::Settings, format!("Cannot save the model to {}: {error}.", file.display()))
-        .hint("Check who owns the file and its folder.")
+        .hint("Check the owner and the permissions of the file and its folder.")
 }
 
 /// A settings file with the model in it; none where it is written in a way that lines alone cannot change.

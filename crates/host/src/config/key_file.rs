@@ -21,8 +21,8 @@ pub(super) fn read(file: &Path) -> Result<BTreeMap<String, String>, Problem> {
             return Ok(BTreeMap::new());
         }
         Err(error) => {
-            return Err(wrong(format!("The keys in {} cannot be read: {error}.", file.display()))
-                .hint("Check who owns the file."));
+            return Err(wrong(format!("Cannot read the keys in {}: {error}.", file.display()))
+                .hint("Check the owner and the permissions of the file."));
         }
     };
     #[cfg(unix)]
@@ -30,8 +30,10 @@ pub(super) fn read(file: &Path) -> Result<BTreeMap<String, String>, Problem> {
         use std::os::unix::fs::PermissionsExt;
         let mode = std::fs::metadata(file).map(|meta| meta.permissions().mode()).unwrap_or(0o777);
         if mode & 0o077 != 0 {
-            return Err(wrong(format!("Others can read the keys in {}.", file.display()))
-                .hint(format!("Run `chmod 600 {}`; if others may have read them, make new ones.", file.display())));
+            return Err(wrong(format!("Other users can read the keys in {}.", file.display())).hint(format!(
+                "Run `chmod 600 {}`. If another user may have read the keys, create new ones.",
+                file.display()
+            )));
         }
     }
     // The parser's own message may quote a line, and a line may be a key.
@@ -65,8 +67,8 @@ pub(super) fn write(file: &Path, provider: &str, key: &str) -> Result<(), Proble
     })();
     written.map_err(|error: std::io::Error| {
         let _ = std::fs::remove_file(&draft);
-        Problem::new(ProblemKind::Settings, format!("The key cannot be kept in {}: {error}.", file.display()))
-            .hint("Check who owns the folder, or set the key in the environment instead.")
+        Problem::new(ProblemKind::Settings, format!("Cannot save the key in {}: {error}.", file.display()))
+            .hint("Check the permissions of the folder, or set the key in the environment instead.")
     })
 }
 

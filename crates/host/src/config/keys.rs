@@ -62,15 +62,15 @@ impl SettingKind {
             Self::Numbers(least, most) => format!("names with whole numbers from {least} to {most}"),
             Self::Texts => "names with texts".to_owned(),
             Self::Headers => {
-                "names of HTTP headers with texts; Content-Type, Host and their like cannot be set".to_owned()
+                "HTTP header names with text values (Content-Type, Host, and similar headers cannot be set)".to_owned()
             }
-            Self::Fields => "a table of fields; in the environment a JSON object".to_owned(),
+            Self::Fields => "a table of fields (in the environment: a JSON object)".to_owned(),
             Self::List => "a list of texts".to_owned(),
             Self::Phrases => {
                 let most = intent::LONGEST_TRIGGER;
-                format!("a list of phrases: a few words each, without marks or quotes, at most {most} bytes")
+                format!("a list of short phrases without punctuation, at most {most} bytes each")
             }
-            Self::Rules => "a list of beginnings of commands".to_owned(),
+            Self::Rules => "a list of command prefixes".to_owned(),
         }
     }
 }

@@ -60,12 +60,12 @@ pub(crate) fn is_built_in_address(provider: &str, base_url: &str) -> bool {
     BUILT_IN.iter().any(|(name, _, address, _)| *name == provider && *address == base_url)
 }
 
-/// The variables whose key alone chooses a model, in a sentence: `A, B or C`.
+/// The variables whose key alone chooses a model, in a sentence: `A, B, or C`.
 pub fn key_variables() -> String {
     let variable = |name: &&str| BUILT_IN.iter().find(|(known, ..)| known == name).map(|(.., key)| *key);
     let all: Vec<&str> = KEY_PROVIDERS.iter().filter_map(variable).collect();
     match all.split_last() {
-        Some((last, rest)) if !rest.is_empty() => format!("{} or {last}", rest.join(", ")),
+        Some((last, rest)) if !rest.is_empty() => format!("{}, or {last}", rest.join(", ")),
         _ => all.concat(),
     }
 }
@@ -98,7 +98,7 @@ pub fn load_from(variables: &BTreeMap<String, String>, flags: &[Flag]) -> Result
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
             if let Some(named) = variables.get("TRIMTAB_CONFIG").filter(|named| !named.is_empty()) {
                 return Err(Problem::new(ProblemKind::Settings, format!("The settings file {named} does not exist."))
-                    .hint("Make it, or unset TRIMTAB_CONFIG."));
+                    .hint("Create it, or unset TRIMTAB_CONFIG."));
             }
         }
         Err(error) => {

@@ -44,8 +44,8 @@ impl Profile {
 
     fn tighten(&mut self, origin: Origin, path: &str, value: Value) -> Result<(), Problem> {
         let looser = || {
-            refused(&origin, &format!("{path} = {value} would loosen what you have set"))
-                .hint("A project may only be stricter than your own settings. Change or remove the line.")
+            refused(&origin, &format!("{path} = {value} is less strict than your own setting"))
+                .hint("A project can only be stricter than your own settings. Change or remove the line.")
         };
         let raw = &self.raw;
         let is_said = |path: &str| raw.get(path).is_some_and(|(_, origin)| origin.is_of_this_run());
@@ -134,12 +134,13 @@ fn no_list(place: &Origin, path: &str, value: &Value) -> Problem {
 }
 
 fn foreign(place: &Origin, path: &str) -> Problem {
-    refused(place, &format!("a project cannot set {path}"))
-        .hint(format!("It may set {ALLOWED}, and rules only more strictly. Put the rest into your own settings file."))
+    refused(place, &format!("a project cannot set {path}")).hint(format!(
+        "A project can set {ALLOWED}, and rules only more strictly. Put other settings into your own settings file."
+    ))
 }
 
 fn refused(place: &Origin, why: &str) -> Problem {
-    Problem::new(ProblemKind::Settings, format!("The project's settings in {place} are refused: {why}."))
+    Problem::new(ProblemKind::Settings, format!("Invalid project settings in {place}: {why}."))
 }
 
 #[cfg(test)]

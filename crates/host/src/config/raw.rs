@@ -376,18 +376,17 @@ fn unknown(path: &str, origin: &Origin) -> Problem {
         let inside = KEYS.iter().find_map(|key| key.path.strip_prefix(&format!("{path}.")));
         let example = inside.map_or(String::new(), |key| format!(", for example [{path}] and below it {key} = …"));
         return wrong(format!("{path} ({origin}) is a group of settings and takes no value."))
-            .hint(format!("Set what is in it{example}. `trimtab config {path}` lists it."));
+            .hint(format!("Set one of its settings{example}. `trimtab config {path}` lists them."));
     }
     let problem = wrong(format!("Unknown setting {path} ({origin})."));
     if path == STORE {
-        return problem.hint("Sessions are kept in SQLite in the data folder, and nowhere else. Leave it out.");
+        return problem.hint("Trimtab always stores sessions in SQLite in the data folder. Remove the line.");
     }
     if let Some((_, "key" | "api_key" | "apikey" | "token")) =
         path.strip_prefix("providers.").and_then(|rest| rest.split_once('.'))
     {
         return problem.hint(
-            "A key does not belong into the settings. Put it into an environment variable and name that: api_key_env = \
-             \"NAME\".",
+            "Do not store an API key in the settings. Put it into an environment variable, and name the variable: api_key_env = \"NAME\".",
         );
     }
     match keys::nearest(path) {
@@ -622,10 +621,7 @@ mod tests {
             assert!(problem.message.starts_with("Invalid value "), "{}", problem.message);
             assert_eq!(
                 problem.hint.as_deref(),
-                Some(
-                    "copilot.triggers takes a list of phrases: a few words each, without marks or quotes, at most 100 \
-                     bytes."
-                )
+                Some("copilot.triggers takes a list of short phrases without punctuation, at most 100 bytes each.")
             );
         }
     }

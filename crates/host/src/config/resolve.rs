@@ -324,8 +324,7 @@ impl Profile {
     pub(crate) fn run_settings(&self) -> Result<RunSettings, Problem> {
         let Some(model) = self.model.clone() else {
             return Err(Problem::new(ProblemKind::NoKey, "No model is set up.").hint(format!(
-                "Set a key ({}), or start a model server on this machine (llama.cpp, Ollama, LM Studio or vLLM), or set \
-                 `model = \"PROVIDER/NAME\"` in the settings. `trimtab demo` shows everything without any of them.",
+                "Set a key ({}), start a model server on this machine (llama.cpp, Ollama, LM Studio, or vLLM), or set `model = \"PROVIDER/NAME\"` in the settings. `trimtab demo` needs no model.",
                 super::key_variables()
             )));
         };
@@ -335,7 +334,7 @@ impl Profile {
         if let (Some(budget), None) = (self.limits.budget_usd, facts.prices) {
             return Err(Problem::new(
                 ProblemKind::Settings,
-                format!("A budget of ${budget} cannot be kept: the prices of {model} are not known."),
+                format!("Cannot enforce the budget of ${budget}: the prices of {model} are not known."),
             )
             .hint(format!(
                 "Say them in {}: [\"{model}\"], then prices = {{ input = …, output = … }}; or drop the budget.",
@@ -616,7 +615,7 @@ fn section<T: DeserializeOwned>(raw: &RawSettings, prefix: &str) -> Result<T, Pr
             Value::Table(field).try_into::<T>().is_err().then(set)
         };
         let what = raw.iter().find_map(alone).unwrap_or_else(|| format!("[{prefix}]: {}", error.message()));
-        Problem::new(ProblemKind::Settings, what).hint("Remove the setting; without it, its default counts.")
+        Problem::new(ProblemKind::Settings, what).hint("Remove the setting to use its default.")
     };
     Value::Table(fields).try_into().map_err(misfit)
 }

@@ -65,7 +65,7 @@ fn try_out(path: &str, rule: &str, line: &str, expected: bool, origin: &Origin) 
     if covered == expected {
         return Ok(());
     }
-    let what = if expected { "does not cover its example" } else { "covers what it should not" };
+    let what = if expected { "does not match its example" } else { "matches a command that it should not match" };
     Err(Problem::new(ProblemKind::Settings, format!("The rule `{rule}` of {path} ({origin}) {what}: {line}")).hint(
         format!("The result is: {reason}. Change the rule or the example. `trimtab check-command` shows the result."),
     ))

@@ -31,8 +31,8 @@ pub(crate) fn zone(name: &str) -> Result<TimeZone, Problem> {
         return Ok(TimeZone::system());
     }
     TimeZone::get(name).map_err(|_| {
-        Problem::new(ProblemKind::Settings, format!("There is no time zone \"{}\".", name.escape_debug()))
-            .hint("Set tasks.timezone to a name like Europe/Berlin, or leave it empty for the machine's own.")
+        Problem::new(ProblemKind::Settings, format!("Unknown time zone \"{}\" (tasks.timezone).", name.escape_debug()))
+            .hint("Use a name such as Europe/Berlin, or leave it empty for the system's time zone.")
     })
 }
 
@@ -55,8 +55,8 @@ const NONE: [&str; 4] = ["none", "never", "someday", "unscheduled"];
 pub(super) fn read(text: &str, now: Time, zone: &TimeZone) -> Result<When, Problem> {
     let said = text.trim().to_lowercase();
     let unclear = || {
-        Problem::new(ProblemKind::Usage, format!("\"{}\" is not a day that is understood.", text.escape_debug())).hint(
-            "Say it like 2026-11-20, tomorrow, friday, \"next friday 9am\", \"in 3 days\", \"20 nov 14:30\", \"every monday 9am\" or none.",
+        Problem::new(ProblemKind::Usage, format!("Invalid day \"{}\".", text.escape_debug())).hint(
+            "Use a day such as 2026-11-20, tomorrow, friday, \"next friday 9am\", \"in 3 days\", \"20 nov 14:30\", \"every monday 9am\", or none.",
         )
     };
     if NONE.contains(&said.as_str()) {

@@ -14,8 +14,8 @@ const PAGE: u32 = 1000;
 
 const EXAMPLES: &str = "\
 Examples:
-  trimtab audit                         show the last 20 entries and verify the log
-  trimtab audit --export > audit.jsonl  export the whole log";
+  trimtab audit                         show the last 20 entries and verify the trail
+  trimtab audit --export > audit.jsonl  export the whole trail";
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]

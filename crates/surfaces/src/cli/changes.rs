@@ -40,7 +40,7 @@ impl HistoryArgs {
         let folder = place::folder(self.dir.as_deref())?;
         client.sessions().latest(&folder).await?.map(|row| row.id).ok_or_else(|| {
             Problem::new(ProblemKind::NotFound, words::NO_SESSION_HERE)
-                .hint("`trimtab sessions list` shows all; name one with --session.")
+                .hint("`trimtab sessions list --all` lists all sessions. Name one with --session.")
         })
     }
 }

@@ -1,4 +1,4 @@
-//! `trimtab control`: says something to a request that runs, from anywhere.
+//! `trimtab control`: controls a running request from another terminal.
 
 use std::path::PathBuf;
 
@@ -35,7 +35,7 @@ pub(super) struct ControlArgs {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum ActionArgument {
-    /// Stop now and keep what is there
+    /// Stop now and keep the results
     Cancel,
     /// Pause after this step
     Pause,
@@ -45,7 +45,7 @@ enum ActionArgument {
     Skip,
     /// Send text that the model sees at its next step
     Steer,
-    /// Carry out what was discussed in the latest session
+    /// Start the work that was discussed in the latest session
     Implement,
     /// Stop one tool call and continue with the rest
     StopTool,
@@ -67,7 +67,7 @@ impl ControlArgs {
         });
         let Some(row) = latest else {
             return Err(Problem::new(ProblemKind::NotFound, "There is no session to continue.")
-                .hint("`trimtab sessions list` lists all sessions."));
+                .hint("`trimtab sessions list --all` lists all sessions."));
         };
         let asking = Attendance::from_approve(ApproveArg::Ask, false);
         let manner = Manner { attended: asking == Attendance::AtTheTerminal, ..Manner::default() };
@@ -84,23 +84,29 @@ impl ControlArgs {
     }
 
     pub(super) async fn execute(self) -> Result<CliOutcome, Problem> {
-        let needs = |what: &str| {
-            Problem::new(ProblemKind::Usage, format!("This needs {what}."))
-                .hint("For example: trimtab control steer \"only the tests\"")
+        let needs = |what: &str, example: &str| {
+            Problem::new(ProblemKind::Usage, format!("This control needs {what}."))
+                .hint(format!("For example: trimtab control {example}"))
         };
+        let needs_call = || needs("the ID of the tool call", "stop-tool c3t1");
         let words = || self.words.clone().filter(|words| !words.trim().is_empty());
         let action = match self.action {
             ActionArgument::Cancel => Action::Cancel,
             ActionArgument::Pause => Action::Pause,
             ActionArgument::Resume => Action::Resume,
             ActionArgument::Skip => Action::Skip,
-            ActionArgument::Steer => Action::Steer { text: words().ok_or_else(|| needs("words"))? },
+            ActionArgument::Steer => {
+                Action::Steer { text: words().ok_or_else(|| needs("a text", "steer \"only the tests\""))? }
+            }
             ActionArgument::StopTool => {
-                let named = words().ok_or_else(|| needs("the ID of the call"))?;
-                let call: CallId = named.parse().map_err(|_| needs("the ID of the call"))?;
+                let named = words().ok_or_else(needs_call)?;
+                let call: CallId = named.parse().map_err(|_| needs_call())?;
                 Action::StopTool { call }
             }
-            ActionArgument::EditSummary => Action::EditSummary { text: words().ok_or_else(|| needs("words"))? },
+            ActionArgument::EditSummary => {
+                let example = "edit-summary \"The parser is done. The tests are next.\"";
+                Action::EditSummary { text: words().ok_or_else(|| needs("a text", example))? }
+            }
             ActionArgument::UndoSummary => Action::UndoSummary,
             ActionArgument::Implement => return self.implement().await,
         };

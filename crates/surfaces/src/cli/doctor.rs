@@ -122,7 +122,7 @@ async fn check_models(profile: &Profile, report: &mut DoctorReport) -> Result<()
             Err(_) => report.note(&format!("{who}: {key}, does not answer"))?,
         }
     }
-    report.good(&format!("catalog of models: {}", config::catalog_source()))?;
+    report.good(&format!("model catalog: {}", config::catalog_source()))?;
     match chosen {
         Ok(model) => {
             let facts = trimtab_host::informed_facts(profile, &model).await;
@@ -167,7 +167,7 @@ async fn check_fences(profile: &Profile, report: &mut DoctorReport) -> Result<()
         let hint = format!("{why} Until this is fixed, commands that would run automatically ask first.");
         report.bad(&problem(&last).hint(hint))?;
     }
-    report.good(&format!("limits of a command: {}", trimtab_host::command_limits(profile)))
+    report.good(&format!("command limits: {}", trimtab_host::command_limits(profile)))
 }
 
 async fn check_store(profile: &Profile, report: &mut DoctorReport) -> Result<(), Problem> {

@@ -1,4 +1,4 @@
-//! Follows a request to its end, in words or as events.
+//! Follows a request until it ends, and prints it as text or as events.
 
 mod asked;
 mod entries;
@@ -87,7 +87,11 @@ pub(super) async fn follow(
     form: OutputForm,
     asking: Attendance,
 ) -> Result<CliOutcome, Problem> {
-    let ended = watch(client, sent, after, RunPrinter::new(form), asking).await;
+    let mut screen = RunPrinter::new(form);
+    if form != OutputForm::Json && after > 0 {
+        screen.catch_up(client, sent, after).await?;
+    }
+    let ended = watch(client, sent, after, screen, asking).await;
     telemetry::report(client, sent).await;
     ended
 }

@@ -1,4 +1,4 @@
-//! `trimtab handoff` and `trimtab extend`: go on in a new session, or in this one with all of it.
+//! `trimtab handoff` and `trimtab extend`: continue in a new session, or in this one with the complete conversation.
 
 use clap::Args;
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! `trimtab memory`: what is remembered beyond sessions, to see, add to, edit and delete.
+//! `trimtab memory`: lists, adds, edits, and deletes the facts that later sessions remember.
 
 use std::path::PathBuf;
 

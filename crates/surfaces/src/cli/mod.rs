@@ -123,7 +123,7 @@ enum CliCommand {
     Doctor(doctor::Doctor),
     /// Show statistics: requests, approvals, tools, cost
     Stats(stats::StatsArgs),
-    /// Show the audit log and verify that it is intact
+    /// Show the audit trail and verify it
     Audit(audit::AuditArgs),
     /// Start the HTTP API and the browser UI
     Serve(serve::Serve),
@@ -135,7 +135,7 @@ enum CliCommand {
     Ask(ask::AskArgs),
     /// Manage what Trimtab remembers: list, search, add, edit, delete
     Memory(memory::MemoryArgs),
-    /// Generate and manage images: list, generate, regenerate, select, save
+    /// Generate and manage images: make, list, regenerate, select, save
     Images(images::Images),
     /// List the workflows that you can call by name
     Pills(pills::PillsArgs),

@@ -16,7 +16,7 @@ Examples:
   trimtab models              list the models of every configured provider
   trimtab models anthropic    list the models of one provider
   trimtab models test ollama/qwen2.5-coder:1.5b    find the protocol that suits a model best
-  trimtab run --model anthropic/claude-sonnet-5-5 \"Hello\"    use one; `model` in the settings keeps it";
+  trimtab run --model ollama/qwen3 \"Hello\"         use a model for one request";
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
@@ -48,7 +48,7 @@ impl ModelsArgs {
         {
             let known: Vec<&str> = profile.providers.keys().map(String::as_str).collect();
             return Err(Problem::new(ProblemKind::Usage, format!("Unknown provider `{name}`."))
-                .hint(format!("Known are {}.", known.join(", "))));
+                .hint(format!("The providers are {}.", known.join(", "))));
         }
         let (mut failed, mut found) = (false, false);
         for name in profile.providers.keys() {

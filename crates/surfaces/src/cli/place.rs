@@ -13,8 +13,7 @@ pub(super) fn folder(given: Option<&Path>) -> Result<String, Problem> {
     let path = given.map_or_else(|| PathBuf::from("."), Path::to_owned);
     let name = path.display();
     let wrong = |what: String| {
-        Problem::new(ProblemKind::Usage, format!("{what}."))
-            .hint("Name an existing folder with --dir, or change into it.")
+        Problem::new(ProblemKind::Usage, format!("{what}.")).hint("Name an existing folder, or change into it first.")
     };
     let real = path.canonicalize().map_err(|error| match error.kind() {
         std::io::ErrorKind::NotFound => wrong(format!("The folder {name} does not exist")),

@@ -1,4 +1,4 @@
-//! `trimtab recover`: what is certain of a saved model answer.
+//! `trimtab recover`: prints the parts of a damaged answer that are certain.
 
 use std::path::PathBuf;
 

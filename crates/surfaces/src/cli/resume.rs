@@ -1,4 +1,4 @@
-//! `trimtab resume`: go on where something was cut off.
+//! `trimtab resume`: continues an interrupted request.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -182,7 +182,7 @@ impl Resume {
                 None => "There is nothing to resume in this folder.".to_owned(),
             };
             return Err(Problem::new(ProblemKind::NotFound, what).hint(
-                "`trimtab jobs` lists unfinished requests of every folder; `trimtab sessions list` all sessions.",
+                "`trimtab jobs` lists unfinished requests of every folder, and `trimtab sessions list --all` lists all sessions.",
             ));
         }
         Ok(jobs.swap_remove(place))

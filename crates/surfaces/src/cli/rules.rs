@@ -54,7 +54,7 @@ enum RulesCommand {
 enum RuleKind {
     /// Allow without asking
     Allow,
-    /// Always ask, even if another rule allows it
+    /// Ask, even if another rule allows it
     Ask,
     /// Deny without asking
     Deny,

@@ -25,7 +25,7 @@ Examples:
   git diff | trimtab run - > review.txt         read the request from a pipe
   trimtab run --continue \"Now add a test\"       continue the latest session
   trimtab run --mode plan \"Add a dark theme\"    approve a plan before anything changes
-  trimtab run --schema out.json \"Which versions does Cargo.toml name?\"    print one JSON value that fits the schema
+  trimtab run --schema out.json \"List all TODOs\"  print one JSON value that fits the schema
   trimtab run --trust --approve auto --budget 0.50 \"Fix the failing test\"    run unattended";
 
 #[derive(Debug, Args)]
@@ -64,7 +64,7 @@ pub(super) struct RunArgs {
     /// Limit the cost of the session in US dollars
     #[arg(long, value_name = "USD", value_parser = dollars, allow_negative_numbers = true)]
     budget: Option<f64>,
-    /// Trust the folder for this run
+    /// Trust the folder and its instruction files for this run
     #[arg(long)]
     trust: bool,
     /// Choose how to handle approval prompts
@@ -87,20 +87,20 @@ pub(super) struct RunArgs {
     dir: Option<PathBuf>,
 }
 
-/// What happens where a person would be asked.
+/// How approval prompts are handled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum ApproveArg {
     /// Prompt at the terminal, or exit with code 3 or 4 if there is none
     Ask,
     /// Approve everything the policy allows to be auto-approved
     Auto,
-    /// Deny
+    /// Deny every prompt
     Deny,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub(super) enum ModeArgument {
-    /// Let Trimtab decide
+    /// Do what the request needs
     Auto,
     /// Answer without tools
     Chat,
@@ -108,18 +108,18 @@ pub(super) enum ModeArgument {
     Plan,
 }
 
-/// What becomes of a request that can be broken down.
+/// How a request is broken down into sub-tasks.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub(super) enum SubtasksArgument {
-    /// Run what can run at the same time, the rest after it
+    /// Run independent sub-tasks at the same time, and the others after them
     Parallel,
-    /// Run one after the other
+    /// Run the sub-tasks one after the other
     Sequential,
-    /// Run all at once, and settle conflicts at the end
+    /// Run all sub-tasks at once, and resolve conflicts at the end
     Loose,
-    /// Ask how to break it down and how to run it
+    /// Show the plan, and ask how to run it
     Ask,
-    /// Never break it down
+    /// Run the request as one task
     Off,
 }
 
@@ -241,7 +241,7 @@ async fn folder_of(client: &Client, session: &SessionId) -> Result<String, Probl
     let found = client.sessions().list(None).await?.into_iter().find(|row| row.id == *session);
     found.map(|row| row.folder).ok_or_else(|| {
         Problem::new(ProblemKind::NotFound, words::no_session(session))
-            .hint("`trimtab sessions list` lists all sessions.")
+            .hint("`trimtab sessions list --all` lists all sessions.")
     })
 }
 

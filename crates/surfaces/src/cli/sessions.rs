@@ -1,4 +1,4 @@
-//! `trimtab sessions`: what was said earlier.
+//! `trimtab sessions`: lists, shows, forks, renames, exports, and deletes sessions.
 
 use std::path::PathBuf;
 
@@ -150,7 +150,7 @@ async fn list(client: &Client, folder: Option<&str>, tags: &[String], words: &st
 
 async fn find(client: &Client, id: &SessionId) -> Result<SessionRow, Problem> {
     client.sessions().get(id).await.map_err(|problem| match problem.kind {
-        ProblemKind::NotFound => Problem::new(ProblemKind::NotFound, "There is no such session.")
+        ProblemKind::NotFound => Problem::new(ProblemKind::NotFound, format!("Unknown session {id}."))
             .hint("`trimtab sessions list --all` lists all sessions."),
         _ => problem,
     })

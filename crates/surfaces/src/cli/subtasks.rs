@@ -16,21 +16,21 @@ use crate::words::{self, subtasks};
 const EXAMPLES: &str = "\
 Examples:
   trimtab run --subtasks ask \"Add tests for every module\"    break a request down
-  trimtab subtasks                           see how far its parts are
-  trimtab subtasks show 2                    see one of them whole
+  trimtab subtasks                           show the progress of each sub-task
+  trimtab subtasks show 2                    show one sub-task in full
   trimtab subtasks retry 2 --model openai/gpt-5
-  trimtab subtasks stop 2                    stop one; the others continue";
+  trimtab subtasks stop 2                    stop one sub-task";
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct SubtasksArgs {
-    /// What to do
+    /// Action to take
     #[arg(default_value = "list")]
     action: SubtaskAction,
-    /// The number of the sub-task
+    /// Number of the sub-task
     #[arg(required_if_eq_any = [("action", "show"), ("action", "retry"), ("action", "skip"), ("action", "stop"), ("action", "pause"), ("action", "resume"), ("action", "steer")])]
     id: Option<String>,
-    /// Words for `steer`
+    /// Text for `steer`
     words: Option<String>,
     /// Retry with this model
     #[arg(long, value_name = "PROVIDER/NAME")]
@@ -41,7 +41,7 @@ pub(super) struct SubtasksArgs {
     /// Use this session [default: the latest in this folder]
     #[arg(long, value_name = "ID")]
     session: Option<SessionId>,
-    /// Print the documents as JSON
+    /// Print the sub-tasks as JSON
     #[arg(long)]
     json: bool,
     /// Use this folder instead of the current one
@@ -53,19 +53,19 @@ pub(super) struct SubtasksArgs {
 enum SubtaskAction {
     /// List the sub-tasks of a session
     List,
-    /// Show one of them whole
+    /// Show one sub-task in full
     Show,
-    /// Start one over that failed or was left out
+    /// Retry a failed or skipped sub-task
     Retry,
-    /// Leave one out, and those that depend on it
+    /// Skip a sub-task and the sub-tasks that depend on it
     Skip,
-    /// Stop one; the others continue
+    /// Stop a sub-task (the others continue)
     Stop,
-    /// Pause one after its current step
+    /// Pause a sub-task after its current step
     Pause,
-    /// Continue one that was paused
+    /// Continue a paused sub-task
     Resume,
-    /// Say something to the worker of one
+    /// Send text to the worker of a sub-task
     Steer,
 }
 
@@ -115,7 +115,7 @@ impl SubtasksArgs {
             SubtaskAction::Resume => SubtaskControl::Resume,
             SubtaskAction::Steer => SubtaskControl::Steer {
                 text: self.words.filter(|words| !words.trim().is_empty()).ok_or_else(|| {
-                    Problem::new(ProblemKind::Usage, "This needs words.")
+                    Problem::new(ProblemKind::Usage, "This action needs a text.")
                         .hint("For example: trimtab subtasks steer 2 \"only the tests\"")
                 })?,
             },

@@ -24,10 +24,10 @@ pub(super) async fn report(client: &Client, sent: &Sent) {
         .collect();
     let figures = match Counts::of_request(client, sent).await {
         Ok((counts, began, ended)) => metrics(&counts.figures(), began, ended),
-        Err(problem) => return tracing::warn!(%problem, "no figures for the collector"),
+        Err(problem) => return tracing::warn!(%problem, "cannot create the metrics for the collector"),
     };
     if let Err(error) = trimtab_host::send_metrics(&url, &headers, &figures).await {
-        tracing::warn!(url, error, "the collector does not take the figures");
+        tracing::warn!(url, error, "the collector rejects the metrics");
     }
 }
 

@@ -163,7 +163,7 @@ impl Translator {
             }
             Fact::Request(RequestFact::Finished { status, error, .. }) => {
                 let why =
-                    error.as_ref().map_or_else(|| "The request came to no end.".into(), |error| error.message.clone());
+                    error.as_ref().map_or_else(|| "The request did not finish.".into(), |error| error.message.clone());
                 self.end = Some(match status {
                     Status::Completed => MessageEnd::Done,
                     Status::NeedsUser if matches!(self.reply, AssistantReply::Question { .. }) => MessageEnd::Done,

@@ -1,4 +1,4 @@
-//! The change history of a session, and the ways to go on with a session that is full.
+//! The change history of a session, handoff, and extension.
 
 use std::num::NonZero;
 

@@ -1,4 +1,4 @@
-//! A session as a browser loads it: what was said and what came of it, without the traces.
+//! A session as a browser loads it: messages and results, without traces.
 
 use schemars::JsonSchema;
 use serde::Serialize;

@@ -110,7 +110,7 @@ impl Listening {
                     None => serve_connection(Patient::new(socket), router, known, going).await,
                     Some(tls) => match timeout(HEAD, tls.accept(Patient::new(socket))).await {
                         Ok(Ok(stream)) => serve_connection(stream, router, known, going).await,
-                        _ => tracing::debug!("no TLS was spoken"),
+                        _ => tracing::debug!("the client did not use TLS"),
                     },
                 }
                 drop(stranger);

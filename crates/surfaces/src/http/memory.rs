@@ -1,4 +1,4 @@
-//! What is remembered beyond sessions.
+//! The facts that later sessions remember.
 
 use axum::Json;
 use axum::extract::State;

@@ -166,7 +166,7 @@ async fn openapi(State(server): State<Shared>) -> Json<Value> {
 
 async fn not_allowed() -> impl IntoResponse {
     Failure::new(StatusCode::METHOD_NOT_ALLOWED, "method", "This route does not support this method.")
-        .hint("GET /api/openapi.json describes all there are.")
+        .hint("GET /api/openapi.json describes all routes.")
 }
 
 #[cfg(test)]

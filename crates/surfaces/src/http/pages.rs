@@ -48,7 +48,7 @@ pub(super) async fn page(request: Request) -> Response {
     let path = request.uri().path();
     if !matches!(*request.method(), Method::GET | Method::HEAD) || path.starts_with("/api") {
         return Failure::not_found("There is no such route.")
-            .hint("GET /api/openapi.json describes all there are.")
+            .hint("GET /api/openapi.json describes all routes.")
             .into_response();
     }
     let name = path.trim_start_matches('/');

@@ -1,4 +1,4 @@
-//! Sessions: made, listed, loaded, forgotten; and what is said in them.
+//! Sessions: create, list, load, and delete them, and send messages.
 
 use std::path::Path;
 

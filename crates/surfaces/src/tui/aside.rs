@@ -37,8 +37,8 @@ pub(super) async fn shell(command: &str) {
     tell(&format!("$ {command}"));
     match run(command).await {
         Ok(true) => {}
-        Ok(false) => tell("(it did not end well)"),
-        Err(error) => tell(&format!("(it could not be started: {error})")),
+        Ok(false) => tell("(failed)"),
+        Err(error) => tell(&format!("(could not start: {error})")),
     }
     // What it wrote may end in the middle of a row, which would be drawn over.
     tell("");

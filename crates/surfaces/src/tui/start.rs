@@ -169,7 +169,7 @@ async fn which(
         return match known {
             true => Ok(Some(session)),
             false => Err(Problem::new(ProblemKind::NotFound, words::no_session(session))
-                .hint("`trimtab sessions list` lists all sessions.")),
+                .hint("`trimtab sessions list --all` lists all sessions.")),
         };
     }
     let shown = last_session.shown();

@@ -494,7 +494,7 @@ fn several_questions_are_asked_one_by_one() {
 }
 
 fn plan() -> Value {
-    json!({"type": "checkpoint.opened", "checkpoint": "k1", "kind": "plan", "title": "Carry out this plan of 2 steps?",
+    json!({"type": "checkpoint.opened", "checkpoint": "k1", "kind": "plan", "title": "Approve this plan of 2 steps?",
         "choices": [{"id": "approve", "label": "Approve"}, {"id": "modify", "label": "Modify"},
             {"id": "replan", "label": "Re-plan"}, {"id": "cancel", "label": "Cancel"}],
         "about": "plan", "version": 1, "summary": "A log-in.", "assumptions": ["SQLite"], "steps": [
@@ -511,7 +511,7 @@ fn a_plan_is_shown_and_can_be_edited() {
     › Build it
     ────────────────────────────────────────────────────────────
     Plan
-    Carry out this plan of 2 steps?
+    Approve this plan of 2 steps?
     A log-in.
     1. Write it (5 min)
          files: a.rs

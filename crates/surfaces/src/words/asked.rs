@@ -1,4 +1,4 @@
-//! Questions, plans and steps in words.
+//! Texts for questions, plans, and steps.
 
 use trimtab_vocab::checkpoint::{Ask, Choice, ChoiceRole, ChoiceText, CommandDecision, CommandsAsk, PermissionAsk};
 use trimtab_vocab::format;

@@ -1,4 +1,4 @@
-//! The entries of a conversation in words, as every surface of a terminal says them.
+//! Texts for the entries of a conversation, shared by the command line and the terminal UI.
 
 use trimtab_vocab::checkpoint::ChoiceText;
 use trimtab_vocab::event::{ChangedFile, CheckpointKind};
@@ -33,13 +33,15 @@ pub(crate) fn trying_again(in_ms: u64) -> String {
     }
 }
 
-/// Lines about several commands: the block after each, and the tally at their end. A single command has none.
+/// The block of lines after each of several commands. A single command has none.
+pub(crate) fn series_progress(series: &Series, progress: &str) -> Vec<String> {
+    if series.total > 1 { progress.lines().map(str::to_owned).collect() } else { Vec::new() }
+}
+
+/// The block after each of several commands, and the tally at the end. The terminal UI shows the tally in its panel.
 pub(crate) fn series_lines(series: &Series, progress: &str) -> Vec<String> {
-    if series.total <= 1 {
-        return Vec::new();
-    }
-    let mut lines: Vec<String> = progress.lines().map(str::to_owned).collect();
-    if series.state == SeriesState::Done {
+    let mut lines = series_progress(series, progress);
+    if series.total > 1 && series.state == SeriesState::Done {
         let Series { ok, failed, skipped, done, total, percent, .. } = series;
         let skipped = if *skipped > 0 { format!("  – {skipped}") } else { String::new() };
         lines.push(format!("{SERIES_TITLE}  ✓ {ok}  ✗ {failed}{skipped}  {done}/{total} ({percent}%)"));

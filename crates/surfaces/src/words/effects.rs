@@ -1,4 +1,4 @@
-//! What a command did to files, in words.
+//! Texts about the file changes of a command.
 
 use trimtab_vocab::event::{ByCommand, ChangedFile};
 use trimtab_vocab::format;
@@ -26,7 +26,7 @@ pub(crate) fn after(files: &[ChangedFile], by: &ByCommand) -> Vec<String> {
     lines
 }
 
-/// `also changed 3 files that cannot be undone: big.bin (too large to be kept), …`
+/// `also changed 3 files that cannot be undone: big.bin (too large to store), …`
 pub(crate) fn unkept(by: &ByCommand) -> Option<String> {
     let all = by.unkept.len() as u64 + by.more;
     if all == 0 {

@@ -20,8 +20,7 @@ pub(crate) use asked::{asked, details, reasons, shell_hints, starting_text, text
 pub(crate) use wrap::wrap;
 
 /// What an extension means.
-pub(crate) const EXTENDED: &str = "The session is extended and keeps its whole conversation, for as long as that \
-                                   fits the model's window. Summarized text stays readable with `trimtab ref`.";
+pub(crate) const EXTENDED: &str = "The session is extended. It keeps its complete conversation as long as it fits into the context window. Summarized text stays readable with `trimtab ref`.";
 
 pub(crate) const NO_SESSION_YET: &str = "There is no session yet.";
 pub(crate) const NO_SESSION_HERE: &str = "There is no session in this folder.";

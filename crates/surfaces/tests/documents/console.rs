@@ -112,7 +112,7 @@ impl Page {
             }
             "interrupted" => push(vec![
                 tool("run_command", serde_json::json!({"command": "sh migrate.sh"})),
-                say("I check the database before I continue."),
+                say("I could not complete the migration, because its result is unknown. Check the database first."),
             ]),
             other => panic!("there is no scene called {other}"),
         }

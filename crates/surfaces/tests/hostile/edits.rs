@@ -248,7 +248,7 @@ mod places {
         let now = ["a.txt", "b.txt"].map(|name| text(&program, name));
         assert_eq!(now.each_ref().map(Option::as_deref), [Some("one\n"), Some("mine\ntwo\n")]);
         let told = program.provider.requests().last().expect("a request").body.to_string();
-        assert!(told.contains("b.txt was not changed: it is not as you last read it"), "{told}");
+        assert!(told.contains("b.txt was not changed: it has changed since you last read it"), "{told}");
     }
 
     #[test]

@@ -333,12 +333,12 @@ pub(super) fn read(
         let name = words.rfind(|word| word.starts_with("ask-")).ok_or("nothing is asked about the tasks")?;
         return Ok(Ask::Assistant { name: name.to_owned(), call });
     }
-    if prompt.system.starts_with("You look at a request") {
+    if prompt.system.starts_with("You classify a request") {
         let asked = texts.last().and_then(|text| text.rsplit_once("Request:\n")).map(|(_, text)| name_of(text));
         let name = asked.ok_or("nothing is to be looked at")?.to_owned();
         return Ok(Ask::Look { name });
     }
-    if prompt.system.starts_with("You sum up") || prompt.system.starts_with("You are given summaries") {
+    if prompt.system.starts_with("You summarize a part") || prompt.system.starts_with("You get summaries") {
         let mut marks: Vec<String> = texts.iter().flat_map(|text| marks(text)).map(|(mark, ..)| mark).collect();
         marks.sort();
         marks.dedup();

@@ -24,7 +24,7 @@ pub enum ProposalFact {
         /// Grows with each repair, and when a person has chosen a part of it.
         version: u32,
     },
-    /// A person wants a part of it and nothing else. What that makes of the files is told when it is opened again.
+    /// The user accepted only a part of it. The resulting files are recorded when it is opened again.
     #[serde(rename = "proposal.chosen")]
     Chosen {
         proposal: ProposalId,
@@ -74,7 +74,7 @@ pub enum ChangeFact {
     Moving {
         /// The place of the set that shall be current, from 0; below 0: none.
         position: i32,
-        /// What is done where a person has edited the same lines since.
+        /// How conflicts with later edits of the same lines are handled.
         #[serde(default, rename = "onConflict", skip_serializing_if = "OnConflict::is_refuse")]
         on_conflict: OnConflict,
         /// Only a part of a set is taken back, by a new set.

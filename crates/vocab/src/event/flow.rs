@@ -112,7 +112,7 @@ pub enum PlanFact {
         of: u32,
         /// What it is about.
         title: String,
-        /// How it stands.
+        /// The current state.
         status: StepStatus,
         /// What the model says of it.
         #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -191,7 +191,7 @@ pub enum CheckpointKind {
     Unknown,
 }
 
-/// A person decided something once and for all.
+/// The user added or removed a rule.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all_fields = "camelCase")]
@@ -202,7 +202,7 @@ pub enum RuleFact {
     /// A new one.
     #[serde(rename = "rule.added")]
     Added { rule: Rule },
-    /// One that is no more.
+    /// A rule that was removed.
     #[serde(rename = "rule.removed")]
     Removed { rule: Rule },
 }
@@ -220,7 +220,7 @@ single! {
     SubtaskFact = "subtask" {
         /// Which part.
         pub subtask: String,
-        /// How it stands.
+        /// The current state.
         pub status: SubtaskStatus,
         /// 0 to 1.
         pub progress: f64,

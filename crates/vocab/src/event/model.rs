@@ -24,7 +24,7 @@ pub enum ModelFact {
         /// The tools that it is offered; absent: those that the session has recorded last, or none.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         tools: Option<OfferedTools>,
-        /// What the model is told with it for the first time, or again because it has changed.
+        /// New or changed context that the model gets with it.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         notes: Vec<PromptNote>,
     },
@@ -43,13 +43,13 @@ pub enum ModelFact {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OfferedTools {
-    /// Their names, in the order in which the model is told of them.
+    /// Their names, in the order in which the model sees them.
     pub names: Vec<String>,
-    /// The hash of what the model is told of them. It differs where only a description or a schema does.
+    /// The hash of their definitions. It also changes with a description or a schema.
     pub hash: String,
 }
 
-/// Something that a model is told besides the conversation, and that may change while a session lives.
+/// Context besides the conversation, which can change during a session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -174,7 +174,7 @@ pub enum ContextFact {
         #[serde(rename = "ref")]
         source: RefKey,
     },
-    /// So much of a limit is used up that a person should decide how to go on.
+    /// A limit is almost reached, and the user decides how to continue.
     #[serde(rename = "context.full")]
     Full {
         limit: ContextLimit,

@@ -1,4 +1,4 @@
-//! Facts about a request as a whole: it came, was steered, and ended; where it stands.
+//! Facts about a request: it was received, steered, and finished, and its current stage.
 
 use serde::{Deserialize, Serialize};
 
@@ -54,14 +54,14 @@ pub enum RequestFact {
         /// `replace`: it takes the place of the request that ran when it came.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         while_running: Option<WhileRunning>,
-        /// Seconds since anything happened in the session before it; absent: nothing had, or nobody knows.
+        /// Seconds since anything happened in the session before it; absent: nothing happened before, or it is not known.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pause_s: Option<u64>,
         /// What was in force.
         #[serde(default)]
         settings: Box<RunSettings>,
     },
-    /// It is not worked on by itself: its words went to a request that ran or waited. Nothing follows it.
+    /// Its text was sent to a running or waiting request. No other event follows.
     #[serde(rename = "request.joined")]
     Joined {
         /// The person's words.
@@ -89,7 +89,7 @@ pub enum RequestFact {
     /// A person wants it to pause after this step.
     #[serde(rename = "request.pausing")]
     Pausing {},
-    /// It goes on under other terms; what is absent stays as it was.
+    /// It continues with other settings; an absent field is unchanged.
     #[serde(rename = "request.adjusted")]
     Adjusted {
         /// What happens where a person would be asked.
@@ -117,10 +117,10 @@ pub enum RequestFact {
     /// The lists of the settings are others than when it came; they count from here on.
     #[serde(rename = "request.relisted")]
     Relisted { lists: Lists },
-    /// It goes on after it had to wait for an answer or for room.
+    /// It continues after it waited for an answer or for a slot.
     #[serde(rename = "request.resumed")]
     Resumed {
-        /// It did not rest yet: a person does not want it to any more, and it goes on wherever it is.
+        /// It had not paused yet: the user cancelled the pause, and it continues.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         wish: bool,
     },
@@ -131,10 +131,10 @@ pub enum RequestFact {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         message: Option<String>,
     },
-    /// It had ended for want of a person, who has now answered; it goes on.
+    /// It had ended because it needed an answer. The user answered, and it continues.
     #[serde(rename = "request.reopened")]
     Reopened {},
-    /// It came to its end.
+    /// All commands have ended.
     #[serde(rename = "request.finished")]
     Finished {
         /// Which end.
@@ -210,7 +210,7 @@ pub enum Status {
     Failed,
     /// By the person.
     Cancelled,
-    /// It cannot go on without a person.
+    /// It needs the user.
     NeedsUser,
     /// At a limit of steps or money.
     Limit,

@@ -25,7 +25,7 @@ pub enum SessionFact {
     Titled {
         /// The name.
         title: String,
-        /// `user`: a person gave it, and no other name takes its place by itself.
+        /// `user`: the user set it, and a generated title never replaces it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         by: Option<String>,
     },
@@ -45,7 +45,7 @@ pub enum SessionFact {
     #[serde(rename = "session.dismissed")]
     Dismissed {},
     /// It was forked: what stands before this is its parent's, up to the parent's fact `at`, with the ends of what
-    /// ran or waited there. The parent goes on without it.
+    /// ran or waited there. The parent continues without it.
     #[serde(rename = "session.forked")]
     Forked {
         /// The session that it was forked from.
@@ -60,7 +60,7 @@ pub enum SessionFact {
     #[serde(rename = "session.inherited")]
     Inherited {
         from: SessionId,
-        /// What the model is told of it.
+        /// What the model sees of it.
         text: String,
         /// What a person finds in the input line: the tasks that are open.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -71,14 +71,14 @@ pub enum SessionFact {
         /// What it and those before it have cost; a budget counts that too.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         spent_usd: Option<f64>,
-        /// The budget of the request that was handed over; it holds where a request brings none of its own.
+        /// The budget of the request that was handed over; it applies to requests without their own budget.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         budget_usd: Option<f64>,
         /// What an answer has raised the budget to.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         raised_usd: Option<f64>,
     },
-    /// The work goes on in a new session, which has become durable together with this fact.
+    /// The work continues in a new session, which was stored in the same transaction.
     #[serde(rename = "session.handoff")]
     Handoff {
         /// The new session.
@@ -90,7 +90,7 @@ pub enum SessionFact {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         prefill: Option<String>,
     },
-    /// A session that had taken over is no more; what it had taken over and not handed on is this one's again.
+    /// The session that took over was deleted. The changes that it did not hand on belong to this session again.
     #[serde(rename = "session.reclaimed")]
     Reclaimed {
         child: SessionId,

@@ -18,7 +18,7 @@ pub enum ToolFact {
         /// Its arguments.
         input: Value,
     },
-    /// A person wants it ended; the rest goes on.
+    /// The user stops it; the other calls continue.
     #[serde(rename = "tool.stopping")]
     Stopping { call: CallId },
     /// It ended.
@@ -77,7 +77,7 @@ pub enum CommandFact {
         /// `off`: it runs outside of the sandbox. Absent: inside.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         sandbox: Option<Sandbox>,
-        /// Nobody was asked about it: what it needs.
+        /// It runs without approval: what it needs.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         automatic: Option<CommandClass>,
     },

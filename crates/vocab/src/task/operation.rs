@@ -136,7 +136,7 @@ impl TaskFields {
 }
 
 /// Fields of a recurrence to set: they are merged into the one that is there. Without an end, and if there
-/// was none before, it ends with the current year; `null` lets it go on.
+/// was none before, it ends with the current year; `null` removes the end.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RecurrenceFields {

@@ -13,7 +13,7 @@ use crate::ChangeSetId;
 pub enum Proposed {
     /// It has the shape of one; it may still be refused.
     Read(Box<Operation>),
-    /// It has not; kept as it came.
+    /// It has not; kept unchanged.
     Unread(Map<String, Value>),
 }
 

@@ -26,17 +26,17 @@ sentences! {
         UnclosedBrace => "a brace is not closed",
         UnclosedBracket => "a bracket is not closed",
         ArithmeticExpansion => "`$((…))` is arithmetic of the shell",
-        VariableBesideOutput => "a variable stands beside what a command prints",
-        AnsiQuote => "`$'…'` is not read alike by all shells",
+        VariableBesideOutput => "a variable is next to the output of a command",
+        AnsiQuote => "`$'…'` differs between shells",
         TranslatedQuote => "`$\"…\"` is translated by the shell",
         DollarExpansion => "`$` begins an expansion of the shell",
         ParameterExpansion => "`${{…}}` is expanded by the shell",
         VariableExpansion(name: String) => "`${name}` is expanded by the shell",
         UnquotedVariable(name: String) => "`${name}` without quotes is split by the shell",
-        ForWithoutValues => "`for` names no values",
+        ForWithoutValues => "`for` has no values",
         ForUnknownValues => "the values of `for` are not known",
         LoopTooLarge => "the loop is too large",
-        GlobBehindText => "a glob is put behind other text",
+        GlobBehindText => "a glob follows other text",
         OperatorBeforeCommand(sign: String) => "`{sign}` is where a command is expected",
         Arithmetic => "`((…))` is shell arithmetic",
         Subshell => "`(…)` is a subshell or a function",
@@ -76,7 +76,7 @@ sentences! {
         OwnAnswers => "commands cannot answer Trimtab's questions",
         DeletesEverything(path: String) =>
             "it would delete `{path}`, which contains the root, your home folder, or the project",
-        NoPreserveRoot => "`--no-preserve-root` serves only to delete the root folder",
+        NoPreserveRoot => "`--no-preserve-root` is only used to delete the root folder",
         ChangesAllPermissions => "it would change permissions on the whole disk",
         FormatsDisk(program: String) => "`{program}` formats a disk",
         // Paths.
@@ -168,5 +168,14 @@ impl CommandReason {
     #[must_use]
     pub fn within(self, command: impl Into<String>) -> Self {
         Self::Within(command.into(), Box::new(self))
+    }
+
+    /// The same, as a reason for the whole line: a line that is one command is not named again.
+    #[must_use]
+    pub fn for_line(self, line: &str) -> Self {
+        match self {
+            Self::Within(command, reason) if command == line.trim() => *reason,
+            reason => reason,
+        }
     }
 }

@@ -11,7 +11,7 @@ sentences! {
         // From elsewhere: a provider's warning, or a model's.
         Words(words: String) => "{words}",
         // Sub-tasks.
-        NotBrokenDown(reason: String) => "Not broken down into sub-tasks: {reason}. The request is carried out whole.",
+        NotBrokenDown(reason: String) => "Not broken down into sub-tasks: {reason}. The request runs as one task.",
         BrokenDown(reason: String) => "Broken down into {reason}.",
         NotMerged(path: String) => "The model could not merge {path}.",
         NoSuchSubtask(id: String) => "There is no sub-task {id}.",

@@ -161,7 +161,7 @@ pub const LINES: PermissionLines = PermissionLines {
     longer_limit: "The model asks for {seconds} s, more than the default.",
     checked_again: "Edited commands are checked again before they run.",
     edit: "Edit before running",
-    rule_of_always: "`always` would make this rule: {rule}",
+    rule_of_always: "`always` would add this rule: {rule}",
     adds_rule: "This adds a rule: {rule}",
     add_rule: "Add this rule",
     back: "Go back",

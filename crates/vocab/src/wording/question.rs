@@ -43,10 +43,10 @@ sentences! {
         // The flow.
         Clarify(questions: Plural) => "{questions} before we start.",
         Understood(summary: String) => "Here's what I understand: {summary}",
-        PlanOfOne => "Carry out this plan of 1 step?",
-        Plan(steps: usize) => "Carry out this plan of {steps} steps?",
-        PlanOfOneAgain(version: u32) => "Carry out this plan of 1 step? (version {version})",
-        PlanAgain(steps: usize, version: u32) => "Carry out this plan of {steps} steps? (version {version})",
+        PlanOfOne => "Approve this plan of 1 step?",
+        Plan(steps: usize) => "Approve this plan of {steps} steps?",
+        PlanOfOneAgain(version: u32) => "Approve this plan of 1 step? (version {version})",
+        PlanAgain(steps: usize, version: u32) => "Approve this plan of {steps} steps? (version {version})",
         Begin(request: String) => "Start this? {request}",
         StepBefore(number: u32, of: u32, title: String) => "Step {number} of {of} comes next: {title}",
         StepAfter(number: u32, of: u32, title: String) => "Step {number} of {of} is done: {title}",
@@ -69,7 +69,7 @@ impl From<PermissionTitle> for QuestionTitle {
 }
 
 sentences! {
-    /// What there is to say about instructions that nobody has accepted as they are.
+    /// The state of instructions that the user has not accepted in this version.
     pub enum InstructionsState {
         Changed(files: String) => "{files} changed since you accepted it as instructions",
         New(files: String) => "You have not accepted {files} as instructions yet",

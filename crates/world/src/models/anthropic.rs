@@ -697,7 +697,7 @@ impl AnthropicReader {
             Some(OpenBlock::Tool(whole)) => Some(whole),
             Some(OpenBlock::Part) => None,
             None => {
-                let message = format!("The provider sent more of part {block} of its reply, which it never began.");
+                let message = format!("The provider continued part {block} of its reply, which it had not started.");
                 return Err(fault(ProblemKind::Protocol, message, Retry::Later { after_ms: None }));
             }
         };

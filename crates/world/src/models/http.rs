@@ -378,7 +378,7 @@ fn is_json(response: &Response) -> bool {
 fn no_stream(kind: &str) -> Fault {
     let message = format!("The provider answered with `{}` instead of a stream of events.", printable(kind, 80));
     let problem = Problem::new(ProblemKind::Protocol, message)
-        .hint("Is the provider's address right? `trimtab config` shows it.");
+        .hint("Check the provider's address (base_url). `trimtab config` shows it.");
     Fault { problem, retry: Retry::Never }
 }
 
@@ -519,8 +519,7 @@ pub(super) fn unreadable(error: &dyn std::fmt::Display, data: &str) -> Fault {
     let is_json = serde_json::from_str::<Value>(data).is_ok();
     let retry = if is_json { Retry::Never } else { Retry::Later { after_ms: None } };
     let problem = Problem::new(ProblemKind::Protocol, message);
-    let hint = "The provider speaks another dialect than its settings say, or a newer one. Check kind and api of the \
-                provider, or choose another model with --model.";
+    let hint = "The provider uses another API than its settings say, or a newer version. Check kind and api of the provider, or choose another model with --model.";
     Fault { problem: if is_json { problem.hint(hint) } else { problem }, retry }
 }
 
@@ -533,9 +532,9 @@ pub(super) fn cut() -> Fault {
 fn too_large() -> Fault {
     let problem = Problem::new(
         ProblemKind::Protocol,
-        "One event of the provider's stream is larger than 8 MB, which no honest one is; the reply was cut off.",
+        "One event of the provider's stream is larger than 8 MB. The reply was cut off.",
     )
-    .hint("Is the provider's address right? `trimtab config` shows it.");
+    .hint("Check the provider's address (base_url). `trimtab config` shows it.");
     Fault { problem, retry: Retry::Never }
 }
 
@@ -620,8 +619,7 @@ async fn refused(response: Response) -> Fault {
 }
 
 /// What to do about a model that cannot use tools.
-pub(super) const NO_TOOLS: &str = "This model cannot use tools. Set answer.protocol = \"structured_json\" to work with it all \
-                                   the same, or choose another with --model.";
+pub(super) const NO_TOOLS: &str = "This model cannot use tools. Set answer.protocol = \"structured_json\" to use it anyway, or choose another model with --model.";
 
 /// Whether an error says that tools are what is wrong. There is no code for it; these are the words of Ollama, of two ages
 /// of llama.cpp, of OpenRouter, and of vLLM.
@@ -638,7 +636,7 @@ pub(super) fn says_no_tools(said: &str) -> bool {
 }
 
 /// What to do about a server that has been loading for longer than anybody waits.
-const LOADING: &str = "Look at the server's own output. Once it answers, continue with `trimtab resume`.";
+const LOADING: &str = "Check the server's own output. When the server answers, continue with `trimtab resume`.";
 
 /// Whether a server says that it is loading the model: llama.cpp, Ollama, and those that Hugging Face runs.
 pub(super) fn says_loading(said: &str) -> bool {
@@ -649,8 +647,7 @@ pub(super) fn says_loading(said: &str) -> bool {
 }
 
 /// What to do about a provider that cannot answer just now.
-const WAIT: &str =
-    "Wait a while, then say it again with `trimtab run --continue`, or choose another model with --model.";
+const WAIT: &str = "Wait, then continue with `trimtab run --continue`, or choose another model with --model.";
 
 /// What a status means: the kind, whether to try again, what the provider does as the end of a
 /// sentence, and what to do.
@@ -660,7 +657,7 @@ pub(super) fn by_status(status: u16, later: Retry) -> (ProblemKind, Retry, &'sta
             ProblemKind::Auth,
             Retry::Never,
             "refused the key",
-            Some("Check the key; `trimtab doctor` shows where it is taken from."),
+            Some("Check the key. `trimtab doctor` shows where it comes from."),
         ),
         404 => (
             ProblemKind::NotFound,
@@ -674,19 +671,19 @@ pub(super) fn by_status(status: u16, later: Retry) -> (ProblemKind, Retry, &'sta
             ProblemKind::Refused,
             Retry::Never,
             "refused the request",
-            Some("It is too large for the provider: start a new session, or name fewer or smaller files."),
+            Some("The request is too large for the provider. Start a new session, or name fewer or smaller files."),
         ),
         300..=399 => (
             ProblemKind::Refused,
             Retry::Never,
-            "redirects elsewhere, which is not followed",
+            "redirects to another address, which Trimtab does not follow",
             Some("Set the provider's base_url to its real address."),
         ),
         _ => (
             ProblemKind::Refused,
             Retry::Never,
             "refused the request",
-            Some("What it says tells why. Another model may take it: choose one with --model."),
+            Some("The provider's message gives the reason. Try another model with --model."),
         ),
     }
 }
@@ -729,7 +726,7 @@ impl ErrorMeaning {
             }
             // Google's.
             "API_KEY_INVALID" | "UNAUTHENTICATED" => {
-                (ProblemKind::Auth, false, Some("Check the key; `trimtab doctor` shows where it is taken from."))
+                (ProblemKind::Auth, false, Some("Check the key. `trimtab doctor` shows where it comes from."))
             }
             "RESOURCE_EXHAUSTED" => (ProblemKind::RateLimited, true, None),
             "UNAVAILABLE" | "DEADLINE_EXCEEDED" => (ProblemKind::Overloaded, true, None),

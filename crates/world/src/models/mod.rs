@@ -1,4 +1,4 @@
-//! Models, whoever serves them.
+//! Models of all providers.
 //!
 //! A dialect turns a [`Prompt`] into one provider's bytes and that provider's bytes into
 //! [`ReplyPiece`]s; everything after that (putting pieces together, noticing a cut, bounding size and

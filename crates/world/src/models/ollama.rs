@@ -162,18 +162,16 @@ impl Ollama {
         let (kind, hint) = match fault.problem.kind {
             ProblemKind::Network if said.contains("cannot be reached") && fault.retry != Retry::Never => (
                 None,
-                "Is Ollama running? Start it with `ollama serve`; `trimtab doctor` shows the address that is tried.".into(),
+                "Start Ollama with `ollama serve`. `trimtab doctor` shows the address that Trimtab tries.".into(),
             ),
             ProblemKind::Stalled => (
                 None,
-                "Ollama is silent while it loads a model, which may take minutes the first time. Try again, or raise \
-                 limits.api_timeout_s."
+                "Ollama sends nothing while it loads a model, which can take minutes the first time. Try again, or raise limits.api_timeout_s."
                     .into(),
             ),
             ProblemKind::Auth if said.contains("(HTTP 4") => (
                 None,
-                "For a model in Ollama's cloud, sign in with `ollama signin`. Otherwise check the key; `trimtab doctor` \
-                 shows where it is taken from."
+                "For a model in Ollama's cloud, sign in with `ollama signin`. Otherwise, check the key. `trimtab doctor` shows where it comes from."
                     .into(),
             ),
             // What the server says is its own words only in a refusal or a failure.
@@ -182,21 +180,21 @@ impl Ollama {
             }
             _ if said.contains("not found") && said.contains(&self.model) => (
                 Some(ProblemKind::NotFound),
-                format!("Fetch it with `ollama pull {}`, or choose another with --model.", self.model),
+                format!("Fetch it with `ollama pull {}`, or choose another model with --model.", self.model),
             ),
             _ if http::says_no_tools(said) => (Some(ProblemKind::NoTools), http::NO_TOOLS.into()),
             _ if said.contains(NO_THINKING) => (
                 Some(ProblemKind::Refused),
-                "This model does not think; set effort to \"off\" and limits.thinking_tokens to 0, or choose another with --model.".into(),
+                "This model does not support thinking. Set effort to \"off\" and limits.thinking_tokens to 0, or choose another model with --model.".into(),
             ),
             _ if said.contains("does not support chat") || said.contains("does not support generate") => (
                 Some(ProblemKind::Refused),
-                "This model is not made for conversations; choose another with --model.".into(),
+                "This model does not support chat. Choose another model with --model.".into(),
             ),
             // Told as a failure of the server, but no wait will mend it.
             _ if said.contains("more system memory") => (
                 Some(ProblemKind::Refused),
-                "Choose a smaller model with --model, or close what else fills the memory.".into(),
+                "Choose a smaller model with --model, or free some memory.".into(),
             ),
             _ => return fault,
         };

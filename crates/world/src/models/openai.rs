@@ -66,7 +66,7 @@ impl Model for OpenAi {
         let outgoing = self.outgoing("/models", "application/json", http::RequestBody::Nothing);
         let answer = http::fetch(outgoing, self.idle, LARGEST_LIST).await?;
         listed(&answer)
-            .ok_or_else(|| fault(ProblemKind::Protocol, "The provider's list of models is not one.", Retry::Never))
+            .ok_or_else(|| fault(ProblemKind::Protocol, "The provider's list of models cannot be read.", Retry::Never))
     }
 
     async fn describe(&self, is_known: bool) -> Option<ServerFacts> {

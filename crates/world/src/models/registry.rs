@@ -76,15 +76,17 @@ fn with_provider(name: &str) -> String {
 impl ModelRegistry for Registry {
     fn find(&self, name: &str) -> Result<Arc<dyn Model>, Problem> {
         let Some((provider, model)) = name.split_once('/').filter(|(_, model)| !model.is_empty()) else {
-            return Err(Problem::new(ProblemKind::Usage, format!("`{name}` does not name a model.")).hint(format!(
-                "A model is named PROVIDER/NAME, for example {}. `trimtab models` lists what your providers offer.",
+            return Err(Problem::new(ProblemKind::Usage, format!("Invalid model name `{name}`.")).hint(format!(
+                "A model is named PROVIDER/NAME, for example {}. `trimtab models` lists the available models.",
                 with_provider(name)
             )));
         };
         let Some(settings) = self.providers.get(provider) else {
             let known: Vec<&str> = self.providers.keys().map(String::as_str).collect();
-            return Err(Problem::new(ProblemKind::Usage, format!("Unknown provider `{provider}`."))
-                .hint(format!("Known are {}; add others under [providers] in the settings.", known.join(", "))));
+            return Err(Problem::new(ProblemKind::Usage, format!("Unknown provider `{provider}`.")).hint(format!(
+                "The providers are {}. Add others under [providers] in the settings.",
+                known.join(", ")
+            )));
         };
         let needs_key = settings.key_env.as_ref().filter(|_| settings.key.is_none());
         if let Some(variable) = needs_key {

@@ -887,7 +887,7 @@ impl ResponsesCall {
             return Ok(String::new());
         }
         let name = printable(self.name.as_deref().unwrap_or("a tool"), 60);
-        let message = format!("The provider told two different sets of arguments for one use of {name}.");
+        let message = format!("The provider sent two different sets of arguments for one call of {name}.");
         Err(fault(ProblemKind::Protocol, message, Retry::Later { after_ms: None }))
     }
 }

@@ -61,7 +61,7 @@ use super::wire::{FenceReport, FolderMarks, RunOrder};
 /// Waits for what the supervisor makes of the folder; nothing if it is gone.
 type NextMarks<'f> = &'f mut dyn FnMut() -> Option<FolderMarks>;
 
-const NO_SUPERVISOR: &str = "The supervisor of the command is gone.";
+const NO_SUPERVISOR: &str = "The supervisor of the command has ended.";
 
 /// What people keep secrets in, below their home.
 const SECRETS: &[&str] = &[

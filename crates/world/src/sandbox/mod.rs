@@ -55,13 +55,11 @@ pub const SUPERVISE: &str = "__supervise";
 pub fn how(sandbox: Sandbox) -> &'static str {
     match sandbox {
         Sandbox::Workspace => {
-            "It may write in the folder, apart from control files such as git's hooks and settings, and in a private \
-             temporary folder. It reaches no network, no secrets and no other program's sockets."
+            "It can write in the folder, except for control files such as git hooks and settings, and in a private temporary folder. It cannot reach the network, secrets, or the sockets of other programs."
         }
         Sandbox::ReadOnly => {
-            "It may write in a private temporary folder only. It reaches no network, no secrets and no other \
-             program's sockets."
+            "It can write only in a private temporary folder. It cannot reach the network, secrets, or the sockets of other programs."
         }
-        Sandbox::Off => "It may do everything that you may do.",
+        Sandbox::Off => "It can do everything that you can do.",
     }
 }

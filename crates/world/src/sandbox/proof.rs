@@ -51,7 +51,7 @@ enum ProofAttempt {
 }
 
 const ATTEMPTS: [(ProofAttempt, &str); 9] = [
-    (ProofAttempt::WriteOutside, "write outside of the folder"),
+    (ProofAttempt::WriteOutside, "write outside the folder"),
     (ProofAttempt::WriteFolder, "write in the folder"),
     (ProofAttempt::WriteControl, "write control files"),
     (ProofAttempt::ReadSecret, "read secret files in the folder"),

@@ -194,7 +194,7 @@ pub async fn run(
     }
     let hash = || blake3::hash(run.sealed().as_bytes()).to_hex().to_string();
     if plan.fingerprint().is_some_and(|approved| approved != hash()) {
-        return CommandOutcome::not_started("What would run is not what was approved.");
+        return CommandOutcome::not_started("The command differs from the approved command.");
     }
     let read_only = plan.read_only().iter().map(PathBuf::from).collect();
     let order = RunOrder { read_only, ..setup.order(run) };

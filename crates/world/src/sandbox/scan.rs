@@ -107,13 +107,12 @@ pub(super) fn scan_again(folder: &Path, wanted: ScanTarget, cache: &ListingCache
         entries += listing.entries;
         if entries > MOST_ENTRIES {
             scan.cut =
-                Some(format!("the folder has more than {MOST_ENTRIES} files, too many to find what has to be guarded"));
+                Some(format!("the folder has more than {MOST_ENTRIES} files, too many to scan for protected files"));
             break;
         }
         if start.elapsed() > LONGEST {
             let seconds = LONGEST.as_secs();
-            scan.cut =
-                Some(format!("to find what has to be guarded in the folder takes longer than {seconds} seconds"));
+            scan.cut = Some(format!("scanning the folder for protected files takes longer than {seconds} seconds"));
             break;
         }
         let has = |name: &str| inside.iter().any(|entry| entry.name == name);
@@ -231,7 +230,7 @@ impl FolderScan {
                 }
             }
             if entries > MOST_ENTRIES || start.elapsed() > LONGEST {
-                let why = "to find all names of a secret file with hard links takes too long in this folder";
+                let why = "scanning the folder for hard links to a secret file takes too long";
                 self.cut.get_or_insert_with(|| why.to_owned());
                 return;
             }

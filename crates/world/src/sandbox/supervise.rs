@@ -179,7 +179,7 @@ async fn run(
                 Some(FenceReport::Blocked(why)) => Err(SupervisorReport::Blocked { why }),
                 Some(FenceReport::Failed(why)) => Err(SupervisorReport::NotStarted { why }),
                 _ if control.stopped => Ok(CommandEnding { stopped: true, stuck, ..CommandEnding::default() }),
-                _ => Err(not_started("The fence around the command broke down before the command was started.".into())),
+                _ => Err(not_started("The sandbox failed before the command was started.".into())),
             };
         }
     };
@@ -293,7 +293,7 @@ impl Started {
 
 /// Starts a fence, which will become the command, or its parent, once it has its order.
 fn start(has_terminal: bool, is_init: bool) -> Result<Started, String> {
-    let failed = |error: std::io::Error| format!("The fence around the command cannot be started: {error}.");
+    let failed = |error: std::io::Error| format!("The sandbox cannot start: {error}.");
     let (ours, theirs) = has_terminal.then(terminal::open).transpose()?.unzip();
     let mut fence = this_program()
         .args([super::SUPERVISE, FENCE])
@@ -306,7 +306,7 @@ fn start(has_terminal: bool, is_init: bool) -> Result<Started, String> {
     let main = i32::try_from(fence.id()).ok().and_then(Pid::from_raw).ok_or("A process without a number.")?;
     let tree = Tree::new(main, is_init);
     let ear = fence.stdin.take();
-    let words = fence.stdout.take().ok_or("The fence around the command has no voice.")?;
+    let words = fence.stdout.take().ok_or("The sandbox process has no output.")?;
     let pipe = pipe::Receiver::from_owned_fd(OwnedFd::from(words)).map_err(failed)?;
     let voice = Voice { pipe, read: Vec::new(), over: None };
     Ok(Started { tree, main, ours, voice, ear })

@@ -28,7 +28,7 @@ const SIZE: Winsize = Winsize { ws_col: 80, ws_row: 24, ws_xpixel: 0, ws_ypixel:
 pub(super) fn open() -> Result<(OwnedFd, OwnedFd), String> {
     ends().map_err(|errno| {
         let error = std::io::Error::from(errno);
-        format!("The command was not started, since it is to have a terminal, and none can be opened here: {error}.")
+        format!("The command was not started, because it needs a terminal, and none can be opened: {error}.")
     })
 }
 

@@ -54,21 +54,20 @@ impl StoreError {
         let hint = match self {
             Self::ReadOnly(_) => format!("Make {place} writable, or set TRIMTAB_HOME to a folder that is."),
             Self::Full => {
-                format!("Free some space on the disk of {place} and run the command again; nothing was lost.")
+                format!("Free some space on the disk of {place}, and run the command again. Nothing was lost.")
             }
             Self::Newer { .. } => {
-                format!("Update trimtab, or set TRIMTAB_HOME to another folder. {place} was left as it is.")
+                format!("Update Trimtab, or set TRIMTAB_HOME to another folder. {place} was not changed.")
             }
             Self::Corrupt(_) => format!(
-                "Run `trimtab doctor` for details. The file was left as it is: move {place}/trimtab.db aside to start \
-                 afresh, or copy it and try `sqlite3 trimtab.db .recover`."
+                "Run `trimtab doctor` for details. The file was not changed. Move {place}/trimtab.db away to start over, or copy it and try `sqlite3 trimtab.db .recover`."
             ),
-            Self::Unreadable(_) => format!("Update trimtab. {place} was left as it is."),
-            Self::Locked => "Wait for the other process, or end it, and run the command again.".into(),
+            Self::Unreadable(_) => format!("Update Trimtab. {place} was not changed."),
+            Self::Locked => "Wait for the other process or stop it, and run the command again.".into(),
             Self::LeaseLost | Self::InUse(_) => {
-                "See `trimtab jobs`; wait for it to end, or stop the other process.".into()
+                "`trimtab jobs` lists running requests. Wait for the process to end, or stop it.".into()
             }
-            Self::NoSession => "`trimtab sessions list` shows the sessions there are.".into(),
+            Self::NoSession => "`trimtab sessions list --all` lists all sessions.".into(),
             Self::Taken => "Choose another name.".into(),
             Self::Io(_) => format!("Check {place}, then run `trimtab doctor`."),
         };

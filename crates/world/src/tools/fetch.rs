@@ -92,15 +92,14 @@ pub(crate) async fn fetch_picture(at: PictureAddress<'_>) -> Result<Vec<u8>, Not
     if !at.near {
         let host = url.host_str().unwrap_or_default();
         if url.scheme() != "https" || guard::is_near(host) {
-            let sentence =
-                format!("{} is not fetched: it lies near this machine or comes in the clear.", short(url.as_str()));
+            let sentence = format!("{} is not fetched: the address is local or not encrypted.", short(url.as_str()));
             return Err(NotFetched { sentence, may_pass: false });
         }
     }
     match tokio::time::timeout(web.limits.total, web.whole(&url)).await {
         Ok(done) => done,
         Err(_) => {
-            let sentence = format!("{} did not come within {} s.", short(at.url), web.limits.total.as_secs());
+            let sentence = format!("{} did not load within {} s.", short(at.url), web.limits.total.as_secs());
             Err(NotFetched { sentence, may_pass: true })
         }
     }
@@ -179,7 +178,7 @@ impl WebClient {
             }
             url = next;
         }
-        Err(ReadRefusal(format!("{} redirects more than {MOST_REDIRECTS} times; it may never end.", short(asked))))
+        Err(ReadRefusal(format!("{} redirects more than {MOST_REDIRECTS} times.", short(asked))))
     }
 
     async fn get(&self, url: &Url) -> Result<Response, ReadRefusal> {
@@ -222,7 +221,7 @@ impl WebClient {
         }
         if let Some(length) = response.content_length().filter(|length| *length > self.limits.body as u64) {
             let sentence = format!(
-                "{} has {}; {} are taken at most.",
+                "{} has {}. The limit is {}.",
                 short(url.as_str()),
                 size(length),
                 size(self.limits.body as u64)
@@ -234,7 +233,7 @@ impl WebClient {
             None => Ok(bytes),
             Some(why) => {
                 let may_pass = bytes.len() < self.limits.body;
-                Err(NotFetched { sentence: format!("{} did not come whole: {why}.", short(url.as_str())), may_pass })
+                Err(NotFetched { sentence: format!("{} is incomplete: {why}.", short(url.as_str())), may_pass })
             }
         }
     }
@@ -248,7 +247,7 @@ impl WebClient {
         if status.is_success() && form == BodyForm::Other {
             let size = length.map_or("unknown size".to_owned(), size);
             let given = printable(given.as_deref().unwrap_or("no type"), 80);
-            let sentence = format!("{} is {given} ({size}), not a text, and is not shown.", short(url.as_str()));
+            let sentence = format!("{} is {given} ({size}), not text. It is not shown.", short(url.as_str()));
             return Err(ReadRefusal(sentence));
         }
         let (bytes, broken) = self.body(response, deadline).await;
@@ -261,7 +260,7 @@ impl WebClient {
         let form = form.or_by_content(&bytes);
         if form == BodyForm::Other {
             return Err(ReadRefusal(format!(
-                "{} has no type and is not a text; it is not shown.",
+                "{} has no content type and is not text. It is not shown.",
                 short(url.as_str())
             )));
         }
@@ -285,7 +284,7 @@ impl WebClient {
             page.push_str(&format!("\n[{part} of {all} of text are shown.]"));
         }
         if let Some(why) = &broken {
-            page.push_str(&format!("\n[This is not all: {why}.]"));
+            page.push_str(&format!("\n[The page is incomplete: {why}.]"));
         }
         let is_part = is_cut || broken.is_some();
         Ok(seen(if is_part { ToolStatus::Partial } else { ToolStatus::Ok }, page))
@@ -309,12 +308,12 @@ impl WebClient {
                 }
                 Ok(Some(Err(error))) if error.is_timeout() => {
                     let idle = self.limits.idle.as_secs();
-                    return (body, Some(format!("nothing more came for {idle} s")));
+                    return (body, Some(format!("no data arrived for {idle} s")));
                 }
                 Ok(Some(Err(error))) => return (body, Some(format!("the connection broke ({})", causes(&error)))),
                 Err(_) => {
                     let total = self.limits.total.as_secs();
-                    return (body, Some(format!("the rest did not come within {total} s")));
+                    return (body, Some(format!("the rest did not load within {total} s")));
                 }
             }
         }
@@ -324,14 +323,15 @@ impl WebClient {
 /// The title and the text, made where it holds nobody up.
 async fn text(form: BodyForm, given: Option<String>, bytes: Vec<u8>) -> Result<(Option<String>, String), ReadRefusal> {
     let work = tokio::task::spawn_blocking(move || body::read(form, given.as_deref(), &bytes));
-    work.await.map_err(|_| ReadRefusal::new("The page was fetched, but could not be read by a fault of the program."))
+    work.await
+        .map_err(|_| ReadRefusal::new("The page was fetched, but could not be read because of an internal error."))
 }
 
 /// An address that may be fetched.
 fn address(text: &str) -> Result<Url, ReadRefusal> {
     let url = Url::parse(text.trim()).map_err(|error| {
         ReadRefusal(format!(
-            "`{}` is not an address ({error}). Write it whole, like https://example.com/page.",
+            "`{}` is not a URL ({error}). Write the complete URL, such as https://example.com/page.",
             short(text)
         ))
     })?;
@@ -344,7 +344,7 @@ fn address(text: &str) -> Result<Url, ReadRefusal> {
         ));
     }
     if url.host_str().is_none_or(str::is_empty) {
-        return Err(ReadRefusal(format!("`{}` names no host.", short(text))));
+        return Err(ReadRefusal(format!("`{}` has no host.", short(text))));
     }
     Ok(url)
 }

@@ -1,4 +1,4 @@
-//! What is in a folder.
+//! Lists a folder.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};

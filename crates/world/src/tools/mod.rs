@@ -132,12 +132,10 @@ async fn aside(
     let work = tokio::task::spawn_blocking(move || work(&going).unwrap_or_else(ReadResult::from));
     match tokio::time::timeout(longest, work).await {
         Ok(Ok(seen)) => seen,
-        Ok(Err(_)) => ReadRefusal::new("Looking failed by a fault of the program. Try another way to find out.").into(),
+        Ok(Err(_)) => ReadRefusal::new("The tool failed because of an internal error. Try another way.").into(),
         Err(_) => {
-            let sentence = format!(
-                "Looking took longer than {} s and was given up. Name a smaller folder or a more exact pattern.",
-                longest.as_secs()
-            );
+            let sentence =
+                format!("Stopped after {} s. Name a smaller folder or a more exact pattern.", longest.as_secs());
             ReadRefusal::new(sentence).into()
         }
     }

@@ -90,7 +90,7 @@ impl ReadScope {
                     return Err(unreadable(&shown, &error));
                 }
                 if whole.is_symlink() {
-                    return Err(ReadRefusal(format!("`{}` is a link that leads nowhere.", on_one_line(&shown))));
+                    return Err(ReadRefusal(format!("`{}` is a broken link.", on_one_line(&shown))));
                 }
                 Err(self.absent(&inside, &shown, going))
             }
@@ -99,7 +99,7 @@ impl ReadScope {
 
     fn linked_outside(&self, shown: &str) -> ReadRefusal {
         ReadRefusal(format!(
-            "`{}` leads by a link to something outside the folder. Only what lies in the folder {} can be seen.",
+            "`{}` is a link to a file outside the folder. Only files in {} can be read.",
             on_one_line(shown),
             self.root().display()
         ))
@@ -112,7 +112,7 @@ impl ReadScope {
             return Err(ReadRefusal::new("The path contains a NUL character."));
         }
         if asked.len() > LONGEST_PATH {
-            return Err(ReadRefusal::new("The path is longer than a path can be."));
+            return Err(ReadRefusal::new("The path is too long."));
         }
         let path = Path::new(asked);
         let relative = if path.is_absolute() { self.within(path).ok_or_else(|| self.outside(asked))? } else { path };
@@ -130,7 +130,7 @@ impl ReadScope {
 
     pub(super) fn outside(&self, asked: &str) -> ReadRefusal {
         let mut sentence = format!(
-            "`{}` is outside the folder. Only what lies in the folder {} can be seen; paths are relative to it.",
+            "`{}` is outside the folder. Only files in {} can be read. Paths are relative to it.",
             on_one_line(asked),
             self.root().display()
         );
@@ -159,7 +159,7 @@ impl ReadScope {
             Err(stopped) => return stopped,
         };
         let hint = match names.as_slice() {
-            [] => "List the folder to see what there is.".to_owned(),
+            [] => "List the folder to see its files.".to_owned(),
             names => {
                 let names: Vec<_> = names.iter().map(|name| format!("`{}`", on_one_line(name))).collect();
                 format!("Did you mean {}?", names.join(" or "))
@@ -217,13 +217,13 @@ fn is_absent(error: &io::Error) -> bool {
 pub(super) fn unreadable(shown: &str, error: &io::Error) -> ReadRefusal {
     let shown = on_one_line(shown);
     ReadRefusal(match error.kind() {
-        io::ErrorKind::PermissionDenied => format!("`{shown}` may not be read: its permissions forbid it."),
+        io::ErrorKind::PermissionDenied => format!("`{shown}` cannot be read: permission denied."),
         io::ErrorKind::NotFound => format!("`{shown}` is no longer there."),
-        io::ErrorKind::WouldBlock => format!("`{shown}` has nothing to read now; reading it would wait without end."),
+        io::ErrorKind::WouldBlock => format!("`{shown}` has no data to read now."),
         _ if error.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error()) => {
-            format!("`{shown}` is a link that leads to itself.")
+            format!("`{shown}` is a link to itself.")
         }
-        io::ErrorKind::InvalidFilename => format!("`{shown}` is longer than a path can be."),
+        io::ErrorKind::InvalidFilename => format!("`{shown}` is too long for a path."),
         _ => format!("`{shown}` cannot be read: {error}."),
     })
 }

@@ -47,7 +47,7 @@ pub(super) fn search(
 ) -> Result<ReadResult, ReadRefusal> {
     going.on()?;
     if sought.pattern.is_empty() {
-        return Err(ReadRefusal::new("The pattern is empty. Say what to search for."));
+        return Err(ReadRefusal::new("The pattern is empty. Give a pattern to search for."));
     }
     let top = place.find(path, going)?.named_openly(place)?;
     let names = sought.glob.filter(|glob| !glob.is_empty()).map(|glob| Pattern::parse(place, glob)).transpose()?;
@@ -119,11 +119,11 @@ fn bad_pattern(fault: &grep_regex::Error) -> ReadRefusal {
     let hint = if said.contains("look-around") || said.contains("backreferences") {
         "Look-around and back-references are not available; search for less and pick from the matches."
     } else if said.contains("size limit") {
-        "It stands for too much; use fewer and smaller repetitions."
+        "It is too complex; use fewer and smaller repetitions."
     } else if said.contains("\\n") {
         "Lines are searched one by one; search for a part that is on one line, with context to see the next."
     } else {
-        "Put a backslash before each of ( ) [ ] { } . * + ? | ^ $ that is meant as it stands."
+        "Put a backslash before each of ( ) [ ] { } . * + ? | ^ $ that is meant literally."
     };
     ReadRefusal(format!(
         "The pattern cannot be used as a regular expression: {}. {hint}",
@@ -323,9 +323,9 @@ mod tests {
             let sought = Sought { pattern, glob: None, ignore_case: false, context: 0 };
             bad_pattern(&matcher(&sought, false).expect_err(pattern)).0
         };
-        insta::assert_snapshot!(said("foo("), @"The pattern cannot be used as a regular expression: unclosed group. Put a backslash before each of ( ) [ ] { } . * + ? | ^ $ that is meant as it stands.");
+        insta::assert_snapshot!(said("foo("), @"The pattern cannot be used as a regular expression: unclosed group. Put a backslash before each of ( ) [ ] { } . * + ? | ^ $ that is meant literally.");
         insta::assert_snapshot!(said("(?=a)b"), @"The pattern cannot be used as a regular expression: look-around, including look-ahead and look-behind, is not supported. Look-around and back-references are not available; search for less and pick from the matches.");
         insta::assert_snapshot!(said("a\\nb"), @r#"The pattern cannot be used as a regular expression: the literal "\n" is not allowed in a regex. Lines are searched one by one; search for a part that is on one line, with context to see the next."#);
-        insta::assert_snapshot!(said("\\w{1000}{1000}"), @"The pattern cannot be used as a regular expression: compiled regex exceeds size limit of 10485760. It stands for too much; use fewer and smaller repetitions.");
+        insta::assert_snapshot!(said("\\w{1000}{1000}"), @"The pattern cannot be used as a regular expression: compiled regex exceeds size limit of 10485760. It is too complex; use fewer and smaller repetitions.");
     }
 }

@@ -30,9 +30,9 @@ async fn a_wrong_path_is_answered_with_what_may_be_meant() {
     There is no `readme.md` in the folder. Did you mean `README.md`?
     There is no `src/server.rs` in the folder. Did you mean `crates/x/src/server.rs`?
     There is no `scr/main.rs` in the folder. Did you mean `src/main.rs`?
-    There is no `nothing/like/this` in the folder. List the folder to see what there is.
+    There is no `nothing/like/this` in the folder. List the folder to see its files.
     There is no `README.md/x` in the folder. Did you mean `README.md` or `crates/x`?
-    There is no `a\nb` in the folder. List the folder to see what there is.
+    There is no `a\nb` in the folder. List the folder to see its files.
     "#);
     insta::assert_snapshot!(scene.read("src", None, None).await.text, @"`src` is a folder. Use list to see what is in it.");
     insta::assert_snapshot!(scene.list("src/main.rs", 1).await.1, @"`src/main.rs` is not a folder. Use read to see what is in a file.");
@@ -57,10 +57,10 @@ async fn only_the_folder_can_be_seen() {
         assert_eq!((seen.status, seen.files.len()), (Error, 0), "{path}");
         assert!(seen.text.contains("outside the folder"), "{path}: {}", seen.text);
     }
-    insta::assert_snapshot!(scene.steady(&scene.read("to_file", None, None).await), @"`to_file` leads by a link to something outside the folder. Only what lies in the folder FOLDER can be seen.");
-    insta::assert_snapshot!(scene.steady(&scene.read("/main.rs", None, None).await), @"`/main.rs` is outside the folder. Only what lies in the folder FOLDER can be seen; paths are relative to it. Did you mean `main.rs`?");
-    insta::assert_snapshot!(scene.steady(&scene.read("round", None, None).await), @"`round` is a link that leads to itself.");
-    insta::assert_snapshot!(scene.steady(&scene.read("dangling", None, None).await), @"`dangling` is a link that leads nowhere.");
+    insta::assert_snapshot!(scene.steady(&scene.read("to_file", None, None).await), @"`to_file` is a link to a file outside the folder. Only files in FOLDER can be read.");
+    insta::assert_snapshot!(scene.steady(&scene.read("/main.rs", None, None).await), @"`/main.rs` is outside the folder. Only files in FOLDER can be read. Paths are relative to it. Did you mean `main.rs`?");
+    insta::assert_snapshot!(scene.steady(&scene.read("round", None, None).await), @"`round` is a link to itself.");
+    insta::assert_snapshot!(scene.steady(&scene.read("dangling", None, None).await), @"`dangling` is a broken link.");
     // Not even whether something is there.
     let absent = scene.read("to_folder/secrets", None, None).await;
     assert!(absent.text.contains("outside the folder"), "{}", absent.text);

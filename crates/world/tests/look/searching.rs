@@ -52,7 +52,7 @@ async fn a_pattern_that_is_no_regex_is_searched_as_it_stands() {
     ");
     let (status, text) = scene.search("bar(", "").await;
     assert_eq!(status, Error);
-    insta::assert_snapshot!(text, @"The pattern cannot be used as a regular expression: unclosed group. Put a backslash before each of ( ) [ ] { } . * + ? | ^ $ that is meant as it stands.");
+    insta::assert_snapshot!(text, @"The pattern cannot be used as a regular expression: unclosed group. Put a backslash before each of ( ) [ ] { } . * + ? | ^ $ that is meant literally.");
     assert_eq!(scene.search("", "").await.0, Error);
     assert_eq!(scene.search("a\\nb", "").await.0, Error);
     let (status, text) = scene.search_with("x", "", Some("[z"), false, 0).await;
@@ -88,6 +88,6 @@ async fn what_may_not_be_read_is_said_and_does_not_end_a_search() {
     if fs::File::open(scene.path("a.txt")).is_ok() {
         return; // Root may read everything.
     }
-    assert_eq!(scene.read("a.txt", None, None).await.text, "`a.txt` may not be read: its permissions forbid it.");
+    assert_eq!(scene.read("a.txt", None, None).await.text, "`a.txt` cannot be read: permission denied.");
     assert_eq!(scene.search("hit", "").await, (Fine, "b.txt:1:hit\n[1 entry could not be read.]".into()));
 }

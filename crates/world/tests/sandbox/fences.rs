@@ -547,7 +547,7 @@ fn without_any_fence_nothing_is_started() {
         return println!("  it cannot be tried here");
     }
     assert!(
-        said.starts_with("The command was not started, since nothing here keeps it from writing elsewhere"),
+        said.starts_with("The command was not started, because nothing on this system keeps it from writing elsewhere"),
         "{said}"
     );
     println!("  {said}");

@@ -73,7 +73,7 @@ fn what_is_not_what_was_approved_is_not_started() {
     let other = scene.plan(&["touch", "other"], Workspace);
     let hash = |plan: &trimtab_vocab::CommandPlan| blake3::hash(plan.run().sealed().as_bytes()).to_hex().to_string();
     let refused = go(plan().named(hash(&other)));
-    assert_eq!(refused.not_started.as_deref(), Some("What would run is not what was approved."));
+    assert_eq!(refused.not_started.as_deref(), Some("The command differs from the approved command."));
     assert!(!scene.at("in/made").exists());
     assert_eq!(go(plan().named(hash(&plan()))).exit_code, Some(0));
     assert!(scene.at("in/made").exists());

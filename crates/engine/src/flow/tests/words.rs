@@ -188,7 +188,7 @@ fn a_summary_in_the_middle_of_a_step_says_which_step_it_is() {
     let mut summed_up = 0;
     for round in 0..80 {
         let system = &talk.call.as_ref().expect("a call").1.system;
-        if system.starts_with("You sum up") || system.starts_with("You are given summaries") {
+        if system.starts_with("You summarize a part") || system.starts_with("You get summaries") {
             talk.says("They worked on it.");
             summed_up += 1;
             let prompt = talk.prompt();

@@ -1,4 +1,4 @@
-//! Commands: what may run by itself, what is asked about, what is refused.
+//! Commands: which run automatically, which ask, and which are denied.
 //!
 //! A line runs by itself only if the exact words of each part are known, each part begins with an allowed prefix,
 //! uses only flags and operands that the program's table knows to be safe, and stays in the folder. It is refused
@@ -200,7 +200,7 @@ pub fn judge(line: &str, policy: &Policy) -> CommandVerdict {
         match allowed(argv, part, place, policy) {
             Ok(rule) if !used.contains(&rule) => used.push(rule),
             Ok(_) => {}
-            Err((reason, rule)) => return CommandVerdict { reason, rule, ..known },
+            Err((reason, rule)) => return CommandVerdict { reason: reason.for_line(line), rule, ..known },
         }
         if !only_reads(argv, place, policy) {
             class = CommandClass::Check;

@@ -92,7 +92,7 @@ fn replace_lines(
 ) -> Result<Vec<u8>, EditRefusal> {
     let search = split(without_bom(&block.search).as_bytes());
     if search.iter().all(|line| is_blank(line.text)) {
-        let reason = format!("{name} is empty. Give the lines of {path} that are to be replaced.");
+        let reason = format!("{name} is empty. Give the lines of {path} to replace.");
         return Err(EditRefusal::new(RefusalKind::EmptySearch, reason));
     }
     let replace = split(without_bom(&block.replace).as_bytes());

@@ -10,7 +10,7 @@ use super::{EditRefusal, RefusalKind};
 const MOST_MARKS: usize = 64;
 
 fn refusal(name: &str, line: &[u8]) -> EditRefusal {
-    let reason = format!("{name} has two lines run together on one: {}. Put each on a line of its own.", shown(line));
+    let reason = format!("{name} has two lines run together on one: {}. Put each one on its own line.", shown(line));
     EditRefusal::new(RefusalKind::RunTogether, reason)
 }
 

@@ -257,7 +257,7 @@ fn task(is_event: bool, properties: &[Property], here: Here<'_>) -> Result<Calen
             }
             None => {
                 let shown: String = rrule.value.chars().filter(|c| !c.is_control()).take(80).collect();
-                notes.push(format!("its rhythm is not known here, only its first day was taken: {shown}"));
+                notes.push(format!("its repetition is not supported, so only its first day was imported: {shown}"));
             }
         }
     }

@@ -1,4 +1,4 @@
-//! What a person is asked before a call goes on.
+//! Questions to the user before a call continues.
 
 use serde_json::{Value, json};
 use trimtab_vocab::checkpoint::{Ask, PermissionAsk, RunPreview};
@@ -151,7 +151,7 @@ pub(super) fn ask(step: &mut Transition<'_>, call: &CallId, question: &str, opti
     }
     let Some(active) = step.session.active() else { return };
     if answers::approve(active) == Approve::Deny {
-        let text = "Nobody is there to answer. Decide by yourself, and say what you assumed.".into();
+        let text = "The user is not available to answer. Decide yourself, and state your assumption.".into();
         return finished(step, call, ToolStatus::Blocked, text);
     }
     let mut choices: Vec<_> = options

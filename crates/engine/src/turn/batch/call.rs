@@ -144,8 +144,8 @@ fn trust(step: &mut Transition<'_>, staged: &StagedCall) -> Option<()> {
         return None;
     }
     let text = match is_own(active) {
-        true => "The folder is not trusted, so nothing is written into it.",
-        false => "The user does not trust this folder: it cannot be read or worked in.",
+        true => "The folder is not trusted, so you cannot write to it.",
+        false => "The user does not trust this folder, so you cannot read or change it.",
     };
     finished(step, &staged.call, ToolStatus::Blocked, text.into());
     None
@@ -236,8 +236,7 @@ fn decided(step: &mut Transition<'_>, staged: &StagedCall) -> Option<()> {
         return None;
     }
     let mut text =
-        "The program ended while this command was running. How it ended is not known; it may have done part \
-                    of its work. It was not run again."
+        "Trimtab was interrupted while this command was running. The result is unknown, and the command may have done part of its work. It was not run again."
             .to_owned();
     if let Some(files) = watched::after_all(step.session, request, call) {
         text.push_str(&format!(" {files}"));
@@ -339,7 +338,7 @@ fn share(step: &mut Transition<'_>, call: &CallId, key: String, value: serde_jso
 
 fn set_steps(step: &mut Transition<'_>, request: &RequestId, call: &CallId, todos: Vec<Todo>) {
     if step.session.active().is_some_and(|active| active.flow.is_under_way()) {
-        let text = "The plan is the list of steps, and is kept for you. Continue with this step.".into();
+        let text = "The plan is the list of steps, and Trimtab updates it. Continue with this step.".into();
         return finished(step, call, ToolStatus::Ok, text);
     }
     let open = todos.iter().filter(|todo| !todo.completed).count();
@@ -350,10 +349,10 @@ fn set_steps(step: &mut Transition<'_>, request: &RequestId, call: &CallId, todo
 
 fn propose(step: &mut Transition<'_>, request: &RequestId, call: &CallId, plan: Plan) {
     if step.session.active().is_none_or(|active| active.flow.state != FlowState::Planning) {
-        return finished(step, call, ToolStatus::Error, "No plan is wanted now. Continue with the work.".into());
+        return finished(step, call, ToolStatus::Error, "No plan is needed now. Continue with the work.".into());
     }
     flow::plan::propose(step, request, plan, "model");
-    finished(step, call, ToolStatus::Ok, "The plan is shown to the user. Wait for what they say.".into());
+    finished(step, call, ToolStatus::Ok, "The user sees the plan. Wait for their answer.".into());
 }
 
 /// The command with the fence that its approval calls for. What a person approved stays as it was approved. What no

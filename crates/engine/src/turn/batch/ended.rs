@@ -1,4 +1,4 @@
-//! What came of a call, and what the model is told of it.
+//! The result of a call, and what the model sees of it.
 
 use serde_json::{Value, json};
 use trimtab_vocab::event::{

@@ -13,7 +13,7 @@ use crate::transition::Transition;
 use crate::turn::{answers, next};
 
 /// A tool that a person stopped, and nothing else.
-pub(in crate::turn) const STOPPED: &str = "[Stopped by the user. The rest goes on.]";
+pub(in crate::turn) const STOPPED: &str = "[Stopped by the user. The other calls continue.]";
 /// A tool that a person skipped.
 pub(super) const SKIPPED: &str = "[Skipped by the user. Continue with what comes next.]";
 

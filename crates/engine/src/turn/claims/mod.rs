@@ -353,7 +353,7 @@ pub(super) fn ask_for_deed(step: &mut Transition<'_>, request: &RequestId, words
     }
     let text = reminder(active, &missing);
     let message =
-        "the request asks for a deed and the reply holds none; the model is told which call is missing".into();
+        "the request asks for an action, and the reply has none; the model was reminded which call is missing".into();
     step.emit(Some(request), BugFact { kind: NOTHING_DONE.into(), by: "engine".into(), message });
     nudge(step, request, &text);
     true
@@ -400,11 +400,11 @@ fn reminder(active: &RunningRequest, missing: &MissingDeed) -> String {
             }
             None => format!("Nothing was changed: your reply only describes it. {change}"),
         },
-        MissingDeed::Claimed(path) => format!("{path} was not changed: your reply only says so. {change}"),
+        MissingDeed::Claimed(path) => format!("{path} was not changed, although your reply says that it was. {change}"),
         MissingDeed::File(path) => format!("{path} is still missing. {change}"),
         MissingDeed::Command => format!("Nothing was run: your reply only describes it. {run}"),
         MissingDeed::Tool(name) => format!(
-            "There is no tool called {name}. The tools are: {}. {} If no tool is needed, answer in words.",
+            "There is no tool named {name}. The tools are: {}. {} If no tool is needed, answer in words.",
             names.join(", "),
             if asked(active).change { change } else { String::new() },
         ),

@@ -97,7 +97,7 @@ pub(crate) fn objection(active: &RunningRequest, choice: &str, text: Option<&str
 pub(super) fn left_out(active: &RunningRequest, choice: &str, text: Option<&str>) -> Option<String> {
     let (_, left) = active.series.clone()?.only(&numbers(choice, text)?);
     let left: Vec<String> = left.iter().map(|command| format!("`{command}`")).collect();
-    (!left.is_empty()).then(|| format!("[The user runs only a part of your commands. Not run: {}.]", left.join(", ")))
+    (!left.is_empty()).then(|| format!("[The user runs only some of your commands. Not run: {}.]", left.join(", ")))
 }
 
 /// What will happen to a command once its turn comes, as far as that is known now.
@@ -190,7 +190,7 @@ fn report(series: &Series, item: &BatchItem, done: &ToolOutcome) -> String {
     let notes = if notes.is_empty() { String::new() } else { format!("\n{notes}") };
     if series.state == SeriesState::Done {
         if matches!(done.status, ToolStatus::Blocked | ToolStatus::Interrupted) {
-            return format!("The command was not run, or not to its end: `{}`\n\n{}", last.command, done.content);
+            return format!("The command did not run, or did not finish: `{}`\n\n{}", last.command, done.content);
         }
         return feedback(&last.command, output, ended) + &notes;
     }
@@ -220,13 +220,13 @@ fn feedback(command: &str, output: &str, ended: &str) -> String {
 fn reminder(series: &Series) -> String {
     let mut text = String::new();
     match series.remaining.is_empty() {
-        true => text.push_str("\n\nAll commands have run. Say what came of them"),
+        true => text.push_str("\n\nAll commands have run. Summarize the results"),
         false => {
             text.push_str("\n\nThe remaining commands, in order:");
             for command in &series.remaining {
                 text.push_str(&format!("\n- `{command}`"));
             }
-            text.push_str("\nDecide how to go on");
+            text.push_str("\nDecide how to continue");
         }
     }
     text.push_str(match series.remaining.is_empty() {
@@ -279,7 +279,7 @@ pub(super) fn replied(step: &mut Transition<'_>, request: &RequestId, words: &st
     };
     match said {
         SeriesVerdict::Run(commands) if is_too_much(&commands) || is_too_much(&series.remaining) => {
-            pause(step, request, series, "the model proposes more than can be looked through".into());
+            pause(step, request, series, "the model proposes more commands than you can review".into());
         }
         SeriesVerdict::Run(commands) => {
             let series = Series { state: SeriesState::Running, ..series.first(commands) };
@@ -333,7 +333,7 @@ fn pause(step: &mut Transition<'_>, request: &RequestId, series: Series, reason:
 }
 
 /// What the model is told when its commands are left, and a plan goes on without them.
-pub(super) const LEFT: &str = "[The user left these commands out. Continue without them.]";
+pub(super) const LEFT: &str = "[The user skipped these commands. Continue without them.]";
 
 /// Nothing more of it runs: the request ends, unless it is a step of a plan.
 fn leave(step: &mut Transition<'_>, request: &RequestId) {

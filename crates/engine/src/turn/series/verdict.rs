@@ -100,7 +100,7 @@ pub(super) fn structured(words: &str) -> Option<SeriesVerdict> {
         ("continue", Some(command)) => SeriesVerdict::Pause(
             reason.unwrap_or_else(|| format!("the model says continue, but names another command: {command}")),
         ),
-        ("stop", _) => SeriesVerdict::Pause(reason.unwrap_or_else(|| "the model wants a stop".into())),
+        ("stop", _) => SeriesVerdict::Pause(reason.unwrap_or_else(|| "the model asked to stop".into())),
         _ => SeriesVerdict::Pause(reason.unwrap_or_else(|| "the model's verdict is not one of the three".into())),
     })
 }
@@ -232,7 +232,7 @@ fn reason(words: &str) -> String {
     const LONGEST: usize = 400;
     let words = words.split_whitespace().collect::<Vec<_>>().join(" ");
     match words.is_empty() {
-        true => "the model said nothing".into(),
+        true => "the model gave no answer".into(),
         false if words.chars().count() > LONGEST => words.chars().take(LONGEST - 1).chain(['…']).collect(),
         false => words,
     }

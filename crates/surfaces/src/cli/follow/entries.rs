@@ -20,6 +20,8 @@ use crate::words::conversation as entry_words;
 use crate::words::elapsed::Elapsed;
 use crate::words::{self, effects, one_line, tool_line};
 
+/// How to start a step that the answer suggests.
+const NEXT_STEP: &str = "Start a next step with: trimtab run --continue \"…\"";
 /// Blanks the line that the cursor is in.
 const CLEAR_LINE: &str = "\r\u{1b}[K";
 
@@ -332,8 +334,14 @@ impl RunOutput {
             let gap = if answer.summary.trim().is_empty() { "" } else { "\n" };
             print_exact(&with_line_end(format!("{gap}{sections}")))?;
         }
-        for next in &answer.next_steps {
-            let text = words::step_text(&next.input_text);
+        // Steps that the answer itself lists are not listed a second time.
+        let is_listed = |text: &str| answer.summary.contains(text.trim());
+        let steps = answer.next_steps.iter().map(|next| (next, words::step_text(&next.input_text)));
+        let (listed, others): (Vec<_>, Vec<_>) = steps.partition(|(_, text)| is_listed(text));
+        if !listed.is_empty() {
+            self.say(NEXT_STEP);
+        }
+        for (next, text) in others {
             let command = format!("trimtab run --continue {}", words::quoted(&text));
             let label = next.label();
             let name = if label == text { String::new() } else { format!("{}: ", one_line(&label)) };
@@ -347,6 +355,8 @@ impl RunOutput {
         self.clear_line();
         let work = match summary.status {
             Status::NotDone => summary.work.facts(),
+            // The request is not over, and its changes are listed above.
+            Status::NeedsUser => None,
             _ => summary.work.line(),
         };
         if let Some(line) = work {

@@ -1,4 +1,4 @@
-//! What lies behind a request that is taken up again: enough to know where it stands, and where the rest is.
+//! The recap on resume: the last message, the progress, and where to find the rest.
 
 use trimtab_host::{Client, Sent};
 use trimtab_vocab::format;

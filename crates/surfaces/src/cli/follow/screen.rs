@@ -48,6 +48,25 @@ impl RunPrinter {
         }
     }
 
+    /// Folds the events of a request up to `last` and prints none of them, because an earlier command showed them.
+    /// Without them, the output of a command that began earlier would not be known to belong to a series, and would be
+    /// printed twice.
+    pub(super) async fn catch_up(&mut self, client: &Client, sent: &Sent, last: u64) -> Result<(), Problem> {
+        let mut after = 0;
+        while after < last {
+            let page = client.sessions().events(&sent.session, after).await?;
+            let Some(seq) = page.last().and_then(|event| event.seq) else { break };
+            after = seq;
+            let earlier = page.iter().filter(|event| event.seq.is_some_and(|seq| seq <= last));
+            for event in earlier.filter(|event| event.request.as_ref() == Some(&sent.request)) {
+                self.conversation.observe(event);
+            }
+        }
+        // A proposal that was shown with an earlier question is not shown again with the next one.
+        self.conversation.take_proposed();
+        Ok(())
+    }
+
     fn form(&self) -> OutputForm {
         self.output.form
     }

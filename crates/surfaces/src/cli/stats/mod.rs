@@ -35,9 +35,9 @@ pub(super) struct StatsArgs {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum What {
-    /// Requests, steps, tools, permissions, and tokens
+    /// Show requests, steps, tools, permissions, and tokens
     All,
-    /// Routing decisions, their confidence, and their outcomes
+    /// Show routing decisions, their confidence, and their outcomes
     Router,
 }
 

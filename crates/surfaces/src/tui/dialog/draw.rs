@@ -26,6 +26,7 @@ impl QuestionDialog {
             (Ask::Pause, _) => "Paused",
             (Ask::Budget { .. }, _) => "Budget",
             (Ask::Overtime { .. }, _) => "Still running",
+            (Ask::Commands(_), _) => "Commands",
             (Ask::Breakdown { .. } | Ask::SubtaskPlan { .. }, _) => "Sub-tasks",
             (Ask::SubtaskFailed { .. }, _) => "Sub-task failed",
             (Ask::MergeConflict { .. }, _) => "Conflict",

@@ -15,8 +15,8 @@ impl KeyGroup {
     /// Its heading.
     pub fn title(self) -> &'static str {
         match self {
-            Self::Talk => "Talk",
-            Self::Views => "Look",
+            Self::Talk => "Requests",
+            Self::Views => "View",
             Self::Write => "Write",
         }
     }

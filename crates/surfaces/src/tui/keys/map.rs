@@ -56,7 +56,7 @@ impl KeyMap {
             for chord in &chords {
                 if let Some(other) = given.insert(*chord, row.action).filter(|other| *other != row.action) {
                     let message = format!("keys.{} and keys.{name} are both {chord}.", other.name());
-                    return Err(wrong(message).hint("A key does one thing; give one of them another key."));
+                    return Err(wrong(message).hint("Assign another key to one of them."));
                 }
             }
             keys.insert(row.action, chords);
@@ -66,7 +66,7 @@ impl KeyMap {
         }
         if keys.get(&KeyAction::Quit).is_none_or(Vec::is_empty) {
             return Err(wrong("No key is left for keys.quit.".to_owned())
-                .hint("Without one there would be no way out; give it a key, for example quit = \"ctrl-c\"."));
+                .hint("You could not quit without it. Assign a key, for example quit = \"ctrl-c\"."));
         }
         Ok(Self::new(keys))
     }
@@ -115,7 +115,7 @@ fn unknown_action(name: &str) -> Problem {
     let problem = wrong(format!("Unknown action {name} in [keys]."));
     match trimtab_host::config::nearest_of(name, &names) {
         Some(meant) => problem.hint(format!("Did you mean {meant}? The help (?) lists them all.")),
-        None => problem.hint(format!("There are: {}.", names.join(", "))),
+        None => problem.hint(format!("The actions are: {}.", names.join(", "))),
     }
 }
 
@@ -184,7 +184,7 @@ mod tests {
     fn help_names_the_keys_in_force() {
         let map = with(&[("steps", "f5")]).expect("good");
         let row = map.help().into_iter().find(|row| row.name == "steps").expect("listed");
-        assert_eq!((row.keys.as_str(), row.group.title()), ("f5", "Look"));
+        assert_eq!((row.keys.as_str(), row.group.title()), ("f5", "View"));
         assert_eq!(map.key(KeyAction::Send), "enter");
     }
 }

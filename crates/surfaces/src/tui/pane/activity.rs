@@ -1,4 +1,4 @@
-//! What is being done, for how long, and how to stop it.
+//! The current action, its duration, and how to stop it.
 
 use std::time::Duration;
 

@@ -71,7 +71,7 @@ fn sessions_are_searched_where_they_are_kept_and_the_last_word_counts() {
     insta::assert_snapshot!(stage.view(), @"
     Earlier sessions of this folder
     Sessions:                                                                    2/2
-    › Paint the hull        1s ago · on the screen
+    › Paint the hull        1s ago · open here
       Fix the failing test  1s ago · runs
 
 

@@ -1,4 +1,4 @@
-//! One thing that was said or done, and how it looks.
+//! One entry of the transcript, and how it is drawn.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What was said and done, in order: the entries of a conversation as they are drawn.
+//! The entries of a conversation, in order, as the terminal draws them.
 //!
 //! An entry is printed once it is finished, and everything before it is; from then on it belongs to the
 //! terminal. Until then it is drawn in the live region. A reply is printed row by row as far as its rows are

@@ -23,11 +23,7 @@ pub(super) fn show_update(transcript: &mut Transcript, conversation: &Conversati
         Entry::Tool(tool) => tool_changed(transcript, tool, change, conversation.is_in_series(&tool.call)),
         Entry::Commands(series) => {
             if let EntryChange::Progress(progress) = change {
-                // The tally stands apart from the block about the last command.
-                let lines = entry_words::series_lines(series, progress);
-                let (block, tally) = lines.split_at(progress.lines().count().min(lines.len()));
-                block_of(transcript, block);
-                block_of(transcript, tally);
+                block_of(transcript, &entry_words::series_progress(series, progress));
             }
         }
         Entry::Change(change) if is_new => changed(transcript, change),

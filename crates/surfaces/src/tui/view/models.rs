@@ -1,4 +1,4 @@
-//! The models of the providers that are set up, to choose one for what is said next.
+//! The models of the configured providers, to choose one for the next request.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Earlier sessions: search by words and tags, go on with one, fork it, name it, write it into a file, forget it.
+//! Earlier sessions: search by words and tags, then continue, fork, rename, export, or delete one.
 
 use std::sync::Arc;
 
@@ -60,7 +60,7 @@ impl SessionsView {
                 Some(JobState::Running) => " · runs",
                 Some(_) => " · waits",
             };
-            let here = if self.current.as_ref() == Some(&row.id) { " · on the screen" } else { "" };
+            let here = if self.current.as_ref() == Some(&row.id) { " · open here" } else { "" };
             PickerItem::noted(title(row), format!("{}{state}{here}", age(row.updated, now)))
         };
         self.picker.set_items(Arc::new(rows.iter().map(item).collect()));

@@ -1,4 +1,4 @@
-//! Everything that was said and done, with what the conversation above shows folded.
+//! The complete transcript, with everything that the conversation folds.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};

@@ -52,13 +52,10 @@ impl PromptFit {
         let (prompt, num_ctx) = (self.prompt, self.num_ctx);
         (prompt > num_ctx).then(|| match self.window {
             Some(window) => format!(
-                "The conversation has about {prompt} tokens, but {model} holds only {window}: Ollama leaves out the \
-                 oldest part. Begin a new conversation, or choose a model with a larger window."
+                "The conversation has about {prompt} tokens, but the context window of {model} has only {window}. Ollama drops the oldest part. Start a new session, or choose a model with a larger context window."
             ),
             None => format!(
-                "The conversation has about {prompt} tokens. How many {model} can hold could not be found out, so it \
-                 was given {num_ctx}: Ollama leaves out the oldest part. Begin a new conversation, or choose another \
-                 model."
+                "The conversation has about {prompt} tokens. The context window of {model} is not known, so Trimtab set it to {num_ctx}. Ollama drops the oldest part. Start a new session, or choose another model."
             ),
         })
     }
@@ -70,8 +67,7 @@ impl PromptFit {
         let cut = may_be_cut && read > 0 && read.saturating_mul(2) < self.prompt;
         cut.then(|| {
             format!(
-                "Ollama read only {read} of about {} tokens: the oldest part of the conversation was left out. Begin a \
-                 new conversation, or choose a model with a larger window.",
+                "Ollama read only {read} of about {} tokens and dropped the oldest part of the conversation. Start a new session, or choose a model with a larger context window.",
                 self.prompt
             )
         })

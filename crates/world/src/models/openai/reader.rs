@@ -484,7 +484,7 @@ impl OpenAiReader {
             Some(reason) => Ok(self.last_words(&reason)),
             None => Err(fault(
                 ProblemKind::Truncated,
-                "The provider ended its reply without saying why, so it is not known to be whole.",
+                "The provider ended its reply without a reason, so the reply may be incomplete.",
                 LATER,
             )),
         }
@@ -594,7 +594,7 @@ fn extend(last: &mut Value, detail: Value) {
 fn finished(reason: String) -> Result<String, Fault> {
     match reason.as_str() {
         "error" | "abort" | "insufficient_system_resource" => {
-            let message = format!("The provider broke its reply off ({reason}).");
+            let message = format!("The provider ended its reply early ({reason}).");
             Err(fault(ProblemKind::Overloaded, message, LATER))
         }
         _ => Ok(reason),
@@ -652,6 +652,6 @@ fn stopped(event: &Value) -> Fault {
 
 /// A chunk that cannot be read must not be skipped, or a reply with a hole in it would pass for whole.
 fn too_much() -> Fault {
-    let message = "The provider's reply is larger than any honest one; it was cut off.";
+    let message = "The provider's reply is too large. It was cut off.";
     fault(ProblemKind::Protocol, message, Retry::Never)
 }

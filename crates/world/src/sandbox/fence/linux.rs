@@ -95,13 +95,13 @@ fn raise(order: &RunOrder, space: &Result<Space, String>) -> Result<Fences, Stri
         // Signals go by numbers, and other programs have none in a process namespace.
         (Ok(()), _) if space.is_ok() => Fence::Holds,
         (Ok(()), Ok(landlock)) if landlock.version >= 6 => Fence::Holds,
-        (Ok(()), _) => Fence::missing("signals reach other programs, which takes Linux 6.12 to prevent"),
+        (Ok(()), _) => Fence::missing("signals can reach other programs (prevented from Linux 6.12 on)"),
         (Err(why), _) => Fence::missing(why.clone()),
     };
     for (fence, what) in [(&writes, "keeps it from writing elsewhere"), (&network, "keeps it off the network")] {
         if let Fence::Missing { why } = fence {
             let more = without(space);
-            return Err(format!("The command was not started, since nothing here {what}: {why}; {more}."));
+            return Err(format!("The command was not started, because nothing on this system {what}: {why}; {more}."));
         }
     }
     let (namespaces, filter) = (space.is_ok(), filter.is_ok());

@@ -36,7 +36,7 @@ pub(super) fn shut_in(order: &RunOrder, _: Option<()>, marks: NextMarks<'_>) -> 
     }
     if !Path::new(SANDBOX_EXEC).exists() {
         return FenceReport::Failed(
-            "The command was not started, since nothing here keeps it from writing elsewhere or off the network."
+            "The command was not started, because nothing on this system keeps it from writing elsewhere or off the network."
                 .into(),
         );
     }
@@ -44,7 +44,7 @@ pub(super) fn shut_in(order: &RunOrder, _: Option<()>, marks: NextMarks<'_>) -> 
     let tried = if order.fence.probe { try_out(order) } else { within(order, &order.argv).map(|_| ()) };
     match tried {
         Ok(()) => FenceReport::Fenced(fences(order)),
-        Err(why) => FenceReport::Failed(format!("The command was not started, since no fence could be put up: {why}.")),
+        Err(why) => FenceReport::Failed(format!("The command was not started, because the sandbox failed: {why}.")),
     }
 }
 

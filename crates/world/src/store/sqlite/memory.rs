@@ -1,4 +1,4 @@
-//! What is remembered beyond sessions, in the database.
+//! The facts that later sessions remember, in the database.
 
 use async_trait::async_trait;
 use rusqlite::{OptionalExtension, Transaction, params};

@@ -149,13 +149,17 @@ async fn a_page_that_is_too_large_or_too_slow_is_shown_as_far_as_it_came() {
     };
     let (status, text) = said("/large").await;
     assert_eq!((status, text.matches('q').count()), (ToolStatus::Partial, 800));
-    assert!(text.ends_with("[800 B of 1.0 kB of text are shown.]\n[This is not all: the page is larger than 1.0 kB.]"));
+    assert!(
+        text.ends_with(
+            "[800 B of 1.0 kB of text are shown.]\n[The page is incomplete: the page is larger than 1.0 kB.]"
+        )
+    );
     let (status, text) = said("/long").await;
     assert_eq!((status, text.matches('q').count()), (ToolStatus::Partial, 800));
     assert!(text.ends_with("[800 B of 1.0 kB of text are shown.]"), "{text}");
     let (status, text) = said("/stalled").await;
     assert_eq!(status, ToolStatus::Partial);
-    assert!(text.contains("\n\nbegun\n[This is not all: nothing more came"), "{text}");
+    assert!(text.contains("\n\nbegun\n[The page is incomplete: no data arrived"), "{text}");
     let (status, text) = said("/silent").await;
     assert_eq!(status, ToolStatus::Error);
     assert!(text.contains("sent nothing"), "{text}");
@@ -163,7 +167,7 @@ async fn a_page_that_is_too_large_or_too_slow_is_shown_as_far_as_it_came() {
     let (status, text) = said("/dripping").await;
     assert!(start.elapsed() < Duration::from_secs(4), "{:?}", start.elapsed());
     assert_eq!(status, ToolStatus::Partial);
-    assert!(text.contains("drop drop") && text.contains("did not come within 2 s"), "{text}");
+    assert!(text.contains("drop drop") && text.contains("did not load within 2 s"), "{text}");
     let (status, text) = said("/cut").await;
     assert_eq!(status, ToolStatus::Partial);
     assert!(text.contains("five") && text.contains("the connection broke"), "{text}");
@@ -188,8 +192,8 @@ async fn what_is_no_text_is_refused_with_its_type_and_size() {
         let seen = web.fetch(&format!("http://localhost:{port}{path}")).await;
         format!("{:?}: {}", seen.status, seen.text.replace(&port.to_string(), "PORT"))
     };
-    insta::assert_snapshot!(said("/pdf").await, @"Error: http://localhost:PORT/pdf is application/pdf (1.2 MB), not a text, and is not shown.");
-    insta::assert_snapshot!(said("/none").await, @"Error: http://localhost:PORT/none has no type and is not a text; it is not shown.");
+    insta::assert_snapshot!(said("/pdf").await, @"Error: http://localhost:PORT/pdf is application/pdf (1.2 MB), not text. It is not shown.");
+    insta::assert_snapshot!(said("/none").await, @"Error: http://localhost:PORT/none has no content type and is not text. It is not shown.");
     insta::assert_snapshot!(said("/bare").await, @"
     Ok: Address: http://localhost:PORT/bare
 
@@ -241,7 +245,7 @@ async fn what_is_not_fetched_is_said_in_a_sentence() {
         assert_eq!(seen.status, ToolStatus::Error);
         seen.text
     };
-    insta::assert_snapshot!(said("example.com/page").await, @"`example.com/page` is not an address (relative URL without a base). Write it whole, like https://example.com/page.");
+    insta::assert_snapshot!(said("example.com/page").await, @"`example.com/page` is not a URL (relative URL without a base). Write the complete URL, such as https://example.com/page.");
     insta::assert_snapshot!(said("file:///etc/passwd").await, @"Only http and https addresses are fetched, not file.");
     insta::assert_snapshot!(said("https://me:secret@example.com/").await, @"The URL contains a user name or password. Remove it: credentials are never sent.");
     insta::assert_snapshot!(said("http://169.254.169.254/latest/meta-data/").await, @"169.254.169.254 is a link-local address or leads to one, where clouds give out the keys of their machines. It is never fetched.");

@@ -135,21 +135,21 @@ impl Refused {
     /// What to do next.
     pub fn hint(&self) -> &'static str {
         if !self.is_clean() {
-            return "Look at the named files; what they were before is kept with the session.";
+            return "Check these files. Their earlier versions are stored with the session.";
         }
         match &self.why {
-            Why::Conflict { .. } => "Ask for the change again; it will be made against the file as it is now.",
+            Why::Conflict { .. } => "Ask for the change again. It will use the current file.",
             Why::Outside { .. } => "Start the session in a folder that contains the file.",
             Why::BadPath { .. } | Why::Twice { .. } => "Ask for the change again, with the file's own path.",
-            Why::NotAFile { .. } => "Move what is there out of the way, or choose another path.",
-            Why::ReadOnly { .. } => "Make the file writable (chmod u+w) if it is meant to change.",
+            Why::NotAFile { .. } => "Move the existing file or folder away, or choose another path.",
+            Why::ReadOnly { .. } => "Make the file writable (chmod u+w), and try again.",
             Why::NoContent { .. } => "Run `trimtab doctor`: the data folder may be damaged.",
             Why::System { error, .. } => match error.kind() {
-                io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "Make room on the disk and try again.",
+                io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "Free some disk space, and try again.",
                 io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
-                    "Check who may write to the folder, and try again."
+                    "Check the permissions of the folder, and try again."
                 }
-                _ => "Try again; if it stays, look at the disk.",
+                _ => "Try again. If it fails again, check the disk.",
             },
         }
     }
@@ -181,7 +181,7 @@ impl fmt::Display for Why {
             }
             Why::ReadOnly { path } => write!(f, "{path} is read-only."),
             Why::Twice { path } => write!(f, "{path} is the same file as another one of this change."),
-            Why::NoContent { path, .. } => write!(f, "What {path} shall contain is not in the store."),
+            Why::NoContent { path, .. } => write!(f, "The new content of {path} is missing in the store."),
             Why::System { path, error } => write!(f, "{path} cannot be changed: {error}."),
         }
     }

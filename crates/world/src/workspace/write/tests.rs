@@ -312,7 +312,7 @@ fn an_error_at_any_step_leaves_either_all_or_nothing() {
             Err(refused) => {
                 assert_eq!(tree, before, "failed at step {k}");
                 assert!(refused.to_string().ends_with("Nothing was changed."), "{refused}");
-                assert_eq!(refused.hint(), "Make room on the disk and try again.");
+                assert_eq!(refused.hint(), "Free some disk space, and try again.");
             }
         }
         if count.get() <= k {

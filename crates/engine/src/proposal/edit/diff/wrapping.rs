@@ -26,7 +26,7 @@ pub(super) fn unwrapped<'l, 't>(lines: &'l [TextLine<'t>]) -> Result<&'l [TextLi
                 begins_diff(line.text) || line.text.starts_with(fence) || matches!(line.text.first(), Some(b'+' | b'-'))
             };
             if rest.iter().any(goes_on) {
-                let reason = "The diff goes on behind the code fence that it is in. Give it without a fence.";
+                let reason = "The diff continues after the end of its code fence. Give it without a fence.";
                 return Err(EditRefusal::new(RefusalKind::Malformed, reason));
             }
             &body[..close]
