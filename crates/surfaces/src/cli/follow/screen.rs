@@ -48,6 +48,10 @@ impl RunPrinter {
         }
     }
 
+    pub(super) fn is_json(&self) -> bool {
+        self.form() == OutputForm::Json
+    }
+
     fn form(&self) -> OutputForm {
         self.output.form
     }
