@@ -89,7 +89,23 @@ async fn write(
     print(format!(r#"],"bugs":{},"extensions":{},"#, json!(bugs), json!(extensions))).await?;
     if !subtasks.is_empty() {
         let (all, context) = (json!(subtasks.all()), subtasks.context(&row.id));
-        print(format!(r#""subtasks":{all},"subtaskContext":{context},"#)).await?;
+        print(format!(r#""subtasks":{all},"subtaskContext":{context},"workers":["#)).await?;
+        for (at, (subtask, worker)) in subtasks.workers().iter().enumerate() {
+            let comma = if at == 0 { "" } else { "," };
+            print(format!(r#"{comma}{{"subtaskId":{},"session":{},"events":["#, json!(subtask), json!(worker))).await?;
+            let (mut last, mut comma) = (0, "");
+            loop {
+                let page = client.sessions().events(worker, last).await?;
+                let Some(end) = page.last().and_then(|event| event.seq) else { break };
+                for event in &page {
+                    print(format!("{comma}{}", json!(event))).await?;
+                    comma = ",";
+                }
+                last = end;
+            }
+            print("]}".to_owned()).await?;
+        }
+        print("],".to_owned()).await?;
     }
     print(r#""pairs":["#.to_owned()).await?;
     // The log is read once more: all answers of a long session need not fit into memory.

@@ -9,6 +9,7 @@ use trimtab_vocab::{Event, Fact, FileWrite, SessionId, SubTask, SubtaskStatus, S
 pub(crate) struct SubtaskDocuments {
     documents: Vec<(SubTask, Value)>,
     shared: Map<String, Value>,
+    workers: Vec<(String, SessionId)>,
 }
 
 impl SubtaskDocuments {
@@ -32,6 +33,11 @@ impl SubtaskDocuments {
                 self.shared.insert(key.clone(), value.clone());
             }
             Fact::Subtask(fact) => {
+                if let Some(worker) =
+                    fact.worker.as_ref().filter(|worker| !self.workers.iter().any(|(_, known)| known == *worker))
+                {
+                    self.workers.push((fact.subtask.clone(), worker.clone()));
+                }
                 if let Some((_, document)) = self.documents.iter_mut().find(|(task, _)| task.id == fact.subtask) {
                     moved(document, fact, event);
                 }
@@ -51,6 +57,11 @@ impl SubtaskDocuments {
     /// One document for each sub-task.
     pub(crate) fn all(&self) -> Vec<Value> {
         self.documents.iter().map(|(_, document)| document.clone()).collect()
+    }
+
+    /// Every worker with its sub-task, in the order in which they started.
+    pub(crate) fn workers(&self) -> &[(String, SessionId)] {
+        &self.workers
     }
 
     /// What the workers share.

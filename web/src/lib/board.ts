@@ -72,6 +72,42 @@ export function isLong(asked: Checkpoint, choice: string): boolean {
 export const breakdownNames = { fine: 'Fine-grained (Recommended)', medium: 'Medium', coarse: 'Coarse' };
 export const strategyNames = { 'dependency-graph': 'Parallel (Recommended)', sequential: 'Sequential', parallel: 'Fast & Loose' };
 
+/** Lines around the place of a conflict that are shown with it. */
+const AROUND = 3;
+const lines = (text: string) => text.replace(/\n$/, '').split('\n');
+
+/** How many lines are the same at the beginning of all sides, and at their end. */
+function shared(all: string[][]): [number, number] {
+  const least = Math.min(...all.map((side) => side.length));
+  const same = (at: (side: string[]) => string | undefined) => new Set(all.map(at)).size === 1;
+  let first = 0;
+  while (first < least && same((side) => side[first])) first++;
+  let last = 0;
+  while (last < least - first && same((side) => side.at(-1 - last))) last++;
+  return [first, last];
+}
+
+export interface Side {
+  name: string;
+  /** Lines that all sides have before and after what is shown. */
+  before: number;
+  after: number;
+  lines: { text: string; differs: boolean }[];
+}
+
+/** Where the sides of a conflict differ, with a few lines around it. */
+export function regions(conflict: Given<'MergeConflict'>): Side[] {
+  const all = sides(conflict).map(([name, text]) => ({ name, all: lines(text) }));
+  const [first, last] = shared(all.map((side) => side.all));
+  const [before, after] = [Math.max(0, first - AROUND), Math.max(0, last - AROUND)];
+  return all.map(({ name, all }) => ({
+    name,
+    before,
+    after,
+    lines: all.map((text, at) => ({ text, differs: at >= first && at < all.length - last })).slice(before, all.length - after),
+  }));
+}
+
 /** What both started from, and what each made of it. */
 export function sides({ base, ours, theirs, subtask, against }: Given<'MergeConflict'>): [string, string][] {
   const first = against.length ? `A, sub-task ${against.at(-1)}` : 'A, in the folder';

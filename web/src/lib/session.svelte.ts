@@ -75,7 +75,7 @@ export class Session {
     }
   }
 
-  async say(text: string, more: { mode?: string; images?: Picture[]; whileRunning?: string; literal?: boolean; autoContinue?: boolean; effort?: string } = {}): Promise<boolean> {
+  async say(text: string, more: { mode?: string; images?: Picture[]; whileRunning?: string; literal?: boolean; subtasks?: string; autoContinue?: boolean; effort?: string } = {}): Promise<boolean> {
     // The same key for every try: a message that arrived although its answer was lost is not sent twice.
     const key = newKey();
     if (!this.sending.length) this.heard.clear();

@@ -14,7 +14,7 @@ use super::follow::{Attendance, OutputForm, choice_line, follow};
 use super::output::{age, print, print_json};
 use super::run::ApproveArg;
 use super::{CliOutcome, place};
-use crate::words::{details, shell_hints};
+use crate::words::{details, shell_hints, subtasks};
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
@@ -32,12 +32,16 @@ impl Checkpoints {
         for event in &open {
             if self.json {
                 print_json(event)?;
-            } else if let Fact::Checkpoint(CheckpointFact::Opened { checkpoint, title, choices, ask, .. }) = &event.fact
+            } else if let Fact::Checkpoint(CheckpointFact::Opened { checkpoint, title, choices, ask, worker, .. }) =
+                &event.fact
             {
                 let choices: String = choices.iter().map(|choice| format!("{}\n", choice_line(choice))).collect();
                 let lines = details(ask).into_iter().chain(shell_hints(checkpoint, ask));
                 let more: String = lines.map(|line| format!("  {line}\n")).collect();
-                let text = format!("{checkpoint}  {}\n  {title}\n{more}{}", age(event.time, now), choices);
+                let whose =
+                    worker.as_deref().map(|worker| format!("  {}\n", subtasks::asks(worker))).unwrap_or_default();
+                let age = age(event.time, now);
+                let text = format!("{checkpoint}  {age}\n{whose}  {title}\n{more}{choices}");
                 print(&text)?;
             }
         }

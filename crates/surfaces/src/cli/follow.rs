@@ -5,6 +5,7 @@ mod entries;
 mod recap;
 mod screen;
 mod since;
+mod workers;
 
 use std::io::{self, IsTerminal};
 use std::time::Duration;
@@ -13,6 +14,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::task::JoinHandle;
 use tokio::time::{Interval, MissedTickBehavior};
 use trimtab_host::{Client, Sent, SessionWatch};
+use trimtab_vocab::checkpoint::Ask;
 use trimtab_vocab::event::{BannerFact, CheckpointFact, Choice, Level, RequestFact, Status};
 use trimtab_vocab::{CheckpointId, Control, Event, Fact, Problem, ProblemKind, RequestId};
 
@@ -27,6 +29,7 @@ pub(super) use screen::ASKED_ELSEWHERE;
 use screen::RunPrinter;
 pub(super) use since::is_parked;
 use since::{asked_of, has_more, held_up_by, is_open, is_reopened, rests_since};
+use workers::WorkerFollower;
 
 /// How a request is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -144,6 +147,7 @@ async fn watch(
         passed_by: false,
         has_come: false,
         has_joined: false,
+        workers: WorkerFollower::new(client.clone()),
     };
     loop {
         let event = match follower.next_event(&mut signals, &mut watch).await? {
@@ -151,6 +155,7 @@ async fn watch(
             FollowerEvent::Signal(number) => return Ok(follower.screen.leave(number)),
         };
         if let Some(outcome) = follower.take(&event).await? {
+            follower.workers.finish().await?;
             return Ok(outcome);
         }
     }
@@ -202,6 +207,7 @@ struct Follower<'a> {
     has_come: bool,
     /// It has become a part of one that somebody else may be asked about.
     has_joined: bool,
+    workers: WorkerFollower,
 }
 
 const WAITS: CliOutcome = CliOutcome::Finished(Status::NeedsUser);
@@ -228,6 +234,7 @@ impl Follower<'_> {
                     let event = event.inspect_err(|_| self.screen.clear_line())?;
                     return Ok(FollowerEvent::Event(Box::new(event)));
                 }
+                event = self.workers.next() => self.workers.print(&event)?,
                 _ = self.tick.tick(), if self.question.is_none() => self.screen.tick(),
             }
         }
@@ -251,6 +258,9 @@ impl Follower<'_> {
             let is_asked = matches!(event.fact, Fact::Checkpoint(CheckpointFact::Opened { .. }));
             // What the request before it is asked may take as long as it likes; a script does not wait for that.
             return if is_asked && self.has_come { self.held_up().await } else { Ok(None) };
+        }
+        if self.screen.is_json() {
+            self.workers.observe(event).await?;
         }
         let ended = self.screen.show(event)?;
         let outcome = match &event.fact {
@@ -309,8 +319,12 @@ impl Follower<'_> {
     }
 
     async fn asked(&mut self, event: &Event, checkpoint: &CheckpointId) -> Result<Option<CliOutcome>, Problem> {
-        // Somebody at another screen has taken the request up meanwhile, and is asked there.
-        if self.asking == Attendance::Nobody && !is_parked(self.client, &self.sent).await? {
+        // Somebody at another screen has taken the request up meanwhile, and is asked there. Where one sub-task is asked
+        // about, the others go on, and the request ends when nothing moves any more.
+        if self.asking == Attendance::Nobody
+            && !is_about_one_subtask(event)
+            && !is_parked(self.client, &self.sent).await?
+        {
             match self.has_joined {
                 true => drop(self.screen.held_up(event, self.asking)?),
                 false => self.screen.asked_elsewhere(event),
@@ -335,6 +349,16 @@ impl Follower<'_> {
             _ => {}
         }
         Ok(None)
+    }
+}
+
+/// Whether a question holds one sub-task up, and not the request.
+fn is_about_one_subtask(event: &Event) -> bool {
+    match &event.fact {
+        Fact::Checkpoint(CheckpointFact::Opened { worker, ask, .. }) => {
+            worker.is_some() || matches!(ask, Ask::SubtaskFailed { .. })
+        }
+        _ => false,
     }
 }
 

@@ -184,6 +184,7 @@ async fn show(client: &Client, id: &SessionId, numbers: bool) -> Result<(), Prob
     print(&format!("{}\n{} · {}\n", sanitize(&row.title), row.id, sanitize(&row.folder)))?;
     match (&row.parent, row.forked) {
         (Some(parent), Some(at)) => print(&format!("Forked from session {parent} at {at}.\n"))?,
+        (Some(parent), None) if id.is_worker() => print(&format!("Worker of session {parent}.\n"))?,
         (Some(parent), None) => print(&format!("Continues session {parent}.\n"))?,
         (None, _) => {}
     }
@@ -223,6 +224,11 @@ fn in_words(entry: &Entry, change: &EntryChange) -> Option<String> {
             format!("{}\n[{REPLY_BROKE_OFF}]", reply.text.trim_end())
         }
         (Entry::Commands(_), EntryChange::Progress(progress)) if !progress.is_empty() => progress.clone(),
+        (Entry::Subtasks(board), EntryChange::SubtaskMoved(id)) => {
+            let task = board.task(id).filter(|task| task.ended.is_some())?;
+            let session = task.worker.as_ref().map(|worker| format!(" (session {worker})")).unwrap_or_default();
+            format!("[{}{session}]", words::subtasks::moved(task)?)
+        }
         (Entry::Notice(notice), _) => noticed(notice)?,
         (Entry::Banner { text, .. }, _) => format!("[{text}]"),
         (Entry::Summary(summary), _) => match (&summary.error, summary.status) {

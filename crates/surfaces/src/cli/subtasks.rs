@@ -9,7 +9,7 @@ use trimtab_vocab::{Control, Problem, ProblemKind, SessionId, SubtaskControl};
 
 use super::output::{note, print, print_json, sanitize};
 use super::{CliOutcome, place};
-use crate::conversation::{Conversation, Entry, SubtaskBoard};
+use crate::conversation::{Conversation, SubtaskBoard};
 use crate::subtask_documents::SubtaskDocuments;
 use crate::words::{self, subtasks};
 
@@ -142,11 +142,7 @@ async fn read(client: &Client, session: &SessionId) -> Result<(Option<SubtaskBoa
             documents.observe(event);
         }
     }
-    let board = conversation.entries().iter().rev().find_map(|placed| match &placed.entry {
-        Entry::Subtasks(board) => Some(board.clone()),
-        _ => None,
-    });
-    Ok((board, documents))
+    Ok((conversation.last_board().cloned(), documents))
 }
 
 fn show(document: &Value) -> Result<(), Problem> {

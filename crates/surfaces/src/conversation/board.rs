@@ -9,6 +9,8 @@ pub(crate) struct SubtaskBoard {
     /// In which order they run, once they do.
     pub(crate) order: Option<ExecutionOrder>,
     pub(crate) tasks: Vec<BoardTask>,
+    /// When the request ended that they belong to.
+    pub(crate) ended: Option<Time>,
 }
 
 /// A sub-task as it stands.
@@ -83,7 +85,7 @@ impl SubtaskBoard {
 
     /// Whether they have started and something is left to do.
     pub(crate) fn is_under_way(&self) -> bool {
-        self.order.is_some() && !self.tasks.iter().all(|task| task.status.is_over())
+        self.order.is_some() && self.ended.is_none() && !self.tasks.iter().all(|task| task.status.is_over())
     }
 
     pub(crate) fn task(&self, id: &str) -> Option<&BoardTask> {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use trimtab_vocab::event::{
     AnswerFact, BannerFact, Change, ChangeFact, ChangedFile, CheckpointFact, CheckpointKind, CommandFact, CommandsFact,
-    ContextFact, IntentFact, ModelFact, PlanFact, ProposalFact, ReplyFact, RequestFact, RuleFact, SessionFact,
+    ContextFact, IntentFact, ModelFact, PlanFact, ProposalFact, ReplyFact, RequestFact, RuleFact, SessionFact, Status,
     StepsFact, SubtaskFact, ToolFact, ToolStatus,
 };
 use trimtab_vocab::wording::Notice;
@@ -159,6 +159,12 @@ impl EventFold<'_> {
             RequestFact::Finished { status, error, usage, .. } => {
                 self.abandon();
                 let time = self.event.time;
+                // A request that waits for the user goes on where it stands.
+                if *status != Status::NeedsUser
+                    && let Some((_, board)) = self.board()
+                {
+                    board.ended = Some(time);
+                }
                 let progress = self.progress();
                 let took = progress.as_ref().map(|progress| progress.elapsed).filter(|elapsed| elapsed.is_known());
                 let work = progress.map(|progress| progress.work.clone()).unwrap_or_default();
@@ -171,8 +177,12 @@ impl EventFold<'_> {
             | RequestFact::Adjusted { .. }
             | RequestFact::Relisted { .. }
             | RequestFact::Resumed { .. }
-            | RequestFact::Assessing { .. }
-            | RequestFact::Reopened {} => {}
+            | RequestFact::Assessing { .. } => {}
+            RequestFact::Reopened {} => {
+                if let Some((_, board)) = self.board() {
+                    board.ended = None;
+                }
+            }
         }
     }
 
@@ -601,7 +611,7 @@ impl EventFold<'_> {
             SubtasksFact::Started { execution_order, .. } => {
                 if let Some((at, board)) = self.board() {
                     board.order = Some(*execution_order);
-                    self.update(at, EntryChange::Changed);
+                    self.update(at, EntryChange::SubtasksStarted);
                 }
             }
             SubtasksFact::Unplanned { .. }

@@ -91,6 +91,8 @@ pub(crate) enum EntryChange {
     FilesChanged,
     /// A series of commands has these further lines to tell.
     Progress(String),
+    /// The sub-tasks start.
+    SubtasksStarted,
     /// This sub-task started, ended, or waits for the user.
     SubtaskMoved(String),
     /// Todos, a plan or a change stand otherwise than before.
@@ -143,8 +145,13 @@ impl Conversation {
 
     /// The sub-tasks that are under way.
     pub(crate) fn running_board(&self) -> Option<&SubtaskBoard> {
+        self.last_board().filter(|board| board.is_under_way())
+    }
+
+    /// The sub-tasks that were planned last.
+    pub(crate) fn last_board(&self) -> Option<&SubtaskBoard> {
         let Entry::Subtasks(board) = self.entry(self.board?) else { return None };
-        board.is_under_way().then_some(board)
+        Some(board)
     }
 
     /// Which calls of models speak to the person.

@@ -9,8 +9,8 @@ use ratatui::text::Line;
 use trimtab_host::Sent;
 use trimtab_vocab::event::{CheckpointFact, RequestFact, SessionFact};
 use trimtab_vocab::{
-    CallId, CheckpointId, Control, Effort, Event, Fact, Mode, Problem, ProblemKind, RequestId, SessionId, Time,
-    WhileRunning,
+    CallId, CheckpointId, Control, Effort, Event, Fact, Mode, Problem, ProblemKind, RequestId, SessionId, SubtaskStart,
+    Time, WhileRunning,
 };
 
 use super::command::{self, SlashCommand};
@@ -225,6 +225,12 @@ impl App {
                     self.outbox.cmds.extend(cmd);
                 }
             }
+            Msg::WorkerEvents(events) => self.observe_worker(&events),
+            Msg::WorkerDiff { session, call, files } => {
+                if let Some(Overlay::Subtasks(view)) = &mut self.view {
+                    view.set_diff(&session, &call, files);
+                }
+            }
             Msg::SetDiff { set, files } => {
                 if let Some(Overlay::Changes(view)) = &mut self.view {
                     view.set_files(set, files);
@@ -355,6 +361,9 @@ impl App {
         self.dialogs.refresh(self.now, live);
         for (call, writes) in self.transcript.wanted_diffs() {
             self.emit(Cmd::LoadDiff { call, writes });
+        }
+        if let (Some(Overlay::Subtasks(view)), Some(board)) = (&mut self.view, self.transcript.last_board()) {
+            view.set(board);
         }
         if matches!(event.fact, Fact::Change(_)) && matches!(self.view, Some(Overlay::Changes(_))) {
             self.emit(Cmd::LoadHistory);
@@ -558,6 +567,7 @@ impl App {
             }
             Some(KeyAction::Transcript) => self.view = Some(Overlay::Transcript(view::transcript::Whole::new())),
             Some(KeyAction::Trace) => self.view = Some(Overlay::Trace(view::trace::Waterfall::new())),
+            Some(KeyAction::Subtasks) => self.run(SlashCommand::Subtasks(String::new())),
             Some(KeyAction::Steps) => self.steps.is_shown = !self.steps.is_shown,
             Some(KeyAction::Help) => self.view = Some(Overlay::Help(view::help::Help::default())),
             Some(KeyAction::EditPending) => self.take_back(),
@@ -624,11 +634,21 @@ impl App {
     /// Sends a message. That it is on its way is kept first: after a kill, nobody finds words in the input that were
     /// said already, and none are lost that were not.
     fn send_message(&mut self, draft: ComposerDraft, mode: Mode, while_running: Option<WhileRunning>) {
+        self.send_as(draft, mode, while_running, None);
+    }
+
+    fn send_as(
+        &mut self,
+        draft: ComposerDraft,
+        mode: Mode,
+        while_running: Option<WhileRunning>,
+        subtasks: Option<SubtaskStart>,
+    ) {
         let Some(request) = self.outbox.fresh.take() else { return self.composer.give_back(&draft) };
         let session = self.session.clone();
         self.outbox.sending.push(Sending { request: request.clone(), draft: draft.clone() });
         self.keep();
-        self.emit(Cmd::Send(Box::new(OutgoingMessage { request, draft, mode, while_running, session })));
+        self.emit(Cmd::Send(Box::new(OutgoingMessage { request, draft, mode, while_running, session, subtasks })));
     }
 
     /// Carries a command of the program itself out.
@@ -658,6 +678,7 @@ impl App {
             SlashCommand::Implement => {
                 self.send_message(ComposerDraft::new("Implement what we have talked about."), Mode::Implement, None);
             }
+            SlashCommand::Subtasks(words) => self.subtasks(words),
             SlashCommand::AutoContinue => {
                 self.launch.auto_continue = !self.launch.auto_continue;
                 self.emit(Cmd::AutoContinue(self.launch.auto_continue));
@@ -706,6 +727,28 @@ impl App {
             #[cfg(debug_assertions)]
             SlashCommand::Panic => panic!("a defect, made on purpose"),
             SlashCommand::Quit => self.emit(Cmd::Quit),
+        }
+    }
+
+    /// Breaks a request down, after the running one if there is one; without words, shows the sub-tasks.
+    fn subtasks(&mut self, words: String) {
+        if !words.is_empty() {
+            let after = self.activity.is_open().then_some(WhileRunning::Queue);
+            return self.send_as(ComposerDraft::new(words), self.status.mode, after, Some(SubtaskStart::Ask));
+        }
+        match self.transcript.last_board() {
+            Some(board) => {
+                self.view = Some(Overlay::Subtasks(Box::new(view::subtasks::SubtasksView::new(board.clone()))));
+            }
+            None => self.show_hint("No sub-tasks yet. /subtasks REQUEST breaks a request down."),
+        }
+    }
+
+    fn observe_worker(&mut self, events: &[Event]) {
+        let Some(Overlay::Subtasks(view)) = &mut self.view else { return };
+        let Some(session) = events.first().map(|event| event.session.clone()) else { return };
+        for (call, writes) in view.observe(events) {
+            self.outbox.cmds.push(Cmd::LoadWorkerDiff { session: session.clone(), call, writes });
         }
     }
 

@@ -15,6 +15,8 @@ pub(super) enum SlashCommand {
     Mode(Mode),
     /// Carry out what was talked about.
     Implement,
+    /// Break a request down; without words, show the sub-tasks.
+    Subtasks(String),
     /// Go on by itself while steps are open, or no longer.
     AutoContinue,
     Control(Control),
@@ -70,6 +72,11 @@ pub(super) const COMMANDS: &[SlashCommandRow] = &[
     row("chat", SlashCommand::Mode(Mode::Chat), "answer only, without tools"),
     row("plan", SlashCommand::Mode(Mode::Plan), "read and plan, without changes"),
     row("implement", SlashCommand::Implement, "start the work that you discussed"),
+    with_words(
+        "subtasks",
+        SlashCommand::Subtasks,
+        "break a request down for several workers: /subtasks REQUEST; without one, show the sub-tasks",
+    ),
     row("autocontinue", SlashCommand::AutoContinue, "toggle automatic continuing while steps are open"),
     row("pause", SlashCommand::Control(Control::Pause), "pause after this step"),
     row("resume", SlashCommand::Control(Control::Resume), "continue after a pause"),

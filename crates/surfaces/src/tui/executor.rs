@@ -8,7 +8,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use trimtab_host::config::{self, Profile};
 use trimtab_host::{Client, ComposedRequest, JobState, LocalFiles, Manner, RequestDraft, SendTo, WhenBusy};
-use trimtab_vocab::{Approve, Control, Mode, Problem, ProblemKind, SessionId, WhileRunning};
+use trimtab_vocab::{Approve, Control, Mode, Problem, ProblemKind, SessionId, SubtaskStart, WhileRunning};
 
 use super::composer::keep::{DraftKeeper, SaidFile};
 use super::composer::{CompletionSource, ComposerDraft, DraftKind, files};
@@ -35,6 +35,8 @@ pub(super) struct Executor {
     /// The session that is watched.
     session: Option<SessionId>,
     watching: Option<JoinHandle<()>>,
+    /// Tells what a worker does.
+    worker: Option<JoinHandle<()>>,
 }
 
 /// What is said where no server of this machine has a model.
@@ -52,7 +54,21 @@ impl Executor {
     ) -> (Self, mpsc::Receiver<Msg>) {
         let (messages, heard) = mpsc::channel(QUEUE);
         let profile = Arc::new(Mutex::new(profile));
-        (Self { client, profile, folder, messages, keeper, said, last_session, session: None, watching: None }, heard)
+        (
+            Self {
+                client,
+                profile,
+                folder,
+                messages,
+                keeper,
+                said,
+                last_session,
+                session: None,
+                watching: None,
+                worker: None,
+            },
+            heard,
+        )
     }
 
     /// Records a command of the person's own in the audit trail.
@@ -62,13 +78,11 @@ impl Executor {
 
     /// Ends when the draft is written down. A person who left by themselves begins anew the next time.
     pub(super) async fn close(self, by_person: bool) {
-        let Self { keeper, watching, last_session, .. } = self;
+        let Self { keeper, watching, worker, last_session, .. } = self;
         if by_person {
             last_session.clear();
         }
-        if let Some(watching) = watching {
-            watching.abort();
-        }
+        [watching, worker].into_iter().flatten().for_each(|task| task.abort());
         keeper.close().await;
     }
 
@@ -138,6 +152,18 @@ impl Executor {
             Cmd::LoadHistory => self.in_session(|client, session| async move {
                 Ok(Some(Msg::History(Box::new(client.changes().history(&session).await?))))
             }),
+            Cmd::WatchWorker(session) => {
+                self.leave_worker();
+                self.worker = Some(tokio::spawn(follow_worker(self.client.clone(), session, self.messages.clone())));
+            }
+            Cmd::LeaveWorker => self.leave_worker(),
+            Cmd::LoadWorkerDiff { session, call, writes } => {
+                let client = self.client.clone();
+                self.spawn(async move {
+                    let files = LoadedDiff::load(&client, &session, &writes).await.unwrap_or_default();
+                    Ok(Some(Msg::WorkerDiff { session, call, files: Arc::new(files) }))
+                });
+            }
             Cmd::LoadSessions { .. } | Cmd::Fork { .. } | Cmd::Rename { .. } | Cmd::Export(_) | Cmd::Forget { .. } => {
                 self.run_on_sessions(cmd)
             }
@@ -201,6 +227,12 @@ impl Executor {
                 _ => Ok(None),
             }
         });
+    }
+
+    fn leave_worker(&mut self) {
+        if let Some(task) = self.worker.take() {
+            task.abort();
+        }
     }
 
     fn paste(&self) {
@@ -288,7 +320,7 @@ impl Executor {
     }
 
     fn send(&mut self, outgoing: OutgoingMessage) {
-        let OutgoingMessage { request, draft, mode, while_running, session } = outgoing;
+        let OutgoingMessage { request, draft, mode, while_running, session, subtasks } = outgoing;
         let session = session.or_else(|| self.session.clone());
         let kept = self.keeper.written();
         // What cannot be kept for the next time is in the session all the same.
@@ -298,7 +330,7 @@ impl Executor {
         tokio::spawn(async move {
             let target = session.map_or(SendTo::New { folder: folder.clone() }, SendTo::Session);
             let told = async {
-                let composed = compose(&client, &profile, &folder, &draft, mode, while_running).await?;
+                let composed = compose(&client, &profile, &folder, &draft, (mode, while_running, subtasks)).await?;
                 // Words that are taken in while the draft still has them would be said twice after a kill.
                 kept.await.map_err(unkept)?;
                 client.send_as(target, composed, request.clone()).await
@@ -427,6 +459,16 @@ async fn follow(client: Client, session: SessionId, after: u64, messages: mpsc::
     }
 }
 
+/// Tells all that a worker has done and does.
+async fn follow_worker(client: Client, session: SessionId, messages: mpsc::Sender<Msg>) {
+    let mut watch = client.watch(&session, 0);
+    while let Ok(event) = watch.next().await {
+        if messages.send(Msg::WorkerEvents(vec![event])).await.is_err() {
+            return;
+        }
+    }
+}
+
 fn unkept(error: String) -> Problem {
     let message = format!("The message was not sent, because it could not be saved ({error}).");
     Problem::new(ProblemKind::Internal, message).hint("Free some disk space, then send it again.")
@@ -454,16 +496,15 @@ async fn compose(
     profile: &Profile,
     folder: &str,
     draft: &ComposerDraft,
-    mode: Mode,
-    while_running: Option<WhileRunning>,
+    (mode, while_running, subtasks): (Mode, Option<WhileRunning>, Option<SubtaskStart>),
 ) -> Result<ComposedRequest, Problem> {
     let images = draft.images().into_iter().map(|file| picture::read(&at(folder, file))).collect::<Result<_, _>>()?;
     // Where nothing runs on the screen, nothing is meant.
     let when_busy = WhenBusy::Exactly(while_running);
     // A pill is called by a key, not by how a text begins.
     let literal = draft.kind != DraftKind::Slash;
-    let words =
-        RequestDraft { mode, images, when_busy, literal, ..RequestDraft::new(draft.text(), Manner::attended()) };
+    let manner = Manner { subtasks, ..Manner::attended() };
+    let words = RequestDraft { mode, images, when_busy, literal, ..RequestDraft::new(draft.text(), manner) };
     client.compose(profile, folder, words).await
 }
 

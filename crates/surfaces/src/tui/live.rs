@@ -132,7 +132,8 @@ impl App {
     /// The sub-tasks of the running request, in at most so many rows.
     fn subtask_board(&self, width: usize, most: usize) -> Vec<Line<'static>> {
         let board = self.transcript.running_board().filter(|_| self.activity.is_open());
-        board.map(|board| subtask_rows(board, self.now, width, most, &self.theme)).unwrap_or_default()
+        let key = self.keys.key(KeyAction::Subtasks);
+        board.map(|board| subtask_rows(board, self.now, width, most, &self.theme, &key)).unwrap_or_default()
     }
 
     /// Draws what covers the screen, if something does.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use trimtab_host::{Answered, History, JobRow, Sent, SessionRow};
 use trimtab_vocab::{
     CallId, ChangePart, ChangeSetId, CheckpointId, Control, Effort, Event, FileWrite, Mode, PlanStep, Problem,
-    RequestId, SessionId, Time, WhileRunning,
+    RequestId, SessionId, SubtaskStart, Time, WhileRunning,
 };
 
 use super::composer::{CompletionSource, ComposerDraft, SavedComposer};
@@ -38,6 +38,10 @@ pub(super) enum Msg {
     Sent(Sent),
     /// The changes that a tool call made or wants to make, with their bytes.
     Diff { call: CallId, files: Arc<Vec<LoadedDiff>> },
+    /// Facts of the worker whose conversation is open, in order.
+    WorkerEvents(Vec<Event>),
+    /// The changes of a tool call of a worker, with their bytes.
+    WorkerDiff { session: SessionId, call: CallId, files: Arc<Vec<LoadedDiff>> },
     /// The changes of a set of the history, with their bytes.
     SetDiff { set: ChangeSetId, files: Arc<Vec<LoadedDiff>> },
     /// The history of the session.
@@ -79,6 +83,8 @@ pub(super) struct OutgoingMessage {
     pub(super) while_running: Option<WhileRunning>,
     /// Where; absent: in the session that is shown, or else in a new one.
     pub(super) session: Option<SessionId>,
+    /// Whether it is broken down first.
+    pub(super) subtasks: Option<SubtaskStart>,
 }
 
 /// Something that should be done.
@@ -124,6 +130,12 @@ pub(super) enum Cmd {
     Control(Control),
     /// Show this session from now on.
     Open(SessionId),
+    /// Tell what a worker does, from its beginning on, beside the session that is shown.
+    WatchWorker(SessionId),
+    /// Tell no longer what a worker does.
+    LeaveWorker,
+    /// Load what a tool call of a worker changes.
+    LoadWorkerDiff { session: SessionId, call: CallId, writes: Vec<FileWrite> },
     /// Begin a new session with the next words.
     New,
     /// Load what a tool call changes.

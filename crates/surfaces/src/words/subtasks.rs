@@ -14,14 +14,16 @@ use crate::conversation::{BoardTask, SubtaskBoard};
 /// Cells of a progress bar.
 const BAR: usize = 20;
 /// Lines of each side of a conflict that a terminal shows.
-const SIDE_LINES: usize = 30;
+const SIDE_LINES: usize = 200;
+/// Lines around the place of a conflict that are shown with it.
+const AROUND: usize = 3;
 
 /// The line above the board.
 pub(crate) fn heading(board: &SubtaskBoard) -> String {
     let all = board.tasks.len();
     let completed = board.tasks.iter().filter(|task| task.status == SubtaskStatus::Completed).count();
     match board.order {
-        _ if board.tasks.iter().all(|task| task.status.is_over()) => {
+        _ if board.ended.is_some() || board.tasks.iter().all(|task| task.status.is_over()) => {
             SubtaskSummary::Completed(completed, all).to_string()
         }
         Some(ExecutionOrder::Sequential) => format!("🔄 Running {all} sub-tasks one after the other..."),
@@ -40,6 +42,7 @@ fn mark(status: SubtaskStatus) -> &'static str {
     }
 }
 
+/// How long a task has taken. Nothing runs once the request has ended.
 fn took(task: &BoardTask, now: Time) -> Option<String> {
     let millis = task.ended.unwrap_or(now).millis().saturating_sub(task.began?.millis());
     Some(format::duration(Duration::from_millis(u64::try_from(millis).unwrap_or(0))))
@@ -51,12 +54,12 @@ fn cost(task: &BoardTask) -> Option<String> {
 
 /// The board: a bar for each sub-task that has started, and what waits for what.
 pub(crate) fn board_lines(board: &SubtaskBoard, now: Time) -> Vec<String> {
+    let now = board.ended.unwrap_or(now);
     let mut lines = vec![heading(board)];
     let longest = board.tasks.iter().map(|task| task.name.chars().count()).max().unwrap_or(0).min(40);
     for task in &board.tasks {
-        if task.status == SubtaskStatus::Pending && !task.depends_on.is_empty() {
-            let before = task.depends_on.join(", ");
-            lines.push(format!("Waiting: {}. {} (depends on {before})", task.id, task.name));
+        if task.status == SubtaskStatus::Pending && !task.depends_on.is_empty() && board.ended.is_none() {
+            lines.push(waiting(task));
             continue;
         }
         let done = (task.progress.clamp(0.0, 1.0) * BAR as f64).round() as usize;
@@ -68,6 +71,43 @@ pub(crate) fn board_lines(board: &SubtaskBoard, now: Time) -> Vec<String> {
         lines.push(format!("{} {}. {name:longest$} {bar} {percent:>3}%{more}", mark(task.status), task.id));
     }
     lines
+}
+
+/// How a task stands, in words.
+pub(crate) fn status(status: SubtaskStatus) -> &'static str {
+    match status {
+        SubtaskStatus::Pending => "pending",
+        SubtaskStatus::Running => "running",
+        SubtaskStatus::NeedsUser => "waiting for your answer",
+        SubtaskStatus::Completed => "completed",
+        SubtaskStatus::Failed => "failed",
+        SubtaskStatus::Skipped => "skipped",
+        SubtaskStatus::Stopped => "stopped",
+    }
+}
+
+/// What is known of one task, a line for each fact.
+pub(crate) fn task_details(task: &BoardTask) -> Vec<String> {
+    let mut lines = vec![format!("{}. {}", task.id, task.name)];
+    let attempt = if task.attempt > 1 { format!(", attempt {}", task.attempt) } else { String::new() };
+    lines.push(format!("{}{attempt} · {}", status(task.status), task.model));
+    lines.extend((!task.depends_on.is_empty()).then(|| format!("depends on {}", task.depends_on.join(", "))));
+    let tokens = task.usage.input_tokens + task.usage.output_tokens;
+    lines.extend((tokens > 0).then(|| format::plural(tokens, "token")));
+    lines.extend(task.error.clone());
+    lines.extend(task.summary.lines().map(str::to_owned));
+    lines
+}
+
+/// What is said when the sub-tasks start: how many there are, and what waits for what.
+pub(crate) fn started(board: &SubtaskBoard) -> Vec<String> {
+    let waits = |task: &&BoardTask| task.status == SubtaskStatus::Pending && !task.depends_on.is_empty();
+    let waiting = board.tasks.iter().filter(waits).map(waiting);
+    std::iter::once(heading(board)).chain(waiting).collect()
+}
+
+fn waiting(task: &BoardTask) -> String {
+    format!("Waiting: {}. {} (depends on {})", task.id, task.name, task.depends_on.join(", "))
 }
 
 /// What happened to a sub-task, in a line.
@@ -144,21 +184,41 @@ pub(crate) fn execution(plan: &SubTaskPlan, strategies: &[StrategyOption]) -> Ve
     lines
 }
 
-/// Both sides of a conflict, and what they started from.
+/// How many lines are the same at the beginning of all sides, and at their end.
+fn shared_lines(sides: [&[&str]; 3]) -> (usize, usize) {
+    let [base, ours, theirs] = sides;
+    let least = sides.iter().map(|side| side.len()).min().unwrap_or(0);
+    let is_same = |at: usize| base[at] == ours[at] && base[at] == theirs[at];
+    let first = (0..least).take_while(|at| is_same(*at)).count();
+    let is_same = |back: &usize| {
+        let line = |side: &[&str]| side[side.len() - 1 - back].to_owned();
+        line(base) == line(ours) && line(base) == line(theirs)
+    };
+    (first, (0..least - first).take_while(is_same).count())
+}
+
+/// Both sides of a conflict, and what they started from: where they differ, with a few lines around it.
 pub(crate) fn conflict(conflict: &MergeConflict) -> Vec<String> {
-    let side = |name: &str, text: &str| {
+    let sides = [&conflict.base, &conflict.ours, &conflict.theirs].map(|side| side.lines().collect::<Vec<_>>());
+    let (first, last) = shared_lines([&sides[0], &sides[1], &sides[2]]);
+    let (before, after) = (first.saturating_sub(AROUND), last.saturating_sub(AROUND));
+    let same = |count: usize| (count > 0).then(|| format!("  | … {}", format::plural(count, "same line")));
+    let side = |name: &str, all: &[&str]| {
         let mut lines = vec![format!("{name}:")];
-        let all = text.lines().count();
-        lines.extend(text.lines().take(SIDE_LINES).map(|line| format!("  | {line}")));
-        lines.extend((all > SIDE_LINES).then(|| format!("  | … {} more lines", all - SIDE_LINES)));
+        let part = &all[before..all.len() - after];
+        lines.extend(same(before));
+        lines.extend(part.iter().take(SIDE_LINES).map(|line| format!("  | {line}")));
+        let left = part.len().saturating_sub(SIDE_LINES);
+        lines.extend((left > 0).then(|| format!("  | … {left} more lines")));
+        lines.extend(same(after));
         lines
     };
-    let first = match conflict.against.last() {
+    let first_name = match conflict.against.last() {
         Some(id) => format!("A, sub-task {id}"),
         None => "A, in the folder".to_owned(),
     };
     let second = format!("B, sub-task {}", conflict.subtask);
-    [side("Before", &conflict.base), side(&first, &conflict.ours), side(&second, &conflict.theirs)].concat()
+    [side("Before", &sides[0]), side(&first_name, &sides[1]), side(&second, &sides[2])].concat()
 }
 
 #[cfg(test)]

@@ -121,10 +121,14 @@ impl RunOutput {
                 }
             }
             Entry::Subtasks(board) => {
-                if let EntryChange::SubtaskMoved(id) = &update.change {
-                    let line = board.task(id).and_then(words::subtasks::moved);
-                    line.iter().for_each(|line| self.say(&sanitize(line)));
-                }
+                let lines = match &update.change {
+                    EntryChange::SubtasksStarted => words::subtasks::started(board),
+                    EntryChange::SubtaskMoved(id) => {
+                        board.task(id).and_then(words::subtasks::moved).into_iter().collect()
+                    }
+                    _ => Vec::new(),
+                };
+                lines.iter().for_each(|line| self.say(&sanitize(line)));
             }
             Entry::Retry(retry) => self.retry(retry)?,
             Entry::Banner { level, text } => {

@@ -67,6 +67,10 @@ impl RunPrinter {
         Ok(())
     }
 
+    pub(super) fn is_json(&self) -> bool {
+        self.form() == OutputForm::Json
+    }
+
     fn form(&self) -> OutputForm {
         self.output.form
     }

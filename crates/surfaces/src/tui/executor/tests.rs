@@ -54,8 +54,14 @@ impl Person {
 
     fn send(&mut self, words: &str) -> RequestId {
         let (request, draft) = (trimtab_host::new_request(), ComposerDraft::new(words));
-        let outgoing =
-            OutgoingMessage { request: request.clone(), draft, mode: Mode::Chat, while_running: None, session: None };
+        let outgoing = OutgoingMessage {
+            request: request.clone(),
+            draft,
+            mode: Mode::Chat,
+            while_running: None,
+            session: None,
+            subtasks: None,
+        };
         self.executor.run(Cmd::Send(Box::new(outgoing)));
         request
     }

@@ -70,6 +70,7 @@ actions! {
     Transcript: Views, "transcript", ["ctrl-o"], "show the complete transcript";
     Trace: Views, "trace", ["alt-t"], "show how long each call took";
     Steps: Views, "steps", ["ctrl-t"], "show or hide the steps";
+    Subtasks: Views, "subtasks", ["alt-w"], "show the sub-tasks, to open, steer, stop, or retry one";
     Thinking: Views, "thinking", ["alt-h"], "show or fold the model's thinking";
     Help: Views, "help", ["?"], "show the keys, if the input is empty";
     PageUp: Views, "page-up", ["pageup"], "go up a page";

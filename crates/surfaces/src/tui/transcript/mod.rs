@@ -91,6 +91,11 @@ impl Transcript {
         self.conversation.running_board()
     }
 
+    /// The sub-tasks that were planned last.
+    pub(super) fn last_board(&self) -> Option<&SubtaskBoard> {
+        self.conversation.last_board()
+    }
+
     /// The log is read. Of a long one only the end is printed; the rest can be looked at.
     pub(super) fn caught_up(&mut self, width: usize, theme: &Theme) {
         if !std::mem::take(&mut self.is_reading) {

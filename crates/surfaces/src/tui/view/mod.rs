@@ -9,6 +9,7 @@ pub(super) mod models;
 pub(super) mod pager;
 pub(super) mod plan;
 pub(super) mod sessions;
+pub(super) mod subtasks;
 pub(super) mod trace;
 pub(super) mod transcript;
 
@@ -36,6 +37,7 @@ pub(super) enum Overlay {
     Transcript(transcript::Whole),
     Sessions(Box<sessions::SessionsView>),
     Setup(Box<SetupDialog>),
+    Subtasks(Box<subtasks::SubtasksView>),
 }
 
 /// What came of a key.
@@ -63,6 +65,7 @@ impl Overlay {
             Self::Trace(view) => view.input(input, keys),
             Self::Transcript(view) => view.input(input, keys),
             Self::Sessions(view) => view.input(input, keys),
+            Self::Subtasks(view) => view.input(input, keys),
             Self::Setup(view) => match view.input(input, keys) {
                 setup::SetupChoice::Moved => ViewOutcome::Moved,
                 setup::SetupChoice::Key { provider, key } => ViewOutcome::Run(Cmd::KeepKey { provider, key }),
@@ -93,6 +96,7 @@ impl Overlay {
             Self::Transcript(view) => view.draw(area, buf, theme, keys, transcript),
             Self::Sessions(view) => view.draw(area, buf, theme, keys),
             Self::Setup(view) => view.draw(area, buf, theme),
+            Self::Subtasks(view) => view.draw(area, buf, theme, now),
         }
     }
 }

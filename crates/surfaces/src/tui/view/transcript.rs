@@ -20,15 +20,16 @@ pub(in crate::tui) struct Whole {
     from: usize,
     /// Entries up to here are.
     upto: usize,
+    is_stale: bool,
 }
 
 impl Whole {
     pub(in crate::tui) fn new() -> Self {
-        Self { pager: Pager::from_end(), rows: Vec::new(), width: 0, from: 0, upto: 0 }
+        Self { pager: Pager::from_end(), rows: Vec::new(), width: 0, from: 0, upto: 0, is_stale: false }
     }
 
     pub(super) fn input(&mut self, input: &TerminalInput, keys: &KeyMap) -> ViewOutcome {
-        if self.pager.input(input, keys) {
+        if self.scrolls(input, keys) {
             return ViewOutcome::Moved;
         }
         let TerminalInput::Key(chord) = input else { return ViewOutcome::Moved };
@@ -37,12 +38,23 @@ impl Whole {
         if closes || chord.typed() == Some('q') { ViewOutcome::Close } else { ViewOutcome::Moved }
     }
 
+    /// Moves; whether the key was one for it.
+    pub(super) fn scrolls(&mut self, input: &TerminalInput, keys: &KeyMap) -> bool {
+        self.pager.input(input, keys)
+    }
+
+    /// What is shown has changed.
+    pub(super) fn renew(&mut self) {
+        self.is_stale = true;
+    }
+
     fn lay_out(&mut self, width: usize, page: usize, theme: &Theme, transcript: &mut Transcript) {
         let count = transcript.entries().len();
-        if self.width != width || self.upto != count {
-            // What is under way changes at any time; all that is shown is laid out anew.
-            (self.width, self.from, self.upto) = (width, count, count);
-            self.rows.clear();
+        if self.is_stale || self.width != width || self.upto != count {
+            // What is under way changes at any time; all that was looked at is laid out anew, and stays where it is.
+            self.from = if self.upto == 0 { count } else { self.from.min(count) };
+            (self.width, self.upto, self.is_stale) = (width, count, false);
+            self.rows = (self.from..count).flat_map(|at| transcript.whole(at, width, theme)).collect();
         }
         while self.from > 0 && (self.rows.len() < 3 * page || self.pager.top < page) {
             self.from -= 1;
@@ -64,12 +76,25 @@ impl Whole {
         _: &KeyMap,
         transcript: &mut Transcript,
     ) -> Option<Position> {
-        let hint = format!("↑ ↓ scroll · g first · G last · esc close   {}", self.pager.place());
-        let inner = pager::frame(area, buf, theme, "Transcript", &hint);
+        let hint = "↑ ↓ scroll · g first · G last · esc close";
+        self.draw_rows(area, buf, theme, ("Transcript", hint), transcript);
+        None
+    }
+
+    /// Draws a transcript below a title, with what keys do below it.
+    pub(super) fn draw_rows(
+        &mut self,
+        area: Rect,
+        buf: &mut Buffer,
+        theme: &Theme,
+        (title, hint): (&str, &str),
+        transcript: &mut Transcript,
+    ) {
+        let hint = format!("{hint}   {}", self.pager.place());
+        let inner = pager::frame(area, buf, theme, title, &hint);
         let page = usize::from(inner.height);
         self.lay_out(usize::from(inner.width), page, theme, transcript);
         let from = self.pager.fit(self.rows.len(), page);
         pager::put(inner, buf, &self.rows[from..]);
-        None
     }
 }
