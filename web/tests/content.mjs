@@ -21,6 +21,6 @@ await browse(async ({ page }) => {
 
   // The same by hand: the change is undone in the conversation's own words.
   await page.keyboard.press('Escape');
-  await page.getByRole('link', { name: 'Show and undo' }).first().click();
+  await page.getByRole('link', { name: /^Open the changes/ }).first().click();
   await page.waitForURL(/changes$/);
 });

@@ -2,7 +2,7 @@
 
 use axum::body::Body;
 use axum::extract::{Request, State};
-use axum::http::{HeaderValue, Method, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use rust_embed::RustEmbed;
 
@@ -52,18 +52,40 @@ pub(super) async fn page(request: Request) -> Response {
             .into_response();
     }
     let name = path.trim_start_matches('/');
-    if let Some(file) = WebFiles::get(name) {
-        return embedded(name, file);
+    if let Some(file) = embedded(name, request.headers()) {
+        return file;
     }
     let is_file = name.rsplit('/').next().is_some_and(|last| last.contains('.'));
-    match WebFiles::get("index.html") {
+    match embedded("index.html", request.headers()) {
         _ if is_file => refused(&Failure::not_found("There is no such file.")),
-        Some(file) => embedded("index.html", file),
+        Some(file) => file,
         None => html(StatusCode::OK, "Trimtab is running", PLACEHOLDER),
     }
 }
 
-fn embedded(name: &str, file: rust_embed::EmbeddedFile) -> Response {
+/// Whether a browser accepts Brotli. Only built files are compressed, which hold no secrets.
+fn accepts_brotli(headers: &HeaderMap) -> bool {
+    let accepted = headers.get_all(header::ACCEPT_ENCODING).iter().filter_map(|value| value.to_str().ok());
+    accepted.flat_map(|value| value.split(',')).any(|coding| {
+        let mut parts = coding.split(';').map(str::trim);
+        parts.next() == Some("br") && !parts.any(|weight| weight.replace(' ', "") == "q=0")
+    })
+}
+
+/// A built file, compressed if there is a compressed copy and the browser accepts it.
+fn embedded(name: &str, headers: &HeaderMap) -> Option<Response> {
+    let file = WebFiles::get(name)?;
+    let copy = if accepts_brotli(headers) { WebFiles::get(&format!("{name}.br")) } else { None };
+    let is_compressed = copy.is_some();
+    let mut response = built_file(name, copy.unwrap_or(file));
+    response.headers_mut().insert(header::VARY, HeaderValue::from_static("accept-encoding"));
+    if is_compressed {
+        response.headers_mut().insert(header::CONTENT_ENCODING, HeaderValue::from_static("br"));
+    }
+    Some(response)
+}
+
+fn built_file(name: &str, file: rust_embed::EmbeddedFile) -> Response {
     let kind = match name.rsplit('.').next().unwrap_or_default() {
         "html" => "text/html; charset=utf-8",
         "js" | "mjs" => "text/javascript; charset=utf-8",
@@ -112,4 +134,21 @@ fn html(status: StatusCode, title: &str, body: &str) -> Response {
 
 fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn brotli_is_sent_only_to_those_that_accept_it() {
+        for (accepted, is_accepted) in
+            [("gzip, br", true), ("br;q=0.5", true), ("gzip", false), ("br; q=0", false), ("brotli", false), ("", false)]
+        {
+            let mut headers = HeaderMap::new();
+            headers.insert(header::ACCEPT_ENCODING, HeaderValue::from_static(accepted));
+            assert_eq!(accepts_brotli(&headers), is_accepted, "{accepted}");
+        }
+        assert!(!accepts_brotli(&HeaderMap::new()));
+    }
 }
