@@ -917,7 +917,7 @@ fn a_conflict_is_shown_with_its_three_sides_and_a_person_says_whose_lines_count(
     let refused = program.run(&["rewind"]);
     assert_eq!(refused.code, Some(1));
     let said = refused.stderr.replace('\r', "");
-    assert!(said.contains("long.txt, line 2: edited since"), "{said}");
+    assert!(said.contains("long.txt, line 2: your later edit conflicts"), "{said}");
     let sides = "<<<<<<< yours\nmine\n||||||| after the change\nsecond\n=======\nline 2\n>>>>>>> after the undo\n";
     assert!(said.contains(sides), "{said}");
     assert!(said.contains("--keep-mine") && said.contains("--discard-mine"), "{said}");
@@ -1180,7 +1180,7 @@ fn a_command_may_take_what_is_set_for_its_beginning_and_what_the_model_asks_for_
     assert_eq!(timed_out, [false, false, true]);
     let asked: Vec<&Value> = of(&events, "checkpoint.opened").iter().map(|event| &event["timeoutS"]).collect();
     assert_eq!(asked, [&Value::Null, &json!(5), &json!(5)], "a person sees what is asked for");
-    assert!(last_message(&program).contains("ended after 5 s"));
+    assert!(last_message(&program).contains("Timed out after 5 s"));
 }
 
 #[test]
