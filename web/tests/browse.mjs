@@ -79,7 +79,7 @@ export async function hamper(context) {
 export async function home(page) {
   await page.goto(new URL('/#/', page.url()).href);
   // The address is another one before the page is: a session has a message box of the same name.
-  await page.getByRole('heading', { name: 'Ask Trimtab to do something…' }).waitFor();
+  await page.getByRole('heading', { name: 'What should we work on?' }).waitFor();
 }
 
 /** Says something in a new session, and trusts the folder if that is asked. */

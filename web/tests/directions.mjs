@@ -107,7 +107,7 @@ await browse(async ({ page, context, browser, root }) => {
     await fits(other, `${name} in a page that is read from the right`);
     await shoot(other, `rtl-${name}`);
   }
-  assert.ok(await other.getByRole('heading', { name: 'Ask Trimtab to do something…' }).evaluate(endsWell), 'an English sentence ends where it ends');
+  assert.ok(await other.getByRole('heading', { name: 'What should we work on?' }).evaluate(endsWell), 'an English sentence ends where it ends');
   await other.keyboard.press('Control+k');
   await other.getByRole('dialog', { name: 'Commands and sessions' }).waitFor();
   await fits(other, 'the palette in a page that is read from the right');

@@ -461,7 +461,7 @@ fn help_is_enough_to_start() {
       ask            Ask about your tasks or propose changes to them
 
     Images:
-      images         Generate and manage images: list, generate, regenerate, select, save
+      images         Generate and manage images: make, list, regenerate, select, save
 
     Server:
       serve          Start the HTTP API and the browser UI
@@ -481,7 +481,7 @@ fn help_is_enough_to_start() {
       apply-edit     Apply one edit to the folder, all or nothing
       recover        Recover what is certain from a damaged model answer
       ref            Show a stored text, such as a raw reply or an oversized request
-      audit          Show the audit log and verify that it is intact
+      audit          Show the audit trail and verify it
       stats          Show statistics: requests, approvals, tools, cost
 
     Options:

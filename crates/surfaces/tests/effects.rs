@@ -138,7 +138,7 @@ fn a_file_that_the_model_was_shown_anew_can_be_edited_and_another_one_must_be_re
     }
     program.provider.push(says("Done."));
     ask(&program, &[]);
-    assert!(told(&program).contains("it is not as you last read it"), "{}", told(&program));
+    assert!(told(&program).contains("it has changed since you last read it"), "{}", told(&program));
     assert_eq!(text(&program, "a.txt").expect("is there").lines().count(), 2000);
     let sets = program.run(&["changes", "--json"]).stdout.lines().count();
     assert_eq!(sets, 3, "the first edit was made without reading the file again");

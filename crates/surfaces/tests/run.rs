@@ -872,7 +872,7 @@ fn doctor_says_what_is_set_up() {
     let fine = program.run(&["doctor"]);
     assert_eq!(fine.code, Some(0), "{}", fine.stdout);
     let limits = "command limits: timeout 30 s; per process: memory no limit";
-    let group = "all processes together: no limit (the";
+    let group = "total memory: no limit (the";
     let set_up = [
         "key from ANTHROPIC_API_KEY, reachable, 1 model\n",
         "no key (OPENAI_API_KEY is not set)",

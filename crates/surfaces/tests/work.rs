@@ -220,7 +220,7 @@ fn the_model_is_told_of_terminals_and_what_it_is_told_is_so() {
     let tools = requests[0].body["tools"].as_array().expect("tools").clone();
     let run = tools.iter().find(|tool| tool["name"] == "run_command").expect("it may run commands");
     let told = run["description"].as_str().expect("words");
-    assert!(told.contains("`terminal` gives it a terminal that nobody types at"), "{told}");
+    assert!(told.contains("`terminal` gives it a terminal without input"), "{told}");
     let results: Vec<String> = requests[1..].iter().map(|request| request.body["messages"].to_string()).collect();
     assert!(results[0].contains("a terminal") && !results[0].contains("none\\n"), "{}", results[0]);
     assert!(results[1].contains("none\\n"), "{}", results[1]);
@@ -483,7 +483,7 @@ fn a_command_that_was_running_when_the_program_was_killed_is_asked_about_even_un
     assert_eq!(std::fs::read_to_string(program.project().join("log.txt")).expect("is there"), "x\n", "it ran once");
     program.provider.push(says("I see."));
     assert_eq!(program.run(&["answer", &checkpoint(&resumed), "skip"]).code, Some(0));
-    assert!(last_message(&program).contains("How it ended is not known"));
+    assert!(last_message(&program).contains("The result is unknown"));
 }
 
 #[test]
@@ -917,7 +917,7 @@ fn a_conflict_is_shown_with_its_three_sides_and_a_person_says_whose_lines_count(
     let refused = program.run(&["rewind"]);
     assert_eq!(refused.code, Some(1));
     let said = refused.stderr.replace('\r', "");
-    assert!(said.contains("long.txt, line 2: edited since"), "{said}");
+    assert!(said.contains("long.txt, line 2: your later edit conflicts"), "{said}");
     let sides = "<<<<<<< yours\nmine\n||||||| after the change\nsecond\n=======\nline 2\n>>>>>>> after the undo\n";
     assert!(said.contains(sides), "{said}");
     assert!(said.contains("--keep-mine") && said.contains("--discard-mine"), "{said}");
@@ -1180,7 +1180,7 @@ fn a_command_may_take_what_is_set_for_its_beginning_and_what_the_model_asks_for_
     assert_eq!(timed_out, [false, false, true]);
     let asked: Vec<&Value> = of(&events, "checkpoint.opened").iter().map(|event| &event["timeoutS"]).collect();
     assert_eq!(asked, [&Value::Null, &json!(5), &json!(5)], "a person sees what is asked for");
-    assert!(last_message(&program).contains("ended after 5 s"));
+    assert!(last_message(&program).contains("Timed out after 5 s"));
 }
 
 #[test]

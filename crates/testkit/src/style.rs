@@ -118,7 +118,6 @@ pub const AVOID: &[(&str, &str)] = &[
     ("no honest", "name the limit"),
     ("and its like", "such as"),
     ("and their like", "and similar ones"),
-    ("is not one", "is not valid"),
     ("shall contain", "the new content"),
 ];
 
@@ -440,7 +439,8 @@ pub fn page_texts(source: &str) -> Vec<(usize, String)> {
             found.extend(
                 line.split('>').skip(1).filter_map(|rest| rest.split('<').next()).map(|text| (at, text.to_owned())),
             );
-            if script.is_some_and(|end| at > end) {
+            // A line that begins with a brace is a block of the template.
+            if script.is_some_and(|end| at > end) && !line.starts_with('{') {
                 found.extend(line.split('<').next().map(|text| (at, text.to_owned())));
             }
         }

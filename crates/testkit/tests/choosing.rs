@@ -87,7 +87,7 @@ fn a_file_that_was_changed_in_part_is_read_again_before_it_is_changed_again() {
         !# a.txt:1
         <@ edit_file {"path":"a.txt","blocks":[{"search":"ten","replace":"x"}]}
         #
-        ?~ it is not as you last read it. Read it again first.
+        ?~ it has changed since you last read it. Read it again first.
         < I will.
     "#,
     );

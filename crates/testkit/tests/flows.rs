@@ -56,7 +56,7 @@ fn an_approved_plan_is_carried_out_step_by_step_in_the_order_of_its_dependencies
         < a is written.
         ?~ [PLAN STEP 2 of 2] Write b
         ?~ 1. Write a (done)
-        ?~ It is the last one
+        ?~ This is the last step
         <@ write_file {"path":"b.txt","content":"b\n"}
         < Both files are there.
         "#
@@ -366,7 +366,7 @@ fn a_conversation_turns_into_work_when_the_person_says_so() {
         --- dialogue
         % copilot.conversational=true
         > Help me design a log-in
-        ?^ The user wants to talk first
+        ?^ The user wants to discuss first
         < I can help! What method do you prefer?
         > OAuth with Google and GitHub. How would you build it?
         < With a library. Session storage?
@@ -595,7 +595,7 @@ fn at_the_incremental_pace_a_person_says_continue() {
         <@ set_steps {"steps":[{"text":"A","completed":true},"B","C","D"]}
         ?~ 3 steps are open.
         <@ set_steps {"steps":[{"text":"A","completed":true},{"text":"B","completed":true},"C","D"]}
-        ?~ This is enough for one turn: stop here
+        ?~ This is enough for one turn. Stop here
         < A and B are done.
         > continue
         <@ set_steps {"steps":[{"text":"A","completed":true},{"text":"B","completed":true},{"text":"C","completed":true},{"text":"D","completed":true}]}

@@ -760,7 +760,7 @@ fn a_command_whose_end_nobody_saw_is_asked_about_and_never_run_again_by_itself()
         @ command.started
         ^K
         ! skip
-        ?~ How it ended is not known
+        ?~ The result is unknown
         < I see.
         "#
     ), &["checkpoint.opened", "checkpoint.resolved", "command.started", "tool.finished"]), @r#"
@@ -818,7 +818,7 @@ fn a_file_that_changed_since_it_was_read_is_refused_until_it_is_read_again() {
         ! o1
         ?~ The user chooses: yes
         <@ edit_file {"path":"a.txt","blocks":[{"search":"other","replace":"beta"}]}
-        ?~ it is not as you last read it
+        ?~ it has changed since you last read it
         <@ read_file {"path":"a.txt"}
         <@ edit_file {"path":"a.txt","blocks":[{"search":"other","replace":"beta"}]}
         ?~ Changed a.txt
@@ -1323,7 +1323,7 @@ fn a_kill_while_a_command_is_overdue_makes_its_end_unknown() {
         ^K
         @ checkpoint.opened
         ! skip
-        ?~ How it ended is not known
+        ?~ The result is unknown
         < I see.
         "#
     ), &["checkpoint.opened", "checkpoint.resolved"]), @r#"

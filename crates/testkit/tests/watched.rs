@@ -65,7 +65,7 @@ fn after_a_kill_what_a_command_had_done_is_recorded_before_anything_is_asked() {
         = for i in $(seq 1000); do test -s a.txt && break; sleep 0.02; done
         ^K
         ! skip
-        ?~ How it ended is not known
+        ?~ The result is unknown
         ?~ New: a.txt.
         < I see.
         "#

@@ -421,7 +421,7 @@ mod tests {
         assert_eq!(errors(tree.clone(), good), "");
         assert_eq!(errors(tree, json!({"name": "a", "children": [{}]})), "/children/0 lacks name");
         let endless = json!({"$ref": "#"});
-        assert!(errors(endless, json!(1)).contains("deeper"), "it ends");
+        assert!(errors(endless, json!(1)).contains("nested too deeply"), "it ends");
     }
 
     #[test]

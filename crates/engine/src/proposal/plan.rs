@@ -253,7 +253,7 @@ mod tests {
             (json!({"steps": [{"title": " "}]}), "no title"),
             (json!({"steps": vec!["x"; 41]}), "41 steps are too many"),
             (json!({"steps": vec![json!({"title": "x", "details": "y".repeat(4_000)}); 30]}), "it is too long"),
-            (json!({"steps": [{"title": "a", "dependsOn": [7]}]}), "no step of this plan"),
+            (json!({"steps": [{"title": "a", "dependsOn": [7]}]}), "not a step of this plan"),
             (json!({"steps": [{"title": "a", "dependsOn": [1]}]}), "wait for each other"),
             (
                 json!({"steps": [{"title": "a", "dependsOn": [2]}, {"title": "b", "dependsOn": [1]}, "c"]}),

@@ -211,7 +211,7 @@ fn edits_make_no_files_whose_names_deceive() {
         program.run(&["run", "--trust", "--approve", "auto", "work"]);
         assert!(!program.project().join(name).exists(), "{name:?}");
         let told = program.provider.requests().last().expect("a request").body["messages"].to_string();
-        assert!(told.contains("was not made"), "{name:?}: {told}");
+        assert!(told.contains("was not created"), "{name:?}: {told}");
     }
 }
 

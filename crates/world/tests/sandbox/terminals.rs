@@ -190,6 +190,6 @@ fn a_terminal_that_cannot_be_had_starts_nothing() {
     if said.is_empty() {
         return println!("  it cannot be tried here");
     }
-    assert!(said.starts_with("The command was not started, since it is to have a terminal, and none"), "{said}");
+    assert!(said.starts_with("The command was not started, because it needs a terminal, and none"), "{said}");
     println!("  {said}");
 }

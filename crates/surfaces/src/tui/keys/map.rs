@@ -175,9 +175,9 @@ mod tests {
         assert_eq!(hint(&[("histry", "f1")]), "Did you mean history? The help (?) lists them all.");
         assert_eq!(hint(&[("history", "ctrl-entr")]), "Did you mean ctrl-enter?");
         assert!(hint(&[("history", "☃☃☃☃☃")]).starts_with("Keys are written like"));
-        assert!(hint(&[("history", "f2"), ("steps", "f2")]).starts_with("A key does one thing"));
-        assert!(hint(&[("quit", "")]).starts_with("Without one"));
-        assert!(hint(&[("steps", "ctrl-c")]).starts_with("Without one"));
+        assert!(hint(&[("history", "f2"), ("steps", "f2")]).starts_with("Assign another key"));
+        assert!(hint(&[("quit", "")]).starts_with("You could not quit"));
+        assert!(hint(&[("steps", "ctrl-c")]).starts_with("You could not quit"));
     }
 
     #[test]

@@ -360,7 +360,7 @@ mod tests {
         assert_eq!(warning(8_192, Some(8_192)), None);
         assert!(warning(8_193, Some(8_192)).is_some_and(|text| text.contains("8193") && text.contains("only 8192")));
         assert_eq!(warning(8_192, None), None);
-        assert!(warning(8_193, None).is_some_and(|text| text.contains("could not be found out")));
+        assert!(warning(8_193, None).is_some_and(|text| text.contains("is not known")));
     }
 
     #[test]
