@@ -90,7 +90,9 @@ pub(super) async fn follow(
     form: OutputForm,
     asking: Attendance,
 ) -> Result<CliOutcome, Problem> {
-    let ended = watch(client, sent, after, RunPrinter::new(form), asking).await;
+    let mut screen = RunPrinter::new(form);
+    screen.recall_board(client, sent, after).await?;
+    let ended = watch(client, sent, after, screen, asking).await;
     telemetry::report(client, sent).await;
     ended
 }

@@ -56,6 +56,24 @@ impl RunPrinter {
         self.output.form
     }
 
+    /// Takes in which sub-tasks the request had by then, so that what moves on their board can be told.
+    pub(super) async fn recall_board(&mut self, client: &Client, sent: &Sent, after: u64) -> Result<(), Problem> {
+        let mut last = 0;
+        while last < after {
+            let page = client.sessions().events(&sent.session, last).await?;
+            let Some(end) = page.last().and_then(|event| event.seq) else { break };
+            let is_earlier = |event: &&Event| event.seq.is_some_and(|seq| seq <= after);
+            let is_its = |event: &&Event| event.request.as_ref() == Some(&sent.request);
+            for event in page.iter().filter(is_earlier).filter(is_its) {
+                if matches!(event.fact, Fact::Subtasks(_) | Fact::Subtask(_)) {
+                    self.conversation.observe(event);
+                }
+            }
+            last = end;
+        }
+        Ok(())
+    }
+
     /// Says what is asked, with the change it is about.
     pub(super) async fn announce(&mut self, client: &Client, event: &Event, checkpoint: &CheckpointId) {
         if self.form() == OutputForm::Json {
