@@ -22,6 +22,7 @@ mod rounds;
 mod screen;
 mod serve;
 mod startup;
+mod subtasks;
 mod table;
 mod throughput;
 mod watch;
@@ -44,6 +45,7 @@ const MEASUREMENTS: &[Measurement] = &[
     ("commands", commands::measure),
     ("permission", permission::measure),
     ("rounds", rounds::measure),
+    ("subtasks", subtasks::measure),
     ("throughput", throughput::measure),
     ("apply", apply::measure),
     ("diff", diff::measure),

@@ -25,7 +25,7 @@ use super::output::print;
 use crate::output::StdStream;
 use crate::tui::{self, StartOptions};
 use stage::DemoFolder;
-use story::{Act, STORY, TASKS};
+use story::{Act, STORY, SUBTASKS, TASKS};
 
 pub(super) use story::REQUEST;
 
@@ -197,7 +197,7 @@ impl Theatre {
     /// The same in a browser, until the server is told to end.
     async fn in_browser(&self) -> Result<CliOutcome, Problem> {
         print(&format!(
-            "{BEFORE}\nIn the browser, click on “{REQUEST}”, and send it.\nThe sample tasks are there as well. Press Ctrl-C to stop.\n\n"
+            "{BEFORE}\nIn the browser, click on “{REQUEST}”, and send it.\nThen choose “Sub-tasks: ask”, and send “{SUBTASKS}”.\nThe sample tasks are there as well. Press Ctrl-C to stop.\n\n"
         ))?;
         let mut interrupt = signal(SignalKind::interrupt()).map_err(broken)?;
         let mut terminate = signal(SignalKind::terminate()).map_err(broken)?;

@@ -91,9 +91,7 @@ pub(super) async fn follow(
     asking: Attendance,
 ) -> Result<CliOutcome, Problem> {
     let mut screen = RunPrinter::new(form);
-    if form != OutputForm::Json && after > 0 {
-        screen.catch_up(client, sent, after).await?;
-    }
+    screen.catch_up(client, sent, after).await?;
     let ended = watch(client, sent, after, screen, asking).await;
     telemetry::report(client, sent).await;
     ended

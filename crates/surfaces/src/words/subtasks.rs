@@ -49,7 +49,7 @@ fn took(task: &BoardTask, now: Time) -> Option<String> {
 }
 
 fn cost(task: &BoardTask) -> Option<String> {
-    task.usage.cost_usd.map(|cost| format!("${cost:.4}"))
+    task.usage.cost_usd.filter(|cost| *cost > 0.0).map(|cost| format!("${cost:.4}"))
 }
 
 /// The board: a bar for each sub-task that has started, and what waits for what.

@@ -36,3 +36,36 @@ fn a_plan_of_sub_tasks_is_started_and_its_conflict_is_settled_on_the_page() {
     let written = std::fs::read_to_string(&greeting).expect("is there");
     assert_eq!(written.trim_end(), "print('hi')\nprint('bye')");
 }
+
+#[test]
+fn sub_tasks_are_started_steered_opened_and_stopped_on_the_page() {
+    let program = trusting();
+    let (first, second) = (program.provider.gate(), program.provider.gate());
+    let opens = first.clone();
+    let task = |name: &str, after: &[u32]| {
+        json!({"title": name, "instruction": format!("TASK {name}: do it"), "files": [], "depends_on": after,
+            "kind": "reasoning", "each": false})
+    };
+    let plan = json!({"thought": "", "tasks": [task("first", &[]), task("second", &[]), task("third", &[1, 2])]});
+    program.provider.answer_with(move |request: &Request| {
+        // The walk lets the first worker go on.
+        if request.path == "/release" {
+            opens.open();
+            return trimtab_testkit::provider::Answer::json(200, json!({}));
+        }
+        let body = request.body.to_string();
+        match () {
+            () if body.contains("You break a request about") => says(&plan.to_string()),
+            () if body.contains("tool_result") => says("Written."),
+            () if body.contains("TASK first") => {
+                asks("write_file", &json!({"path": "first.txt", "content": "1\n"})).gated(&first)
+            }
+            () => says("Not yet.").gated(&second),
+        }
+    });
+    let served = Served::start(&program, "test", &[]);
+    let release = format!("{}/release", program.provider.url());
+    walks(node("board.mjs", &[&served.login, &release]));
+    let written = std::fs::read_to_string(program.project().join("first.txt")).expect("is there");
+    assert_eq!(written, "1\n");
+}

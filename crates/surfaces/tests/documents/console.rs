@@ -175,6 +175,8 @@ impl Page {
             .map(|line| if line.starts_with("[Took ") { "[Took 7 ms.]" } else { line })
             // How long a command took is said where it was long.
             .map(|line| line.split(" It took ").next().unwrap_or(line))
+            // How long a sub-task took.
+            .map(|line| if line.starts_with("✓ ") { line.split(" · ").next().unwrap_or(line) } else { line })
             .map(|line| {
                 let line = line.split(' ').map(without_age).collect::<Vec<_>>().join(" ");
                 // The age is set flush right, and may have one figure or two.
@@ -202,6 +204,7 @@ fn without_ids(line: &str) -> String {
         made.push_str(match word {
             // A session that another one was handed off to.
             word if word.starts_with("s-h") && word.len() > 12 => "CHILD",
+            word if word.starts_with("s-w") && word.len() > 12 => "WORKER",
             word if word.starts_with("s1") && word.len() == 17 => "OTHER",
             word if word.starts_with("r1") && word.len() > 18 && word.contains("-k") => "CHECKPOINT",
             word if word.starts_with("r1") && word.len() > 18 && word.contains("-m") => "MEMORY",

@@ -9,8 +9,8 @@
 //! The model keeps no place in the file, for a place would be lost with the process. The prompt
 //! says how far the conversation is: after `n` replies comes line `n`, unless that line's `when`
 //! is not in what was said since the last reply; then it is the first line whose `when` is. A line with a
-//! `system` is for prompts whose system text, or a note in the conversation, has these words. A recording may also
-//! fail: `{"fault":{…}}` ends the reply with that problem, `{"cut":true}` breaks it off.
+//! `system` is for prompts whose system text, or a note in the conversation, has these words. A line with `first` is
+//! taken before any other wherever both fit: the calls of workers come in no order. A recording may also fail: `{"fault":{…}}` ends the reply with that problem, `{"cut":true}` breaks it off.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -37,6 +37,8 @@ struct Exchange {
     when: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     system: Option<String>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    first: bool,
     reply: Vec<ReplayMoment>,
 }
 
@@ -104,6 +106,9 @@ impl Replay {
             exchange.when.as_ref().is_none_or(|when| last.contains(when.as_str()))
                 && exchange.system.as_ref().is_none_or(|system| told(system))
         };
+        if let Some(exchange) = self.exchanges.iter().filter(|exchange| exchange.first).find(fits) {
+            return Some(exchange);
+        }
         let is_conditional = |exchange: &&Exchange| exchange.when.is_some() || exchange.system.is_some();
         let replies = prompt.messages.iter().filter(|message| message.role == Role::Assistant).count();
         self.exchanges.get(replies).filter(fits).or_else(|| self.exchanges.iter().filter(is_conditional).find(fits))
@@ -249,7 +254,7 @@ impl Model for Recorder {
             let piece = pieces.next().await?;
             match &piece {
                 Ok(ReplyPiece::End) => {
-                    let exchange = Exchange { when: when.clone(), system: None, reply: tape.finish() };
+                    let exchange = Exchange { when: when.clone(), system: None, first: false, reply: tape.finish() };
                     // The reply is paid for; it is worth more than its recording.
                     if let Err(error) = append(&file, &exchange).await {
                         tracing::error!(%error, file = %file.display(), "the exchange is not recorded");

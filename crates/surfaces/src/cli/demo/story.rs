@@ -18,6 +18,8 @@ pub(super) enum Act {
 
 /// What the recorded model can do in the sample project.
 pub(in crate::cli) const REQUEST: &str = "Make greet.sh work without a name";
+/// What several workers do.
+pub(super) const SUBTASKS: &str = "Add a usage text and a license, and document both";
 /// What the tasks are asked for.
 const TASK_UPDATE: &str = "The release notes are done, and the failing test is urgent";
 const QUESTION: &str = "Do I lose anything if Trimtab crashes?";
@@ -57,6 +59,10 @@ pub(super) const STORY: &[DemoScene] = &[
     DemoScene {
         says: "You can undo and redo every change, without git.",
         acts: &[Act::Run(&["changes"]), Act::Run(&["rewind", "2"]), Act::Run(&["forward", "2"])],
+    },
+    DemoScene {
+        says: "Break a larger request down. Each worker has its own copy of the folder,\nand their changes are merged into one.",
+        acts: &[Act::Run(&["run", "--subtasks", "parallel", SUBTASKS]), Act::Run(&["subtasks"]), Act::Run(&["rewind"])],
     },
     DemoScene {
         says: "Nothing is lost. This request is killed (kill -9) while the model answers,\nthen resumed.",

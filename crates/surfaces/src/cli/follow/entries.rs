@@ -209,6 +209,8 @@ impl RunOutput {
     fn tool(&mut self, tool: &ToolRun, change: &EntryChange, is_in_series: bool) {
         match change {
             // A call that began before this process did has no name here.
+            // The board tells what comes of it, line by line.
+            EntryChange::Added if tool.name == "delegate" => {}
             EntryChange::Added if !tool.name.is_empty() => {
                 self.streamed.shown.clear();
                 let line = tool_line(&tool.name, &tool.input);

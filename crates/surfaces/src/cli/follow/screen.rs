@@ -50,7 +50,7 @@ impl RunPrinter {
 
     /// Folds the events of a request up to `last` and prints none of them, because an earlier command showed them.
     /// Without them, the output of a command that began earlier would not be known to belong to a series, and would be
-    /// printed twice.
+    /// printed twice, and news of a sub-task that was planned earlier could not be told.
     pub(super) async fn catch_up(&mut self, client: &Client, sent: &Sent, last: u64) -> Result<(), Problem> {
         let mut after = 0;
         while after < last {

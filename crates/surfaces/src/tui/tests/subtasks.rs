@@ -2,8 +2,10 @@
 
 use serde_json::{Value, json};
 
+use trimtab_vocab::{Control, SubtaskControl, SubtaskStart};
+
 use super::Stage;
-use crate::tui::message::Cmd;
+use crate::tui::message::{Cmd, Msg};
 
 fn task(id: usize, title: &str, depends_on: &[&str]) -> Value {
     json!({"id": id.to_string(), "title": title, "instruction": title, "model": "test/model", "dependsOn": depends_on})
@@ -55,7 +57,7 @@ fn the_board_shows_how_far_each_sub_task_is_until_all_are_over() {
     • ✓ 2. Create login route · 12 s · $0.0123
 
     ⠋ Beginning... 12.0 s  esc stops
-    🔄 Running 3 sub-tasks in parallel...
+    🔄 Running 3 sub-tasks in parallel...  alt-w opens them
     ▶ 1. Create user model      ██████████░░░░░░░░░░  50%  12 s · $0.0123
     ✓ 2. Create login route     ████████████████████ 100%  12 s · $0.0123
     Waiting: 3. Create auth middleware (depends on 1, 2)
@@ -78,7 +80,7 @@ fn a_board_before_the_start_or_after_the_end_of_its_request_is_not_shown() {
     stage.fact(json!({"type": "subtasks.planned", "plan": plan(), "by": "model"}));
     assert_eq!(board(&mut stage), Vec::<String>::new());
     stage.fact(json!({"type": "subtasks.started", "executionOrder": "sequential"}));
-    assert_eq!(board(&mut stage)[0], "🔄 Running 3 sub-tasks one after the other...");
+    assert_eq!(board(&mut stage)[0], "🔄 Running 3 sub-tasks one after the other...  alt-w opens them");
     stage.fact(json!({"type": "request.finished", "status": "cancelled", "usage": {}}));
     assert_eq!(board(&mut stage), Vec::<String>::new());
 }
@@ -93,7 +95,7 @@ fn a_long_board_is_bounded_and_follows_what_is_not_over() {
     }
     moved(&mut stage, "11", "running", 0.5);
     insta::assert_snapshot!(board(&mut stage).join("\n"), @"
-    🔄 Running 20 sub-tasks in parallel...
+    🔄 Running 20 sub-tasks in parallel...  alt-w opens them
     ▶ 11. Task 11 ██████████░░░░░░░░░░  50%  0 ms · $0.0123
       12. Task 12 ░░░░░░░░░░░░░░░░░░░░   0%
       13. Task 13 ░░░░░░░░░░░░░░░░░░░░   0%
@@ -318,7 +320,7 @@ fn a_question_of_a_worker_says_whose_it_is() {
     • ▶ 1. Create user model (test/model)
     • ? 2. Create login route waits for your answer
 
-    🔄 Running 3 sub-tasks in parallel...
+    🔄 Running 3 sub-tasks in parallel...  alt-w opens them
     ▶ 1. Create user model      ██████████░░░░░░░░░░  50%  1.0 s · $0.0123
     ? 2. Create login route     █████░░░░░░░░░░░░░░░  25%  1.0 s · $0.0123
     Waiting: 3. Create auth middleware (depends on 1, 2)
@@ -331,4 +333,91 @@ fn a_question_of_a_worker_says_whose_it_is() {
     number or enter answers · tab adds a note · alt-q later · esc stops
     auto · model · ~/boat · ⎇ main · edits files, asks before commands        ? help
     ");
+}
+
+/// A fact of a worker's session.
+fn of_worker(stage: &mut Stage, seq: u64, fact: Value) -> Vec<Cmd> {
+    let mut whole = json!({"seq": seq, "time": trimtab_vocab::Time::from_millis(stage.now), "session": "s-w1", "request": "r-s-w1"});
+    whole.as_object_mut().expect("an object").extend(fact.as_object().expect("an object").clone());
+    stage.tell(Msg::WorkerEvents(vec![serde_json::from_value(whole).expect("an event")]))
+}
+
+fn at_work(stage: &mut Stage, id: &str, status: &str) {
+    stage.fact(json!({"type": "subtask", "subtask": id, "status": status, "progress": 0.5, "model": "test/model",
+        "usage": {"inputTokens": 1, "cachedTokens": 0, "outputTokens": 1}, "attempt": 1, "worker": "s-w1"}));
+}
+
+#[test]
+fn a_worker_is_opened_from_the_board_and_the_board_is_there_again_after_it() {
+    let mut stage = begun(80, 20, &plan());
+    at_work(&mut stage, "1", "running");
+    stage.key("alt-w");
+    let shown = stage.view();
+    let shown: Vec<&str> = shown.lines().filter(|row| !row.is_empty()).collect();
+    insta::assert_snapshot!(shown.join("\n"), @"
+    🔄 Running 3 sub-tasks in parallel...
+    › ▶ 1. Create user model      ██████████░░░░░░░░░░  50%  0 ms
+        2. Create login route     ░░░░░░░░░░░░░░░░░░░░   0%
+      Waiting: 3. Create auth middleware (depends on 1, 2)
+      1. Create user model
+      running · test/model
+      2 tokens
+    ↑ ↓ select · enter open · t steer · s stop · x skip · r retry … esc close
+    ");
+    let session: trimtab_vocab::SessionId = "s-w1".parse().expect("an id");
+    assert_eq!(stage.key("enter"), [Cmd::WatchWorker(session)]);
+    of_worker(
+        &mut stage,
+        1,
+        json!({"type": "request.received", "text": "Create the user model",
+        "settings": {"model": "test/model", "maxSteps": 25}}),
+    );
+    let open = stage.view();
+    assert!(open.contains("› Create the user model") && open.contains("esc back to the sub-tasks"), "{open}");
+    assert_eq!(stage.key("esc"), [Cmd::LeaveWorker]);
+    assert!(stage.view().starts_with("🔄 Running 3 sub-tasks in parallel..."), "{}", stage.view());
+    stage.key("esc");
+    assert!(stage.app.cover().is_none());
+}
+
+#[test]
+fn keys_on_the_board_act_on_the_chosen_task_where_that_is_possible() {
+    let control = |id: &str, action| Cmd::Control(Control::Subtask { subtask: id.into(), action });
+    let mut stage = begun(80, 20, &plan());
+    at_work(&mut stage, "1", "running");
+    stage.key("alt-w");
+    assert!(stage.key("r").is_empty(), "it runs");
+    assert!(stage.view().contains("Not possible now: sub-task 1 is running."), "{}", stage.view());
+    assert_eq!(stage.key("p"), [control("1", SubtaskControl::Pause)]);
+    assert_eq!(stage.key("p"), [control("1", SubtaskControl::Resume)]);
+    stage.key("t");
+    stage.write("only the tests");
+    assert_eq!(stage.key("enter"), [control("1", SubtaskControl::Steer { text: "only the tests".into() })]);
+    assert_eq!(stage.key("s"), [control("1", SubtaskControl::Stop)]);
+    at_work(&mut stage, "1", "failed");
+    assert_eq!(stage.key("r"), [control("1", SubtaskControl::Retry { model: None, instruction: None })]);
+    stage.key("down");
+    assert_eq!(stage.key("x"), [control("2", SubtaskControl::Skip)]);
+    stage.key("enter");
+    assert!(stage.view().contains("It has not started"), "{}", stage.view());
+    stage.fact(json!({"type": "request.finished", "status": "cancelled", "usage": {}}));
+    assert!(stage.view().starts_with("0 of 3 sub-tasks completed."), "{}", stage.view());
+    assert!(stage.key("s").is_empty() && stage.view().contains("The request has ended."), "{}", stage.view());
+}
+
+#[test]
+fn a_command_breaks_a_request_down_and_without_words_opens_the_board() {
+    let mut stage = Stage::new(80, 20);
+    stage.write("/subtasks");
+    stage.key("esc");
+    stage.key("enter");
+    assert!(stage.app.cover().is_none());
+    stage.write("/subtasks Add tests");
+    let cmds = stage.key("enter");
+    let sent = cmds.iter().find_map(|cmd| match cmd {
+        Cmd::Send(sent) => Some(sent),
+        _ => None,
+    });
+    let sent = sent.expect("it is sent");
+    assert_eq!((sent.draft.text(), sent.subtasks), ("Add tests".to_owned(), Some(SubtaskStart::Ask)));
 }

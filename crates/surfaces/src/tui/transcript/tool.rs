@@ -266,6 +266,7 @@ pub(in crate::tui) fn words(name: &str, input: &Value, tense: Tense) -> (String,
         "run_command" => ("run", "Running", "Ran", field("command")),
         "ask_user" => ("ask", "Asking", "Asked", field("question")),
         "set_steps" => ("write the steps", "Writing the steps", "Wrote the steps", String::new()),
+        "delegate" => ("run sub-tasks", "Running sub-tasks", "Ran sub-tasks", String::new()),
         "propose_plan" => ("plan", "Planning", "Planned", String::new()),
         _ => {
             let line = crate::words::tool_line(name, input);

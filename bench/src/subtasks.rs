@@ -1,0 +1,101 @@
+//! Sub-tasks: how long workers of a known latency take beside the longest chain of calls, and what each of them costs
+//! in memory.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+use trimtab_testkit::program::Program;
+use trimtab_testkit::provider::{Answer, Gate, Reply, Request};
+
+use crate::table::Table;
+
+/// How long a model takes for each reply.
+const LATENCY: Duration = Duration::from_millis(2_000);
+/// The call that delegates, the two calls of each worker, which all run at once, and the call that ends the request.
+const CHAIN: u32 = 4;
+const REQUEST: &str = "Write all parts, in parallel";
+
+pub fn measure(binary: &Path, table: &mut Table) {
+    let (_, alone) = run(binary, 2);
+    for workers in [4, 16, 64] {
+        let (took, memory) = run(binary, workers);
+        let path = LATENCY * CHAIN;
+        table.durations(
+            &format!("{workers} workers of two calls each, start to end"),
+            vec![took],
+            Some(("the longest chain of calls", path)),
+        );
+        let each = memory.saturating_sub(alone) / (workers as u64).saturating_sub(2).max(1);
+        table.size(&format!("memory of each of {workers} workers"), each, "goal: below 3 MB");
+    }
+}
+
+/// A run with so many workers at once: how long it took, and the most memory that it had.
+fn run(binary: &Path, workers: usize) -> (Duration, u64) {
+    let mut program = Program::new(binary);
+    program.set("TRIMTAB_SUBTASKS_PARALLEL", "64");
+    program.set("TRIMTAB_SUBTASKS_OFFER", "auto");
+    program.set("TRIMTAB_LIMITS_JOBS", "100");
+    for number in 0..50 {
+        let text = "a line of a file that somebody has written\n".repeat(40);
+        std::fs::write(program.project().join(format!("file{number}.txt")), text).expect("a file");
+    }
+    let task = |n: usize| json!({"title": format!("Part {n}"), "instruction": format!("TASK {n}: write part{n}.txt")});
+    let plan = json!({"tasks": (1..=workers).map(task).collect::<Vec<_>>()}).to_string();
+    let names = (1..=workers).map(|n| n.to_string()).chain(["main".to_owned()]);
+    let gates: BTreeMap<(String, usize), Gate> = names
+        .flat_map(|name| [1, 2].map(|number| (name.clone(), number)))
+        .map(|key| (key, program.provider.gate()))
+        .collect();
+    program.provider.answer_with(move |request| {
+        let (name, number) = called(request);
+        let reply = match (name.as_str(), number) {
+            ("main", 1) => Reply::new().tool("toolu_main", "delegate", [plan.clone()]),
+            ("main", _) => Reply::new().text(["All parts are written."]),
+            (name, 1) => {
+                let input = json!({"path": format!("part{name}.txt"), "content": format!("part {name}\n")});
+                Reply::new().tool(format!("toolu_{name}"), "write_file", [input.to_string()])
+            }
+            _ => Reply::new().text(["Done."]),
+        };
+        let gate = gates[&(name, number)].clone();
+        let later = gate.clone();
+        std::thread::spawn(move || {
+            std::thread::sleep(LATENCY);
+            later.open();
+        });
+        Answer::anthropic(reply).gated(&gate)
+    });
+    let began = Instant::now();
+    let running = program.spawn(&["run", "--trust", REQUEST]);
+    let id = running.id();
+    let (stop, stopped) = std::sync::mpsc::channel::<()>();
+    let watching = std::thread::spawn(move || {
+        let mut most = 0;
+        while stopped.recv_timeout(Duration::from_millis(50)).is_err() {
+            let status = std::fs::read_to_string(format!("/proc/{id}/status")).unwrap_or_default();
+            let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap_or_default();
+            most = line.trim().trim_end_matches(" kB").trim().parse::<u64>().unwrap_or(0).max(most);
+        }
+        most * 1_024
+    });
+    let ended = running.wait();
+    let took = began.elapsed();
+    let _ = stop.send(());
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    assert!((1..=workers).all(|n| program.project().join(format!("part{n}.txt")).exists()), "all of it is written");
+    (took, watching.join().expect("watches"))
+}
+
+/// Who calls, and which of its calls it is.
+fn called(request: &Request) -> (String, usize) {
+    let body = request.body.to_string();
+    let of_worker = || body.split("TASK ").nth(1).and_then(|rest| rest.split(':').next());
+    let name = if body.contains(REQUEST) { "main" } else { of_worker().unwrap_or("main") };
+    let messages = request.body["messages"]
+        .as_array()
+        .map_or(0, |messages| messages.iter().filter(|message| message["role"] == "assistant").count());
+    (name.to_owned(), messages + 1)
+}
