@@ -226,8 +226,8 @@ pub enum Input {
         #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
         handed_on: BTreeMap<ChangeSetId, SessionId>,
     },
-    /// A worker of this session tells something.
-    WorkerTold { worker: SessionId, news: WorkerNews },
+    /// A worker of this session reports progress, a question, or its end.
+    WorkerReported { worker: SessionId, report: WorkerReport },
     /// The session has a new owner: what ran under the old one is no longer running.
     Woke {
         /// What can be told of it.
@@ -236,10 +236,10 @@ pub enum Input {
     },
 }
 
-/// What a worker tells the session that it works for.
+/// What a worker reports to its parent session.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "news", rename_all = "camelCase", rename_all_fields = "camelCase")]
-pub enum WorkerNews {
+#[serde(tag = "report", rename_all = "camelCase", rename_all_fields = "camelCase")]
+pub enum WorkerReport {
     /// How far it is.
     Moved {
         /// From 0 to 1.

@@ -44,7 +44,7 @@ pub mod turn;
 mod words;
 
 pub use input::{
-    Compared, Input, Interrupted, Narrowed, NoEffect, Partial, Prepared, Ran, RewindPreview, WorkerAsk, WorkerNews,
+    Compared, Input, Interrupted, Narrowed, NoEffect, Partial, Prepared, Ran, RewindPreview, WorkerAsk, WorkerReport,
 };
 pub use output::{Child, Effect, Output, Overview, RewindPath, RewindStep, TaskSelection, WorkerOrder};
 pub use permit::{CommandRuling, check_command, hidden_by_links, is_broad, trusts, unanswered_by, user_initiated};

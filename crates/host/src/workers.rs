@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use trimtab_engine::merge::{self, Clash, File, Prefer};
-use trimtab_engine::{Input, MergeOrder, MergePart, Session, WorkerNews, WorkerOrder};
+use trimtab_engine::{Input, MergeOrder, MergePart, Session, WorkerOrder, WorkerReport};
 use trimtab_vocab::event::Status;
 use trimtab_vocab::{FileState, FileWrite, MergeChoice, MergeConflict, Problem, ProblemKind, RefKey, SessionId, Usage};
 use trimtab_world::store::{NewInput, NewJob, Store, StoreError};
@@ -32,14 +32,14 @@ pub(crate) async fn start(
         let error = Problem::new(ProblemKind::Store, format!("No copy of {original} could be made: {reason}.")).hint(
             "Sub-tasks work in copies of the folder. Let git ignore what they do not need, or work without them.",
         );
-        let news = WorkerNews::Ended {
+        let report = WorkerReport::Ended {
             status: Status::Failed,
             summary: String::new(),
             error: Some(error),
             usage: Usage::default(),
             writes: Vec::new(),
         };
-        let payload = written(&Input::WorkerTold { worker, news });
+        let payload = written(&Input::WorkerReported { worker, report });
         store.enqueue(reporter.lease.session(), NewInput { payload, ..NewInput::default() }).await?;
         reporter.wake.notify_one();
         return Ok(());

@@ -14,14 +14,14 @@ use crate::output::{Child, WorkerOrder};
 use crate::proposal::MergePart;
 use crate::record::{Session, SubtaskRun, SubtaskState};
 use crate::transition::Transition;
-use crate::{Effect, Input, Output, WorkerAsk, WorkerNews};
+use crate::{Effect, Input, Output, WorkerAsk, WorkerReport};
 
 /// Starts a worker for a task: its session, the fact that it is at work, and the copy of the folder.
 pub(super) fn start(step: &mut Transition<'_>, request: &RequestId, run: &SubtaskRun, task: &SubTask) {
     let Some(parent) = step.session.id().cloned() else { return };
     // A session is made for each try of each request, so that its name is free.
     let worker = SessionId::worker_of(&parent, step.session.lineage().workers + 1);
-    let Some(folder) = copy_of(step.session, request, &worker) else { return };
+    let Some(folder) = copy_path(step.session, request, &worker) else { return };
     let original = step.session.folder().unwrap_or_default().to_owned();
     let subtask = task.id.clone();
     let parent_session_id = Some(parent.clone());
@@ -32,13 +32,13 @@ pub(super) fn start(step: &mut Transition<'_>, request: &RequestId, run: &Subtas
     ];
     step.spawn_child(Child { id: worker.clone(), folder, facts, files: Vec::new() });
     let state = run.states.get(&task.id).cloned().unwrap_or_default();
-    let fact = moved(task, SubtaskStatus::Running, 0.0, &state);
+    let fact = status_fact(task, SubtaskStatus::Running, 0.0, &state);
     step.emit(Some(request), SubtaskFact { worker: Some(worker.clone()), attempt: state.attempt + 1, ..fact });
-    start_again(step, request, run, task, &worker);
+    ensure_started(step, request, run, task, &worker);
 }
 
 /// Asks for a worker to be at work. One that is already is left alone.
-pub(super) fn start_again(
+pub(super) fn ensure_started(
     step: &mut Transition<'_>,
     request: &RequestId,
     run: &SubtaskRun,
@@ -46,7 +46,7 @@ pub(super) fn start_again(
     worker: &SessionId,
 ) {
     let Some(active) = step.session.unfinished(request) else { return };
-    let Some(folder) = copy_of(step.session, request, worker) else { return };
+    let Some(folder) = copy_path(step.session, request, worker) else { return };
     let original = step.session.folder().unwrap_or_default().to_owned();
     let state = active.subtasks.as_ref().and_then(|run| run.states.get(&task.id)).cloned().unwrap_or_default();
     let settings = settings(step.session, &active.request.settings, run, task);
@@ -57,13 +57,13 @@ pub(super) fn start_again(
 }
 
 /// Where a worker has its copy of the folder.
-pub(super) fn copy_of(session: &Session, request: &RequestId, worker: &SessionId) -> Option<String> {
+pub(super) fn copy_path(session: &Session, request: &RequestId, worker: &SessionId) -> Option<String> {
     let place = &session.unfinished(request)?.request.settings.machine.workers;
     Some(format!("{place}/{worker}"))
 }
 
 /// How a task stands, as an event tells it.
-pub(super) fn moved(task: &SubTask, status: SubtaskStatus, progress: f64, state: &SubtaskState) -> SubtaskFact {
+pub(super) fn status_fact(task: &SubTask, status: SubtaskStatus, progress: f64, state: &SubtaskState) -> SubtaskFact {
     SubtaskFact {
         subtask: task.id.clone(),
         status,
@@ -154,10 +154,10 @@ fn settings(session: &Session, of: &RunSettings, run: &SubtaskRun, task: &SubTas
 }
 
 /// What a step of a worker's session means to the session that it works for.
-pub(crate) fn news(session: &Session, outputs: &[Output]) -> Vec<Output> {
+pub(crate) fn reports(session: &Session, outputs: &[Output]) -> Vec<Output> {
     let (Some(role), Some(worker)) = (&session.lineage().role, session.id()) else { return Vec::new() };
     let own = RequestId::of_worker(worker);
-    let mut all: Vec<WorkerNews> = Vec::new();
+    let mut all: Vec<WorkerReport> = Vec::new();
     let mut summary = String::new();
     let mut has_moved = false;
     for output in outputs {
@@ -168,13 +168,15 @@ pub(crate) fn news(session: &Session, outputs: &[Output]) -> Vec<Output> {
             Fact::Checkpoint(CheckpointFact::Opened { checkpoint, kind, title, choices, ask, .. }) => {
                 let (checkpoint, kind, title) = (checkpoint.clone(), *kind, title.clone());
                 let (choices, ask) = (choices.clone(), ask.clone());
-                all.push(WorkerNews::Asked { question: Box::new(WorkerAsk { checkpoint, kind, title, choices, ask }) });
+                all.push(WorkerReport::Asked {
+                    question: Box::new(WorkerAsk { checkpoint, kind, title, choices, ask }),
+                });
             }
             Fact::Checkpoint(CheckpointFact::Resolved { checkpoint, .. }) => {
-                all.push(WorkerNews::Answered { checkpoint: checkpoint.clone() });
+                all.push(WorkerReport::Answered { checkpoint: checkpoint.clone() });
             }
             Fact::Request(RequestFact::Finished { status, error, .. }) if request.as_ref() == Some(&own) => {
-                all.push(WorkerNews::Ended {
+                all.push(WorkerReport::Ended {
                     status: *status,
                     summary: summary.clone(),
                     error: error.clone(),
@@ -185,12 +187,12 @@ pub(crate) fn news(session: &Session, outputs: &[Output]) -> Vec<Output> {
             _ => {}
         }
     }
-    if has_moved && !all.iter().any(|news| matches!(news, WorkerNews::Ended { .. })) {
-        all.push(WorkerNews::Moved { progress: progress(session), usage: session.usage() });
+    if has_moved && !all.iter().any(|report| matches!(report, WorkerReport::Ended { .. })) {
+        all.push(WorkerReport::Moved { progress: progress(session), usage: session.usage() });
     }
-    let tell = |news| Output::Tell {
+    let tell = |report| Output::Tell {
         session: role.parent.clone(),
-        input: Box::new(Input::WorkerTold { worker: worker.clone(), news }),
+        input: Box::new(Input::WorkerReported { worker: worker.clone(), report }),
     };
     all.into_iter().map(tell).collect()
 }

@@ -467,7 +467,7 @@ pub(crate) fn failed(step: &mut Transition<'_>, call: &CallId, fault: Fault, par
         Purpose::Summary => context::give_up(step),
         Purpose::Repair => structured::repaired(step, &request, None),
         Purpose::ImagePrompts => pictures::given_up(step),
-        Purpose::Subtasks => subtasks::given_up(step),
+        Purpose::Subtasks => subtasks::planning_failed(step),
         Purpose::Merge => subtasks::merged(step, None),
         Purpose::Ask(AskPurpose::Route | AskPurpose::Repair | AskPurpose::Summary) => {
             assistant::given_up(step, &problem);
@@ -537,7 +537,7 @@ pub(crate) fn woke(step: &mut Transition<'_>, interrupted: Vec<Interrupted>) {
         Phase::Admitting => step.request(Effect::Admit { request }),
         Phase::Loading => load_or_next(step),
         Phase::Tools => {
-            subtasks::woke(step);
+            subtasks::restart_workers(step);
             batch::woke(step, &under_way);
         }
         Phase::Stopping { .. } => {
