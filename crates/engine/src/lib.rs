@@ -51,5 +51,6 @@ pub use permit::{CommandRuling, check_command, hidden_by_links, is_broad, trusts
 pub use proposal::{MergeOrder, MergePart, ProposedChange};
 pub use record::{Assist, AssistState, ChangeSet, Checkpoint, Flow, FlowState, Phase, RunningRequest, Session};
 pub use step::{fork, give_up, step};
+pub use subtasks::may_break_down;
 pub use turn::choosing::objection as objection_to_part;
 pub use words::{FILE_LIST, rank_files};

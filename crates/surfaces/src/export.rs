@@ -88,8 +88,8 @@ async fn write(
     }
     print(format!(r#"],"bugs":{},"extensions":{},"#, json!(bugs), json!(extensions))).await?;
     if !subtasks.is_empty() {
-        let (all, context) = (json!(subtasks.all()), subtasks.context(&row.id));
-        print(format!(r#""subtasks":{all},"subtaskContext":{context},"#)).await?;
+        let (all, context, runs) = (json!(subtasks.all()), subtasks.context(&row.id), subtasks.runs());
+        print(format!(r#""subtasks":{all},"subtaskContext":{context},"subtaskRuns":{runs},"#)).await?;
     }
     print(r#""pairs":["#.to_owned()).await?;
     // The log is read once more: all answers of a long session need not fit into memory.

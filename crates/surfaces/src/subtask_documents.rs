@@ -4,15 +4,19 @@ use serde_json::{Map, Value, json};
 use trimtab_vocab::event::SubtaskFact;
 use trimtab_vocab::{Event, Fact, FileWrite, SessionId, SubTask, SubtaskStatus, SubtasksFact};
 
+use crate::subtask_runs::SubtaskRuns;
+
 /// The documents of a session, in the order of its plans, and what its workers share.
 #[derive(Debug, Default)]
 pub(crate) struct SubtaskDocuments {
     documents: Vec<(SubTask, Value)>,
     shared: Map<String, Value>,
+    runs: SubtaskRuns,
 }
 
 impl SubtaskDocuments {
     pub(crate) fn observe(&mut self, event: &Event) {
+        self.runs.observe(event);
         match &event.fact {
             Fact::Subtasks(SubtasksFact::Planned { plan, .. }) => {
                 // Another plan takes the place of tasks that have not started.
@@ -51,6 +55,11 @@ impl SubtaskDocuments {
     /// One document for each sub-task.
     pub(crate) fn all(&self) -> Vec<Value> {
         self.documents.iter().map(|(_, document)| document.clone()).collect()
+    }
+
+    /// Estimate and truth of each run.
+    pub(crate) fn runs(&self) -> Value {
+        json!(self.runs.figures())
     }
 
     /// What the workers share.
@@ -92,6 +101,12 @@ fn moved(document: &mut Value, fact: &SubtaskFact, event: &Event) {
     document["detail"] = json!(fact.status);
     document["worker"] = json!(fact.worker);
     document["attempt"] = json!(fact.attempt);
+    if let Some(reserved) = fact.reserved_usd {
+        document["reservedUsd"] = json!(reserved);
+    }
+    if let Some(copy) = &fact.copy {
+        document["copy"] = json!(copy);
+    }
     document["completedAt"] = if is_over { json!(event.time) } else { Value::Null };
     let change = |write: &FileWrite| {
         json!({

@@ -14,14 +14,14 @@ mod running;
 pub(crate) mod worker;
 
 use trimtab_vocab::event::RouteDecision;
-use trimtab_vocab::{CallId, RequestId, RunSettings, SubTaskPlan, SubtaskOffer, SubtaskStart};
+use trimtab_vocab::{CallId, Mode, RequestId, RunSettings, SubTaskPlan, SubtaskOffer, SubtaskStart};
 
 use crate::record::{Progress, RunningRequest, SubtaskRun};
 use crate::transition::Transition;
 
 pub(crate) use control::{control, restart_workers, stop_all};
 pub(crate) use merging::{conflicted, merge_by_model, merged};
-pub(crate) use planning::{call, objection, planning_failed, replied};
+pub(crate) use planning::{call, objection, planning_failed, replied, run_plan};
 pub(crate) use reports::{answered, reported};
 pub(crate) use running::{finish_request, tool_result};
 
@@ -38,23 +38,29 @@ pub(crate) fn is_wanted(active: &RunningRequest) -> bool {
         && active.path() == Some(RouteDecision::Direct)
 }
 
-/// Whether a model may hand work to workers.
-pub(crate) fn may_delegate(active: &RunningRequest) -> bool {
-    let settings = &active.request.settings;
-    settings.subtasks.offer != SubtaskOffer::Off
-        && settings.subtasks.start != Some(SubtaskStart::Off)
-        && !settings.subtasks.is_worker
-        && !settings.machine.workers.is_empty()
-}
-
 /// Complexity from which on a model is offered workers.
 const LARGE: u8 = 60;
 
 /// Whether a request is large enough for workers, or asks for them.
 pub(crate) fn is_large(active: &RunningRequest) -> bool {
+    active.flow.complexity >= LARGE || asks_for_workers(active.request.words())
+}
+
+fn asks_for_workers(words: &str) -> bool {
     const WORDS: [&str; 6] = ["sub-task", "subtask", "sub-agent", "subagent", "in parallel", "delegate"];
-    let words = active.request.words().to_lowercase();
-    active.flow.complexity >= LARGE || WORDS.iter().any(|word| words.contains(word))
+    let words = words.to_lowercase();
+    WORDS.iter().any(|word| words.contains(word))
+}
+
+/// Whether a request is likely to be broken down, so that it is worth looking up the records of earlier calls.
+pub fn may_break_down(words: &str, mode: Mode, settings: &RunSettings) -> bool {
+    const LONG: usize = 200;
+    let settings = &settings.subtasks;
+    match settings.start {
+        Some(start) => start != SubtaskStart::Off,
+        None if settings.offer == SubtaskOffer::Off || settings.is_worker => false,
+        None => mode == Mode::Plan || words.len() >= LONG || asks_for_workers(words),
+    }
 }
 
 /// Breaks the request down, if that is to be done first.
@@ -66,14 +72,14 @@ pub(crate) fn comes_first(step: &mut Transition<'_>) -> bool {
     is_first
 }
 
-/// Where the sub-tasks of the request that is worked on stand.
+/// The sub-tasks of the running request.
 fn current(step: &Transition<'_>) -> Option<(RequestId, SubtaskRun, RunSettings)> {
     let active = step.session.active()?;
     let run = active.subtasks.as_deref()?.clone();
     Some((active.request.id.clone(), run, active.request.settings.clone()))
 }
 
-/// A call hands work to workers: does what comes next of it.
+/// Advances a call that delegates work, from wherever it is.
 pub(crate) fn advance(step: &mut Transition<'_>, call: &CallId, wanted: &SubTaskPlan) {
     let known = step.session.active().and_then(|active| active.subtasks.as_ref()).map(|run| run.call.clone());
     if known.as_ref() != Some(call) && !planning::record_delegated_plan(step, call, wanted) {
@@ -99,12 +105,12 @@ fn first_line(words: &str) -> String {
     }
 }
 
-/// Whether a user has answered about a conflict, and nothing has come of it yet.
+/// Whether an answer about a conflict is still to be acted upon.
 pub(crate) fn has_answer(active: &RunningRequest, call: &CallId) -> bool {
     active.subtasks.as_ref().is_some_and(|run| run.call == *call && run.is_merging && run.answer.is_some())
 }
 
-/// Whether the call of a batch is one whose workers are at it.
+/// Whether workers run for this call.
 pub(crate) fn is_running(active: &RunningRequest, call: &CallId) -> bool {
     let item = active.batch.as_ref().and_then(|batch| batch.item(call));
     let is_open = item.is_some_and(|item| item.progress == Progress::Started);

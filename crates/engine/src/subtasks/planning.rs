@@ -1,7 +1,7 @@
 //! The plan dialog: asks a model for a plan, offers it in sizes and strategies, and starts the one that the user chose.
 
 use trimtab_vocab::checkpoint::Ask;
-use trimtab_vocab::event::{Level, Stage, ToolStatus};
+use trimtab_vocab::event::{Level, PlanFact, Stage, ToolStatus};
 use trimtab_vocab::wording::{Notice, Objection, StageLabel};
 use trimtab_vocab::{
     Approve, CallId, ExecutionOrder, Granularity, Prompt, Purpose, RequestId, RunSettings, SubTaskPlan, SubtaskOffer,
@@ -43,7 +43,7 @@ pub(crate) fn call(step: &mut Transition<'_>) {
     calls::send(step, prompt, facts.prices, Purpose::Subtasks);
 }
 
-/// The plan is there, as well as the model could make it.
+/// The model has replied with a plan.
 pub(crate) fn replied(step: &mut Transition<'_>, said: &str) {
     let Some(active) = step.session.active() else { return };
     let request = active.request.id.clone();
@@ -65,7 +65,7 @@ pub(crate) fn replied(step: &mut Transition<'_>, said: &str) {
     }
 }
 
-/// Nobody could be asked for a plan.
+/// No model could be called for a plan.
 pub(crate) fn planning_failed(step: &mut Transition<'_>) {
     let Some(request) = step.session.active().map(|active| active.request.id.clone()) else { return };
     reject_plan(step, &request, TRIES, "no model answered".into());
@@ -98,36 +98,72 @@ pub(super) fn record_delegated_plan(step: &mut Transition<'_>, call: &CallId, wa
     true
 }
 
-/// It is to be decided how the plan is carried out. Whether it goes on at once.
+/// Runs the steps of an approved plan as sub-tasks. A plan that cannot be run that way is carried out step by step.
+pub(crate) fn run_plan(step: &mut Transition<'_>) {
+    let Some(active) = step.session.active() else { return };
+    let (request, settings) = (active.request.id.clone(), active.request.settings.clone());
+    let (flow, by_setting) = (&active.flow, !active.flow.as_subtasks);
+    let (version, Some(by)) = (flow.version, flow.approved.clone()) else { return };
+    let plan = plan::of_steps(flow, &settings);
+    step.emit(Some(&request), PlanFact::Started { version, by });
+    match plan::validate(&plan, &settings) {
+        Ok(()) => {
+            let count = plan.tasks.len();
+            let plan = plan::estimated(plan, ExecutionOrder::DependencyGraph, &settings);
+            step.emit(Some(&request), SubtasksFact::Planned { call: None, plan, granularity: None, by: "plan".into() });
+            if by_setting {
+                step.notify(&request, Level::Info, Notice::PlanAsSubtasks(count));
+            }
+            step.then(Next::Batch);
+        }
+        Err(reason) => reject_plan(step, &request, TRIES, reason),
+    }
+}
+
+/// How a plan is carried out where nobody has to choose, and whether that was left to the program.
+fn preset_order(settings: &RunSettings) -> Option<(ExecutionOrder, bool)> {
+    match settings.subtasks.start {
+        Some(SubtaskStart::Parallel) => Some((ExecutionOrder::DependencyGraph, false)),
+        Some(SubtaskStart::Sequential) => Some((ExecutionOrder::Sequential, false)),
+        Some(SubtaskStart::Loose) => Some((ExecutionOrder::Parallel, false)),
+        _ if settings.approve == Approve::Auto => Some((ExecutionOrder::DependencyGraph, true)),
+        None if settings.subtasks.offer == SubtaskOffer::Auto => Some((ExecutionOrder::DependencyGraph, true)),
+        _ => None,
+    }
+}
+
+/// Whether a plan may cost more than the program may start without a question.
+fn is_dear(session: &Session, plan: &SubTaskPlan, settings: &RunSettings) -> bool {
+    let left = session.budget().map_or(f64::INFINITY, |budget| budget - session.spent());
+    plan.cost_range.is_some_and(|(_, most)| most > settings.subtasks.auto_usd.min(left))
+}
+
+/// Decides or asks how the plan is carried out. Whether to look again.
 pub(super) fn choose_order(
     step: &mut Transition<'_>,
     request: &RequestId,
     run: &SubtaskRun,
     settings: &RunSettings,
 ) -> bool {
-    let by_user =
-        step.session.active().is_some_and(|active| active.batch.as_ref().is_some_and(|batch| batch.of_subtasks));
+    let Some(active) = step.session.active() else { return false };
+    let is_planned = active.flow.plan.is_some();
+    let by_user = active.batch.as_ref().is_some_and(|batch| batch.of_subtasks) && !is_planned;
     if let Some((choice, text)) = run.answer.clone() {
         return apply_plan_answer(step, request, run, settings, &choice, text.as_deref());
     }
-    let order = match settings.subtasks.start {
-        Some(SubtaskStart::Parallel) => Some(ExecutionOrder::DependencyGraph),
-        Some(SubtaskStart::Sequential) => Some(ExecutionOrder::Sequential),
-        Some(SubtaskStart::Loose) => Some(ExecutionOrder::Parallel),
-        _ if settings.approve == Approve::Auto => Some(ExecutionOrder::DependencyGraph),
-        None if settings.subtasks.offer == SubtaskOffer::Auto => Some(ExecutionOrder::DependencyGraph),
-        _ => None,
-    };
+    let order = preset_order(settings);
     let is_unsized = by_user && run.granularity.is_none() && run.plan.tasks.len() > plan::FEW;
     match order {
         Some(_) if is_unsized => resize(step, request, run, settings, None),
-        Some(order) => return start(step, request, run, settings, order),
+        Some((order, automatic)) if !(automatic && is_dear(step.session, &run.plan, settings)) => {
+            return start(step, request, run, settings, order);
+        }
         None if settings.approve == Approve::Deny => decline(step, run),
         None if is_unsized => {
             ask::ask_breakdown(step, run, settings);
             return false;
         }
-        None => {
+        _ => {
             let words = step.session.active().map(|active| first_line(active.request.words())).unwrap_or_default();
             ask::ask_plan(step, run, settings, !by_user, &words);
             return false;
@@ -136,7 +172,7 @@ pub(super) fn choose_order(
     order.is_some()
 }
 
-/// A user has chosen. Whether it goes on at once.
+/// Acts upon the user's answer about the plan. Whether to look again.
 fn apply_plan_answer(
     step: &mut Transition<'_>,
     request: &RequestId,
@@ -180,7 +216,7 @@ fn resize(
     settings: &RunSettings,
     wanted: Option<Granularity>,
 ) {
-    let (suggested, reason) = plan::suggested(&run.plan, &settings.subtasks, settings.models.facts.max_output);
+    let (suggested, reason) = plan::suggested(&run.plan, settings);
     let granularity = wanted.unwrap_or(suggested);
     let size = plan::sizes(&run.plan).into_iter().find(|(known, _)| *known == granularity).map(|(_, count)| count);
     let plan = plan::coarser(&run.plan, size.unwrap_or(run.plan.tasks.len()));
@@ -199,7 +235,7 @@ fn decline(step: &mut Transition<'_>, run: &SubtaskRun) {
     step.then(Next::CallEnded { call: run.call.clone(), status: ToolStatus::Blocked, text });
 }
 
-/// Begins, if there is money for it. Whether it goes on.
+/// Starts the run, if the budget allows it. Whether it did.
 fn start(
     step: &mut Transition<'_>,
     request: &RequestId,

@@ -5,11 +5,13 @@ use trimtab_vocab::checkpoint::Ask;
 use trimtab_vocab::event::{AnswerFact, Stage, Status, SubtaskFact, ToolStatus};
 use trimtab_vocab::wording::{ProblemText, StageLabel, SubtaskSummary};
 use trimtab_vocab::{
-    Answer, CallId, ExecutionOrder, Problem, ProblemKind, RequestId, RunSettings, SubTask, SubtaskStatus, SubtasksFact,
+    Answer, CallId, ExecutionOrder, Problem, ProblemKind, RequestId, RunSettings, StepStatus, SubTask, SubtaskStatus,
+    SubtasksFact,
 };
 
 use super::{ask, current, first_line, merging, plan, worker};
 use crate::finish::finish;
+use crate::flow::execute;
 use crate::record::names::choice::{EDIT, RETRY, RETRY_MODEL};
 use crate::record::{Session, SubtaskRun};
 use crate::transition::{Next, Transition};
@@ -17,8 +19,7 @@ use crate::transition::{Next, Transition};
 /// Starts of a sub-task before the user is asked.
 const STARTS: u32 = 2;
 
-/// Starts what can start, asks about what failed, and merges when all is over. Whether something changed that lets
-/// more happen.
+/// Starts the tasks that can start, handles failed ones, and merges once all are over. Whether to look again.
 pub(super) fn advance_run(
     step: &mut Transition<'_>,
     request: &RequestId,
@@ -52,11 +53,11 @@ pub(super) fn advance_run(
 }
 
 fn has_skipped_dependency(run: &SubtaskRun, task: &SubTask) -> bool {
-    let is_left_out = |id: &String| matches!(run.state(id), SubtaskStatus::Skipped | SubtaskStatus::Stopped);
-    run.order != Some(ExecutionOrder::Parallel) && task.depends_on.iter().any(is_left_out)
+    let is_skipped = |id: &String| matches!(run.state(id), SubtaskStatus::Skipped | SubtaskStatus::Stopped);
+    run.order != Some(ExecutionOrder::Parallel) && task.depends_on.iter().any(is_skipped)
 }
 
-pub(super) fn skip_task(step: &mut Transition<'_>, request: &RequestId, run: &SubtaskRun, task: &SubTask) {
+fn skip_task(step: &mut Transition<'_>, request: &RequestId, run: &SubtaskRun, task: &SubTask) {
     let state = run.states.get(&task.id).cloned().unwrap_or_default();
     step.emit(Some(request), worker::status_fact(task, SubtaskStatus::Skipped, state.progress, &state));
 }
@@ -65,7 +66,11 @@ pub(super) fn skip_task(step: &mut Transition<'_>, request: &RequestId, run: &Su
 fn next_task(run: &SubtaskRun, settings: &RunSettings) -> Option<SubTask> {
     let order = run.order?;
     let at_work: Vec<&SubTask> = run.plan.tasks.iter().filter(|task| run.state(&task.id).is_at_work()).collect();
-    let most = if order == ExecutionOrder::Sequential { 1 } else { settings.subtasks.parallel.max(1) as usize };
+    let parallel = settings.subtasks.parallel.max(1);
+    let most = match order {
+        ExecutionOrder::Sequential => 1,
+        _ => run.pool.unwrap_or(parallel).min(parallel) as usize,
+    };
     if at_work.len() >= most {
         return None;
     }
@@ -91,8 +96,10 @@ fn next_task(run: &SubtaskRun, settings: &RunSettings) -> Option<SubTask> {
 fn handle_failure(step: &mut Transition<'_>, request: &RequestId, run: &SubtaskRun, task: &SubTask) -> bool {
     let Some(state) = run.states.get(&task.id) else { return false };
     let Some((choice, text)) = state.answer.clone() else {
-        if state.attempt < STARTS {
-            worker::start(step, request, run, task);
+        // A worker that reached a limit would reach it again.
+        let is_limit = state.error.as_ref().is_some_and(|error| error.kind == ProblemKind::Limit);
+        if state.attempt < STARTS && !is_limit {
+            requeue(step, request, run, &task.id);
             return true;
         }
         let is_asked = step.session.checkpoints().any(|(_, open)| {
@@ -131,7 +138,8 @@ pub(super) fn replace_task(step: &mut Transition<'_>, request: &RequestId, run: 
 
 /// A task waits for a worker again.
 pub(super) fn requeue(step: &mut Transition<'_>, request: &RequestId, run: &SubtaskRun, id: &str) {
-    let Some((_, now, _)) = current(step) else { return };
+    let now = step.session.unfinished(request).and_then(|active| active.subtasks.as_deref().cloned());
+    let Some(now) = now else { return };
     let (Some(task), Some(state)) = (now.plan.task(id), run.states.get(id)) else { return };
     let fact =
         SubtaskFact { error: state.error.clone(), ..worker::status_fact(task, SubtaskStatus::Pending, 0.0, state) };
@@ -150,7 +158,7 @@ fn finish_run(step: &mut Transition<'_>, request: &RequestId, run: &SubtaskRun) 
     step.then(Next::Call { call: run.call.clone() });
 }
 
-/// What a model is told of the sub-tasks that it delegated.
+/// The result of the tool call that delegated the sub-tasks.
 pub(crate) fn tool_result(session: &Session, call: &CallId) -> Option<String> {
     let run = session.active()?.subtasks.as_deref().filter(|run| run.call == *call && run.order.is_some())?;
     let mut results = Map::new();
@@ -166,9 +174,16 @@ pub(crate) fn tool_result(session: &Session, call: &CallId) -> Option<String> {
     Some(serde_json::Value::Object(results).to_string())
 }
 
-/// The sub-tasks that the user wanted are over: says what they came to, and ends the request.
+/// The sub-tasks of the request are over: answers with their results, and ends the request. If the user wanted none, the
+/// steps of their plan are carried out one by one.
 pub(crate) fn finish_request(step: &mut Transition<'_>, outcome: Option<(ToolStatus, String)>) {
     let Some((request, run, _)) = current(step) else { return };
+    let is_planned = step.session.active().is_some_and(|active| active.flow.plan.is_some());
+    match (is_planned, run.order) {
+        (true, None) => return step.then(Next::Turn),
+        (true, Some(_)) => run.plan.tasks.iter().for_each(|task| end_step(step, &request, &run, task)),
+        (false, _) => {}
+    }
     step.enter(&request, Stage::Finishing, StageLabel::Finishing);
     let count = |status| run.plan.tasks.iter().filter(|task| run.state(&task.id) == status).count();
     let (completed, all) = (count(SubtaskStatus::Completed), run.plan.tasks.len());
@@ -190,4 +205,15 @@ pub(crate) fn finish_request(step: &mut Transition<'_>, outcome: Option<(ToolSta
     };
     let problem = problem.map(|text| Problem::new(ProblemKind::NotDone, text));
     finish(step, &request, status, problem);
+}
+
+/// Records what a sub-task means for the step of the plan that it stands for.
+fn end_step(step: &mut Transition<'_>, request: &RequestId, run: &SubtaskRun, task: &SubTask) {
+    let status = match run.state(&task.id) {
+        SubtaskStatus::Completed => StepStatus::Done,
+        SubtaskStatus::Failed => StepStatus::Failed,
+        _ => StepStatus::Skipped,
+    };
+    let note = run.states.get(&task.id).map(|state| first_line(&state.summary)).unwrap_or_default();
+    execute::end(step, request, &task.id, status, note);
 }

@@ -604,7 +604,9 @@ impl EventFold<'_> {
                     self.update(at, EntryChange::Changed);
                 }
             }
+            // A notice says so.
             SubtasksFact::Unplanned { .. }
+            | SubtasksFact::Resized { .. }
             | SubtasksFact::Merging {}
             | SubtasksFact::Resolved { .. }
             | SubtasksFact::Shared { .. } => {}
