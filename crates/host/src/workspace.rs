@@ -302,15 +302,15 @@ impl Workspace for LocalWorkspace {
     ) -> Result<CopyStats, String> {
         let (original, copy) = (PathBuf::from(original), PathBuf::from(copy));
         aside(move || {
-            let made = || {
-                let stats = copies::copy_folder(&original, &copy, dependencies)?;
+            let make = || {
+                let made = copies::copy_folder(&original, &copy, dependencies)?;
                 for CopiedFile { path, content } in &changes {
                     copies::put(&copy, path, content.as_ref().map(|(bytes, mode)| (bytes.as_slice(), *mode)))?;
                 }
-                copies::set_whole(&copy)?;
-                Ok(stats)
+                copies::set_whole(&copy, &made)?;
+                Ok(made.stats)
             };
-            made().map_err(|error: copies::CopyError| {
+            make().map_err(|error: copies::CopyError| {
                 copies::remove(&copy);
                 error.to_string()
             })

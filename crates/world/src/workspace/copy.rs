@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use trimtab_vocab::{BuildFolders, CopyStats, FileState};
 
-use super::{FolderWalk, WalkEntry};
+use super::{FolderWalk, WalkEntry, read_small};
 
 /// Files of a copy at most.
 const MOST_FILES: u64 = 50_000;
@@ -55,8 +55,24 @@ pub fn is_whole(copy: &Path) -> bool {
 }
 
 /// A copy was made to its end, and what else belongs into it is there.
-pub fn set_whole(copy: &Path) -> Result<(), CopyError> {
-    fs::write(mark(copy), b"").map_err(|error| CopyError::Io(mark(copy), error))
+pub fn set_whole(copy: &Path, made: &MadeCopy) -> Result<(), CopyError> {
+    let lines: Vec<&str> = made.reads.iter().filter_map(|path| path.to_str()).collect();
+    fs::write(mark(copy), lines.join("\n")).map_err(|error| CopyError::Io(mark(copy), error))
+}
+
+/// Paths outside of a copy that programs in it read. None if the folder is not a copy of ours: commands cannot write the
+/// mark, which lies beside the copy.
+pub fn reads_outside(folder: &Path) -> Vec<PathBuf> {
+    let text = read_small(&mark(folder)).ok().and_then(|text| String::from_utf8(text).ok()).unwrap_or_default();
+    text.lines().map(PathBuf::from).filter(|path| path.is_absolute() && path.is_dir()).collect()
+}
+
+/// What was made.
+#[derive(Debug, Default)]
+pub struct MadeCopy {
+    pub stats: CopyStats,
+    /// Folders of the original that programs in the copy read: linked dependencies, and the objects of its repository.
+    reads: Vec<PathBuf>,
 }
 
 fn io_error(path: &Path) -> impl FnOnce(io::Error) -> CopyError + '_ {
@@ -107,7 +123,7 @@ fn clone_file(from: &Path, to: &Path) -> io::Result<u64> {
 
 /// Copies what git does not ignore, and makes git commands work in the copy. The contents are shared where the file system
 /// can do that, until one of them is written. What an earlier attempt left is removed first.
-pub fn copy_folder(original: &Path, copy: &Path, dependencies: BuildFolders) -> Result<CopyStats, CopyError> {
+pub fn copy_folder(original: &Path, copy: &Path, dependencies: BuildFolders) -> Result<MadeCopy, CopyError> {
     let began = Instant::now();
     remove(copy);
     fs::create_dir_all(copy).map_err(io_error(copy))?;
@@ -142,16 +158,20 @@ pub fn copy_folder(original: &Path, copy: &Path, dependencies: BuildFolders) -> 
     if walk.is_cut {
         return Err(CopyError::TooSlow);
     }
+    let mut reads = Vec::new();
     for (from, to) in found {
         let is_cloned = dependencies == BuildFolders::Clone && cloner.can_clone && clone_tree(&from, &to, &mut cloner);
         if !is_cloned {
             let _ = fs::remove_dir_all(&to);
             symlink(&from, &to).map_err(io_error(&to))?;
+            reads.push(from);
         }
     }
-    cloner.stats.has_git = git::borrow_repository(original, copy, &mut cloner)?;
+    let objects = git::borrow_repository(original, copy, &mut cloner)?;
+    cloner.stats.has_git = objects.is_some();
+    reads.extend(objects);
     let millis = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
-    Ok(CopyStats { millis, ..cloner.stats })
+    Ok(MadeCopy { stats: CopyStats { millis, ..cloner.stats }, reads })
 }
 
 fn copy_entry(entry: &WalkEntry, to: &Path, cloner: &mut Cloner) -> Result<(), CopyError> {
@@ -277,10 +297,11 @@ mod tests {
         ] {
             put(&original, path, Some((text.as_bytes(), 0o644))).expect("written");
         }
-        copy_folder(&original, &copy, BuildFolders::Share).expect("copied");
+        let made = copy_folder(&original, &copy, BuildFolders::Share).expect("copied");
         assert!(!is_whole(&copy));
-        set_whole(&copy).expect("marked");
+        set_whole(&copy, &made).expect("marked");
         assert!(is_whole(&copy));
+        assert_eq!(reads_outside(&copy), [original.join("node_modules")]);
         assert_eq!(fs::read_to_string(copy.join("src/main.rs")).expect("there"), "fn main() {}\n");
         assert_eq!(fs::read_to_string(copy.join("node_modules/left/index.js")).expect("there"), "1");
         for left in [".env", "target", ".git"] {
@@ -306,7 +327,7 @@ mod tests {
             put(&original, path, Some((text.as_bytes(), 0o644))).expect("written");
         }
         symlink("run.sh", original.join("latest")).expect("a link");
-        let stats = copy_folder(&original, &copy, BuildFolders::None).expect("copied");
+        let MadeCopy { stats, .. } = copy_folder(&original, &copy, BuildFolders::None).expect("copied");
         assert!(stats.bytes >= 12 && stats.files == 3 && !stats.has_git, "{stats:?}");
         assert!(!copy.join("vendor").exists());
         put(&copy, "run.sh", Some((b"false\n", 0o755))).expect("written");

@@ -21,13 +21,17 @@ const MOST_REFS: usize = 20_000;
 /// Files of the repository that are data and nothing else.
 const DATA: [&str; 4] = ["HEAD", "index", "packed-refs", "shallow"];
 
-/// Makes the repository of a copy. Whether there is one: not for a folder that is not the top of a repository, nor for
-/// one that keeps its refs in another format.
-pub(super) fn borrow_repository(original: &Path, copy: &Path, cloner: &mut Cloner) -> Result<bool, CopyError> {
-    let Some(repository) = repository_of(&original.join(".git")) else { return Ok(false) };
+/// Makes the repository of a copy. The folder of the objects that it borrows; none for a folder that is not the top of a
+/// repository, and for one that keeps its refs in another format.
+pub(super) fn borrow_repository(
+    original: &Path,
+    copy: &Path,
+    cloner: &mut Cloner,
+) -> Result<Option<PathBuf>, CopyError> {
+    let Some(repository) = repository_of(&original.join(".git")) else { return Ok(None) };
     let common = common_of(&repository);
     let objects = common.join("objects");
-    let Some(format) = ObjectFormat::read(&common).filter(|_| objects.is_dir()) else { return Ok(false) };
+    let Some(format) = ObjectFormat::read(&common).filter(|_| objects.is_dir()) else { return Ok(None) };
     let git = copy.join(".git");
     for folder in ["objects/info", "refs/heads", "refs/tags", "info"] {
         fs::create_dir_all(git.join(folder)).map_err(io_error(&git))?;
@@ -52,7 +56,7 @@ pub(super) fn borrow_repository(original: &Path, copy: &Path, cloner: &mut Clone
         cloner.copy_file(&exclude, &git.join("info/exclude"))?;
     }
     copy_refs(&common.join("refs"), &git.join("refs"), cloner)?;
-    Ok(true)
+    Ok(Some(objects))
 }
 
 fn common_of(repository: &Path) -> PathBuf {
@@ -191,8 +195,7 @@ mod tests {
         put(&original, "a.txt", Some((b"two\n", 0o644))).expect("written");
         let before = listing(&original);
         let copy = top.path().join("copies/s-w1");
-        let stats = copy_folder(&original, &copy, BuildFolders::Clone).expect("copied");
-        assert!(stats.has_git);
+        assert!(copy_folder(&original, &copy, BuildFolders::Clone).expect("copied").stats.has_git);
         assert_eq!(git(&copy, &["status", "--porcelain"]), " M a.txt\n", "the user's own change, as in the original");
         put(&copy, "old.txt", None).expect("removed");
         assert!(git(&copy, &["diff"]).contains("+two"));
@@ -211,7 +214,7 @@ mod tests {
         let tree = top.path().join("tree");
         git(&original, &["worktree", "add", "-q", "-b", "side", tree.to_str().expect("text")]);
         let copy = top.path().join("copies/s-w1");
-        assert!(copy_folder(&tree, &copy, BuildFolders::Clone).expect("copied").has_git);
+        assert!(copy_folder(&tree, &copy, BuildFolders::Clone).expect("copied").stats.has_git);
         assert_eq!(git(&copy, &["rev-parse", "--abbrev-ref", "HEAD"]), "side\n");
         assert_eq!(git(&copy, &["status", "--porcelain"]), "");
     }
