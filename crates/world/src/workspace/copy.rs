@@ -67,7 +67,7 @@ pub fn reads_outside(folder: &Path) -> Vec<PathBuf> {
     text.lines().map(PathBuf::from).filter(|path| path.is_absolute() && path.is_dir()).collect()
 }
 
-/// What was made.
+/// A copy that is not marked as whole yet.
 #[derive(Debug, Default)]
 pub struct MadeCopy {
     pub stats: CopyStats,
