@@ -7,9 +7,9 @@ use serde_json::Value;
 use trimtab_vocab::checkpoint::{Ask, Choice};
 use trimtab_vocab::event::{AbsentFile, CheckpointKind, Conflict, LoadedFile, Status};
 use trimtab_vocab::{
-    CallId, ChangePart, ChangeSetId, CheckpointId, Control, DryRun, Fault, FileEffects, FileLoss, FileMark, FileState,
-    FileWrite, InstructionFile, Lists, MadePicture, MergeConflict, Message, Problem, ReadResult, RefKey, Reply,
-    Request, RequestId, Rule, SessionId, TasksView, Time, TimerId, Usage,
+    CallId, ChangePart, ChangeSetId, CheckpointId, Control, CopyStats, DryRun, Fault, FileEffects, FileLoss, FileMark,
+    FileState, FileWrite, InstructionFile, Lists, MadePicture, MergeConflict, Message, Problem, ReadResult, RefKey,
+    Reply, Request, RequestId, Rule, SessionId, TasksView, Time, TimerId, Usage,
 };
 
 /// Something that happened. Inputs wait in a durable inbox, so they are written down; the rule for
@@ -226,8 +226,8 @@ pub enum Input {
         #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
         handed_on: BTreeMap<ChangeSetId, SessionId>,
     },
-    /// A worker of this session tells something.
-    WorkerTold { worker: SessionId, news: WorkerNews },
+    /// A worker of this session reports progress, a question, or its end.
+    WorkerReported { worker: SessionId, report: WorkerReport },
     /// The session has a new owner: what ran under the old one is no longer running.
     Woke {
         /// What can be told of it.
@@ -236,19 +236,28 @@ pub enum Input {
     },
 }
 
-/// What a worker tells the session that it works for.
+/// What a worker reports to its parent session.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "news", rename_all = "camelCase", rename_all_fields = "camelCase")]
-pub enum WorkerNews {
+#[serde(tag = "report", rename_all = "camelCase", rename_all_fields = "camelCase")]
+pub enum WorkerReport {
+    /// Its copy of the folder is made.
+    Copied { copy: CopyStats },
+    /// The provider limits its requests.
+    RateLimited,
     /// How far it is.
-    Moved {
+    Progress {
         /// From 0 to 1.
         progress: f64,
         /// What it cost so far.
         usage: Usage,
     },
     /// It asks the user something.
-    Asked { question: Box<WorkerAsk> },
+    Asked {
+        question: Box<WorkerAsk>,
+        /// Why the last answer to it could not be used.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        objection: Option<String>,
+    },
     /// What it asked is answered.
     Answered { checkpoint: CheckpointId },
     /// It has written something for the other workers.

@@ -44,12 +44,13 @@ pub mod turn;
 mod words;
 
 pub use input::{
-    Compared, Input, Interrupted, Narrowed, NoEffect, Partial, Prepared, Ran, RewindPreview, WorkerAsk, WorkerNews,
+    Compared, Input, Interrupted, Narrowed, NoEffect, Partial, Prepared, Ran, RewindPreview, WorkerAsk, WorkerReport,
 };
 pub use output::{Child, Effect, Output, Overview, RewindPath, RewindStep, TaskSelection, WorkerOrder};
 pub use permit::{CommandRuling, check_command, hidden_by_links, is_broad, trusts, unanswered_by, user_initiated};
 pub use proposal::{MergeOrder, MergePart, ProposedChange};
 pub use record::{Assist, AssistState, ChangeSet, Checkpoint, Flow, FlowState, Phase, RunningRequest, Session};
 pub use step::{fork, give_up, step};
+pub use subtasks::may_break_down;
 pub use turn::choosing::objection as objection_to_part;
 pub use words::{FILE_LIST, rank_files};

@@ -201,8 +201,8 @@ pub enum Effect {
         /// What the person has set about their tasks.
         settings: Box<AutoMode>,
     },
-    /// Make a copy of the folder for a worker and let it begin; asked again, it goes on where it was. Its session tells
-    /// the rest, in `WorkerTold`.
+    /// Make a copy of the folder for a worker and let it begin; asked again, it goes on where it was. Its session reports
+    /// the rest, in `WorkerReported`.
     StartWorker(Box<WorkerOrder>),
     /// Remove the copy of a worker that has ended.
     DropWorker { worker: SessionId, folder: String },

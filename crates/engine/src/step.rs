@@ -57,7 +57,7 @@ pub fn step(session: &mut Session, input: Input) -> Vec<Output> {
         Input::RuleRemoved { rule } => turn::answers::rule_removed(&mut step, rule),
         Input::TasksViewed { request, view } => assistant::viewed(&mut step, &request, view),
         Input::TasksJudged { request, judged } => assistant::judged(&mut step, &request, *judged),
-        Input::WorkerTold { worker, news } => subtasks::told(&mut step, &worker, news),
+        Input::WorkerReported { worker, report } => subtasks::reported(&mut step, &worker, report),
         Input::TimerFired { timer } => turn::timer_fired(&mut step, &timer),
         Input::Woke { interrupted } => turn::woke(&mut step, interrupted),
     }
@@ -70,9 +70,9 @@ fn outputs(mut step: Transition<'_>) -> Vec<Output> {
         turn::resume(&mut step, next);
     }
     let session = &*step.session;
-    let news = subtasks::worker::news(session, step.so_far());
+    let reports = subtasks::worker::reports(session, step.so_far());
     let mut outputs = step.into_outputs();
-    outputs.extend(news);
+    outputs.extend(reports);
     outputs
 }
 

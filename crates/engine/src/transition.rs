@@ -31,6 +31,8 @@ pub(crate) enum Next {
     Call { call: CallId },
     /// One of its calls has ended.
     CallEnded { call: CallId, status: ToolStatus, text: String },
+    /// The steps of its plan are carried out as sub-tasks.
+    PlanAsSubtasks,
     /// Its plan is carried out. The words are the answer, if none was given.
     PlanEnded { answer: Option<String> },
 }

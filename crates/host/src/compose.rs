@@ -4,6 +4,7 @@
 //! settings of a trusted folder.
 
 use serde_json::Value;
+use trimtab_engine::may_break_down;
 use trimtab_engine::proposal::json_schema::schema_objection;
 use trimtab_vocab::{
     Approve, Effort, ImageRef, Ingest, Mode, ModelSettings, PictureWish, Pill, Problem, ProblemKind, RefKey, Request,
@@ -11,6 +12,7 @@ use trimtab_vocab::{
 };
 use trimtab_world::store::hash;
 
+use crate::call_records;
 use crate::client::{Client, World};
 use crate::config::Profile;
 use crate::pills::{Pills, looks_like_a_pill};
@@ -169,7 +171,11 @@ impl Client {
         draft: RequestDraft,
     ) -> Result<ComposedRequest, Problem> {
         let RequestDraft { text, mode, images, picture, when_busy, literal, manner } = draft;
-        let FolderSettings { profile, run, trusted } = self.settings_in(profile, folder, manner).await?;
+        let FolderSettings { profile, mut run, trusted } = self.settings_in(profile, folder, manner).await?;
+        if may_break_down(&text, mode, &run) {
+            // Without them, the estimates are usual figures, and say so.
+            run.subtasks.records = call_records::collect(self.deps().world.store.as_ref()).await.unwrap_or_default();
+        }
         let (mut pill, mut pill_miss) = (None, None);
         if !literal && looks_like_a_pill(&text) {
             let pills = Pills::load(&profile, trusted.then_some(folder));

@@ -15,6 +15,7 @@ mod actor;
 mod assistant;
 mod audit;
 mod cache;
+mod call_records;
 mod client;
 pub mod compare;
 mod compose;

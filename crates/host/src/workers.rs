@@ -1,12 +1,15 @@
-//! Workers of sub-tasks: the copy of the folder that each gets, and what their changes come to together.
+//! Workers of sub-tasks: their copies of the folder, and the merge of their changes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use trimtab_engine::merge::{self, Clash, File, Prefer};
-use trimtab_engine::{Input, MergeOrder, MergePart, Session, WorkerNews, WorkerOrder};
+use trimtab_engine::{Input, MergeOrder, MergePart, Session, WorkerOrder, WorkerReport};
 use trimtab_vocab::event::Status;
-use trimtab_vocab::{FileState, FileWrite, MergeChoice, MergeConflict, Problem, ProblemKind, RefKey, SessionId, Usage};
+use trimtab_vocab::{
+    BuildFolders, Control, CopyStats, Event, Fact, FileState, FileWrite, MergeChoice, MergeConflict, Problem,
+    ProblemKind, RefKey, RequestId, SessionId, Usage,
+};
 use trimtab_world::store::{NewInput, NewJob, Store, StoreError};
 
 use crate::actor::{self, ActorError};
@@ -18,8 +21,8 @@ const PAGE: u32 = 1000;
 /// Facts that the session of a worker is made with.
 const SEEDED: u64 = 3;
 
-/// Makes a worker's copy of the folder, tells the worker what to do, and lets it begin. Each of these is done once,
-/// however often it is asked for.
+/// Makes a worker's copy of the folder, hands the worker its request, and starts it. Each of these is done once, however
+/// often it is requested.
 pub(crate) async fn start(
     deps: Arc<ActorContext>,
     reporter: ActorHandle,
@@ -28,21 +31,27 @@ pub(crate) async fn start(
     let WorkerOrder { worker, original, folder, seed, said } = *order;
     let store = deps.world.store.as_ref();
     let workspace = deps.world.workspace(&worker);
-    if let Err(reason) = copy(store, workspace.as_ref(), &worker, &original, &folder, seed).await? {
+    let parent = reporter.lease.session().clone();
+    let report = |report: WorkerReport| {
+        let payload = written(&Input::WorkerReported { worker: worker.clone(), report });
+        store.enqueue(&parent, NewInput { payload, ..NewInput::default() })
+    };
+    let dependencies = said.settings.subtasks.build_folders;
+    let order = CopyOrder { worker: &worker, original: &original, folder: &folder, seed, dependencies };
+    let copied = copy(store, workspace.as_ref(), order).await?;
+    if let Err(reason) = copied {
         let error = Problem::new(ProblemKind::Store, format!("No copy of {original} could be made: {reason}.")).hint(
             "Sub-tasks work in copies of the folder. Let git ignore what they do not need, or work without them.",
         );
-        let news = WorkerNews::Ended {
-            status: Status::Failed,
-            summary: String::new(),
-            error: Some(error),
-            usage: Usage::default(),
-            writes: Vec::new(),
-        };
-        let payload = written(&Input::WorkerTold { worker, news });
-        store.enqueue(reporter.lease.session(), NewInput { payload, ..NewInput::default() }).await?;
+        let (status, error) = (Status::Failed, Some(error));
+        let (summary, usage, writes) = (String::new(), Usage::default(), Vec::new());
+        report(WorkerReport::Ended { status, summary, error, usage, writes }).await?;
         reporter.wake.notify_one();
         return Ok(());
+    }
+    if let Ok(Some(copy)) = copied {
+        report(WorkerReport::Copied { copy }).await?;
+        reporter.wake.notify_one();
     }
     sweep(store, workspace.as_ref(), &folder).await?;
     let job = NewJob { request: said.id.clone(), text: actor::first_words(&said.text) };
@@ -51,21 +60,46 @@ pub(crate) async fn start(
         Ok(()) | Err(StoreError::Taken) => {}
         Err(error) => return Err(error.into()),
     }
+    // A cancel that came while the copy was made found no request to end. One that comes from now on finds it.
+    if is_stopped(store, &parent, &worker).await? {
+        let request = Some(RequestId::of_worker(&worker));
+        let payload = written(&Input::Controlled { request, action: Control::Cancel });
+        store.enqueue(&worker, NewInput { payload, ..NewInput::default() }).await?;
+    }
     actor::wake(&deps, &worker);
     Ok(())
 }
 
-/// The copy, with the changes that the worker builds upon and those that it has made before.
+/// Whether the parent no longer waits for a worker, as the end of its log says.
+async fn is_stopped(store: &dyn Store, parent: &SessionId, worker: &SessionId) -> Result<bool, StoreError> {
+    let from = store.last_seq(parent).await?.saturating_sub(u64::from(PAGE));
+    let of_worker = |event: &Event| match &event.fact {
+        Fact::Subtask(fact) if fact.worker.as_ref() == Some(worker) => Some(fact.status),
+        _ => None,
+    };
+    let events = store.events(parent, from, 2 * PAGE).await?;
+    Ok(events.iter().rev().find_map(of_worker).is_some_and(|status| !status.is_at_work()))
+}
+
+/// A copy to make.
+struct CopyOrder<'a> {
+    worker: &'a SessionId,
+    original: &'a str,
+    folder: &'a str,
+    seed: Vec<MergePart>,
+    dependencies: BuildFolders,
+}
+
+/// Makes the copy, with the changes that the worker builds upon and those that it has made before. Nothing is given back
+/// if it is there already.
 async fn copy(
     store: &dyn Store,
     workspace: &dyn Workspace,
-    worker: &SessionId,
-    original: &str,
-    folder: &str,
-    seed: Vec<MergePart>,
-) -> Result<Result<(), String>, StoreError> {
+    order: CopyOrder<'_>,
+) -> Result<Result<Option<CopyStats>, String>, StoreError> {
+    let CopyOrder { worker, original, folder, seed, dependencies } = order;
     if workspace.has_copy(folder).await {
-        return Ok(Ok(()));
+        return Ok(Ok(None));
     }
     let order = MergeOrder { parts: seed, ..MergeOrder::default() };
     let files = match merge_parts(store, workspace, original, &order, Prefer::Left).await? {
@@ -78,7 +112,7 @@ async fn copy(
         changes.insert(write.path, after);
     }
     let changes = changes.into_iter().map(|(path, content)| CopiedFile { path, content }).collect();
-    Ok(workspace.make_copy(original, folder, changes).await)
+    Ok(workspace.make_copy(original, folder, changes, dependencies).await.map(Some))
 }
 
 /// Removes copies of workers that have ended, where a process was killed before it could.
@@ -88,7 +122,7 @@ async fn sweep(store: &dyn Store, workspace: &dyn Workspace, own: &str) -> Resul
     let asking: BTreeSet<SessionId> = store.checkpoints().await?.into_iter().map(|event| event.session).collect();
     for name in workspace.copies(place).await.into_iter().filter(|name| name != own) {
         let Ok(session) = name.parse::<SessionId>() else { continue };
-        // One that has not been told what to do yet is on its way.
+        // One without a request is about to get it.
         let is_over = store.session(&session).await?.is_none()
             || (store.last_seq(&session).await? > SEEDED && !store.has_open_request(&session).await?);
         if session.is_worker() && is_over && !asking.contains(&session) {
@@ -146,12 +180,12 @@ pub(crate) async fn merge_parts(
             let at = match places.get(&write.path) {
                 Some(at) => *at,
                 None => {
-                    let now = match workspace.read(folder, &write.path).await {
-                        Ok(now) => now,
+                    let before = match current(store, workspace, folder, worker, write).await? {
+                        Ok(before) => before,
                         Err(reason) => return Ok(Err(reason)),
                     };
-                    let after = now.content.as_ref().map(|(bytes, state)| (bytes.clone(), state.mode));
-                    files.push(MergedFile { path: write.path.clone(), before: now.content, after, by: Vec::new() });
+                    let after = before.as_ref().map(|(bytes, state)| (bytes.clone(), state.mode));
+                    files.push(MergedFile { path: write.path.clone(), before, after, by: Vec::new() });
                     places.insert(write.path.clone(), files.len() - 1);
                     files.len() - 1
                 }
@@ -176,6 +210,27 @@ pub(crate) async fn merge_parts(
         }
     }
     Ok(Ok((files, conflicts)))
+}
+
+/// What the folder has at the path of a change. A link is never followed where the change is about the link itself.
+async fn current(
+    store: &dyn Store,
+    workspace: &dyn Workspace,
+    folder: &str,
+    worker: &SessionId,
+    write: &FileWrite,
+) -> Result<Result<Option<(Vec<u8>, FileState)>, String>, StoreError> {
+    let is_about_link = [&write.before, &write.after].into_iter().flatten().any(FileState::is_link);
+    let found = if is_about_link { workspace.itself(folder, &write.path).await } else { None };
+    let other = || Ok(Err(format!("{} is not what it was when the sub-tasks started.", write.path)));
+    match found {
+        None => Ok(workspace.read(folder, &write.path).await.map(|now| now.content)),
+        Some(Some(link)) if Some(&link) == write.before.as_ref() => {
+            let target = content(store, worker, Some(&link)).await?;
+            Ok(Ok(target.map(|(target, _)| (target, link))))
+        }
+        Some(_) => other(),
+    }
 }
 
 fn merge_one(
@@ -218,8 +273,9 @@ fn is_text(content: &Content, clashes: &[Clash]) -> bool {
     !clashes.contains(&Clash::Mode) && std::str::from_utf8(bytes).is_ok()
 }
 
-/// Removes the copy of a worker that has ended.
+/// Removes the copy of a worker that has ended, and copies of others that a killed process left.
 pub(crate) async fn drop_copy(deps: Arc<ActorContext>, worker: SessionId, folder: String) -> Result<(), ActorError> {
-    deps.world.workspace(&worker).drop_copy(&folder).await;
-    Ok(())
+    let workspace = deps.world.workspace(&worker);
+    workspace.drop_copy(&folder).await;
+    Ok(sweep(deps.world.store.as_ref(), workspace.as_ref(), &folder).await?)
 }

@@ -12,7 +12,8 @@ use tokio::sync::mpsc;
 use trimtab_engine::Ran;
 use trimtab_vocab::event::ToolStatus;
 use trimtab_vocab::{
-    CommandPlan, FilePlan, FileState, Overtime, ReadOp, ReadResult, Sandbox, SessionId, SnapshotLimits,
+    BuildFolders, CommandPlan, CopyStats, FilePlan, FileState, Overtime, ReadOp, ReadResult, Sandbox, SessionId,
+    SnapshotLimits,
 };
 use trimtab_world::models::SearchService;
 use trimtab_world::sandbox::Fence;
@@ -116,8 +117,14 @@ pub trait Workspace: Send + Sync {
         false
     }
     /// Makes a copy of a folder with these changes; a sentence without its end when that cannot be.
-    async fn make_copy(&self, original: &str, copy: &str, changes: Vec<CopiedFile>) -> Result<(), String> {
-        let _ = (original, copy, changes);
+    async fn make_copy(
+        &self,
+        original: &str,
+        copy: &str,
+        changes: Vec<CopiedFile>,
+        dependencies: BuildFolders,
+    ) -> Result<CopyStats, String> {
+        let _ = (original, copy, changes, dependencies);
         Err("there is no place for it".to_owned())
     }
     /// The names of the copies in this place.
@@ -286,17 +293,24 @@ impl Workspace for LocalWorkspace {
         tokio::task::spawn_blocking(move || copies::is_whole(&copy)).await.unwrap_or(false)
     }
 
-    async fn make_copy(&self, original: &str, copy: &str, changes: Vec<CopiedFile>) -> Result<(), String> {
+    async fn make_copy(
+        &self,
+        original: &str,
+        copy: &str,
+        changes: Vec<CopiedFile>,
+        dependencies: BuildFolders,
+    ) -> Result<CopyStats, String> {
         let (original, copy) = (PathBuf::from(original), PathBuf::from(copy));
         aside(move || {
-            let made = || {
-                copies::copy_folder(&original, &copy)?;
+            let make = || {
+                let made = copies::copy_folder(&original, &copy, dependencies)?;
                 for CopiedFile { path, content } in &changes {
                     copies::put(&copy, path, content.as_ref().map(|(bytes, mode)| (bytes.as_slice(), *mode)))?;
                 }
-                copies::set_whole(&copy)
+                copies::set_whole(&copy, &made)?;
+                Ok(made.stats)
             };
-            made().map_err(|error: copies::CopyError| {
+            make().map_err(|error: copies::CopyError| {
                 copies::remove(&copy);
                 error.to_string()
             })

@@ -88,8 +88,8 @@ async fn write(
     }
     print(format!(r#"],"bugs":{},"extensions":{},"#, json!(bugs), json!(extensions))).await?;
     if !subtasks.is_empty() {
-        let (all, context) = (json!(subtasks.all()), subtasks.context(&row.id));
-        print(format!(r#""subtasks":{all},"subtaskContext":{context},"workers":["#)).await?;
+        let (all, context, runs) = (json!(subtasks.all()), subtasks.context(&row.id), subtasks.runs());
+        print(format!(r#""subtasks":{all},"subtaskContext":{context},"subtaskRuns":{runs},"workers":["#)).await?;
         for (at, (subtask, worker)) in subtasks.workers().iter().enumerate() {
             let comma = if at == 0 { "" } else { "," };
             print(format!(r#"{comma}{{"subtaskId":{},"session":{},"events":["#, json!(subtask), json!(worker))).await?;

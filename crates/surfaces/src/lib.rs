@@ -18,5 +18,6 @@ pub mod palette;
 mod picture;
 mod structured_answer;
 mod subtask_documents;
+mod subtask_runs;
 pub mod tui;
 mod words;

@@ -4,16 +4,20 @@ use serde_json::{Map, Value, json};
 use trimtab_vocab::event::SubtaskFact;
 use trimtab_vocab::{Event, Fact, FileWrite, SessionId, SubTask, SubtaskStatus, SubtasksFact};
 
+use crate::subtask_runs::SubtaskRuns;
+
 /// The documents of a session, in the order of its plans, and what its workers share.
 #[derive(Debug, Default)]
 pub(crate) struct SubtaskDocuments {
     documents: Vec<(SubTask, Value)>,
     shared: Map<String, Value>,
     workers: Vec<(String, SessionId)>,
+    runs: SubtaskRuns,
 }
 
 impl SubtaskDocuments {
     pub(crate) fn observe(&mut self, event: &Event) {
+        self.runs.observe(event);
         match &event.fact {
             Fact::Subtasks(SubtasksFact::Planned { plan, .. }) => {
                 // Another plan takes the place of tasks that have not started.
@@ -64,6 +68,11 @@ impl SubtaskDocuments {
         &self.workers
     }
 
+    /// Estimate and truth of each run.
+    pub(crate) fn runs(&self) -> Value {
+        json!(self.runs.figures())
+    }
+
     /// What the workers share.
     pub(crate) fn context(&self, session: &SessionId) -> Value {
         let output = |(task, document): &(SubTask, Value)| {
@@ -103,6 +112,12 @@ fn moved(document: &mut Value, fact: &SubtaskFact, event: &Event) {
     document["detail"] = json!(fact.status);
     document["worker"] = json!(fact.worker);
     document["attempt"] = json!(fact.attempt);
+    if let Some(reserved) = fact.reserved_usd {
+        document["reservedUsd"] = json!(reserved);
+    }
+    if let Some(copy) = &fact.copy {
+        document["copy"] = json!(copy);
+    }
     document["completedAt"] = if is_over { json!(event.time) } else { Value::Null };
     let change = |write: &FileWrite| {
         json!({

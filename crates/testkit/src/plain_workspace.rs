@@ -8,56 +8,85 @@ use std::time::Duration;
 use async_trait::async_trait;
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::io::AsyncReadExt;
-use tokio::sync::mpsc;
+use tokio::sync::{Notify, mpsc};
 use trimtab_engine::Ran;
 use trimtab_host::{
     CommandUpdate, Contents, CopiedFile, EndedCommand, FileNow, LocalWorkspace, SnapshotRequest, StreamController,
     Workspace,
 };
-use trimtab_vocab::{CommandPlan, FilePlan, Overtime, ReadOp, ReadResult};
+use trimtab_vocab::{BuildFolders, CommandPlan, CopyStats, FilePlan, FileState, Overtime, ReadOp, ReadResult};
 use trimtab_world::workspace::snapshot::Snapshot;
 
 /// Real files, plain commands.
-pub struct PlainWorkspace(LocalWorkspace);
+pub struct PlainWorkspace {
+    local: LocalWorkspace,
+    /// Copies of the folder wait for it before they are made.
+    copy_gate: Option<Arc<Notify>>,
+}
 
 impl Default for PlainWorkspace {
     fn default() -> Self {
-        Self(LocalWorkspace::new([], &[]))
+        Self { local: LocalWorkspace::new([], &[]), copy_gate: None }
+    }
+}
+
+impl PlainWorkspace {
+    /// The same, with copies that wait for a gate.
+    #[must_use]
+    pub fn with_copy_gate(self, gate: Arc<Notify>) -> Self {
+        Self { copy_gate: Some(gate), ..self }
     }
 }
 
 #[async_trait]
 impl Workspace for PlainWorkspace {
     async fn perform_read(&self, folder: &str, op: &ReadOp) -> ReadResult {
-        self.0.perform_read(folder, op).await
+        self.local.perform_read(folder, op).await
     }
 
     async fn absent(&self, folder: &str, path: &str) -> Option<Vec<String>> {
-        self.0.absent(folder, path).await
+        self.local.absent(folder, path).await
     }
 
     async fn read(&self, folder: &str, path: &str) -> Result<FileNow, String> {
-        self.0.read(folder, path).await
+        self.local.read(folder, path).await
     }
 
     async fn write(&self, plan: &FilePlan, contents: Arc<dyn Contents>) -> Result<(), String> {
-        self.0.write(plan, contents).await
+        self.local.write(plan, contents).await
+    }
+
+    async fn state(&self, folder: &str, path: &str) -> Option<FileState> {
+        self.local.state(folder, path).await
+    }
+
+    async fn itself(&self, folder: &str, path: &str) -> Option<Option<FileState>> {
+        self.local.itself(folder, path).await
     }
 
     async fn has_copy(&self, copy: &str) -> bool {
-        self.0.has_copy(copy).await
+        self.local.has_copy(copy).await
     }
 
-    async fn make_copy(&self, original: &str, copy: &str, changes: Vec<CopiedFile>) -> Result<(), String> {
-        self.0.make_copy(original, copy, changes).await
+    async fn make_copy(
+        &self,
+        original: &str,
+        copy: &str,
+        changes: Vec<CopiedFile>,
+        dependencies: BuildFolders,
+    ) -> Result<CopyStats, String> {
+        if let Some(gate) = &self.copy_gate {
+            gate.notified().await;
+        }
+        self.local.make_copy(original, copy, changes, dependencies).await
     }
 
     async fn copies(&self, place: &str) -> Vec<String> {
-        self.0.copies(place).await
+        self.local.copies(place).await
     }
 
     async fn drop_copy(&self, copy: &str) {
-        self.0.drop_copy(copy).await;
+        self.local.drop_copy(copy).await;
     }
 
     async fn take_snapshot(&self, request: SnapshotRequest, kept: mpsc::Sender<(String, Vec<u8>)>) -> Option<Snapshot> {
@@ -65,7 +94,7 @@ impl Workspace for PlainWorkspace {
         if request.watch.files == 0 {
             return Some(Snapshot::default());
         }
-        self.0.take_snapshot(request, kept).await
+        self.local.take_snapshot(request, kept).await
     }
 
     async fn run(

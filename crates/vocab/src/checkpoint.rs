@@ -171,6 +171,9 @@ pub enum Ask {
         strategies: Vec<StrategyOption>,
         /// The plan as lines, to be edited.
         text: String,
+        /// Dollars of the budget that are set aside once it starts; absent without a budget.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reserve_usd: Option<f64>,
     },
     /// A sub-task failed, and the user decides. The others continue.
     SubtaskFailed {

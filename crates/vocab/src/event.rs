@@ -274,6 +274,7 @@ pub const KNOWN_TYPES: &[&str] = &[
     "subtasks.started",
     "subtask",
     "subtasks.shared",
+    "subtasks.resized",
     "subtasks.merging",
     "subtasks.resolved",
     "reflection",

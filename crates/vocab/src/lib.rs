@@ -88,9 +88,9 @@ pub use run_settings::{
 pub use series::{Series, SeriesCommand, SeriesResult, SeriesState};
 pub use stop::StopReason;
 pub use subtask::{
-    BreakdownOption, CallRecords, ExecutionOrder, Granularity, MergeChoice, MergeConflict, StrategyOption, SubTask,
-    SubTaskPlan, SubtaskControl, SubtaskOffer, SubtaskSettings, SubtaskStart, SubtaskStatus, SubtasksFact, TaskKind,
-    WorkerModel, WorkerQuestion,
+    BreakdownOption, BuildFolders, CallRecords, CopyStats, ExecutionOrder, Granularity, MergeChoice, MergeConflict,
+    StrategyOption, SubTask, SubTaskPlan, SubtaskControl, SubtaskOffer, SubtaskSettings, SubtaskStart, SubtaskStatus,
+    SubtasksFact, TaskKind, WorkerModel, WorkerQuestion,
 };
 pub use task::{
     Aggregates, Annotated, Applied, Category, CategoryCounts, DryRun, Item, Operation, OperationResult, Preview,

@@ -238,9 +238,15 @@ pub struct SubtaskSettings {
     /// Who works on each kind of task, where that is not the model itself.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub models: BTreeMap<TaskKind, WorkerModel>,
-    /// What earlier calls of the model tell of the next ones.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub records: Option<CallRecords>,
+    /// Dollars up to which sub-tasks start without a question where a setting or a rule allows that.
+    #[serde(alias = "auto_usd")]
+    pub auto_usd: f64,
+    /// How copies of the folder get the dependency folders that git ignores.
+    #[serde(alias = "build_folders")]
+    pub build_folders: BuildFolders,
+    /// What earlier calls came to, by model.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub records: BTreeMap<String, CallRecords>,
     /// It is the request of a worker, which cannot delegate.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_worker: bool,
@@ -253,7 +259,9 @@ impl Default for SubtaskSettings {
             offer: SubtaskOffer::Ask,
             start: None,
             models: BTreeMap::new(),
-            records: None,
+            auto_usd: 1.0,
+            build_folders: BuildFolders::Clone,
+            records: BTreeMap::new(),
             is_worker: false,
         }
     }
@@ -263,6 +271,35 @@ impl SubtaskSettings {
     pub(crate) fn is_default(&self) -> bool {
         *self == Self::default()
     }
+}
+
+/// How a worker's copy of the folder gets the dependency folders that git ignores (`node_modules`, `.venv`, `vendor`).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum BuildFolders {
+    /// Clones that share their contents with the original, where the file system can make them; else as `Share`.
+    #[default]
+    Clone,
+    /// Links to the originals, which commands can read and not write.
+    Share,
+    /// Not at all.
+    None,
+}
+
+/// What a copy of the folder took.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase", default)]
+pub struct CopyStats {
+    pub files: u64,
+    /// Bytes of their contents.
+    pub bytes: u64,
+    /// Of those, the bytes that share their place on the disk with the original.
+    pub cloned_bytes: u64,
+    pub millis: u64,
+    /// Git commands work in the copy.
+    pub has_git: bool,
 }
 
 /// A model for workers, and what is known about it.
@@ -393,6 +430,13 @@ pub enum SubtasksFact {
         /// Dollars of the budget that are set aside for it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reserved_usd: Option<f64>,
+    },
+    /// Another number of workers may run at the same time, because the provider limits requests or no longer does.
+    #[serde(rename = "subtasks.resized")]
+    Resized {
+        parallel: u32,
+        /// `rate_limit`, or `recovered`.
+        reason: String,
     },
     /// All sub-tasks are over, and their changes are being merged.
     #[serde(rename = "subtasks.merging")]

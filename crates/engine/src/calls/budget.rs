@@ -3,10 +3,10 @@
 use trimtab_vocab::checkpoint::Ask;
 use trimtab_vocab::event::{Level, Status};
 use trimtab_vocab::wording::{AnswerLabel, Notice, Objection, QuestionTitle};
-use trimtab_vocab::{Part, Prompt, RequestId};
+use trimtab_vocab::{Part, Prompt};
 
 use crate::questions::{self, CheckpointDraft};
-use crate::record::Session;
+use crate::record::{Checkpoint, Session};
 use crate::transition::Transition;
 
 pub(crate) use crate::record::names::choice::{RAISE, STOP};
@@ -92,30 +92,34 @@ pub(crate) fn ask(step: &mut Transition<'_>, bill: &Bill) {
     questions::ask(step, question, Status::Limit);
 }
 
-/// The words of an answer as they are recorded: of a raise, what the budget becomes. `None`: it will not
-/// do, and the person is told.
+/// The text of an answer as it is recorded: of a raise, the new budget. `None`: the answer is invalid, and the user is
+/// notified.
 pub(crate) fn checked(
     step: &mut Transition<'_>,
-    request: &RequestId,
+    checkpoint: &Checkpoint,
     choice: &str,
     text: Option<String>,
 ) -> Option<Option<String>> {
     if choice != RAISE {
         return Some(text);
     }
-    let budget = new_budget(step.session, text.as_deref());
+    let (budget, spent) = match (&checkpoint.ask, &checkpoint.worker) {
+        // A worker's budget is its share, which this session's own figures say nothing about.
+        (Ask::Budget { budget_usd, spent_usd, .. }, Some(_)) => (*budget_usd, *spent_usd),
+        _ => (step.session.largest_budget(), step.session.spent()),
+    };
+    let budget = new_budget(budget, spent, text.as_deref());
     if budget.is_none() {
-        step.notify(request, Level::Warning, Notice::Objection(Objection::NotABudget));
+        step.notify(&checkpoint.request, Level::Warning, Notice::Objection(Objection::NotABudget));
     }
     budget.map(|budget| Some(budget.to_string()))
 }
 
-/// What the budget becomes: what was said, or twice what it was.
-fn new_budget(session: &Session, text: Option<&str>) -> Option<f64> {
-    let spent = session.spent();
+/// What the budget becomes: the amount in the text, or twice what it was.
+fn new_budget(budget: f64, spent: f64, text: Option<&str>) -> Option<f64> {
     let wanted = match text.map(str::trim).filter(|text| !text.is_empty()) {
         Some(text) => text.trim_start_matches('$').parse().ok()?,
-        None => 2.0 * session.largest_budget().max(spent),
+        None => 2.0 * budget.max(spent),
     };
     (wanted.is_finite() && wanted > spent).then_some(wanted)
 }

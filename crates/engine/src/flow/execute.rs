@@ -134,7 +134,8 @@ pub(super) fn skip(step: &mut Transition<'_>, request: &RequestId, id: &str) {
     end(step, request, id, StepStatus::Skipped, String::new());
 }
 
-fn end(step: &mut Transition<'_>, request: &RequestId, id: &str, status: StepStatus, note: String) {
+/// Records what came of a step.
+pub(crate) fn end(step: &mut Transition<'_>, request: &RequestId, id: &str, status: StepStatus, note: String) {
     let Some(active) = step.session.unfinished(request) else { return };
     let Some((of_plan, number, of)) = place(&active.flow, id) else { return };
     let title = of_plan.title.clone();

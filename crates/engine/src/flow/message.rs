@@ -4,7 +4,7 @@ use trimtab_vocab::Selection;
 use trimtab_vocab::checkpoint::Ask;
 
 use super::{clarify, conversation, plan, satisfaction, task_answer};
-use crate::record::names::choice::{APPROVE, MODIFY, NEEDS_CHANGES, START_OVER, SUBMIT, TELL};
+use crate::record::names::choice::{APPROVE, MODIFY, NEEDS_CHANGES, START_OVER, SUBMIT, SUBTASKS, TELL};
 use crate::record::{Checkpoint, Session};
 
 /// The text, and the tasks that the answer chooses. Composed before the answer is folded.
@@ -29,7 +29,7 @@ pub(crate) fn compose(
         }
         Ask::Understanding { .. } if choice == TELL => Some(conversation::corrected(words)),
         Ask::Understanding { .. } => flow.requirements.as_ref().map(conversation::agreed),
-        Ask::Plan { .. } if choice == APPROVE => None,
+        Ask::Plan { .. } if matches!(choice, APPROVE | SUBTASKS) => None,
         Ask::Plan { .. } if choice == MODIFY && plan::is_structured(words) => None,
         Ask::Plan { .. } => Some(plan::sent_back(flow, choice, text)),
         Ask::Satisfaction { .. } if choice == NEEDS_CHANGES => {

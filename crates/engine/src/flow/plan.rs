@@ -5,13 +5,13 @@ use serde_json::{Value, json};
 use trimtab_vocab::checkpoint::Ask;
 use trimtab_vocab::event::{BugFact, PlanFact, Stage};
 use trimtab_vocab::wording::{AnswerLabel, QuestionTitle, StageLabel};
-use trimtab_vocab::{Format, Mode, Plan, PlanStep, RequestId};
+use trimtab_vocab::{Format, Mode, Plan, PlanStep, RequestId, SubtaskOffer};
 
 use super::{FlowQuestion, FlowWait, edits, execute, object_in};
-use crate::proposal::plan::read;
+use crate::proposal::plan::{read, steps_apart};
 use crate::questions::choice;
-use crate::record::Flow;
 use crate::record::names::choice as choices;
+use crate::record::{Flow, RunningRequest};
 use crate::transition::{Next, Transition};
 
 pub(crate) use crate::record::names::choice::{APPROVE, CANCEL, MODIFY, REPLAN};
@@ -67,11 +67,16 @@ pub(super) fn present(step: &mut Transition<'_>) -> FlowWait {
         // Who chose to plan leaves it by their own word alone.
         (!by_mode && !active.request.settings.copilot.plan_approval).then(|| "setting".to_owned())
     });
+    if by.is_some() && wants_subtasks(active, &plan) {
+        step.then(Next::PlanAsSubtasks);
+        return FlowWait::Waits;
+    }
     if let Some(by) = by {
         step.emit(Some(&request), PlanFact::Started { version, by });
         execute::tell_progress(step, &request);
         return FlowWait::Settled;
     }
+    let offers_subtasks = active.request.settings.subtasks.offer == SubtaskOffer::Ask && can_run_apart(active, &plan);
     let Plan { summary, steps: planned, assumptions } = plan;
     let title = match (planned.len(), version) {
         (1, 1) => QuestionTitle::PlanOfOne,
@@ -80,18 +85,33 @@ pub(super) fn present(step: &mut Transition<'_>) -> FlowWait {
         (steps, version) => QuestionTitle::PlanAgain(steps, version),
     };
     step.enter(&request, Stage::Planning, StageLabel::WaitingForPlan);
+    let mut choices = vec![choice(APPROVE, AnswerLabel::Approve)];
+    choices.extend(offers_subtasks.then(|| choice(choices::SUBTASKS, AnswerLabel::RunAsSubtasks)));
+    choices.extend([
+        choice(MODIFY, AnswerLabel::Modify),
+        choice(REPLAN, AnswerLabel::Replan),
+        choice(CANCEL, AnswerLabel::Cancel),
+    ]);
     let asking = FlowQuestion {
         ask: Ask::Plan { version, summary, steps: planned, assumptions },
         title,
-        choices: vec![
-            choice(APPROVE, AnswerLabel::Approve),
-            choice(MODIFY, AnswerLabel::Modify),
-            choice(REPLAN, AnswerLabel::Replan),
-            choice(CANCEL, AnswerLabel::Cancel),
-        ],
+        choices,
         approving: (!by_mode).then_some(APPROVE),
     };
     super::ask(step, asking)
+}
+
+/// Steps that can run at the same time from which on a plan is offered as sub-tasks.
+const APART: usize = 3;
+
+fn can_run_apart(active: &RunningRequest, plan: &Plan) -> bool {
+    active.may_use_workers() && active.subtasks.is_none() && steps_apart(plan) >= APART
+}
+
+/// Whether an approved plan is carried out as sub-tasks: the user wants that, or the setting says so.
+fn wants_subtasks(active: &RunningRequest, plan: &Plan) -> bool {
+    let by_setting = active.request.settings.subtasks.offer == SubtaskOffer::Auto;
+    (active.flow.as_subtasks || by_setting) && can_run_apart(active, plan)
 }
 
 /// An answer to a plan under its own name. `reject` comes with what is wanted next, as `{"next":"cancel"}` or

@@ -1,5 +1,7 @@
 //! Plans as a model or a person writes them: read with care, and put into an order.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use serde::Deserialize;
 use serde_json::{Value, json};
 use trimtab_vocab::{Plan, PlanStep};
@@ -214,6 +216,29 @@ pub(crate) fn order(plan: &Plan) -> Result<Vec<usize>, String> {
     Ok(order)
 }
 
+/// How many steps of a plan can run at the same time: none of them waits for another one, and each changes other files.
+/// Steps that name no files do not count, because nothing says what they would change.
+pub(crate) fn steps_apart(plan: &Plan) -> usize {
+    let mut depths: BTreeMap<&str, usize> = BTreeMap::new();
+    for at in order(plan).unwrap_or_default() {
+        let step = &plan.steps[at];
+        let depth =
+            step.depends_on.iter().filter_map(|id| depths.get(id.as_str())).max().map_or(0, |deepest| deepest + 1);
+        depths.insert(&step.id, depth);
+    }
+    let apart = |depth: usize| {
+        let (mut files, mut count): (BTreeSet<&String>, usize) = (BTreeSet::new(), 0);
+        for step in plan.steps.iter().filter(|step| depths.get(step.id.as_str()) == Some(&depth)) {
+            if !step.files.is_empty() && step.files.iter().all(|file| !files.contains(file)) {
+                files.extend(&step.files);
+                count += 1;
+            }
+        }
+        count
+    };
+    depths.values().copied().collect::<BTreeSet<usize>>().into_iter().map(apart).max().unwrap_or(0)
+}
+
 /// A text of at most so many characters, on one line.
 pub(crate) fn line(text: &str, most: usize) -> String {
     let is_between = |c: char| c.is_whitespace() || c.is_control();
@@ -231,6 +256,22 @@ mod tests {
 
     fn read(value: Value) -> Result<Plan, String> {
         super::read(&value, &[])
+    }
+
+    #[test]
+    fn steps_run_apart_where_neither_order_nor_files_bind_them() {
+        let step =
+            |title: &str, files: &[&str], after: &[u32]| json!({"title": title, "files": files, "dependsOn": after});
+        let apart = |steps: Value| steps_apart(&read(json!({"summary": "a", "steps": steps})).expect("a plan"));
+        let [a, b, c] = ["a.rs", "b.rs", "c.rs"];
+        assert_eq!(apart(json!([step("A", &[a], &[]), step("B", &[b], &[]), step("C", &[c], &[])])), 3);
+        assert_eq!(apart(json!([step("A", &[a], &[]), step("B", &[b, a], &[]), step("C", &[c], &[])])), 2);
+        assert_eq!(apart(json!([step("A", &[a], &[]), step("B", &[b], &[1]), step("C", &[c], &[1])])), 2);
+        assert_eq!(
+            apart(json!([step("A", &[], &[]), step("B", &[], &[]), step("C", &[], &[])])),
+            0,
+            "nothing is named"
+        );
     }
 
     #[test]

@@ -33,6 +33,8 @@ pub struct Flow {
     /// Its version; 0: there is none.
     pub version: u32,
     pub approved: Option<String>,
+    /// The user wants its steps carried out as sub-tasks.
+    pub as_subtasks: bool,
     /// How its steps stand; what is not in here has not begun.
     pub statuses: BTreeMap<String, StepStatus>,
     /// The step that ended last.
@@ -179,6 +181,7 @@ impl Session {
                 flow.plan = Some(plan.clone());
                 flow.version = *version;
                 flow.statuses.clear();
+                flow.as_subtasks = false;
                 flow.state = FlowState::Proposed;
             }
             PlanFact::Started { .. } => flow.state = FlowState::Executing,
@@ -196,8 +199,9 @@ impl Session {
     }
 
     /// A plan may be carried out.
-    pub(super) fn fold_approval(&mut self, request: &RequestId, by: &str) {
+    pub(super) fn fold_approval(&mut self, request: &RequestId, by: &str, as_subtasks: bool) {
         if let Some(active) = self.unfinished_mut(request) {
+            active.flow.as_subtasks = as_subtasks;
             active.flow.approved = Some(by.to_owned());
         }
     }
@@ -246,7 +250,7 @@ impl Session {
                 }
             },
             Ask::Plan { .. } => match choice {
-                choice::APPROVE => active.guide(text),
+                choice::APPROVE | choice::SUBTASKS => active.guide(text),
                 // A list of steps is a new version, which is a fact of its own.
                 _ => {
                     let sent_back = carried(message, || legacy::sent_back(&active.flow, choice, text));

@@ -203,6 +203,7 @@ pub struct Checkpoint {
     pub kind: CheckpointKind,
     /// What it asks about.
     pub ask: Ask,
+    pub title: String,
     /// The answers to choose from.
     pub choices: Vec<Choice>,
     /// The worker that asks it; none: the session itself does.
@@ -292,13 +293,14 @@ impl Session {
         self.unfinished(request).is_some()
     }
 
+    /// Requests that are worked on, wait for their turn, or have ended for want of a person.
+    pub(crate) fn all_unfinished(&self) -> impl Iterator<Item = &RunningRequest> {
+        self.active.iter().chain(&self.queue.waiting).chain(&self.queue.parked)
+    }
+
     /// A request that is worked on, waits for its turn, or has ended for want of a person.
     pub(crate) fn unfinished(&self, request: &RequestId) -> Option<&RunningRequest> {
-        self.active
-            .iter()
-            .chain(&self.queue.waiting)
-            .chain(&self.queue.parked)
-            .find(|active| active.request.id == *request)
+        self.all_unfinished().find(|active| active.request.id == *request)
     }
 
     /// Requests that are not finished, and were made when the settings said something else about commands.

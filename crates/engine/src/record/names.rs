@@ -81,6 +81,8 @@ pub mod choice {
     pub const START_A: &str = "start_a";
     pub const START_B: &str = "start_b";
     pub const START_C: &str = "start_c";
+    /// Carry a plan out as sub-tasks.
+    pub const SUBTASKS: &str = "subtasks";
     /// Another plan is given.
     pub const EDIT: &str = "edit";
     /// No sub-tasks: the model does the work itself.

@@ -8,7 +8,7 @@ use trimtab_vocab::checkpoint::Ask;
 use trimtab_vocab::event::{SessionFact, SubtaskFact};
 use trimtab_vocab::{
     CallId, ExecutionOrder, FileWrite, Granularity, MergeChoice, MergeConflict, Problem, RequestId, SessionId,
-    SubTaskPlan, SubtaskStatus, SubtasksFact, ToolCall, Usage,
+    SubTaskPlan, SubtaskOffer, SubtaskStart, SubtaskStatus, SubtasksFact, ToolCall, Usage,
 };
 
 use super::fold::RecordedAnswer;
@@ -29,6 +29,10 @@ pub struct SubtaskRun {
     pub order: Option<ExecutionOrder>,
     /// Dollars that are set aside for them.
     pub reserved_usd: Option<f64>,
+    /// Workers that may run at the same time while the provider limits requests; none: as many as are set.
+    pub pool: Option<u32>,
+    /// Calls that went well since the pool changed.
+    pub good_calls: u32,
     /// How far each is, by its id.
     pub states: BTreeMap<String, SubtaskState>,
     /// What the workers share.
@@ -53,6 +57,8 @@ pub struct SubtaskState {
     pub attempt: u32,
     /// The session of its worker.
     pub worker: Option<SessionId>,
+    /// Dollars that are set aside for its worker.
+    pub reserved_usd: Option<f64>,
     /// What it cost, over all tries.
     pub usage: Usage,
     /// What earlier tries cost.
@@ -113,6 +119,17 @@ impl SubtaskRun {
         !is(SubtaskStatus::Running) && (is(SubtaskStatus::NeedsUser) || is(SubtaskStatus::Failed))
     }
 
+    /// Dollars of the reserve that neither were spent nor are set aside for a worker.
+    pub(crate) fn reserve_left(&self) -> Option<f64> {
+        let cost = |usage: Usage| usage.cost_usd.unwrap_or(0.0);
+        let taken = |state: &SubtaskState| {
+            let set_aside = state.reserved_usd.filter(|_| state.status.is_at_work()).unwrap_or(0.0);
+            cost(state.usage).max(cost(state.before) + set_aside)
+        };
+        let taken: f64 = self.states.values().map(taken).sum();
+        self.reserved_usd.map(|reserved| (reserved - taken).max(0.0))
+    }
+
     /// The changes of the completed sub-tasks, in the order of the plan.
     pub(crate) fn merge_order(&self) -> MergeOrder {
         let part = |task: &trimtab_vocab::SubTask| {
@@ -129,6 +146,15 @@ impl SubtaskRun {
 }
 
 impl RunningRequest {
+    /// Whether parts of it may be handed to workers.
+    pub(crate) fn may_use_workers(&self) -> bool {
+        let settings = &self.request.settings;
+        settings.subtasks.offer != SubtaskOffer::Off
+            && settings.subtasks.start != Some(SubtaskStart::Off)
+            && !settings.subtasks.is_worker
+            && !settings.machine.workers.is_empty()
+    }
+
     /// Whether it only waits for workers, so that it needs no slot of its own.
     pub(super) fn waits_for_workers(&self) -> bool {
         let Some(run) = &self.subtasks else { return false };
@@ -169,6 +195,8 @@ impl Session {
                             granularity: *granularity,
                             order: None,
                             reserved_usd: None,
+                            pool: None,
+                            good_calls: 0,
                             states: BTreeMap::new(),
                             shared: BTreeMap::new(),
                             resolutions: Vec::new(),
@@ -182,6 +210,10 @@ impl Session {
             SubtasksFact::Started { execution_order, reserved_usd } => {
                 let Some(run) = &mut active.subtasks else { return };
                 (run.order, run.reserved_usd, run.answer) = (Some(*execution_order), *reserved_usd, None);
+            }
+            SubtasksFact::Resized { parallel, .. } => {
+                let Some(run) = &mut active.subtasks else { return };
+                (run.pool, run.good_calls) = (Some(*parallel), 0);
             }
             SubtasksFact::Merging {} => {
                 let Some(run) = &mut active.subtasks else { return };
@@ -243,10 +275,12 @@ impl Session {
             if fact.attempt > state.attempt {
                 self.lineage.workers += 1;
                 (state.attempt, state.before, state.earlier) = (fact.attempt, state.usage, state.error.take());
-                (state.answer, state.summary) = (None, String::new());
+                (state.answer, state.summary, state.reserved_usd) = (None, String::new(), None);
                 state.writes.clear();
             }
             let spent = since(state.usage, fact.usage);
+            run.good_calls += u32::from(fact.usage.output_tokens > state.usage.output_tokens);
+            state.reserved_usd = fact.reserved_usd.or(state.reserved_usd);
             (state.status, state.progress, state.usage) = (fact.status, fact.progress, fact.usage);
             if fact.worker.is_some() {
                 state.worker.clone_from(&fact.worker);

@@ -22,8 +22,7 @@ const SHOWN_SIDE: usize = 16 * 1024;
 pub(super) fn breakdown_options(plan: &SubTaskPlan, settings: &RunSettings) -> Vec<BreakdownOption> {
     let fine = plan.tasks.len();
     let option = |(granularity, count): (Granularity, usize)| {
-        let (tokens_each, truncation_risk) =
-            plan::reply_size(&settings.subtasks, settings.models.facts.max_output, fine, count);
+        let (tokens_each, truncation_risk) = plan::reply_size(settings, fine, count);
         let notes = match granularity {
             Granularity::Fine => [BreakdownNote::LowestRisk, BreakdownNote::BestParallelism, BreakdownNote::MoreCalls],
             Granularity::Medium => [BreakdownNote::Balance, BreakdownNote::ModerateRisk, BreakdownNote::SomeCalls],
@@ -44,7 +43,7 @@ pub(super) fn breakdown_options(plan: &SubTaskPlan, settings: &RunSettings) -> V
 
 /// Asks how finely the request is broken down.
 pub(super) fn ask_breakdown(step: &mut Transition<'_>, run: &SubtaskRun, settings: &RunSettings) {
-    let (suggested, reason) = plan::suggested(&run.plan, &settings.subtasks, settings.models.facts.max_output);
+    let (suggested, reason) = plan::suggested(&run.plan, settings);
     let options = breakdown_options(&run.plan, settings);
     let question = CheckpointDraft {
         ask: Ask::Breakdown { call: run.call.clone(), options, suggested, reason },
@@ -111,6 +110,7 @@ pub(super) fn ask_plan(
     what: &str,
 ) {
     let plan = plan::estimated(run.plan.clone(), ExecutionOrder::DependencyGraph, settings);
+    let reserve_usd = step.session.budget().map(|budget| (budget - step.session.spent()).max(0.0));
     let text = plan::as_text(&plan);
     let no = match delegated {
         true => choice(DECLINE, AnswerLabel::NoSubtasks).with_role(ChoiceRole::Dismiss),
@@ -118,7 +118,13 @@ pub(super) fn ask_plan(
     };
     let question = CheckpointDraft {
         title: QuestionTitle::SubtaskPlan(what.to_owned(), plan.tasks.len()),
-        ask: Ask::SubtaskPlan { call: run.call.clone(), strategies: strategies(&plan, settings), plan, text },
+        ask: Ask::SubtaskPlan {
+            call: run.call.clone(),
+            strategies: strategies(&plan, settings),
+            plan,
+            text,
+            reserve_usd,
+        },
         choices: vec![
             choice(EDIT, AnswerLabel::EditPlan).with_text(ChoiceText::Required).with_role(ChoiceRole::Secondary),
             choice(START_A, AnswerLabel::StartA).with_role(ChoiceRole::Primary),
@@ -130,7 +136,7 @@ pub(super) fn ask_plan(
     questions::open(step, question);
 }
 
-/// Asks what becomes of a sub-task that could not be done. The others go on.
+/// Asks what to do about a failed sub-task. The others continue.
 pub(super) fn ask_about_failure(step: &mut Transition<'_>, run: &SubtaskRun, task: &SubTask, reason: String) {
     let depend = run.plan.tasks.iter().filter(|other| other.depends_on.contains(&task.id));
     let dependents: Vec<String> = depend.map(|other| format!("{}. {}", other.id, other.name())).collect();

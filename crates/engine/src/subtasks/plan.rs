@@ -5,13 +5,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Deserialize;
 use serde_json::json;
 use trimtab_vocab::{
-    ExecutionOrder, Format, Granularity, ModelFacts, RunSettings, SubTask, SubTaskPlan, SubtaskSettings, TaskKind,
+    ExecutionOrder, Format, Granularity, ModelFacts, PlanStep, RunSettings, SubTask, SubTaskPlan, TaskKind,
 };
+
+use crate::record::Flow;
 
 /// Sub-tasks of one request at most.
 pub(crate) const MOST: usize = 64;
 
-/// What a model is told that breaks a request down.
+/// The prompt for a plan.
 pub(super) const SYSTEM: &str = "You break a request about the files of a folder down into sub-tasks for workers. Each \
 worker sees only its own instruction and the files that you name for it, and cannot ask you anything: write each \
 instruction so that it can be carried out alone. Sub-tasks that need nothing of each other run at the same time, so \
@@ -97,7 +99,7 @@ pub(crate) fn read(said: &str) -> Result<Vec<DraftTask>, String> {
     })
 }
 
-/// The plan that drafts come to, with one task for each file where that is wanted.
+/// The plan that drafts make, with one task for each file if a draft wants that.
 pub(crate) fn plan(drafts: Vec<DraftTask>, settings: &RunSettings) -> Result<SubTaskPlan, String> {
     let mut tasks: Vec<SubTask> = Vec::new();
     // What a number or name of a draft stands for.
@@ -137,6 +139,28 @@ pub(crate) fn plan(drafts: Vec<DraftTask>, settings: &RunSettings) -> Result<Sub
     let plan = SubTaskPlan { tasks, ..SubTaskPlan::default() };
     validate(&plan, settings)?;
     Ok(plan)
+}
+
+/// The steps of a plan as sub-tasks. What the user decided on the way binds each of them.
+pub(super) fn of_steps(flow: &Flow, settings: &RunSettings) -> SubTaskPlan {
+    let task = |step: &PlanStep| {
+        let commands = step.commands.iter().map(|command| format!("Run: {command}"));
+        let lines: Vec<String> = [step.title.clone(), step.details.clone()].into_iter().chain(commands).collect();
+        let kind = TaskKind::default();
+        SubTask {
+            id: step.id.clone(),
+            title: step.title.clone(),
+            instruction: lines.into_iter().filter(|line| !line.is_empty()).collect::<Vec<_>>().join("\n"),
+            context_files: step.files.clone(),
+            constraints: flow.decisions.clone(),
+            model: model_for(kind, settings).0,
+            depends_on: step.depends_on.clone(),
+            kind,
+            ..SubTask::default()
+        }
+    };
+    let tasks = flow.plan.iter().flat_map(|plan| &plan.steps).map(task).collect();
+    SubTaskPlan { tasks, ..SubTaskPlan::default() }
 }
 
 fn for_each_file(task: &SubTask) -> Vec<SubTask> {
@@ -232,7 +256,7 @@ fn cycle(plan: &SubTaskPlan) -> Option<Vec<String>> {
     Some(round)
 }
 
-/// The tasks so that each comes behind those that it depends on; of those that may come next, the first of the plan.
+/// The tasks in an order that respects their dependencies, else as planned.
 pub(super) fn in_order(plan: &SubTaskPlan) -> Vec<&SubTask> {
     let mut left: Vec<&SubTask> = plan.tasks.iter().collect();
     let mut order: Vec<&SubTask> = Vec::new();
@@ -303,8 +327,9 @@ pub(super) const FEW: usize = 5;
 pub(super) const USUAL_REPLY: u32 = 200;
 
 /// Tokens of one reply, about, and how likely it is to be cut off, for so many of `fine` sub-tasks.
-pub(super) fn reply_size(settings: &SubtaskSettings, max_output: u32, fine: usize, count: usize) -> (u32, f64) {
-    let records = settings.records.unwrap_or_default();
+pub(super) fn reply_size(settings: &RunSettings, fine: usize, count: usize) -> (u32, f64) {
+    let (model, max_output, settings) = (&settings.models.model, settings.models.facts.max_output, &settings.subtasks);
+    let records = settings.records.get(model).copied().unwrap_or_default();
     let base = if records.output_tokens > 0 { records.output_tokens } else { USUAL_REPLY };
     let parts = fine.max(1) as f64 / count.max(1) as f64;
     let tokens = (f64::from(base) * parts).round() as u32;
@@ -316,7 +341,7 @@ pub(super) fn reply_size(settings: &SubtaskSettings, max_output: u32, fine: usiz
 
 /// The way that is taken where nobody chooses: the coarsest whose replies are hardly ever cut off and whose sub-tasks
 /// stay small.
-pub(super) fn suggested(plan: &SubTaskPlan, settings: &SubtaskSettings, max_output: u32) -> (Granularity, String) {
+pub(super) fn suggested(plan: &SubTaskPlan, settings: &RunSettings) -> (Granularity, String) {
     const RISK: f64 = 0.05;
     const STEPS_EACH: usize = 3;
     const FILES_EACH: usize = 6;
@@ -326,14 +351,14 @@ pub(super) fn suggested(plan: &SubTaskPlan, settings: &SubtaskSettings, max_outp
     }
     let files: BTreeSet<&String> = plan.tasks.iter().flat_map(|task| &task.context_files).collect();
     for (granularity, count) in sizes(plan).into_iter().rev() {
-        let (_, risk) = reply_size(settings, max_output, fine, count);
+        let (_, risk) = reply_size(settings, fine, count);
         let is_small = fine.div_ceil(count.max(1)) <= STEPS_EACH && files.len().div_ceil(count.max(1)) <= FILES_EACH;
         if is_small && risk <= RISK {
             let percent = (risk * 100.0).round();
             return (granularity, format!("{count} sub-tasks, with a truncation risk of {percent} %"));
         }
     }
-    let (_, risk) = reply_size(settings, max_output, fine, fine);
+    let (_, risk) = reply_size(settings, fine, fine);
     (
         Granularity::Fine,
         format!("{fine} sub-tasks; coarser ones are cut off more often than {} %", (risk * 100.0).round()),
@@ -349,7 +374,7 @@ fn estimate_task(task: &SubTask, settings: &RunSettings) -> (Option<f64>, u64) {
     const FILE: u64 = 1_000;
     const SPEED: f64 = 50.0;
     const DELAY_MS: u64 = 1_500;
-    let records = settings.subtasks.records.unwrap_or_default();
+    let records = settings.subtasks.records.get(&task.model).copied().unwrap_or_default();
     let calls = u64::from(USUAL_CALLS);
     let reply = u64::from(if records.output_tokens > 0 { records.output_tokens } else { USUAL_REPLY });
     let prompt = PROMPT + FILE * task.context_files.len() as u64;
@@ -360,16 +385,16 @@ fn estimate_task(task: &SubTask, settings: &RunSettings) -> (Option<f64>, u64) {
     (cost, calls * (DELAY_MS + (reply as f64 * 1_000.0 / speed) as u64))
 }
 
-/// Dollars that one sub-task takes of all, as a share from 0 to 1.
-pub(super) fn share(task: &SubTask, plan: &SubTaskPlan, settings: &RunSettings) -> f64 {
-    let cost = |task: &SubTask| estimate_task(task, settings).0.unwrap_or(1.0).max(f64::MIN_POSITIVE);
-    cost(task) / plan.tasks.iter().map(cost).sum::<f64>()
+/// How much a sub-task takes of a budget, compared with others.
+pub(super) fn weight(task: &SubTask, settings: &RunSettings) -> f64 {
+    estimate_task(task, settings).0.unwrap_or(1.0).max(f64::MIN_POSITIVE)
 }
 
 /// The plan with what it costs and how long it takes in this order.
 pub(super) fn estimated(plan: SubTaskPlan, order: ExecutionOrder, settings: &RunSettings) -> SubTaskPlan {
     let each: BTreeMap<&str, (Option<f64>, u64)> =
         plan.tasks.iter().map(|task| (task.id.as_str(), estimate_task(task, settings))).collect();
+    let is_recorded = plan.tasks.iter().all(|task| settings.subtasks.records.contains_key(&task.model));
     let costs: Option<Vec<f64>> = each.values().map(|(cost, _)| *cost).collect();
     let cost = costs.map(|costs| costs.iter().sum::<f64>());
     let time = match order {
@@ -382,7 +407,7 @@ pub(super) fn estimated(plan: SubTaskPlan, order: ExecutionOrder, settings: &Run
         estimated_cost: cost,
         cost_range: cost.map(|cost| (cost / 2.0, cost * 3.0)),
         estimated_time_ms: time,
-        from_records: settings.subtasks.records.is_some_and(|records| records.calls > 0),
+        from_records: is_recorded,
         ..plan
     }
 }
@@ -560,12 +585,15 @@ mod tests {
     fn replies_that_are_often_cut_off_lead_to_finer_sub_tasks() {
         let tasks: Vec<String> = (1..=12).map(|n| format!(r#"{{"instruction": "part {n}"}}"#)).collect();
         let plan = read_plan(&format!("[{}]", tasks.join(", "))).expect("a plan");
-        let with = |truncated| SubtaskSettings {
-            records: Some(CallRecords { calls: 100, output_tokens: 200, tokens_per_s: 50.0, truncated }),
-            ..SubtaskSettings::default()
+        let with = |truncated| {
+            let mut settings = settings();
+            settings.models.facts.max_output = 8_192;
+            let records = CallRecords { calls: 100, output_tokens: 200, tokens_per_s: 50.0, truncated };
+            settings.subtasks.records.insert(settings.models.model.clone(), records);
+            settings
         };
-        let (often, _) = suggested(&plan, &with(0.4), 8_192);
-        let (never, _) = suggested(&plan, &with(0.0), 8_192);
+        let (often, _) = suggested(&plan, &with(0.4));
+        let (never, _) = suggested(&plan, &with(0.0));
         assert_eq!((often, never), (Granularity::Fine, Granularity::Medium));
     }
 

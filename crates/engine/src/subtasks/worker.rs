@@ -1,27 +1,29 @@
-//! Both ends of a worker: how one is started, and what it tells the session that it works for.
+//! Both ends of a worker: how the parent starts it, and what it reports to the parent.
 
 use std::collections::BTreeMap;
 
 use serde_json::json;
-use trimtab_vocab::event::{AnswerFact, CheckpointFact, RequestFact, SessionFact, StepsFact, SubtaskFact, UsageFact};
+use trimtab_vocab::event::{
+    AnswerFact, BannerFact, CheckpointFact, ModelFact, RequestFact, SessionFact, StepsFact, SubtaskFact, UsageFact,
+};
 use trimtab_vocab::{
-    Applying, ContextStrategy, Control, Copilot, ExecutionOrder, Fact, FileWrite, Ingest, ModelSettings, Request,
-    RequestId, RunSettings, SessionId, SubTask, SubtaskOffer, SubtaskSettings, SubtaskStatus,
+    Applying, CheckpointId, ContextStrategy, Control, Copilot, ExecutionOrder, Fact, FileWrite, Ingest, ModelSettings,
+    ProblemKind, Request, RequestId, RunSettings, SessionId, SubTask, SubtaskOffer, SubtaskSettings, SubtaskStatus,
 };
 
 use super::plan;
 use crate::output::{Child, WorkerOrder};
 use crate::proposal::MergePart;
-use crate::record::{Session, SubtaskRun, SubtaskState};
+use crate::record::{Checkpoint, Session, SubtaskRun, SubtaskState};
 use crate::transition::Transition;
-use crate::{Effect, Input, Output, WorkerAsk, WorkerNews};
+use crate::{Effect, Input, Output, WorkerAsk, WorkerReport};
 
-/// Starts a worker for a task: its session, the fact that it is at work, and the copy of the folder.
+/// Starts a worker for a task: creates its session, records the task as running, and requests the copy of the folder.
 pub(super) fn start(step: &mut Transition<'_>, request: &RequestId, run: &SubtaskRun, task: &SubTask) {
     let Some(parent) = step.session.id().cloned() else { return };
     // A session is made for each try of each request, so that its name is free.
     let worker = SessionId::worker_of(&parent, step.session.lineage().workers + 1);
-    let Some(folder) = copy_of(step.session, request, &worker) else { return };
+    let Some(folder) = copy_path(step.session, request, &worker) else { return };
     let original = step.session.folder().unwrap_or_default().to_owned();
     let subtask = task.id.clone();
     let parent_session_id = Some(parent.clone());
@@ -32,13 +34,15 @@ pub(super) fn start(step: &mut Transition<'_>, request: &RequestId, run: &Subtas
     ];
     step.spawn_child(Child { id: worker.clone(), folder, facts, files: Vec::new() });
     let state = run.states.get(&task.id).cloned().unwrap_or_default();
-    let fact = moved(task, SubtaskStatus::Running, 0.0, &state);
-    step.emit(Some(request), SubtaskFact { worker: Some(worker.clone()), attempt: state.attempt + 1, ..fact });
-    start_again(step, request, run, task, &worker);
+    let reserved_usd = step.session.unfinished(request).and_then(|of| share_of(run, task, &of.request.settings));
+    let fact = status_fact(task, SubtaskStatus::Running, 0.0, &state);
+    let attempt = state.attempt + 1;
+    step.emit(Some(request), SubtaskFact { worker: Some(worker.clone()), attempt, reserved_usd, ..fact });
+    ensure_started(step, request, run, task, &worker);
 }
 
-/// Asks for a worker to be at work. One that is already is left alone.
-pub(super) fn start_again(
+/// Starts a worker, or continues it after a restart. One that is running is left alone.
+pub(super) fn ensure_started(
     step: &mut Transition<'_>,
     request: &RequestId,
     run: &SubtaskRun,
@@ -46,10 +50,10 @@ pub(super) fn start_again(
     worker: &SessionId,
 ) {
     let Some(active) = step.session.unfinished(request) else { return };
-    let Some(folder) = copy_of(step.session, request, worker) else { return };
+    let Some(folder) = copy_path(step.session, request, worker) else { return };
     let original = step.session.folder().unwrap_or_default().to_owned();
     let state = active.subtasks.as_ref().and_then(|run| run.states.get(&task.id)).cloned().unwrap_or_default();
-    let settings = settings(step.session, &active.request.settings, run, task);
+    let settings = settings(step.session, &active.request.settings, task, state.reserved_usd);
     let text = instruction(run, task, &state);
     let said = Request::new(RequestId::of_worker(worker), text, settings);
     let seed = seed(run, task);
@@ -57,13 +61,13 @@ pub(super) fn start_again(
 }
 
 /// Where a worker has its copy of the folder.
-pub(super) fn copy_of(session: &Session, request: &RequestId, worker: &SessionId) -> Option<String> {
+pub(super) fn copy_path(session: &Session, request: &RequestId, worker: &SessionId) -> Option<String> {
     let place = &session.unfinished(request)?.request.settings.machine.workers;
     Some(format!("{place}/{worker}"))
 }
 
-/// How a task stands, as an event tells it.
-pub(super) fn moved(task: &SubTask, status: SubtaskStatus, progress: f64, state: &SubtaskState) -> SubtaskFact {
+/// A task in this status, as the event records it.
+pub(super) fn status_fact(task: &SubTask, status: SubtaskStatus, progress: f64, state: &SubtaskState) -> SubtaskFact {
     SubtaskFact {
         subtask: task.id.clone(),
         status,
@@ -76,7 +80,17 @@ pub(super) fn moved(task: &SubTask, status: SubtaskStatus, progress: f64, state:
         summary: None,
         writes: Vec::new(),
         error: None,
+        reserved_usd: state.reserved_usd,
+        copy: None,
     }
+}
+
+/// Dollars that a worker gets: its part of what is left of the reserve, among the tasks that have not started. What
+/// others did not use is part of that.
+fn share_of(run: &SubtaskRun, task: &SubTask, settings: &RunSettings) -> Option<f64> {
+    let waits = |other: &&SubTask| !run.state(&other.id).is_over() && !run.state(&other.id).is_at_work();
+    let waiting: f64 = run.plan.tasks.iter().filter(waits).map(|other| plan::weight(other, settings)).sum();
+    run.reserve_left().map(|left| left * plan::weight(task, settings) / waiting.max(f64::MIN_POSITIVE))
 }
 
 /// The changes that a worker finds in its copy: those of the tasks that it builds upon, in the order of the plan.
@@ -97,7 +111,7 @@ fn seed(run: &SubtaskRun, task: &SubTask) -> Vec<MergePart> {
     run.merge_order().parts.into_iter().filter(|part| needed.contains(&part.subtask.as_str())).collect()
 }
 
-/// All that a worker is told.
+/// The request of a worker: all that it knows of the task.
 fn instruction(run: &SubtaskRun, task: &SubTask, state: &SubtaskState) -> String {
     let mut text = task.instruction.clone();
     if !task.constraints.is_empty() {
@@ -122,7 +136,7 @@ fn instruction(run: &SubtaskRun, task: &SubTask, state: &SubtaskState) -> String
     text
 }
 
-/// What a task came to, for those that depend on it.
+/// The result of a task, for those that depend on it.
 fn output_of(run: &SubtaskRun, id: &str) -> Option<String> {
     let (task, state) = (run.plan.task(id)?, run.states.get(id)?);
     let files: Vec<&str> = state.writes.iter().map(|write| write.path.as_str()).collect();
@@ -132,17 +146,18 @@ fn output_of(run: &SubtaskRun, id: &str) -> Option<String> {
 
 /// The settings of a worker: those of the request, with nothing allowed that is not allowed there. Files change only in
 /// the copy; what reaches the folder is asked about when it is merged.
-fn settings(session: &Session, of: &RunSettings, run: &SubtaskRun, task: &SubTask) -> RunSettings {
+fn settings(session: &Session, of: &RunSettings, task: &SubTask, budget_usd: Option<f64>) -> RunSettings {
     let facts = plan::facts_of(&task.model, of).unwrap_or(of.models.facts);
-    let left = run.reserved_usd.map(|reserved| reserved * plan::share(task, &run.plan, of));
     let mut settings = of.clone();
-    settings.models = ModelSettings { model: task.model.clone(), facts, budget_usd: left, ..of.models.clone() };
+    settings.models = ModelSettings { model: task.model.clone(), facts, budget_usd, ..of.models.clone() };
     settings.files.apply = Applying::Auto;
     settings.files.apply_chosen = true;
     settings.files.confirm_deletes = false;
     settings.trusted = true;
     settings.copilot = Copilot { enable_planning: false, plan_approval: false, ..Copilot::default() };
-    settings.subtasks = SubtaskSettings { is_worker: true, offer: SubtaskOffer::Off, ..SubtaskSettings::default() };
+    let build_folders = of.subtasks.build_folders;
+    settings.subtasks =
+        SubtaskSettings { is_worker: true, offer: SubtaskOffer::Off, build_folders, ..SubtaskSettings::default() };
     settings.style.answer_schema = None;
     // A full conversation is summarized, because a worker has nobody to hand it to.
     settings.context.strategy = ContextStrategy::Compress;
@@ -153,11 +168,11 @@ fn settings(session: &Session, of: &RunSettings, run: &SubtaskRun, task: &SubTas
     settings
 }
 
-/// What a step of a worker's session means to the session that it works for.
-pub(crate) fn news(session: &Session, outputs: &[Output]) -> Vec<Output> {
+/// What a transition of a worker's session means to its parent.
+pub(crate) fn reports(session: &Session, outputs: &[Output]) -> Vec<Output> {
     let (Some(role), Some(worker)) = (&session.lineage().role, session.id()) else { return Vec::new() };
     let own = RequestId::of_worker(worker);
-    let mut all: Vec<WorkerNews> = Vec::new();
+    let mut all: Vec<WorkerReport> = Vec::new();
     let mut summary = String::new();
     let mut has_moved = false;
     for output in outputs {
@@ -168,13 +183,19 @@ pub(crate) fn news(session: &Session, outputs: &[Output]) -> Vec<Output> {
             Fact::Checkpoint(CheckpointFact::Opened { checkpoint, kind, title, choices, ask, .. }) => {
                 let (checkpoint, kind, title) = (checkpoint.clone(), *kind, title.clone());
                 let (choices, ask) = (choices.clone(), ask.clone());
-                all.push(WorkerNews::Asked { question: Box::new(WorkerAsk { checkpoint, kind, title, choices, ask }) });
+                let question = Box::new(WorkerAsk { checkpoint, kind, title, choices, ask });
+                all.push(WorkerReport::Asked { question, objection: None });
             }
             Fact::Checkpoint(CheckpointFact::Resolved { checkpoint, .. }) => {
-                all.push(WorkerNews::Answered { checkpoint: checkpoint.clone() });
+                all.push(WorkerReport::Answered { checkpoint: checkpoint.clone() });
+            }
+            Fact::Model(ModelFact::Failed { error, .. })
+                if matches!(error.kind, ProblemKind::RateLimited | ProblemKind::Overloaded) =>
+            {
+                all.push(WorkerReport::RateLimited);
             }
             Fact::Request(RequestFact::Finished { status, error, .. }) if request.as_ref() == Some(&own) => {
-                all.push(WorkerNews::Ended {
+                all.push(WorkerReport::Ended {
                     status: *status,
                     summary: summary.clone(),
                     error: error.clone(),
@@ -185,14 +206,37 @@ pub(crate) fn news(session: &Session, outputs: &[Output]) -> Vec<Output> {
             _ => {}
         }
     }
-    if has_moved && !all.iter().any(|news| matches!(news, WorkerNews::Ended { .. })) {
-        all.push(WorkerNews::Moved { progress: progress(session), usage: session.usage() });
+    if has_moved && !all.iter().any(|report| matches!(report, WorkerReport::Ended { .. })) {
+        all.push(WorkerReport::Progress { progress: progress(session), usage: session.usage() });
     }
-    let tell = |news| Output::Tell {
+    let has_ended = all.iter().any(|report| matches!(report, WorkerReport::Ended { .. }));
+    let tell = |report| Output::Tell {
         session: role.parent.clone(),
-        input: Box::new(Input::WorkerTold { worker: worker.clone(), news }),
+        input: Box::new(Input::WorkerReported { worker: worker.clone(), report }),
     };
-    all.into_iter().map(tell).collect()
+    let mut outputs: Vec<Output> = all.into_iter().map(tell).collect();
+    // A worker that waits for an answer needs its copy when the answer comes.
+    if let Some(folder) = session.folder().filter(|_| has_ended && session.checkpoints().next().is_none()) {
+        outputs.push(Output::Effect(Effect::DropWorker { worker: worker.clone(), folder: folder.to_owned() }));
+    }
+    outputs
+}
+
+/// An answer to a question of this session, if it is a worker's, could not be used: the parent session has closed the
+/// question, so it is asked there again.
+pub(crate) fn ask_again(step: &mut Transition<'_>, id: &CheckpointId, open: &Checkpoint) {
+    let parent = step.session.lineage().role.as_ref().map(|role| role.parent.clone());
+    let (Some(parent), Some(worker)) = (parent, step.session.id().cloned()) else { return };
+    if open.worker.is_some() || step.session.checkpoint(id).is_none() {
+        return;
+    }
+    let objection = step.so_far().iter().rev().find_map(|output| match output {
+        Output::Event { fact: Fact::Banner(BannerFact { text, .. }), .. } => Some(text.clone()),
+        _ => None,
+    });
+    let Checkpoint { kind, ask, title, choices, .. } = open.clone();
+    let question = Box::new(WorkerAsk { checkpoint: id.clone(), kind, title, choices, ask });
+    step.tell(parent, Input::WorkerReported { worker, report: WorkerReport::Asked { question, objection } });
 }
 
 /// How far a worker is: by its list of steps, else by the calls that a sub-task usually takes.

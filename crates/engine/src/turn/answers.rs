@@ -193,7 +193,9 @@ pub(crate) fn answered(
     by: Answerer,
 ) {
     let Some(checkpoint) = step.session.checkpoint(id).cloned() else { return };
-    let Some((choice, text)) = accepted(step, &checkpoint, choice, text) else { return };
+    let Some((choice, text)) = accepted(step, &checkpoint, choice, text) else {
+        return subtasks::worker::ask_again(step, id, &checkpoint);
+    };
     let request = checkpoint.request.clone();
     if checkpoint.worker.is_some() {
         subtasks::answered(step, id, &checkpoint, choice, text, by);
@@ -284,7 +286,7 @@ fn accepted(
     }
     let needs_text = offered.is_some_and(|offered| offered.text == ChoiceText::Required);
     let text = match checkpoint.ask.is_budget() {
-        true => budget::checked(step, &checkpoint.request, &choice, text)?,
+        true => budget::checked(step, checkpoint, &choice, text)?,
         false => text.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty()),
     };
     if needs_text && text.is_none() {

@@ -63,7 +63,10 @@ pub(crate) fn admitted(step: &mut Transition<'_>, request: &RequestId) {
     let Some(active) = active(step, request).filter(|active| active.phase == Phase::Admitting) else { return };
     match active.kind() {
         // It had ended for want of a person, and goes on where it was.
-        _ if active.route.is_some() => answers::go_on(step),
+        _ if active.route.is_some() => {
+            subtasks::restart_workers(step);
+            answers::go_on(step);
+        }
         RequestKind::Tasks => assistant::go_on(step),
         RequestKind::Gallery => pictures::begin(step),
         RequestKind::Turn => match conversation::decide(step.session, active) {
@@ -93,6 +96,7 @@ pub(crate) fn resume(step: &mut Transition<'_>, left: Next) {
             batch::finished(step, &call, status, text);
             batch::advance(step);
         }
+        Next::PlanAsSubtasks => subtasks::run_plan(step),
         Next::PlanEnded { answer } => {
             let Some(request) = step.session.active().map(|active| active.request.id.clone()) else { return };
             let (status, problem) = claims::ending(step.session, answer.as_deref().unwrap_or_default());
@@ -471,7 +475,7 @@ pub(crate) fn failed(step: &mut Transition<'_>, call: &CallId, fault: Fault, par
         Purpose::Summary => context::give_up(step),
         Purpose::Repair => structured::repaired(step, &request, None),
         Purpose::ImagePrompts => pictures::given_up(step),
-        Purpose::Subtasks => subtasks::given_up(step),
+        Purpose::Subtasks => subtasks::planning_failed(step),
         Purpose::Merge => subtasks::merged(step, None),
         Purpose::Ask(AskPurpose::Route | AskPurpose::Repair | AskPurpose::Summary) => {
             assistant::given_up(step, &problem);
@@ -541,7 +545,7 @@ pub(crate) fn woke(step: &mut Transition<'_>, interrupted: Vec<Interrupted>) {
         Phase::Admitting => step.request(Effect::Admit { request }),
         Phase::Loading => load_or_next(step),
         Phase::Tools => {
-            subtasks::woke(step);
+            subtasks::restart_workers(step);
             batch::woke(step, &under_way);
         }
         Phase::Stopping { .. } => {
@@ -553,7 +557,7 @@ pub(crate) fn woke(step: &mut Transition<'_>, interrupted: Vec<Interrupted>) {
         // The instructions of the folder were being read.
         Phase::Waiting { .. } if awaits_instructions(step.session) => answers::go_on(step),
         // A person is still to answer, or the call is this owner's own.
-        Phase::Waiting { .. } | Phase::Calling { .. } | Phase::Replied => {}
+        Phase::Waiting { .. } | Phase::Calling { .. } | Phase::Replied => subtasks::restart_workers(step),
     }
 }
 

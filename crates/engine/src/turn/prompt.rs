@@ -130,7 +130,7 @@ pub(super) fn offered(active: &RunningRequest) -> Vec<Arc<ToolSpec>> {
     let is_worker = active.request.settings.subtasks.is_worker;
     // A tool that few requests can use is not in the prompts of all others.
     let shares = |tool: &&ToolDefinition| match tool.name() {
-        name if name == tools::DELEGATE_NAME => subtasks::may_delegate(active) && subtasks::is_large(active),
+        name if name == tools::DELEGATE_NAME => active.may_use_workers() && subtasks::is_large(active),
         name if tools::SHARED_TOOLS.contains(&name) => is_worker,
         _ => true,
     };

@@ -228,6 +228,25 @@ mod tests {
     }
 
     #[test]
+    fn settings_of_sub_tasks_reach_the_request_and_each_data_folder_has_its_own_place_for_copies() {
+        use trimtab_vocab::BuildFolders;
+        let (home, other) = (tempfile::tempdir().expect("folder"), tempfile::tempdir().expect("folder"));
+        let more = [
+            ("ANTHROPIC_API_KEY", "k"),
+            ("HOME", "/home/ada"),
+            ("TRIMTAB_SUBTASKS_AUTO_USD", "0.25"),
+            ("TRIMTAB_SUBTASKS_BUILD_FOLDERS", "share"),
+        ];
+        let run = |home: &Path| {
+            load_from(&environment(home, &more), &[]).expect("loads").run_settings().expect("a model is set up")
+        };
+        let (one, two) = (run(home.path()), run(other.path()));
+        assert_eq!((one.subtasks.auto_usd, one.subtasks.build_folders), (0.25, BuildFolders::Share));
+        assert!(one.machine.workers.starts_with("/home/ada/.cache/trimtab/workers/"), "{}", one.machine.workers);
+        assert_ne!(one.machine.workers, two.machine.workers);
+    }
+
+    #[test]
     fn whatever_a_setting_is_said_to_take_is_taken() {
         let home = tempfile::tempdir().expect("folder");
         let mut tried = 0;

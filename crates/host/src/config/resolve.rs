@@ -14,6 +14,7 @@ use trimtab_vocab::{
     WorkerModel,
 };
 use trimtab_world::models::{Dialect, Provider, Registry, SearchKind, SearchService};
+use trimtab_world::store::hash;
 
 use super::catalog::{self, Catalog};
 use super::extras;
@@ -582,16 +583,17 @@ fn machine(file: &Path, data: &Path, variables: &BTreeMap<String, String>) -> Ma
         home: home.map(|home| without_links(Path::new(home)).display().to_string()).unwrap_or_default(),
         own: own.into_iter().collect(),
         ports: Vec::new(),
-        workers: workers_folder(variables).unwrap_or_default(),
+        workers: workers_folder(data, variables).unwrap_or_default(),
     }
 }
 
 /// Where workers get their copies of a folder: with what can be made again, and not with our own data, which commands
-/// cannot see.
-fn workers_folder(variables: &BTreeMap<String, String>) -> Option<String> {
+/// cannot see. Each data folder has its own place, because copies whose session is not known are removed.
+fn workers_folder(data: &Path, variables: &BTreeMap<String, String>) -> Option<String> {
     let set = |name: &str| variables.get(name).filter(|value| Path::new(value).is_absolute()).map(PathBuf::from);
     let cache = set("XDG_CACHE_HOME").or_else(|| set("HOME").map(|home| home.join(".cache")))?;
-    Some(without_links(&cache).join("trimtab/workers").display().to_string())
+    let of_data = hash(without_links(data).as_os_str().as_encoded_bytes());
+    Some(without_links(&cache).join("trimtab/workers").join(of_data.get(..12)?).display().to_string())
 }
 
 /// A path whose links are followed, as far as there is something.

@@ -1,11 +1,13 @@
 //! `trimtab subtasks`: the sub-tasks of a session, and what a user wants of one of them.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use serde_json::Value;
 use trimtab_host::Client;
-use trimtab_vocab::{Control, Problem, ProblemKind, SessionId, SubtaskControl};
+use trimtab_vocab::format::{self, Plural};
+use trimtab_vocab::{Control, CopyStats, Problem, ProblemKind, SessionId, SubtaskControl};
 
 use super::output::{note, print, print_json, sanitize};
 use super::{CliOutcome, place};
@@ -163,8 +165,20 @@ fn show(document: &Value) -> Result<(), Problem> {
     line("files", names(&document["input"]["contextFiles"]));
     line("changed", names(&document["output"]["fileChanges"]));
     line("error", text(&document["error"]));
+    line("reserved", document["reservedUsd"].as_f64().map(|usd| format!("${usd:.4}")).unwrap_or_default());
+    line("copy", copy_line(&document["copy"]));
     line("session", text(&document["worker"]));
     line("instruction", text(&document["input"]["instruction"]).replace('\n', "\n    "));
     line("summary", text(&document["output"]["summary"]).replace('\n', "\n    "));
     print(&format!("{}\n", lines.join("\n")))
+}
+
+/// What the copy of the folder took.
+fn copy_line(copy: &Value) -> String {
+    let Ok(copy) = serde_json::from_value::<CopyStats>(copy.clone()) else { return String::new() };
+    let git = if copy.has_git { ", with git" } else { "" };
+    let mb = |bytes: u64| format!("{:.1} MB", bytes as f64 / f64::from(1 << 20));
+    let shared = if copy.cloned_bytes > 0 { format!(" ({} cloned)", mb(copy.cloned_bytes)) } else { String::new() };
+    let took = format::duration(Duration::from_millis(copy.millis));
+    format!("{}, {}{shared} in {took}{git}", Plural::new(copy.files, "file"), mb(copy.bytes))
 }

@@ -614,7 +614,9 @@ impl EventFold<'_> {
                     self.update(at, EntryChange::SubtasksStarted);
                 }
             }
+            // A notice says so.
             SubtasksFact::Unplanned { .. }
+            | SubtasksFact::Resized { .. }
             | SubtasksFact::Merging {}
             | SubtasksFact::Resolved { .. }
             | SubtasksFact::Shared { .. } => {}

@@ -10,6 +10,7 @@ use trimtab_vocab::{
 };
 
 use crate::conversation::{BoardTask, SubtaskBoard};
+use crate::subtask_runs::SubtaskRunFigures;
 
 /// Cells of a progress bar.
 const BAR: usize = 20;
@@ -125,6 +126,23 @@ pub(crate) fn moved(task: &BoardTask) -> Option<String> {
         SubtaskStatus::Skipped => format!("– {name} skipped"),
         SubtaskStatus::Stopped => format!("– {name} stopped{more}"),
     })
+}
+
+/// Estimate and truth of a run, in a line.
+pub(crate) fn run_figures(run: &SubtaskRunFigures) -> String {
+    let time = |millis| format::duration(Duration::from_millis(millis));
+    let dollars = |cost: Option<f64>| cost.map_or_else(|| "unknown cost".to_owned(), |cost| format!("${cost:.4}"));
+    let range = run.cost_range.map(|(least, most)| format!(" (${least:.4} to ${most:.4})")).unwrap_or_default();
+    let basis = if run.from_records { "" } else { ", without records" };
+    let actual = if run.finished { "actual" } else { "so far" };
+    format!(
+        "{}: estimated {}{range} in {}{basis}; {actual} {} in {}",
+        format::Plural::new(run.tasks as u64, "sub-task"),
+        dollars(run.estimated_cost),
+        time(run.estimated_time_ms),
+        dollars(run.actual_cost),
+        time(run.actual_time_ms),
+    )
 }
 
 /// Whose question it is.
@@ -256,6 +274,8 @@ mod tests {
             summary: None,
             writes: Vec::new(),
             error: None,
+            reserved_usd: None,
+            copy: None,
         };
         board.moved(&fact, Time::from_millis(1_000));
         board_lines(&board, Time::from_millis(13_000))

@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use std::time::Duration;
 
 use trimtab_vocab::{CallId, Event, SessionId};
-use trimtab_world::store::{ChangeFeed, Commit, Lease, LogStore, Result, StoreError};
+use trimtab_world::store::{ChangeFeed, Commit, Lease, LogStore, RecordedCall, Result, StoreError};
 
 use super::{MemoryStore, State};
 
@@ -118,6 +118,17 @@ impl LogStore for MemoryStore {
 
     async fn last_seq(&self, session: &SessionId) -> Result<u64> {
         self.operate(|state, _| Ok(state.events.get(session).map_or(0, |log| log.len() as u64))).await
+    }
+
+    async fn recent_calls(&self, sessions: u32, facts: u32) -> Result<Vec<RecordedCall>> {
+        self.operate(|state, _| {
+            let mut rows: Vec<_> = state.sessions.values().collect();
+            rows.sort_by_key(|row| std::cmp::Reverse(row.updated));
+            let logs = rows.iter().take(sessions as usize).filter_map(|row| state.events.get(&row.id));
+            let last = |log: &Vec<Event>| log.len().saturating_sub(facts as usize);
+            Ok(logs.flat_map(|log| RecordedCall::all_in(&log[last(log)..])).collect())
+        })
+        .await
     }
 }
 

@@ -108,7 +108,7 @@ fn usual(id: &str) -> (ChoiceRole, ChoiceText) {
         "no" | "skip" => (RejectOnce, No),
         "never" => (RejectAlways, Optional),
         "submit" => (Primary, Required),
-        "satisfied" | "unlimited" => (Primary, No),
+        "satisfied" | "unlimited" | "subtasks" => (Primary, No),
         "tell" | "other" | "modify" | "needs_changes" => (Secondary, Required),
         "replan" => (Secondary, Optional),
         "start_over" => (Secondary, No),

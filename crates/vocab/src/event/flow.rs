@@ -6,8 +6,8 @@ use serde_json::Value;
 
 use crate::checkpoint::{Ask, Choice, read_choices};
 use crate::{
-    Analysis, Category, CheckpointId, FileWrite, Plan, Problem, Requirements, Rule, Selection, SessionId, StepStatus,
-    SubtaskStatus, Todo, Usage, WorkerQuestion,
+    Analysis, Category, CheckpointId, CopyStats, FileWrite, Plan, Problem, Requirements, Rule, Selection, SessionId,
+    StepStatus, SubtaskStatus, Todo, Usage, WorkerQuestion,
 };
 
 single! {
@@ -247,6 +247,12 @@ single! {
         /// Why it could not be done.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub error: Option<Problem>,
+        /// Dollars of the budget that are set aside for its worker.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub reserved_usd: Option<f64>,
+        /// What its worker's copy of the folder took.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub copy: Option<CopyStats>,
     }
 }
 

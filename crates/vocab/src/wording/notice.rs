@@ -14,6 +14,11 @@ sentences! {
         NotBrokenDown(reason: String) => "Not broken down into sub-tasks: {reason}. The request runs as one task.",
         BrokenDown(reason: String) => "Broken down into {reason}.",
         NotMerged(path: String) => "The model could not merge {path}.",
+        PlanAsSubtasks(count: usize) => "Running the {count} steps of the plan as sub-tasks (subtasks.offer).",
+        FewerWorkers(count: u32) =>
+            "The provider limits requests. At most {count} sub-task(s) run at the same time until it recovers.",
+        MoreWorkers(count: u32) => "Up to {count} sub-tasks run at the same time again.",
+        WorkerObjection(id: String, objection: String) => "Sub-task {id}: {objection}",
         NoSuchSubtask(id: String) => "There is no sub-task {id}.",
         SubtaskNotNow(id: String, status: String) => "Sub-task {id} is {status}: that is not possible now.",
         // How a reply or a request ended.

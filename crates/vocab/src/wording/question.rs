@@ -56,7 +56,7 @@ sentences! {
         Breakdown => "📊 Task Breakdown Options\nYour request can be broken down in different ways:",
         SubtaskPlan(task: String, count: usize) =>
             "📋 Execution Plan: \"{task}\"\nFound {count} sub-tasks. Choose execution strategy:",
-        SubtaskFailed(id: String, name: String, reason: String) => "Sub-task {id} failed twice: {name}. {reason}",
+        SubtaskFailed(id: String, name: String, reason: String) => "Sub-task {id} failed: {name}. {reason}",
         MergeConflict(path: String, name: String) =>
             "{path} was changed in two ways at the same place. Keep which one? The second is from {name}.",
     }
@@ -153,6 +153,7 @@ sentences! {
         NeedsChanges => "Needs changes",
         StartOver => "Start over",
         // Sub-tasks.
+        RunAsSubtasks => "Run as sub-tasks",
         UseA => "Use A",
         UseB => "Use B",
         UseC => "Use C",
@@ -161,7 +162,7 @@ sentences! {
         StartA => "Start A",
         StartB => "Start B",
         StartC => "Start C",
-        NoSubtasks => "No sub-tasks: let the model do it itself",
+        NoSubtasks => "Work without sub-tasks",
         RetrySubtask => "Retry",
         RetryModel => "Retry with another model",
         EditInstruction => "Edit the instruction and retry",

@@ -10,8 +10,8 @@ use trimtab_vocab::{CallId, Event, FileSet, MemoryEntry, MemoryId, RefKey, Reque
 
 use super::{
     Admission, AuditEntry, AuditKey, AuditLine, Claim, Commit, FileSpace, InputRow, JobRow, Lease, MemoryChange,
-    NewInput, Recipient, Result, RuleChange, SeededSession, SessionQuery, SessionRow, StoreError, TaskBook, TaskChange,
-    TaskChanged, TokenRow,
+    NewInput, Recipient, RecordedCall, Result, RuleChange, SeededSession, SessionQuery, SessionRow, StoreError,
+    TaskBook, TaskChange, TaskChanged, TokenRow,
 };
 
 /// Sessions as rows.
@@ -69,6 +69,8 @@ pub trait LogStore: Send + Sync {
     async fn events(&self, session: &SessionId, after: u64, limit: u32) -> Result<Vec<Event>>;
     /// The number of its last fact; 0 before the first.
     async fn last_seq(&self, session: &SessionId) -> Result<u64>;
+    /// What the latest model calls came to, as the last `facts` facts of the `sessions` that were used last say.
+    async fn recent_calls(&self, sessions: u32, facts: u32) -> Result<Vec<RecordedCall>>;
 }
 
 /// Requests as lists show them, and what they ask a person.

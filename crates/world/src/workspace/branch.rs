@@ -12,7 +12,7 @@ const LONGEST: usize = 100;
 /// a branch or a commit is given back.
 pub fn branch(folder: &Path) -> Option<String> {
     let git = folder.ancestors().map(|folder| folder.join(".git")).find(|git| git.symlink_metadata().is_ok())?;
-    let git = if git.is_dir() { git } else { linked(&git)? };
+    let git = repository_of(&git)?;
     let head = String::from_utf8(read_small(&git.join("HEAD")).ok()?).ok()?;
     let head = head.trim();
     match head.strip_prefix("ref: refs/heads/") {
@@ -20,6 +20,12 @@ pub fn branch(folder: &Path) -> Option<String> {
         None if head.len() >= 40 && head.bytes().all(|byte| byte.is_ascii_hexdigit()) => Some(head[..8].to_owned()),
         _ => None,
     }
+}
+
+/// The repository that a path called `.git` is or names.
+pub(super) fn repository_of(git: &Path) -> Option<PathBuf> {
+    let kind = git.symlink_metadata().ok()?.file_type();
+    if git.is_dir() { Some(git.to_owned()) } else { kind.is_file().then(|| linked(git)).flatten() }
 }
 
 /// Where a worktree or a submodule has its notes, which a file called `.git` says. A place outside of the folder must

@@ -3,24 +3,31 @@
 
 #![expect(clippy::disallowed_methods, reason = "a copy is ours; nothing here writes in the user's folder")]
 
+mod git;
+
 use std::ffi::OsStr;
-use std::fs;
+use std::fs::{self, File};
 use std::io;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Component, Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use super::FolderWalk;
+use trimtab_vocab::{BuildFolders, CopyStats, FileState};
+
+use super::{FolderWalk, WalkEntry, read_small};
 
 /// Files of a copy at most.
-const MOST_FILES: usize = 50_000;
+const MOST_FILES: u64 = 50_000;
 /// Bytes of a copy at most.
 const MOST_BYTES: u64 = 1 << 30;
+/// Files and bytes of one dependency folder that is cloned; a larger one is linked.
+const MOST_CLONED: (u64, u64) = (100_000, 4 << 30);
 /// A folder that takes longer to look through is too large for copies.
 const LONGEST: Duration = Duration::from_secs(120);
-/// Folders that git ignores and that programs only read: copies share them. A command cannot write there, because the
-/// sandbox lets it write in its own folder only.
-const SHARED: [&str; 4] = ["node_modules", ".venv", "venv", "vendor"];
+/// Folders that git ignores and that programs mostly read. Output of builds such as `target` is left out, because it is
+/// large and holds paths of the original.
+const DEPENDENCIES: [&str; 4] = ["node_modules", ".venv", "venv", "vendor"];
 
 /// Why a folder cannot be copied.
 #[derive(Debug, thiserror::Error)]
@@ -48,54 +55,172 @@ pub fn is_whole(copy: &Path) -> bool {
 }
 
 /// A copy was made to its end, and what else belongs into it is there.
-pub fn set_whole(copy: &Path) -> Result<(), CopyError> {
-    fs::write(mark(copy), b"").map_err(|error| CopyError::Io(mark(copy), error))
+pub fn set_whole(copy: &Path, made: &MadeCopy) -> Result<(), CopyError> {
+    let lines: Vec<&str> = made.reads.iter().filter_map(|path| path.to_str()).collect();
+    fs::write(mark(copy), lines.join("\n")).map_err(|error| CopyError::Io(mark(copy), error))
 }
 
-/// Copies what git does not ignore. The contents are shared where the file system can do that, until one of them is
-/// written. What an earlier attempt left is removed first.
-pub fn copy_folder(original: &Path, copy: &Path) -> Result<(), CopyError> {
-    let at = |path: &Path| {
-        let path = path.to_owned();
-        move |error| CopyError::Io(path, error)
-    };
+/// Paths outside of a copy that programs in it read. None if the folder is not a copy of ours: commands cannot write the
+/// mark, which lies beside the copy.
+pub fn reads_outside(folder: &Path) -> Vec<PathBuf> {
+    let text = read_small(&mark(folder)).ok().and_then(|text| String::from_utf8(text).ok()).unwrap_or_default();
+    text.lines().map(PathBuf::from).filter(|path| path.is_absolute() && path.is_dir()).collect()
+}
+
+/// A copy that is not marked as whole yet.
+#[derive(Debug, Default)]
+pub struct MadeCopy {
+    pub stats: CopyStats,
+    /// Folders of the original that programs in the copy read: linked dependencies, and the objects of its repository.
+    reads: Vec<PathBuf>,
+}
+
+fn io_error(path: &Path) -> impl FnOnce(io::Error) -> CopyError + '_ {
+    |error| CopyError::Io(path.to_owned(), error)
+}
+
+/// Copies files, and shares their contents on the disk as long as the file system can.
+struct Cloner {
+    can_clone: bool,
+    stats: CopyStats,
+}
+
+impl Cloner {
+    /// Copies a file with its mode. No link is followed.
+    fn copy_file(&mut self, from: &Path, to: &Path) -> Result<(), CopyError> {
+        if self.can_clone {
+            match clone_file(from, to) {
+                Ok(bytes) => {
+                    self.stats.cloned_bytes += bytes;
+                    return self.count(bytes);
+                }
+                Err(_) => self.can_clone = false,
+            }
+        }
+        let bytes = fs::copy(from, to).map_err(io_error(from))?;
+        self.count(bytes)
+    }
+
+    fn count(&mut self, bytes: u64) -> Result<(), CopyError> {
+        self.stats.files += 1;
+        self.stats.bytes += bytes;
+        match self.stats.bytes > MOST_BYTES {
+            true => Err(CopyError::TooLarge),
+            false => Ok(()),
+        }
+    }
+}
+
+/// Makes a file that shares its contents with another one until either is written.
+fn clone_file(from: &Path, to: &Path) -> io::Result<u64> {
+    let source = File::open(from)?;
+    let found = source.metadata()?;
+    let target = File::create(to)?;
+    rustix::fs::ioctl_ficlone(&target, &source)?;
+    target.set_permissions(fs::Permissions::from_mode(found.permissions().mode() & 0o777))?;
+    Ok(found.len())
+}
+
+/// Copies what git does not ignore, and makes git commands work in the copy. The contents are shared where the file system
+/// can do that, until one of them is written. What an earlier attempt left is removed first.
+pub fn copy_folder(original: &Path, copy: &Path, dependencies: BuildFolders) -> Result<MadeCopy, CopyError> {
+    let began = Instant::now();
     remove(copy);
-    fs::create_dir_all(copy).map_err(at(copy))?;
+    fs::create_dir_all(copy).map_err(io_error(copy))?;
     // Nobody else looks into it.
-    fs::set_permissions(copy, fs::Permissions::from_mode(0o700)).map_err(at(copy))?;
-    let is_git = |name: &OsStr| name == OsStr::new(".git");
-    let mut walk = FolderWalk::new(original, original, LONGEST).with_ignored().only(move |entry| {
-        let is_shared = SHARED.iter().any(|name| entry.file_name() == OsStr::new(name));
-        !is_git(entry.file_name()) && (!entry.is_ignored() || (is_shared && entry.kind().is_dir()))
-    });
-    let (mut files, mut bytes) = (0, 0);
-    let mut shared: Vec<PathBuf> = Vec::new();
-    for entry in walk.by_ref().filter(|entry| entry.depth() > 0) {
+    fs::set_permissions(copy, fs::Permissions::from_mode(0o700)).map_err(io_error(copy))?;
+    let mut cloner = Cloner { can_clone: true, stats: CopyStats::default() };
+    let is_dependency = move |entry: &WalkEntry| {
+        let is_named = DEPENDENCIES.iter().any(|name| entry.file_name() == OsStr::new(name));
+        is_named && entry.kind().is_dir() && dependencies != BuildFolders::None
+    };
+    let mut walk = FolderWalk::new(original, original, LONGEST)
+        .with_ignored()
+        .only(move |entry| entry.file_name() != OsStr::new(".git") && (!entry.is_ignored() || is_dependency(entry)));
+    let mut found: Vec<(PathBuf, PathBuf)> = Vec::new();
+    while let Some(entry) = walk.next() {
         let Ok(path) = entry.path().strip_prefix(original) else { continue };
-        if shared.iter().any(|folder| path.starts_with(folder)) {
+        if entry.depth() == 0 {
             continue;
         }
         let to = copy.join(path);
-        files += 1;
-        if files > MOST_FILES {
+        if entry.is_ignored() {
+            found.push((entry.path().to_owned(), to));
+            let dependency = entry.path().to_owned();
+            walk.leave(&dependency);
+            continue;
+        }
+        copy_entry(&entry, &to, &mut cloner)?;
+        if cloner.stats.files > MOST_FILES {
             return Err(CopyError::TooManyFiles);
         }
-        if entry.is_ignored() {
-            symlink(entry.path(), &to).map_err(at(&to))?;
-            shared.push(path.to_owned());
-        } else if entry.kind().is_dir() {
-            fs::create_dir(&to).map_err(at(&to))?;
-        } else if entry.kind().is_symlink() {
-            let target = fs::read_link(entry.path()).map_err(at(entry.path()))?;
-            symlink(target, &to).map_err(at(&to))?;
-        } else if entry.kind().is_file() {
-            bytes += fs::copy(entry.path(), &to).map_err(at(entry.path()))?;
-            if bytes > MOST_BYTES {
-                return Err(CopyError::TooLarge);
+    }
+    if walk.is_cut {
+        return Err(CopyError::TooSlow);
+    }
+    let mut reads = Vec::new();
+    for (from, to) in found {
+        let is_cloned = dependencies == BuildFolders::Clone && cloner.can_clone && clone_tree(&from, &to, &mut cloner);
+        if !is_cloned {
+            let _ = fs::remove_dir_all(&to);
+            symlink(&from, &to).map_err(io_error(&to))?;
+            reads.push(from);
+        }
+    }
+    let objects = git::borrow_repository(original, copy, &mut cloner)?;
+    cloner.stats.has_git = objects.is_some();
+    reads.extend(objects);
+    let millis = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
+    Ok(MadeCopy { stats: CopyStats { millis, ..cloner.stats }, reads })
+}
+
+fn copy_entry(entry: &WalkEntry, to: &Path, cloner: &mut Cloner) -> Result<(), CopyError> {
+    if entry.kind().is_dir() {
+        cloner.stats.files += 1;
+        fs::create_dir(to).map_err(io_error(to))
+    } else if entry.kind().is_symlink() {
+        cloner.stats.files += 1;
+        let target = fs::read_link(entry.path()).map_err(io_error(entry.path()))?;
+        symlink(target, to).map_err(io_error(to))
+    } else if entry.kind().is_file() {
+        cloner.copy_file(entry.path(), to)
+    } else {
+        Ok(())
+    }
+}
+
+/// Clones a folder with all that is in it. Whether that was possible; what was made of it stays otherwise.
+fn clone_tree(from: &Path, to: &Path, cloner: &mut Cloner) -> bool {
+    let (mut files, mut bytes) = (0, 0);
+    let mut open = vec![(from.to_owned(), to.to_owned())];
+    while let Some((from, to)) = open.pop() {
+        let (Ok(entries), Ok(())) = (fs::read_dir(&from), fs::create_dir(&to)) else { return false };
+        for entry in entries {
+            let Ok(entry) = entry else { return false };
+            let (path, target) = (entry.path(), to.join(entry.file_name()));
+            let made = match entry.file_type() {
+                Ok(kind) if kind.is_dir() => {
+                    open.push((path, target));
+                    Ok(0)
+                }
+                Ok(kind) if kind.is_symlink() => {
+                    fs::read_link(&path).and_then(|link| symlink(link, &target)).map(|()| 0)
+                }
+                Ok(kind) if kind.is_file() => clone_file(&path, &target),
+                Ok(_) => Ok(0),
+                Err(error) => Err(error),
+            };
+            let Ok(made) = made else { return false };
+            (files, bytes) = (files + 1, bytes + made);
+            if files > MOST_CLONED.0 || bytes > MOST_CLONED.1 {
+                return false;
             }
         }
     }
-    if walk.is_cut { Err(CopyError::TooSlow) } else { Ok(()) }
+    // It takes no place of its own, so that it does not count against the limit of a copy.
+    cloner.stats.files += files;
+    cloner.stats.cloned_bytes += bytes;
+    true
 }
 
 /// Writes a file of a copy, or removes it. Paths that lead out of the copy are left alone.
@@ -108,13 +233,22 @@ pub fn put(copy: &Path, path: &str, content: Option<(&[u8], u32)>) -> Result<(),
     let at = |error| CopyError::Io(to.clone(), error);
     // A link on the way could lead out of it.
     let is_link = |above: &Path| above.symlink_metadata().is_ok_and(|found| found.is_symlink());
-    if relative.ancestors().any(|above| is_link(&copy.join(above))) {
+    let mut above = relative.ancestors();
+    above.next();
+    if above.any(|above| is_link(&copy.join(above))) {
         return Ok(());
+    }
+    if is_link(&to) {
+        fs::remove_file(&to).map_err(at)?;
     }
     match content {
         Some((bytes, mode)) => {
             if let Some(above) = to.parent() {
                 fs::create_dir_all(above).map_err(at)?;
+            }
+            if mode == FileState::LINK {
+                let _ = fs::remove_file(&to);
+                return symlink(OsStr::from_bytes(bytes), &to).map_err(at);
             }
             fs::write(&to, bytes).map_err(at)?;
             fs::set_permissions(&to, fs::Permissions::from_mode(mode & 0o777)).map_err(at)
@@ -163,10 +297,11 @@ mod tests {
         ] {
             put(&original, path, Some((text.as_bytes(), 0o644))).expect("written");
         }
-        copy_folder(&original, &copy).expect("copied");
+        let made = copy_folder(&original, &copy, BuildFolders::Share).expect("copied");
         assert!(!is_whole(&copy));
-        set_whole(&copy).expect("marked");
+        set_whole(&copy, &made).expect("marked");
         assert!(is_whole(&copy));
+        assert_eq!(reads_outside(&copy), [original.join("node_modules")]);
         assert_eq!(fs::read_to_string(copy.join("src/main.rs")).expect("there"), "fn main() {}\n");
         assert_eq!(fs::read_to_string(copy.join("node_modules/left/index.js")).expect("there"), "1");
         for left in [".env", "target", ".git"] {
@@ -182,5 +317,28 @@ mod tests {
         remove(&copy);
         assert!(!copy.exists() && !is_whole(&copy));
         assert!(original.join("node_modules/left/index.js").exists(), "what a link leads to stays");
+    }
+
+    #[test]
+    fn links_and_modes_of_changes_reach_the_copy_and_dependencies_can_be_left_out() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (original, copy) = (folder.path().join("a"), folder.path().join("w/s-w1"));
+        for (path, text) in [("run.sh", "true\n"), (".gitignore", "vendor\n"), ("vendor/x", "x")] {
+            put(&original, path, Some((text.as_bytes(), 0o644))).expect("written");
+        }
+        symlink("run.sh", original.join("latest")).expect("a link");
+        let MadeCopy { stats, .. } = copy_folder(&original, &copy, BuildFolders::None).expect("copied");
+        assert!(stats.bytes >= 12 && stats.files == 3 && !stats.has_git, "{stats:?}");
+        assert!(!copy.join("vendor").exists());
+        put(&copy, "run.sh", Some((b"false\n", 0o755))).expect("written");
+        put(&copy, "other", Some((b"run.sh", FileState::LINK))).expect("linked");
+        put(&copy, "latest", Some((b"a file now", 0o644))).expect("written");
+        assert_eq!(fs::read_link(copy.join("other")).expect("a link"), Path::new("run.sh"));
+        assert_eq!(fs::read_to_string(copy.join("run.sh")).expect("there"), "false\n", "the link was not followed");
+        assert_eq!(get(&copy, "run.sh").expect("there").1, 0o755);
+        // A clone is never a link into the original, whether or not this file system can make one.
+        let again = folder.path().join("w/s-w2");
+        copy_folder(&original, &again, BuildFolders::Clone).expect("copied");
+        assert_eq!(fs::read_to_string(again.join("vendor/x")).expect("there"), "x");
     }
 }

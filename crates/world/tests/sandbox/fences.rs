@@ -3,9 +3,10 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-use trimtab_vocab::CommandClass;
 use trimtab_vocab::Sandbox::{Off, ReadOnly, Workspace};
+use trimtab_vocab::{BuildFolders, CommandClass};
 use trimtab_world::sandbox::{CommandOutcome, Fence, probe, run};
+use trimtab_world::workspace::copy::{copy_folder, set_whole};
 
 use crate::scene::{HOST, Scene, nobody, text, wait};
 
@@ -18,6 +19,7 @@ crate::checks![
     protected_paths_cannot_be_made_where_there_are_none,
     commands_at_the_same_time_share_what_protects_them,
     git_still_works_in_the_folder,
+    git_and_linked_dependencies_work_in_a_copy_of_a_folder,
     git_by_itself_runs_nothing_that_a_repository_names,
     what_cannot_be_protected_is_undone_or_at_least_seen,
     the_read_class_writes_nothing_and_finds_no_secrets,
@@ -192,6 +194,37 @@ fn git_still_works_in_the_folder() {
         "echo x > a && git add a && git -c user.name=a -c user.email=a@b commit -qm one && git log --oneline | wc -l";
     let outcome = scene.sh(script, Workspace);
     assert_eq!((outcome.exit_code, text(&outcome).trim()), (Some(0), "1"));
+}
+
+fn git_and_linked_dependencies_work_in_a_copy_of_a_folder() {
+    for automatic in [None, Some(CommandClass::Read), Some(CommandClass::Check)] {
+        let scene = Scene { automatic, plain_git: automatic.is_some(), ..Scene::new() };
+        let original = scene.at("home/project");
+        fs::create_dir_all(original.join("node_modules/left")).unwrap();
+        fs::write(original.join("node_modules/left/index.js"), "left").unwrap();
+        fs::write(original.join(".gitignore"), "node_modules\n").unwrap();
+        let script = "git init -q . && git add . && git -c user.name=a -c user.email=a@b commit -qm one";
+        let made = std::process::Command::new("sh").args(["-c", script]).current_dir(&original).output();
+        if !made.is_ok_and(|done| done.status.success()) {
+            return println!("  there is no git here");
+        }
+        let copy = copy_folder(&original, &scene.at("in"), BuildFolders::Share).unwrap();
+        set_whole(&scene.at("in"), &copy).unwrap();
+        fs::write(scene.at("in/new.txt"), "new").unwrap();
+        let outcome = scene.run(&["git", "log", "--format=%s"], Workspace);
+        if outcome.blocked.is_some() {
+            println!("  it cannot be tried here: {:?}", outcome.blocked);
+            continue;
+        }
+        assert_eq!((outcome.exit_code, text(&outcome).trim()), (Some(0), "one"), "{automatic:?}");
+        let outcome = scene.run(&["git", "status", "--porcelain"], Workspace);
+        assert_eq!((outcome.exit_code, text(&outcome).trim()), (Some(0), "?? new.txt"), "{automatic:?}");
+        let outcome = scene.run(&["cat", "node_modules/left/index.js"], Workspace);
+        assert_eq!(text(&outcome), "left", "{automatic:?}");
+        let outcome = scene.sh("echo x > node_modules/left/index.js", Workspace);
+        assert_ne!(outcome.exit_code, Some(0));
+        assert_eq!(fs::read_to_string(original.join("node_modules/left/index.js")).unwrap(), "left");
+    }
 }
 
 fn git_by_itself_runs_nothing_that_a_repository_names() {

@@ -58,6 +58,7 @@ export const subtaskEvents = {
     }));
   },
   'subtasks.unplanned': ignored,
+  'subtasks.resized': ignored,
   'subtasks.merging': ignored,
   'subtasks.resolved': ignored,
   'subtasks.shared': ignored,

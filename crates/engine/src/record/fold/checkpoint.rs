@@ -22,7 +22,7 @@ pub(in crate::record) struct RecordedAnswer<'a> {
 impl Session {
     pub(super) fn fold_checkpoint(&mut self, request: Option<&RequestId>, fact: &CheckpointFact) {
         match fact {
-            CheckpointFact::Opened { checkpoint, kind, choices, ask, worker, .. } => {
+            CheckpointFact::Opened { checkpoint, kind, title, choices, ask, worker } => {
                 let Some(request) = request else { return };
                 let goes_on = matches!(ask, Ask::Overtime { .. } | Ask::SubtaskFailed { .. });
                 let asks_about = ask.call().cloned();
@@ -30,6 +30,7 @@ impl Session {
                     request: request.clone(),
                     kind: *kind,
                     ask: ask.clone(),
+                    title: title.clone(),
                     choices: choices.clone(),
                     worker: worker.as_deref().cloned(),
                 };
@@ -66,8 +67,10 @@ impl Session {
                 if answered.worker.is_some() {
                     return;
                 }
-                if matches!(answered.ask, Ask::Plan { .. }) && choice == choice::APPROVE {
-                    self.fold_approval(&answered.request, by);
+                if matches!(answered.ask, Ask::Plan { .. })
+                    && matches!(choice.as_str(), choice::APPROVE | choice::SUBTASKS)
+                {
+                    self.fold_approval(&answered.request, by, choice == choice::SUBTASKS);
                 }
                 let given = RecordedAnswer {
                     choice,

@@ -26,7 +26,7 @@ use crate::tools::{self, ToolAction, ToolOffer};
 use crate::transition::Transition;
 use crate::turn::{answers, choosing, guard, outside, overtime, prompt, watched};
 use crate::words::pill;
-use crate::{Effect, Input, WorkerNews};
+use crate::{Effect, Input, WorkerReport};
 
 /// A call in the stages.
 struct StagedCall {
@@ -332,7 +332,7 @@ fn start_command(
 fn share(step: &mut Transition<'_>, call: &CallId, key: String, value: serde_json::Value) {
     let role = step.session.lineage().role.as_ref().map(|role| role.parent.clone());
     let (Some(parent), Some(worker)) = (role, step.session.id().cloned()) else { return };
-    step.tell(parent, Input::WorkerTold { worker, news: WorkerNews::Shared { key, value } });
+    step.tell(parent, Input::WorkerReported { worker, report: WorkerReport::Shared { key, value } });
     finished(step, call, ToolStatus::Ok, "The other workers can read it now.".into());
 }
 

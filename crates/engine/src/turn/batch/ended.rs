@@ -254,7 +254,7 @@ fn report(
         Some(words) => format!("{text}\nThe user allowed this, and says: {words}"),
         None => text,
     };
-    let text = match subtasks::results(step.session, call) {
+    let text = match subtasks::tool_result(step.session, call) {
         Some(results) => format!("{text}\n{results}"),
         None => text,
     };

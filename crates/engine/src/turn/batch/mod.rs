@@ -259,7 +259,7 @@ fn close(step: &mut Transition<'_>) {
         let done = batch.items.first().and_then(BatchItem::done);
         let outcome = done.map(|done| (done.status, done.content.clone()));
         reflect(step);
-        return subtasks::closed(step, outcome);
+        return subtasks::finish_request(step, outcome);
     }
     let went_well = |item: &BatchItem| matches!(item.done(), Some(done) if done.status == ToolStatus::Ok);
     let all_went_well = batch_of(step).is_some_and(|batch| batch.items.iter().all(went_well));

@@ -10,12 +10,13 @@ use trimtab_host::{Client, FileSpace, Sent};
 use trimtab_vocab::event::{
     CheckpointFact, ModelFact, ReplyFact, RequestFact, Status, ToolFact, ToolStatus, UsageFact,
 };
-use trimtab_vocab::{CheckpointId, Fact, Problem, RequestId, Time, Usage};
+use trimtab_vocab::{CheckpointId, Event, Fact, Problem, RequestId, Time, Usage};
 
 use self::router::Decisions;
 use super::output::{print, print_json};
 use super::telemetry::Figure;
 use super::{CliOutcome, place};
+use crate::subtask_runs::SubtaskRuns;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -58,6 +59,8 @@ pub(super) struct Counts {
     tools: BTreeMap<String, (u64, u64)>,
     running: BTreeMap<String, String>,
     usage: Usage,
+    /// Runs of sub-tasks. Their workers' sessions are not listed, so what they used is counted here.
+    runs: SubtaskRuns,
     /// How fast models answered, by name.
     speeds: BTreeMap<String, Speed>,
 }
@@ -106,7 +109,7 @@ impl StatsArgs {
         let (_, client) = place::open(&[])?;
         if self.what == What::Router {
             let mut decisions = Decisions::default();
-            each(&client, |request, _, fact| decisions.add(request, fact)).await?;
+            each(&client, |_, event| decisions.add(event.request.as_ref(), &event.fact)).await?;
             if self.json {
                 print_json(&decisions.json())?
             } else {
@@ -133,7 +136,7 @@ impl StatsArgs {
 }
 
 /// Reads every log once. Nothing is counted while work is done, so counting costs nothing then.
-async fn each(client: &Client, mut take: impl FnMut(Option<&RequestId>, &str, &Fact)) -> Result<(), Problem> {
+async fn each(client: &Client, mut take: impl FnMut(&str, &Event)) -> Result<(), Problem> {
     for session in client.sessions().list(None).await? {
         // What a fork has of its parent is counted there.
         let mut after = session.forked.unwrap_or(0);
@@ -142,7 +145,7 @@ async fn each(client: &Client, mut take: impl FnMut(Option<&RequestId>, &str, &F
             let Some(last) = page.last().and_then(|event| event.seq) else { break };
             after = last;
             for event in &page {
-                take(event.request.as_ref(), session.id.as_str(), &event.fact);
+                take(session.id.as_str(), event);
             }
         }
     }
@@ -152,7 +155,7 @@ async fn each(client: &Client, mut take: impl FnMut(Option<&RequestId>, &str, &F
 impl Counts {
     async fn collect(client: &Client) -> Result<Self, Problem> {
         let mut counts = Self::default();
-        each(client, |request, session, fact| counts.add(request, session, fact)).await?;
+        each(client, |session, event| counts.observe(session, event)).await?;
         Ok(counts)
     }
 
@@ -167,7 +170,7 @@ impl Counts {
             for event in page.iter().filter(|event| event.request.as_ref() == Some(&sent.request)) {
                 began = began.or(Some(event.time));
                 ended = event.time;
-                counts.add(event.request.as_ref(), sent.session.as_str(), &event.fact);
+                counts.observe(sent.session.as_str(), event);
             }
         }
         Ok((counts, began.unwrap_or(ended), ended))
@@ -187,8 +190,8 @@ impl Counts {
         figures.push(("trimtab.cancellations", Vec::new(), self.stopped));
         figures.push(("trimtab.model.calls", Vec::new(), self.calls));
         figures.push(("trimtab.model.failures", Vec::new(), self.failed_calls));
-        figures.push(("trimtab.tokens", vec![("direction", "input".into())], self.usage.input_tokens));
-        figures.push(("trimtab.tokens", vec![("direction", "output".into())], self.usage.output_tokens));
+        figures.push(("trimtab.tokens", vec![("direction", "input".into())], self.used().input_tokens));
+        figures.push(("trimtab.tokens", vec![("direction", "output".into())], self.used().output_tokens));
         for ((tool, choice), times) in &self.permissions {
             let attributes = vec![("tool", tool.clone()), ("choice", choice.clone())];
             figures.push(("trimtab.permissions", attributes, *times));
@@ -198,6 +201,18 @@ impl Counts {
             figures.push(("trimtab.tools.failed", vec![("tool", tool.clone())], *bad));
         }
         figures
+    }
+
+    fn observe(&mut self, session: &str, event: &Event) {
+        self.runs.observe(event);
+        self.add(event.request.as_ref(), session, &event.fact);
+    }
+
+    /// What was used, by workers as well.
+    fn used(&self) -> Usage {
+        let mut used = self.usage;
+        used += self.runs.usage();
+        used
     }
 
     fn add(&mut self, request: Option<&RequestId>, session: &str, fact: &Fact) {
@@ -279,8 +294,9 @@ impl Counts {
             "failedModelCalls": self.failed_calls,
             "permissions": permissions,
             "tools": tools,
-            "usage": self.usage,
-            "cachedPercent": self.usage.cached_percent(),
+            "usage": self.used(),
+            "cachedPercent": self.used().cached_percent(),
+            "subtaskRuns": self.runs.figures(),
             "models": self.speeds.iter().map(|(model, speed)| (model.clone(), speed.json())).collect::<serde_json::Map<_, _>>(),
         })
     }
@@ -299,14 +315,18 @@ impl Counts {
         );
         text += &format!("steps      {:.1} on average; {} stopped while running\n", self.average_steps(), self.stopped);
         text += &format!("calls      {} model calls, {} failed\n", self.calls, self.failed_calls);
-        let cost = self.usage.cost_usd.map(|cost| format!(", ${cost:.4}")).unwrap_or_default();
-        let part = if self.usage.estimated { " (partly estimated)" } else { "" };
-        let cached = self.usage.cached_percent().filter(|_| self.usage.cached_tokens > 0);
+        let used = self.used();
+        let cost = used.cost_usd.map(|cost| format!(", ${cost:.4}")).unwrap_or_default();
+        let part = if used.estimated { " (partly estimated)" } else { "" };
+        let cached = used.cached_percent().filter(|_| used.cached_tokens > 0);
         let cached = cached.map(|percent| format!(" ({percent} % from the cache)")).unwrap_or_default();
-        let (input, output) = (self.usage.input_tokens, self.usage.output_tokens);
+        let (input, output) = (used.input_tokens, used.output_tokens);
         text += &format!("tokens     {input} in{cached}, {output} out{cost}{part}\n");
         for (model, words) in self.speeds.iter().filter_map(|(model, speed)| Some((model, speed.words()?))) {
             text += &format!("speed      {model}: {words}\n");
+        }
+        for run in self.runs.figures() {
+            text += &format!("sub-tasks  {}\n", crate::words::subtasks::run_figures(&run));
         }
         for (name, (uses, bad)) in &self.tools {
             text += &format!("tool       {name}: {uses} times, {bad} failed or denied\n");

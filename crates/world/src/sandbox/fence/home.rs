@@ -14,6 +14,7 @@ use super::super::scan::holds_credential;
 use super::super::wire::RunOrder;
 use super::namespaces::said;
 use super::real;
+use crate::workspace::copy::reads_outside;
 
 /// What is kept, relative to the home. No file here holds a credential by its usual use.
 const KEPT: &[&str] = &[
@@ -158,7 +159,9 @@ enum HomeMount {
 fn cover(home: &Path, order: &RunOrder) -> Result<Vec<PathBuf>, Errno> {
     let mut writable = vec![home.to_owned()];
     let own: Vec<&PathBuf> = order.fence.temp.iter().chain([&order.folder, &order.cwd]).collect();
-    let named = own.iter().copied().chain(&order.home.kept).filter(|path| path.starts_with(home) && *path != home);
+    let borrowed = reads_outside(&order.folder);
+    let named = own.iter().copied().chain(&order.home.kept).chain(&borrowed);
+    let named = named.filter(|path| path.starts_with(home) && *path != home);
     let mut kept: Vec<(PathBuf, HomeMount)> = named.map(|path| (path.clone(), HomeMount::Bound)).collect();
     let gives_away =
         |name: &str| GIT_SETTINGS.contains(&name) && !order.git.plain && holds_credential(&home.join(name));

@@ -18,6 +18,7 @@ use super::super::wire::RunOrder;
 use super::devices;
 use super::namespaces::Space;
 use super::real;
+use crate::workspace::copy::reads_outside;
 
 /// The newest version that was tried out. An older kernel gives what it has.
 const TRIED: ABI = ABI::V7;
@@ -121,7 +122,8 @@ fn read_roots(order: &RunOrder) -> Vec<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let programs = std::env::split_paths(&path).filter(|path| path.is_absolute() && path.parent().is_some());
     let system = SYSTEM.iter().map(PathBuf::from);
-    let mut roots: Vec<PathBuf> = system.chain(programs).chain(repository::around(&order.folder)).collect();
+    let mut roots: Vec<PathBuf> =
+        system.chain(programs).chain(repository::around(&order.folder)).chain(reads_outside(&order.folder)).collect();
     roots.push(order.folder.clone());
     // The program itself, where it is named by its path.
     roots.extend(order.argv.first().map(PathBuf::from).filter(|program| program.is_absolute()));

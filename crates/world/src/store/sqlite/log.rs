@@ -8,7 +8,7 @@ use rusqlite::{Transaction, params};
 use trimtab_vocab::event::Status;
 use trimtab_vocab::{CallId, Event, RequestId, SessionId};
 
-use super::super::{Commit, Lease, LogStore, Result, StoreError};
+use super::super::{Commit, Lease, LogStore, RecordedCall, Result, StoreError};
 use super::blobs::{forget_files, insert_texts};
 use super::inbox::tell;
 use super::leases::{demand_lease, rest};
@@ -139,6 +139,35 @@ impl LogStore for SqliteStore {
         self.read(move |tx| {
             let mut statement = tx.prepare_cached("SELECT coalesce(max(seq), 0) FROM events WHERE session = ?1")?;
             Ok(statement.query_row([session.as_str()], |row| row.get(0))?)
+        })
+        .await
+    }
+
+    async fn recent_calls(&self, sessions: u32, facts: u32) -> Result<Vec<RecordedCall>> {
+        self.read(move |tx| {
+            let mut latest = tx.prepare("SELECT id FROM sessions ORDER BY updated DESC LIMIT ?1")?;
+            let ids = latest.query_map([sessions], |row| row.get(0))?.collect::<rusqlite::Result<Vec<String>>>()?;
+            // Replies can be long, and only the way they ended counts: SQLite finds that without reading them as JSON.
+            let mut found = tx.prepare(
+                "SELECT CASE WHEN instr(event, '\"type\":\"usage\"') THEN event END,
+                 instr(event, '\"stopReason\":\"max_tokens\"') > 0 FROM events
+                 WHERE session = ?1 AND seq > (SELECT max(seq) FROM events WHERE session = ?1) - ?2
+                 AND (instr(event, '\"type\":\"usage\"') OR instr(event, '\"type\":\"reply.saved\"')) ORDER BY seq",
+            )?;
+            let mut calls = Vec::new();
+            for id in ids {
+                let mut rows = found.query(params![id, facts])?;
+                let mut truncated = false;
+                while let Some(row) = rows.next()? {
+                    let Some(line) = row.get::<_, Option<String>>(0)? else {
+                        truncated = row.get(1)?;
+                        continue;
+                    };
+                    let call = RecordedCall::all_in([&read_event(&line)?]).pop();
+                    calls.extend(call.map(|call| RecordedCall { truncated: std::mem::take(&mut truncated), ..call }));
+                }
+            }
+            Ok(calls)
         })
         .await
     }

@@ -1,0 +1,113 @@
+//! The changes of workers, merged into one.
+
+use super::play::*;
+
+/// Two tasks that rewrite the same line.
+fn clashing() -> Workers {
+    Workers::new(plan(&[task("loud", &[], &[]), task("polite", &[], &[]), task("third", &[], &[])]), |name, number| {
+        match (name, number) {
+            ("merge", _) => vec![Said::Text("```\nprint('Hello, sir!')\nprint('bye')\n```")],
+            ("loud", 1) => vec![write("a.py", "print('HELLO')\nprint('bye')\n")],
+            ("polite", 1) => vec![write("a.py", "print('hello, sir')\nprint('bye')\n")],
+            ("third", 1) => vec![write("b.py", "pass\n")],
+            _ => vec![Said::Text("Done.")],
+        }
+    })
+}
+
+async fn settled(choice: &str, text: Option<&str>) -> (Status, Option<String>, Vec<Event>) {
+    let play = Play::new(clashing(), SubtaskStart::Loose, &[("a.py", "print('hello')\nprint('bye')\n")]);
+    let sent = play.say("Change the greeting in a.py").await;
+    let asked = play.answer(&sent, |ask| matches!(ask, Ask::MergeConflict { .. }), choice, text).await;
+    let Fact::Checkpoint(CheckpointFact::Opened { ask: Ask::MergeConflict { conflict, .. }, .. }) = &asked.fact else {
+        panic!("no conflict")
+    };
+    assert_eq!(conflict.base, "print('hello')\nprint('bye')\n");
+    assert_eq!(conflict.ours, "print('HELLO')\nprint('bye')\n");
+    assert_eq!(conflict.theirs, "print('hello, sir')\nprint('bye')\n");
+    assert_eq!((conflict.subtask.as_str(), conflict.against.as_slice()), ("2", ["1".to_owned()].as_slice()));
+    if choice == "merge" {
+        play.answer(&sent, |ask| matches!(ask, Ask::Permission(_)), "allow", None).await;
+    }
+    let (status, events) = play.end(&sent).await;
+    (status, play.file("a.py"), events)
+}
+
+#[tokio::test]
+async fn a_conflict_is_shown_with_both_sides_and_settled_each_way() {
+    for (choice, text, becomes) in [
+        ("keep_a", None, "print('HELLO')\nprint('bye')\n"),
+        ("keep_b", None, "print('hello, sir')\nprint('bye')\n"),
+        ("edit", Some("print('hi')\n"), "print('hi')\n"),
+        ("merge", None, "print('Hello, sir!')\nprint('bye')\n"),
+    ] {
+        let (status, file, _) = settled(choice, text).await;
+        assert_eq!((status, file.as_deref()), (Status::Completed, Some(becomes)), "{choice}");
+    }
+}
+
+#[tokio::test]
+async fn the_merged_change_is_asked_about_where_changes_are() {
+    let mut play = Play::new(auth(), SubtaskStart::Sequential, &[]);
+    play.settings.files.apply = Applying::Ask;
+    let sent = play.say("Create authentication in new files").await;
+    let asked = play.answer(&sent, |ask| matches!(ask, Ask::Permission(_)), "never", None).await;
+    assert!(matches!(&asked.fact, Fact::Checkpoint(CheckpointFact::Opened { worker: None, .. })));
+    let (status, _) = play.end(&sent).await;
+    assert_eq!((status, play.file("user.rs")), (Status::NotDone, None));
+}
+
+#[tokio::test]
+async fn a_file_that_the_user_changed_meanwhile_is_a_conflict_and_never_overwritten() {
+    for (choice, becomes) in [("keep_a", Some("mine\n")), ("keep_b", Some("theirs\n"))] {
+        let models = Workers::new(plan(&[task("edits", &[], &[]), task("other", &[], &[])]), |name, number| {
+            match (name, number) {
+                ("edits", 1) => vec![write("a.txt", "theirs\n")],
+                _ => vec![Said::Text("Done.")],
+            }
+        });
+        let gate = models.gate("other");
+        let play = Play::new(models, SubtaskStart::Parallel, &[("a.txt", "base\n")]);
+        let sent = play.say("Change a.txt").await;
+        play.until_status(&sent, "1", SubtaskStatus::Completed).await;
+        std::fs::write(play.home.path().join("project/a.txt"), "mine\n").expect("written");
+        gate.notify_one();
+        let asked = play.answer(&sent, |ask| matches!(ask, Ask::MergeConflict { .. }), choice, None).await;
+        let Fact::Checkpoint(CheckpointFact::Opened { ask: Ask::MergeConflict { conflict, .. }, choices, .. }) =
+            &asked.fact
+        else {
+            panic!("no conflict")
+        };
+        assert_eq!((conflict.base.as_str(), conflict.ours.as_str()), ("base\n", "mine\n"));
+        assert!(conflict.against.is_empty() && choices[0].label == "Keep what is in the folder");
+        assert_eq!(play.end(&sent).await.0, Status::Completed);
+        assert_eq!(play.file("a.txt").as_deref(), becomes);
+    }
+}
+
+#[tokio::test]
+async fn a_deletion_and_an_edit_of_one_file_are_a_conflict() {
+    for (choice, becomes) in [("keep_a", None), ("keep_b", Some("edited\n"))] {
+        let models = Workers::new(plan(&[task("deletes", &[], &[]), task("edits", &[], &[])]), |name, number| {
+            match (name, number) {
+                ("deletes", 1) => vec![Said::Tool("delete_file", json!({"path": "a.txt"}))],
+                ("edits", 1) => vec![write("a.txt", "edited\n")],
+                _ => vec![Said::Text("Done.")],
+            }
+        });
+        let play = Play::new(models, SubtaskStart::Loose, &[("a.txt", "base\n")]);
+        let sent = play.say("Delete or change a.txt").await;
+        let asked = play.answer(&sent, |ask| matches!(ask, Ask::MergeConflict { .. }), choice, None).await;
+        let Fact::Checkpoint(CheckpointFact::Opened { ask: Ask::MergeConflict { conflict, .. }, .. }) = &asked.fact
+        else {
+            panic!("no conflict")
+        };
+        assert_eq!((conflict.ours.as_str(), conflict.theirs.as_str()), ("(no file)", "edited\n"));
+        // To delete a file is asked about, whoever wanted it.
+        if becomes.is_none() {
+            play.answer(&sent, |ask| matches!(ask, Ask::Permission(_)), "allow", None).await;
+        }
+        play.end(&sent).await;
+        assert_eq!(play.file("a.txt").as_deref(), becomes, "{choice}");
+    }
+}
