@@ -70,6 +70,10 @@ pub(super) struct NotedEntry {
     pub(super) kind: FileType,
     pub(super) is_secret: bool,
     pub(super) control: Option<ControlFile>,
+    /// Tools alone use this name.
+    pub(super) is_built: bool,
+    /// Tools and people use this name.
+    pub(super) may_be_built: bool,
 }
 
 /// What a directory holds, without what does not matter.
@@ -90,7 +94,8 @@ struct KeptListing {
     is_met: bool,
 }
 
-type Kept = HashMap<PathBuf, KeptListing>;
+/// By the text of the path: to compare paths part by part takes several times as long, and all are made in one way.
+type Kept = HashMap<OsString, KeptListing>;
 
 /// The listings of the folders that were scanned last, the latest first.
 #[derive(Debug, Clone, Default)]
@@ -106,7 +111,7 @@ impl ListingCache {
     #[cfg(test)]
     pub(super) fn keeps(&self, folder: &Path, path: &Path) -> bool {
         let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        all.iter().any(|(of, kept)| of == folder && kept.contains_key(path))
+        all.iter().any(|(of, kept)| of == folder && kept.contains_key(path.as_os_str()))
     }
 
     fn put(&self, folder: PathBuf, kept: Kept) {
@@ -142,7 +147,7 @@ impl<'c> Listings<'c> {
         most: usize,
         note: impl Fn(&OsStr, FileType) -> Option<NotedEntry>,
     ) -> io::Result<Listing> {
-        if let Some(kept) = self.kept.get_mut(path).filter(|kept| kept.is_current) {
+        if let Some(kept) = self.kept.get_mut(path.as_os_str()).filter(|kept| kept.is_current) {
             kept.is_met = true;
             return Ok(kept.listing.clone());
         }
@@ -154,7 +159,7 @@ impl<'c> Listings<'c> {
         let listing = read(&folder, most, note)?;
         if let Some(version) = version.filter(|_| listing.entries <= most) {
             let kept = KeptListing { version, listing: listing.clone(), is_current: true, is_met: true };
-            self.kept.insert(path.to_owned(), kept);
+            self.kept.insert(path.as_os_str().to_owned(), kept);
         }
         Ok(listing)
     }
@@ -172,20 +177,22 @@ impl<'c> Listings<'c> {
 
 /// Looks which directories are as they were.
 fn compare(kept: &mut Kept) {
-    let check = |(path, kept): &mut (&PathBuf, &mut KeptListing)| {
+    let check = |(path, kept): &mut (&OsString, &mut KeptListing)| {
         kept.is_met = false;
-        kept.is_current = Version::at(path) == Some(kept.version);
+        kept.is_current = Version::at(Path::new(path)) == Some(kept.version);
     };
-    let mut all: Vec<(&PathBuf, &mut KeptListing)> = kept.iter_mut().collect();
+    let mut all: Vec<(&OsString, &mut KeptListing)> = kept.iter_mut().collect();
     let threads = std::thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS);
     if all.len() < MANY || threads < 2 {
         return all.iter_mut().for_each(check);
     }
     let share = all.len().div_ceil(threads);
+    let (own, others) = all.split_at_mut(share);
     std::thread::scope(|scope| {
-        for part in all.chunks_mut(share) {
+        for part in others.chunks_mut(share) {
             scope.spawn(move || part.iter_mut().for_each(check));
         }
+        own.iter_mut().for_each(check);
     });
 }
 

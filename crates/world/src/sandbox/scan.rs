@@ -1,6 +1,7 @@
 //! What in a folder has to be guarded while a command runs: control files, by the shared table and by structure,
 //! repositories, and files that usually hold secrets. The walk is bounded, and says so where it had to stop.
 
+use std::cell::LazyCell;
 use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::fs;
@@ -65,7 +66,6 @@ pub(super) enum ScanTarget {
 
 struct Ahead {
     folder: PathBuf,
-    above: Vec<String>,
     /// It lies in a control folder, where only secrets are looked for.
     in_control: bool,
     /// Tools fill and empty it. Further down, only secrets are looked for.
@@ -86,17 +86,13 @@ pub(super) fn scan_again(folder: &Path, wanted: ScanTarget, cache: &ListingCache
     let mut listings = Listings::open(cache, folder);
     let mut scan = FolderScan::default();
     let top = folder.to_owned();
-    let mut ahead = vec![Ahead {
-        folder: top,
-        above: Vec::new(),
-        in_control: false,
-        is_shallow: false,
-        is_deep: false,
-        may_be_shallow: false,
-    }];
+    let mut ahead =
+        vec![Ahead { folder: top, in_control: false, is_shallow: false, is_deep: false, may_be_shallow: false }];
     let (start, mut entries) = (Instant::now(), 0);
     while let Some(mut next) = ahead.pop() {
-        let listing = match listings.list(&next.folder, MOST_ENTRIES, |name, kind| note(&next.above, name, kind)) {
+        // Most listings are known, so this is seldom asked for.
+        let above = LazyCell::new(|| names_above(folder, &next.folder));
+        let listing = match listings.list(&next.folder, MOST_ENTRIES, |name, kind| note(&above, name, kind)) {
             Ok(listing) => listing,
             Err(error) => {
                 scan.cut = scan.cut.or_else(|| why_unlisted(folder, &next.folder, &error));
@@ -131,7 +127,7 @@ pub(super) fn scan_again(folder: &Path, wanted: ScanTarget, cache: &ListingCache
             scan.control.extend(programs.map(|path| (path, ControlFile::Program)));
         }
         for entry in inside.iter() {
-            scan.visit(&next, entry, wanted, &mut ahead);
+            scan.visit(folder, &next, entry, wanted, &mut ahead);
         }
     }
     listings.keep(folder.to_owned());
@@ -147,7 +143,20 @@ fn note(above: &[String], entry: &OsStr, kind: FileType) -> Option<NotedEntry> {
     let is_secret = is_secret_in(above.last().map_or("", String::as_str), &name);
     let control = control_entry(above, &name);
     let matters = !kind.is_file() || is_secret || control.is_some() || TELLING.contains(&&*name);
-    matters.then(|| NotedEntry { name: entry.to_owned(), kind, is_secret, control })
+    matters.then(|| NotedEntry {
+        name: entry.to_owned(),
+        kind,
+        is_secret,
+        control,
+        is_built: rebuildable::is_built(&name),
+        may_be_built: rebuildable::may_be_built(&name),
+    })
+}
+
+/// The names of a folder beneath `top` and of those above it, in small letters.
+fn names_above(top: &Path, folder: &Path) -> Vec<String> {
+    let below = folder.strip_prefix(top).unwrap_or(Path::new(""));
+    below.iter().map(|name| name.to_string_lossy().to_lowercase()).collect()
 }
 
 /// Why a folder that cannot be listed matters, if it does. What somebody else has shut, the command cannot enter
@@ -163,12 +172,12 @@ fn why_unlisted(top: &Path, folder: &Path, error: &std::io::Error) -> Option<Str
 }
 
 impl FolderScan {
-    fn visit(&mut self, at: &Ahead, entry: &NotedEntry, wanted: ScanTarget, ahead: &mut Vec<Ahead>) {
+    fn visit(&mut self, top: &Path, at: &Ahead, entry: &NotedEntry, wanted: ScanTarget, ahead: &mut Vec<Ahead>) {
         let (name, kind, is_secret) = (entry.name.to_string_lossy(), entry.kind, entry.is_secret);
         let counts = !at.in_control && !at.is_deep && (wanted != ScanTarget::Secrets || is_secret || is_git(&name));
         let control = entry.control.filter(|_| counts);
         let path = || at.folder.join(&entry.name);
-        if is_secret && control != Some(ControlFile::Own) && holds_secret(&path(), &name, kind, &at.above) {
+        if is_secret && control != Some(ControlFile::Own) && holds_secret(&path(), &name, kind, top) {
             // What is covered cannot be written either, but what is new is to be found afterwards.
             self.control.extend(control.map(|kind| (path(), kind)));
             self.secrets.push(path());
@@ -203,11 +212,10 @@ impl FolderScan {
         }
         ahead.push(Ahead {
             folder: path(),
-            above: at.above.iter().cloned().chain([name.to_lowercase()]).collect(),
             in_control: at.in_control || control.is_some(),
-            is_shallow: !is_deep && rebuildable::is_built(&name),
+            is_shallow: !is_deep && entry.is_built,
             is_deep,
-            may_be_shallow: !is_deep && rebuildable::may_be_built(&name),
+            may_be_shallow: !is_deep && entry.may_be_built,
         });
     }
 
@@ -244,13 +252,16 @@ fn is_git(name: &str) -> bool {
 }
 
 /// Some names hold secrets only sometimes; those are looked into, so that builds find what they need.
-fn holds_secret(path: &Path, name: &str, kind: FileType, above: &[String]) -> bool {
+fn holds_secret(path: &Path, name: &str, kind: FileType, top: &Path) -> bool {
     let name = name.to_ascii_lowercase();
     let says = |words: &[&str]| match (kind.is_file(), read_small(path)) {
         (true, Some(text)) => words.iter().any(|word| text.to_lowercase().contains(word)),
         _ => true,
     };
-    let is_fixture = || above.iter().any(|part| FIXTURES.contains(&part.as_str()));
+    let is_fixture = || {
+        let above = names_above(top, path.parent().unwrap_or(top));
+        above.iter().any(|part| FIXTURES.contains(&part.as_str()))
+    };
     match name.rsplit('.').next().unwrap_or("") {
         "npmrc" | "yarnrc" => says(&["_auth", "_password", "token"]),
         "yml" if name == ".yarnrc.yml" => says(&["authtoken", "authident", "password"]),
