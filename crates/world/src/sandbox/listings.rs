@@ -15,7 +15,7 @@ use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat};
@@ -33,6 +33,10 @@ const SETTLED_SECONDS: Duration = Duration::from_secs(2);
 /// From this many directories on, several threads look at them.
 const MANY: usize = 256;
 const MOST_THREADS: usize = 8;
+
+/// To find out takes several files, so it is found out once.
+static THREADS: LazyLock<usize> =
+    LazyLock::new(|| std::thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS));
 
 /// Which version of a directory it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -127,6 +131,8 @@ pub(super) struct Listings<'c> {
     cache: &'c ListingCache,
     kept: Kept,
     began: Duration,
+    /// The text of the path that was asked for last.
+    path: OsString,
     /// Devices, by whether their times are this machine's.
     local: HashMap<u64, bool>,
 }
@@ -137,7 +143,7 @@ impl<'c> Listings<'c> {
         let began = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let mut kept = cache.take(folder);
         compare(&mut kept);
-        Self { cache, kept, began, local: HashMap::new() }
+        Self { cache, kept, began, path: OsString::new(), local: HashMap::new() }
     }
 
     /// The listing of a directory, which is never a link. Of more than `most` entries, not all are read.
@@ -164,6 +170,17 @@ impl<'c> Listings<'c> {
         Ok(listing)
     }
 
+    /// How many entries a directory has, if it is as it was and none of them matters. Most directories are like this.
+    pub(super) fn plain(&mut self, folder: &Path, name: &OsStr) -> Option<usize> {
+        self.path.clear();
+        for part in [folder.as_os_str(), OsStr::new("/"), name] {
+            self.path.push(part);
+        }
+        let kept = self.kept.get_mut(&self.path).filter(|kept| kept.is_current && kept.listing.noted.is_empty())?;
+        kept.is_met = true;
+        Some(kept.listing.entries)
+    }
+
     fn is_local(&mut self, version: &Version, folder: &OwnedFd) -> bool {
         *self.local.entry(version.device).or_insert_with(|| is_local(folder))
     }
@@ -182,11 +199,10 @@ fn compare(kept: &mut Kept) {
         kept.is_current = Version::at(Path::new(path)) == Some(kept.version);
     };
     let mut all: Vec<(&OsString, &mut KeptListing)> = kept.iter_mut().collect();
-    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS);
-    if all.len() < MANY || threads < 2 {
+    if all.len() < MANY || *THREADS < 2 {
         return all.iter_mut().for_each(check);
     }
-    let share = all.len().div_ceil(threads);
+    let share = all.len().div_ceil(*THREADS);
     let (own, others) = all.split_at_mut(share);
     std::thread::scope(|scope| {
         for part in others.chunks_mut(share) {

@@ -66,6 +66,12 @@ pub(super) enum ScanTarget {
 
 struct Ahead {
     folder: PathBuf,
+    rules: ScanRules,
+}
+
+/// What counts in a folder, by where it lies.
+#[derive(Clone, Copy, Default)]
+struct ScanRules {
     /// It lies in a control folder, where only secrets are looked for.
     in_control: bool,
     /// Tools fill and empty it. Further down, only secrets are looked for.
@@ -86,8 +92,7 @@ pub(super) fn scan_again(folder: &Path, wanted: ScanTarget, cache: &ListingCache
     let mut listings = Listings::open(cache, folder);
     let mut scan = FolderScan::default();
     let top = folder.to_owned();
-    let mut ahead =
-        vec![Ahead { folder: top, in_control: false, is_shallow: false, is_deep: false, may_be_shallow: false }];
+    let mut ahead = vec![Ahead { folder: top, rules: ScanRules::default() }];
     let (start, mut entries) = (Instant::now(), 0);
     while let Some(mut next) = ahead.pop() {
         // Most listings are known, so this is seldom asked for.
@@ -102,8 +107,6 @@ pub(super) fn scan_again(folder: &Path, wanted: ScanTarget, cache: &ListingCache
         let inside = &listing.noted;
         entries += listing.entries;
         if entries > MOST_ENTRIES {
-            scan.cut =
-                Some(format!("the folder has more than {MOST_ENTRIES} files, too many to find what has to be guarded"));
             break;
         }
         if start.elapsed() > LONGEST {
@@ -114,12 +117,16 @@ pub(super) fn scan_again(folder: &Path, wanted: ScanTarget, cache: &ListingCache
         }
         let has = |name: &str| inside.iter().any(|entry| entry.name == name);
         // With `commondir`, objects and refs are elsewhere.
-        if !next.in_control && !next.is_deep && has("HEAD") && ((has("objects") && has("refs")) || has("commondir")) {
+        if !next.rules.in_control
+            && !next.rules.is_deep
+            && has("HEAD")
+            && ((has("objects") && has("refs")) || has("commondir"))
+        {
             scan.repositories.push(next.folder);
             continue;
         }
-        let is_environment = !next.is_deep && has(ENVIRONMENT);
-        next.is_shallow |= next.may_be_shallow && (is_environment || has(CACHE));
+        let is_environment = !next.rules.is_deep && has(ENVIRONMENT);
+        next.rules.is_shallow |= next.rules.may_be_shallow && (is_environment || has(CACHE));
         if is_environment {
             let is_programs =
                 |entry: &&NotedEntry| entry.kind.is_dir() && (entry.name == "bin" || entry.name == "Scripts");
@@ -127,8 +134,16 @@ pub(super) fn scan_again(folder: &Path, wanted: ScanTarget, cache: &ListingCache
             scan.control.extend(programs.map(|path| (path, ControlFile::Program)));
         }
         for entry in inside.iter() {
-            scan.visit(folder, &next, entry, wanted, &mut ahead);
+            let Some(rules) = scan.visit(folder, &next, entry, wanted) else { continue };
+            match listings.plain(&next.folder, &entry.name) {
+                Some(count) => entries += count,
+                None => ahead.push(Ahead { folder: next.folder.join(&entry.name), rules }),
+            }
         }
+    }
+    if entries > MOST_ENTRIES {
+        let why = format!("the folder has more than {MOST_ENTRIES} files, too many to find what has to be guarded");
+        scan.cut.get_or_insert(why);
     }
     listings.keep(folder.to_owned());
     if !scan.linked.is_empty() {
@@ -172,9 +187,11 @@ fn why_unlisted(top: &Path, folder: &Path, error: &std::io::Error) -> Option<Str
 }
 
 impl FolderScan {
-    fn visit(&mut self, top: &Path, at: &Ahead, entry: &NotedEntry, wanted: ScanTarget, ahead: &mut Vec<Ahead>) {
+    /// Takes note of an entry. What counts in it, if it is a folder to be looked at.
+    fn visit(&mut self, top: &Path, at: &Ahead, entry: &NotedEntry, wanted: ScanTarget) -> Option<ScanRules> {
         let (name, kind, is_secret) = (entry.name.to_string_lossy(), entry.kind, entry.is_secret);
-        let counts = !at.in_control && !at.is_deep && (wanted != ScanTarget::Secrets || is_secret || is_git(&name));
+        let counts =
+            !at.rules.in_control && !at.rules.is_deep && (wanted != ScanTarget::Secrets || is_secret || is_git(&name));
         let control = entry.control.filter(|_| counts);
         let path = || at.folder.join(&entry.name);
         if is_secret && control != Some(ControlFile::Own) && holds_secret(&path(), &name, kind, top) {
@@ -182,41 +199,41 @@ impl FolderScan {
             self.control.extend(control.map(|kind| (path(), kind)));
             self.secrets.push(path());
             // Package managers link all files of packages to a store, so those say nothing.
-            if let Some(found) = path().symlink_metadata().ok().filter(|_| !at.is_shallow && !at.is_deep)
+            if let Some(found) = path().symlink_metadata().ok().filter(|_| !at.rules.is_shallow && !at.rules.is_deep)
                 && found.is_file()
                 && found.nlink() > 1
             {
                 self.linked.insert((found.dev(), found.ino()));
             }
-            return;
+            return None;
         }
         match control {
-            Some(ControlFile::Versions) if is_git(&name) && kind.is_dir() => return self.repositories.push(path()),
-            Some(ControlFile::Versions) if is_git(&name) && kind.is_file() => return self.pointers.push(path()),
-            Some(_) if kind.is_symlink() => return self.links.push(path()),
+            Some(ControlFile::Versions) if is_git(&name) && kind.is_dir() => {
+                self.repositories.push(path());
+                return None;
+            }
+            Some(ControlFile::Versions) if is_git(&name) && kind.is_file() => self.pointers.push(path()),
+            Some(_) if kind.is_symlink() => self.links.push(path()),
             Some(control) => self.control.push((path(), control)),
             // The folder is obeyed with what its links lead to.
-            None if at.in_control
-                && !at.is_deep
+            None if at.rules.in_control
+                && !at.rules.is_deep
                 && wanted != ScanTarget::Secrets
                 && kind.is_symlink()
                 && path().is_file() =>
             {
-                return self.links.push(path());
+                self.links.push(path());
             }
             None => {}
         }
-        let is_deep = at.is_shallow || at.is_deep;
-        if !kind.is_dir() || is_deep && (wanted == ScanTarget::Control || is_git(&name)) {
-            return;
-        }
-        ahead.push(Ahead {
-            folder: path(),
-            in_control: at.in_control || control.is_some(),
+        let is_deep = at.rules.is_shallow || at.rules.is_deep;
+        let counts = kind.is_dir() && !(is_deep && (wanted == ScanTarget::Control || is_git(&name)));
+        counts.then_some(ScanRules {
+            in_control: at.rules.in_control || control.is_some(),
             is_shallow: !is_deep && entry.is_built,
             is_deep,
             may_be_shallow: !is_deep && entry.may_be_built,
-        });
+        })
     }
 
     /// Looks for other names of secrets that have several (hard links), wherever they are in the folder.

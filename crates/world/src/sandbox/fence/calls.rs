@@ -90,8 +90,13 @@ pub(super) fn filter(order: &RunOrder, loopback: bool, namespaced: bool) -> Resu
 fn program(refusals: SyscallRules, absences: SyscallRules) -> Result<BpfProgram, seccompiler::BackendError> {
     let mut blocks = BTreeMap::new();
     for (rules, errno) in [(refusals, libc::EPERM), (absences, libc::ENOSYS)] {
+        let always = instruction(RETURN, 0, 0, refusal(errno).into());
         for (call, rules) in rules {
-            blocks.insert(call, compiled(BTreeMap::from([(call, rules)]), errno)?);
+            let block = match rules.is_empty() {
+                true => vec![always.clone()],
+                false => compiled(BTreeMap::from([(call, rules)]), errno)?,
+            };
+            blocks.insert(call, block);
         }
     }
     // Nothing but the check of the architecture, which ends with a permission.
@@ -103,8 +108,11 @@ fn program(refusals: SyscallRules, absences: SyscallRules) -> Result<BpfProgram,
 }
 
 fn compiled(rules: SyscallRules, errno: i32) -> Result<BpfProgram, seccompiler::BackendError> {
-    let errno = SeccompAction::Errno(u32::try_from(errno).unwrap_or(1));
-    SeccompFilter::new(rules, SeccompAction::Allow, errno, std::env::consts::ARCH.try_into()?)?.try_into()
+    SeccompFilter::new(rules, SeccompAction::Allow, refusal(errno), std::env::consts::ARCH.try_into()?)?.try_into()
+}
+
+fn refusal(errno: i32) -> SeccompAction {
+    SeccompAction::Errno(u32::try_from(errno).unwrap_or(1))
 }
 
 /// Loads a word of what the kernel tells about a call; returns; jumps ahead; compares what is loaded.
