@@ -15,7 +15,7 @@ use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat};
@@ -33,6 +33,10 @@ const SETTLED_SECONDS: Duration = Duration::from_secs(2);
 /// From this many directories on, several threads look at them.
 const MANY: usize = 256;
 const MOST_THREADS: usize = 8;
+
+/// To find out takes several files, so it is found out once.
+static THREADS: LazyLock<usize> =
+    LazyLock::new(|| std::thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS));
 
 /// Which version of a directory it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,6 +74,10 @@ pub(super) struct NotedEntry {
     pub(super) kind: FileType,
     pub(super) is_secret: bool,
     pub(super) control: Option<ControlFile>,
+    /// Tools alone use this name.
+    pub(super) is_built: bool,
+    /// Tools and people use this name.
+    pub(super) may_be_built: bool,
 }
 
 /// What a directory holds, without what does not matter.
@@ -90,7 +98,8 @@ struct KeptListing {
     is_met: bool,
 }
 
-type Kept = HashMap<PathBuf, KeptListing>;
+/// By the text of the path: to compare paths part by part takes several times as long, and all are made in one way.
+type Kept = HashMap<OsString, KeptListing>;
 
 /// The listings of the folders that were scanned last, the latest first.
 #[derive(Debug, Clone, Default)]
@@ -106,7 +115,7 @@ impl ListingCache {
     #[cfg(test)]
     pub(super) fn keeps(&self, folder: &Path, path: &Path) -> bool {
         let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        all.iter().any(|(of, kept)| of == folder && kept.contains_key(path))
+        all.iter().any(|(of, kept)| of == folder && kept.contains_key(path.as_os_str()))
     }
 
     fn put(&self, folder: PathBuf, kept: Kept) {
@@ -122,6 +131,8 @@ pub(super) struct Listings<'c> {
     cache: &'c ListingCache,
     kept: Kept,
     began: Duration,
+    /// The text of the path that was asked for last.
+    path: OsString,
     /// Devices, by whether their times are this machine's.
     local: HashMap<u64, bool>,
 }
@@ -132,7 +143,7 @@ impl<'c> Listings<'c> {
         let began = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let mut kept = cache.take(folder);
         compare(&mut kept);
-        Self { cache, kept, began, local: HashMap::new() }
+        Self { cache, kept, began, path: OsString::new(), local: HashMap::new() }
     }
 
     /// The listing of a directory, which is never a link. Of more than `most` entries, not all are read.
@@ -142,7 +153,7 @@ impl<'c> Listings<'c> {
         most: usize,
         note: impl Fn(&OsStr, FileType) -> Option<NotedEntry>,
     ) -> io::Result<Listing> {
-        if let Some(kept) = self.kept.get_mut(path).filter(|kept| kept.is_current) {
+        if let Some(kept) = self.kept.get_mut(path.as_os_str()).filter(|kept| kept.is_current) {
             kept.is_met = true;
             return Ok(kept.listing.clone());
         }
@@ -154,9 +165,20 @@ impl<'c> Listings<'c> {
         let listing = read(&folder, most, note)?;
         if let Some(version) = version.filter(|_| listing.entries <= most) {
             let kept = KeptListing { version, listing: listing.clone(), is_current: true, is_met: true };
-            self.kept.insert(path.to_owned(), kept);
+            self.kept.insert(path.as_os_str().to_owned(), kept);
         }
         Ok(listing)
+    }
+
+    /// How many entries a directory has, if it is as it was and none of them matters. Most directories are like this.
+    pub(super) fn plain(&mut self, folder: &Path, name: &OsStr) -> Option<usize> {
+        self.path.clear();
+        for part in [folder.as_os_str(), OsStr::new("/"), name] {
+            self.path.push(part);
+        }
+        let kept = self.kept.get_mut(&self.path).filter(|kept| kept.is_current && kept.listing.noted.is_empty())?;
+        kept.is_met = true;
+        Some(kept.listing.entries)
     }
 
     fn is_local(&mut self, version: &Version, folder: &OwnedFd) -> bool {
@@ -172,20 +194,21 @@ impl<'c> Listings<'c> {
 
 /// Looks which directories are as they were.
 fn compare(kept: &mut Kept) {
-    let check = |(path, kept): &mut (&PathBuf, &mut KeptListing)| {
+    let check = |(path, kept): &mut (&OsString, &mut KeptListing)| {
         kept.is_met = false;
-        kept.is_current = Version::at(path) == Some(kept.version);
+        kept.is_current = Version::at(Path::new(path)) == Some(kept.version);
     };
-    let mut all: Vec<(&PathBuf, &mut KeptListing)> = kept.iter_mut().collect();
-    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS);
-    if all.len() < MANY || threads < 2 {
+    let mut all: Vec<(&OsString, &mut KeptListing)> = kept.iter_mut().collect();
+    if all.len() < MANY || *THREADS < 2 {
         return all.iter_mut().for_each(check);
     }
-    let share = all.len().div_ceil(threads);
+    let share = all.len().div_ceil(*THREADS);
+    let (own, others) = all.split_at_mut(share);
     std::thread::scope(|scope| {
-        for part in all.chunks_mut(share) {
+        for part in others.chunks_mut(share) {
             scope.spawn(move || part.iter_mut().for_each(check));
         }
+        own.iter_mut().for_each(check);
     });
 }
 

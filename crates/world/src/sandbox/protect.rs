@@ -207,13 +207,11 @@ impl Protected {
         aftermath
     }
 
-    pub(super) fn has_placeholders(&self) -> bool {
-        !self.placeholders.is_empty()
-    }
-
-    /// Removes the placeholders that no other run needs.
-    pub(super) fn remove_placeholders(self) {
-        for (path, kind, lock) in self.placeholders.iter().rev() {
+    /// Removes the placeholders that no other run needs. The kernel takes its time to close what was removed, so that is
+    /// left to the caller.
+    pub(super) fn remove_placeholders(&mut self) -> Vec<File> {
+        let placeholders = std::mem::take(&mut self.placeholders);
+        for (path, kind, lock) in placeholders.iter().rev() {
             // Removing it would unmount it from under another run. The directory must still be empty, and
             // so must the file, or someone has made it theirs.
             if rustix::fs::flock(lock, FlockOperation::NonBlockingLockExclusive).is_err() {
@@ -227,7 +225,9 @@ impl Protected {
                 }
                 EntryKind::File => Ok(()),
             };
+            let _ = rustix::fs::flock(lock, FlockOperation::Unlock);
         }
+        placeholders.into_iter().map(|(_, _, lock)| lock).collect()
     }
 }
 

@@ -1,6 +1,7 @@
 //! What in a folder has to be guarded while a command runs: control files, by the shared table and by structure,
 //! repositories, and files that usually hold secrets. The walk is bounded, and says so where it had to stop.
 
+use std::cell::LazyCell;
 use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::fs;
@@ -65,7 +66,12 @@ pub(super) enum ScanTarget {
 
 struct Ahead {
     folder: PathBuf,
-    above: Vec<String>,
+    rules: ScanRules,
+}
+
+/// What counts in a folder, by where it lies.
+#[derive(Clone, Copy, Default)]
+struct ScanRules {
     /// It lies in a control folder, where only secrets are looked for.
     in_control: bool,
     /// Tools fill and empty it. Further down, only secrets are looked for.
@@ -86,17 +92,12 @@ pub(super) fn scan_again(folder: &Path, wanted: ScanTarget, cache: &ListingCache
     let mut listings = Listings::open(cache, folder);
     let mut scan = FolderScan::default();
     let top = folder.to_owned();
-    let mut ahead = vec![Ahead {
-        folder: top,
-        above: Vec::new(),
-        in_control: false,
-        is_shallow: false,
-        is_deep: false,
-        may_be_shallow: false,
-    }];
+    let mut ahead = vec![Ahead { folder: top, rules: ScanRules::default() }];
     let (start, mut entries) = (Instant::now(), 0);
     while let Some(mut next) = ahead.pop() {
-        let listing = match listings.list(&next.folder, MOST_ENTRIES, |name, kind| note(&next.above, name, kind)) {
+        // Most listings are known, so this is seldom asked for.
+        let above = LazyCell::new(|| names_above(folder, &next.folder));
+        let listing = match listings.list(&next.folder, MOST_ENTRIES, |name, kind| note(&above, name, kind)) {
             Ok(listing) => listing,
             Err(error) => {
                 scan.cut = scan.cut.or_else(|| why_unlisted(folder, &next.folder, &error));
@@ -106,8 +107,6 @@ pub(super) fn scan_again(folder: &Path, wanted: ScanTarget, cache: &ListingCache
         let inside = &listing.noted;
         entries += listing.entries;
         if entries > MOST_ENTRIES {
-            scan.cut =
-                Some(format!("the folder has more than {MOST_ENTRIES} files, too many to scan for protected files"));
             break;
         }
         if start.elapsed() > LONGEST {
@@ -117,12 +116,16 @@ pub(super) fn scan_again(folder: &Path, wanted: ScanTarget, cache: &ListingCache
         }
         let has = |name: &str| inside.iter().any(|entry| entry.name == name);
         // With `commondir`, objects and refs are elsewhere.
-        if !next.in_control && !next.is_deep && has("HEAD") && ((has("objects") && has("refs")) || has("commondir")) {
+        if !next.rules.in_control
+            && !next.rules.is_deep
+            && has("HEAD")
+            && ((has("objects") && has("refs")) || has("commondir"))
+        {
             scan.repositories.push(next.folder);
             continue;
         }
-        let is_environment = !next.is_deep && has(ENVIRONMENT);
-        next.is_shallow |= next.may_be_shallow && (is_environment || has(CACHE));
+        let is_environment = !next.rules.is_deep && has(ENVIRONMENT);
+        next.rules.is_shallow |= next.rules.may_be_shallow && (is_environment || has(CACHE));
         if is_environment {
             let is_programs =
                 |entry: &&NotedEntry| entry.kind.is_dir() && (entry.name == "bin" || entry.name == "Scripts");
@@ -130,8 +133,16 @@ pub(super) fn scan_again(folder: &Path, wanted: ScanTarget, cache: &ListingCache
             scan.control.extend(programs.map(|path| (path, ControlFile::Program)));
         }
         for entry in inside.iter() {
-            scan.visit(&next, entry, wanted, &mut ahead);
+            let Some(rules) = scan.visit(folder, &next, entry, wanted) else { continue };
+            match listings.plain(&next.folder, &entry.name) {
+                Some(count) => entries += count,
+                None => ahead.push(Ahead { folder: next.folder.join(&entry.name), rules }),
+            }
         }
+    }
+    if entries > MOST_ENTRIES {
+        let why = format!("the folder has more than {MOST_ENTRIES} files, too many to scan for protected files");
+        scan.cut.get_or_insert(why);
     }
     listings.keep(folder.to_owned());
     if !scan.linked.is_empty() {
@@ -146,7 +157,20 @@ fn note(above: &[String], entry: &OsStr, kind: FileType) -> Option<NotedEntry> {
     let is_secret = is_secret_in(above.last().map_or("", String::as_str), &name);
     let control = control_entry(above, &name);
     let matters = !kind.is_file() || is_secret || control.is_some() || TELLING.contains(&&*name);
-    matters.then(|| NotedEntry { name: entry.to_owned(), kind, is_secret, control })
+    matters.then(|| NotedEntry {
+        name: entry.to_owned(),
+        kind,
+        is_secret,
+        control,
+        is_built: rebuildable::is_built(&name),
+        may_be_built: rebuildable::may_be_built(&name),
+    })
+}
+
+/// The names of a folder beneath `top` and of those above it, in small letters.
+fn names_above(top: &Path, folder: &Path) -> Vec<String> {
+    let below = folder.strip_prefix(top).unwrap_or(Path::new(""));
+    below.iter().map(|name| name.to_string_lossy().to_lowercase()).collect()
 }
 
 /// Why a folder that cannot be listed matters, if it does. What somebody else has shut, the command cannot enter
@@ -162,52 +186,53 @@ fn why_unlisted(top: &Path, folder: &Path, error: &std::io::Error) -> Option<Str
 }
 
 impl FolderScan {
-    fn visit(&mut self, at: &Ahead, entry: &NotedEntry, wanted: ScanTarget, ahead: &mut Vec<Ahead>) {
+    /// Takes note of an entry. What counts in it, if it is a folder to be looked at.
+    fn visit(&mut self, top: &Path, at: &Ahead, entry: &NotedEntry, wanted: ScanTarget) -> Option<ScanRules> {
         let (name, kind, is_secret) = (entry.name.to_string_lossy(), entry.kind, entry.is_secret);
-        let counts = !at.in_control && !at.is_deep && (wanted != ScanTarget::Secrets || is_secret || is_git(&name));
+        let counts =
+            !at.rules.in_control && !at.rules.is_deep && (wanted != ScanTarget::Secrets || is_secret || is_git(&name));
         let control = entry.control.filter(|_| counts);
         let path = || at.folder.join(&entry.name);
-        if is_secret && control != Some(ControlFile::Own) && holds_secret(&path(), &name, kind, &at.above) {
+        if is_secret && control != Some(ControlFile::Own) && holds_secret(&path(), &name, kind, top) {
             // What is covered cannot be written either, but what is new is to be found afterwards.
             self.control.extend(control.map(|kind| (path(), kind)));
             self.secrets.push(path());
             // Package managers link all files of packages to a store, so those say nothing.
-            if let Some(found) = path().symlink_metadata().ok().filter(|_| !at.is_shallow && !at.is_deep)
+            if let Some(found) = path().symlink_metadata().ok().filter(|_| !at.rules.is_shallow && !at.rules.is_deep)
                 && found.is_file()
                 && found.nlink() > 1
             {
                 self.linked.insert((found.dev(), found.ino()));
             }
-            return;
+            return None;
         }
         match control {
-            Some(ControlFile::Versions) if is_git(&name) && kind.is_dir() => return self.repositories.push(path()),
-            Some(ControlFile::Versions) if is_git(&name) && kind.is_file() => return self.pointers.push(path()),
-            Some(_) if kind.is_symlink() => return self.links.push(path()),
+            Some(ControlFile::Versions) if is_git(&name) && kind.is_dir() => {
+                self.repositories.push(path());
+                return None;
+            }
+            Some(ControlFile::Versions) if is_git(&name) && kind.is_file() => self.pointers.push(path()),
+            Some(_) if kind.is_symlink() => self.links.push(path()),
             Some(control) => self.control.push((path(), control)),
             // The folder is obeyed with what its links lead to.
-            None if at.in_control
-                && !at.is_deep
+            None if at.rules.in_control
+                && !at.rules.is_deep
                 && wanted != ScanTarget::Secrets
                 && kind.is_symlink()
                 && path().is_file() =>
             {
-                return self.links.push(path());
+                self.links.push(path());
             }
             None => {}
         }
-        let is_deep = at.is_shallow || at.is_deep;
-        if !kind.is_dir() || is_deep && (wanted == ScanTarget::Control || is_git(&name)) {
-            return;
-        }
-        ahead.push(Ahead {
-            folder: path(),
-            above: at.above.iter().cloned().chain([name.to_lowercase()]).collect(),
-            in_control: at.in_control || control.is_some(),
-            is_shallow: !is_deep && rebuildable::is_built(&name),
+        let is_deep = at.rules.is_shallow || at.rules.is_deep;
+        let counts = kind.is_dir() && !(is_deep && (wanted == ScanTarget::Control || is_git(&name)));
+        counts.then_some(ScanRules {
+            in_control: at.rules.in_control || control.is_some(),
+            is_shallow: !is_deep && entry.is_built,
             is_deep,
-            may_be_shallow: !is_deep && rebuildable::may_be_built(&name),
-        });
+            may_be_shallow: !is_deep && entry.may_be_built,
+        })
     }
 
     /// Looks for other names of secrets that have several (hard links), wherever they are in the folder.
@@ -243,13 +268,16 @@ fn is_git(name: &str) -> bool {
 }
 
 /// Some names hold secrets only sometimes; those are looked into, so that builds find what they need.
-fn holds_secret(path: &Path, name: &str, kind: FileType, above: &[String]) -> bool {
+fn holds_secret(path: &Path, name: &str, kind: FileType, top: &Path) -> bool {
     let name = name.to_ascii_lowercase();
     let says = |words: &[&str]| match (kind.is_file(), read_small(path)) {
         (true, Some(text)) => words.iter().any(|word| text.to_lowercase().contains(word)),
         _ => true,
     };
-    let is_fixture = || above.iter().any(|part| FIXTURES.contains(&part.as_str()));
+    let is_fixture = || {
+        let above = names_above(top, path.parent().unwrap_or(top));
+        above.iter().any(|part| FIXTURES.contains(&part.as_str()))
+    };
     match name.rsplit('.').next().unwrap_or("") {
         "npmrc" | "yarnrc" => says(&["_auth", "_password", "token"]),
         "yml" if name == ".yarnrc.yml" => says(&["authtoken", "authident", "password"]),

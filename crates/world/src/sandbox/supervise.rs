@@ -123,7 +123,7 @@ async fn supervise(begins_early: bool) -> Option<()> {
 async fn attend(
     control: &mut HostPipe,
     order: &RunOrder,
-    protected: Protected,
+    mut protected: Protected,
     passed_on: Result<(), String>,
     started: &mut Started,
 ) {
@@ -131,21 +131,22 @@ async fn attend(
         Ok(()) => run(control, order, started).await,
         Err(why) => Err(SupervisorReport::NotStarted { why }),
     };
-    // Two waits at once: for the look at the folder, and for the fence. As long as the fence has placeholders
-    // mounted, the kernel takes its time to remove them.
-    let scan = async { if order.is_scanned_afterwards() { control.rescanned().await } else { None } };
-    let fence = async {
-        if protected.has_placeholders() {
-            if let Ok(mut child) = signal(SignalKind::child()) {
-                let _ = timeout(LINGER, main_is_reaped(&mut started.tree, &mut child)).await;
-            }
-            started.tree.kill();
-        }
+    if !started.voice.is_alone() {
+        started.tree.kill();
+    }
+    // The host looks at the folder meanwhile. The mounts of the fence need not be gone: nothing is left that could use
+    // them, and the kernel takes them off what is removed.
+    let (aftermath, _removed) = if order.is_scanned_afterwards() {
+        control.ask_to_rescan();
+        let removed = protected.remove_placeholders();
+        (protected.finish(control.rescanned().await), removed)
+    } else {
+        let aftermath = protected.finish(None);
+        (aftermath, protected.remove_placeholders())
     };
-    let (scanned, ()) = tokio::join!(scan, fence);
-    let Aftermath { touched, undone } = protected.finish(scanned);
-    protected.remove_placeholders();
-    // First the report: to take down mounts, or to remove a large temporary folder, takes its time.
+    let Aftermath { touched, undone } = aftermath;
+    // First the report: to take down mounts, to close what was removed, or to remove a large temporary folder, takes its
+    // time.
     tell(&match outcome {
         Ok(ending) => SupervisorReport::Ended(CommandEnding { touched, undone, ..ending }),
         Err(report) => report,
@@ -501,13 +502,15 @@ impl HostPipe {
         timeout(LONGEST_SCAN, answer).await.ok().flatten()
     }
 
-    /// What it finds there after the command.
-    async fn rescanned(&mut self) -> Option<ScannedFolder> {
-        if self.stopped {
-            return None;
+    fn ask_to_rescan(&self) {
+        if !self.stopped {
+            tell(&SupervisorReport::Rescan);
         }
-        tell(&SupervisorReport::Rescan);
-        self.scanned().await
+    }
+
+    /// What it finds there after the command, once it was asked.
+    async fn rescanned(&mut self) -> Option<ScannedFolder> {
+        if self.stopped { None } else { self.scanned().await }
     }
 
     /// Comes when the command is to be killed.

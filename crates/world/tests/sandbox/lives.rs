@@ -83,7 +83,7 @@ fn a_program_that_is_not_there_is_said_to_be_so() {
     let scene = Scene::new();
     for sandbox in ALL {
         let outcome = scene.run(&["no-such-program"], sandbox);
-        assert_eq!(outcome.not_started.as_deref(), Some("no-such-program: there is no such program."));
+        assert_eq!(outcome.not_started.as_deref(), Some("no-such-program: command not found."));
         assert_eq!(text(&outcome), "");
     }
     std::fs::write(scene.at("in/script"), "#!/no/such/interpreter\n").unwrap();

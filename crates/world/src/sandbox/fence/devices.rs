@@ -33,6 +33,8 @@ pub(super) const SHARED_MEMORY: &str = "/dev/shm";
 /// What of it is the command's own.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct OwnDevices {
+    /// What is in the folder of devices is in memory, and nobody else sees it.
+    pub(super) is_covered: bool,
     /// The terminals are, so it may open new ones.
     pub(super) terminals: bool,
     /// Shared memory is, so it may be written.
@@ -74,7 +76,7 @@ pub(super) fn cover(order: &RunOrder) -> Result<OwnDevices, Errno> {
     }
     let flags = MountFlags::NOSUID | MountFlags::NODEV;
     let shared_memory = mount("tmpfs", SHARED_MEMORY, "tmpfs", flags, c"mode=1777").is_ok();
-    Ok(OwnDevices { terminals, shared_memory })
+    Ok(OwnDevices { is_covered: true, terminals, shared_memory })
 }
 
 fn make(made: std::io::Result<()>) -> Result<(), Errno> {

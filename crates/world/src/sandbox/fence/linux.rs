@@ -144,9 +144,10 @@ fn limit(resource: Resource, wanted: Option<u64>) {
 /// to take the mounts away again.
 fn drop_capabilities() {
     let _ = rustix::thread::clear_ambient_capability_set();
-    for bit in 0..64 {
-        let _ = rustix::thread::remove_capability_from_bounding_set(CapabilitySet::from_bits_retain(1 << bit));
-    }
+    // The first number that the kernel does not know ends the list.
+    let remove =
+        |bit: u32| rustix::thread::remove_capability_from_bounding_set(CapabilitySet::from_bits_retain(1_u64 << bit));
+    let _ = (0..64).try_for_each(remove);
     let none = CapabilitySet::empty();
     let sets = CapabilitySets { effective: none, permitted: none, inheritable: none };
     let _ = rustix::thread::set_capabilities(None, sets);

@@ -155,7 +155,7 @@ fn arrange(order: &RunOrder, marks: NextMarks<'_>) -> Result<Space, (String, Err
         open.beneath.push(devices::SHARED_MEMORY.into());
     }
     open.single.extend(emptied.iter().flatten().cloned());
-    let nothing = nothing(order);
+    let nothing = nothing(order, devices);
     let visible: Vec<&PathBuf> = order.hidden.iter().filter(|path| !hide(path, order, &nothing)).collect();
     if order.automatic.is_some() {
         // Best effort: only root can read them anyway.
@@ -205,9 +205,12 @@ fn hide(path: &Path, order: &RunOrder, nothing: &Path) -> bool {
 }
 
 /// The empty file that covers others. It is a plain one, because git fails at a device among the files that it tracks.
-fn nothing(order: &RunOrder) -> PathBuf {
+/// In memory it is made at once; on a disk that takes as long as a dozen mounts.
+fn nothing(order: &RunOrder, devices: devices::OwnDevices) -> PathBuf {
     use std::os::unix::fs::OpenOptionsExt as _;
-    let made = order.fence.temp.as_ref().map(|temp| temp.join(".empty")).filter(|file| {
+    let in_memory = devices.is_covered.then(|| Path::new(devices::FOLDER));
+    let folders = in_memory.into_iter().chain(order.fence.temp.as_deref());
+    let made = folders.map(|folder| folder.join(".empty")).find(|file| {
         let opened = OpenOptions::new().write(true).create_new(true).mode(0o444).open(file);
         opened.is_ok_and(|file| file.metadata().is_ok_and(|meta| meta.len() == 0))
     });
