@@ -116,6 +116,8 @@ pub(crate) struct ModelCall {
     pub(crate) has_room: bool,
     /// Seconds for which the reply to the same prompt is used again.
     pub(crate) cache_s: u64,
+    /// How often the request wants the same thing said.
+    pub(crate) repeats: u32,
 }
 
 /// Makes a model call and puts what comes of it into the inbox.
@@ -132,9 +134,9 @@ pub(crate) async fn call_model(
         assembly: Assembly::default(),
         is_sent: false,
         is_answered: false,
-        words: RunawayDetector::default(),
+        words: RunawayDetector::default().expecting(order.repeats),
         thoughts: RunawayDetector::default(),
-        arguments: RunawayDetector::patient(),
+        arguments: RunawayDetector::patient().expecting(order.repeats),
         saved: 0,
         save_at: Instant::now() + SAVE_EVERY,
         started: None,

@@ -414,6 +414,8 @@ fn end_or_go_on(step: &mut Transition<'_>, words: &str, stop: Option<&StopReason
         return ending::end(step, words, stop, Status::Completed);
     }
     let Some(request) = step.session.active().map(|active| active.request.id.clone()) else { return };
+    let answer = flow::answer_without_plan(step.session, words);
+    let words = answer.as_deref().unwrap_or(words);
     let is_whole = stop != Some(&StopReason::MaxTokens) && series::verdict::marked(words).is_empty();
     let goes_on = flow::ended(step, words, stop) || (is_whole && claims::ask_for_deed(step, &request, words));
     if !goes_on {
