@@ -409,7 +409,8 @@ async fn with_nearest(model: &dyn Model, wanted: &str, fault: Fault) -> Fault {
     }
     let more = fault.problem.hint.as_deref().map(|hint| format!(" {hint}")).unwrap_or_default();
     let hint = format!("{provider} does not list {wanted}. The nearest that it serves: {}.{more}", names.join(", "));
-    Fault { problem: fault.problem.hint(hint), ..fault }
+    let problem = Problem { nearest: names, ..fault.problem.hint(hint) };
+    Fault { problem, ..fault }
 }
 
 /// Where the words of a reply are stored, if there are any.

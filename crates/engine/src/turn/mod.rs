@@ -15,6 +15,7 @@ mod fallback;
 mod fit;
 pub(crate) mod further;
 mod goal;
+mod gone;
 pub(crate) mod guard;
 pub mod instructions;
 mod learning;
@@ -464,6 +465,7 @@ pub(crate) fn failed(step: &mut Transition<'_>, call: &CallId, fault: Fault, par
     }
     match purpose {
         _ if delay.is_some() => back_off(step),
+        _ if gone::has_others(&purpose, &problem) => gone::ask(step, problem.nearest),
         Purpose::Route => route::failed(step),
         // The work does not end because nobody could sum it up.
         Purpose::Summary => context::give_up(step),
