@@ -2,7 +2,8 @@
 //!
 //! Nothing here is scripted, so it is slow and runs only by name. A server that speaks Chat Completions must be up (llama.cpp,
 //! Ollama, vLLM, LM Studio). Other programs may talk to their makers, so they take part only where there is no network but
-//! loopback; in that case the server has to be started in the same network namespace:
+//! loopback; in that case the server has to be started in the same network namespace. `mini` (mini-swe-agent) has no sandbox and takes
+//! part only where the root of the file system is read-only, with `/tmp` as its own file system:
 //!
 //! ```sh
 //! TRIMTAB_MODEL_SERVER=http://127.0.0.1:8080 TRIMTAB_MODEL_NAME=coder-1.5b target/release/trimtab-bench models
@@ -15,14 +16,18 @@
 //! | `TRIMTAB_MODEL_LOG` | a folder for every request and reply |
 //! | `TRIMTAB_MODEL_PROTOCOL` | `answer.protocol` of Trimtab: `native_tools`, `structured_json`, `edit_blocks`; `auto` by default |
 //! | `TRIMTAB_MODEL_PATIENCE` | seconds that a task may take; 420 by default |
-//! | `TRIMTAB_PEERS` | a folder with `aider`, `opencode` |
-//! | `TRIMTAB_MODEL_PROGRAMS` | `trimtab`, `aider`, `opencode`: only these, separated by commas |
+//! | `TRIMTAB_MODEL_SEED` | a number that shuffles the tasks, so that a run which does not reach all of them has a fair sample |
+//! | `TRIMTAB_MODEL_COUNT` | so many tasks at most |
+//! | `TRIMTAB_MODEL_MINUTES` | no task begins after so many minutes; the table then says how many were run |
+//! | `TRIMTAB_PEERS` | a folder with `aider`, `mini`, `opencode` |
+//! | `TRIMTAB_MODEL_PROGRAMS` | `trimtab`, `aider`, `mini`, `opencode`: only these, separated by commas |
 
 mod run;
 mod tap;
 mod tasks;
 
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use run::{Contender, Ending, contenders, run};
 use tap::Tap;
@@ -48,12 +53,21 @@ pub fn measure(ours: &Path) -> Result<(), String> {
     let set = TaskSet::from(variable("TRIMTAB_MODEL_TASKS").unwrap_or_else(|| "open".to_owned()).as_str());
     let tap = Tap::start(&server, variable("TRIMTAB_MODEL_LOG").map(Into::into))?;
     let programs = contenders(ours);
-    let tasks = chosen(&set);
+    let number = |name: &str| variable(name).and_then(|number| number.parse::<u64>().ok());
+    let mut tasks = chosen(&set, number("TRIMTAB_MODEL_SEED"));
     if tasks.is_empty() {
         return Err("TRIMTAB_MODEL_TASKS names no task.".to_owned());
     }
+    tasks.truncate(number("TRIMTAB_MODEL_COUNT").and_then(|count| count.try_into().ok()).unwrap_or(usize::MAX));
+    let limit = number("TRIMTAB_MODEL_MINUTES").map(|minutes| Duration::from_secs(60 * minutes));
+    let (began, mut ran) = (Instant::now(), 0);
     let mut scores: Vec<(&Contender, Score)> = programs.iter().map(|program| (program, Score::default())).collect();
     for task in &tasks {
+        if limit.is_some_and(|limit| began.elapsed() > limit) {
+            println!("The time is up: {ran} of {} tasks were run.", tasks.len());
+            break;
+        }
+        ran += 1;
         for (program, score) in &mut scores {
             let before = tap.counted();
             tap.name(&format!("{}-{}", task.name, program.name));
@@ -98,7 +112,7 @@ pub fn measure(ours: &Path) -> Result<(), String> {
             "{:<10} {:>5}/{:<2} {:>11} {:>9} {:>9} {:>7} {:>9} {:>8.0}",
             program.name,
             score.solved,
-            tasks.len(),
+            ran,
             score.wrong,
             score.false_claims,
             score.unfinished,

@@ -71,6 +71,7 @@ pub fn contenders(ours: &Path) -> Vec<Contender> {
         },
         environment: |_, url| vec![("OPENAI_API_BASE", format!("{url}/v1")), ("OPENAI_API_KEY", "key".into())],
     }));
+    contenders.extend(installed("mini").filter(|_| is_root_read_only()).map(mini_swe_agent));
     contenders.extend(installed("opencode").map(|binary| Contender {
         name: "opencode",
         binary,
@@ -93,6 +94,46 @@ pub fn contenders(ours: &Path) -> Vec<Contender> {
         contenders.retain(|contender| only.split(',').any(|name| name == contender.name));
     }
     contenders
+}
+
+/// mini-swe-agent: every reply of the model is one command line of a shell, which it runs without asking.
+fn mini_swe_agent(binary: PathBuf) -> Contender {
+    Contender {
+        name: "mini",
+        binary,
+        prepare: |_, _, _| Ok(()),
+        words: |task, model| {
+            let form = ["-c", "mini_textbased.yaml", "-c", "agent.step_limit=12", "--yolo", "--exit-immediately"];
+            let more = ["--model", &format!("openai/{model}"), "--task", task.prompt];
+            form.iter().chain(&more).map(|word| (*word).to_owned()).collect()
+        },
+        environment: |home, url| {
+            vec![
+                ("OPENAI_API_BASE", format!("{url}/v1")),
+                ("OPENAI_API_KEY", "key".into()),
+                ("MSWEA_CONFIGURED", "true".into()),
+                ("MSWEA_COST_TRACKING", "ignore_errors".into()),
+                ("MSWEA_GLOBAL_CONFIG_DIR", home.display().to_string()),
+            ]
+        },
+    }
+}
+
+/// Whether nothing can be written outside of the temporary folders, so that a program without a sandbox can do no harm.
+fn is_root_read_only() -> bool {
+    let mounts = std::fs::read_to_string("/proc/self/mounts").unwrap_or_default();
+    let root = mounts.lines().rev().find_map(|line| {
+        let mut fields = line.split(' ').skip(1);
+        fields.next().filter(|place| *place == "/")?;
+        fields.nth(1)
+    });
+    let is_safe = root.is_some_and(|options| options.split(',').any(|option| option == "ro"));
+    if !is_safe {
+        eprintln!(
+            "mini is left out: it runs what a model writes without a sandbox, and this file system can be written."
+        );
+    }
+    is_safe
 }
 
 /// Does the task, and checks what came of it.

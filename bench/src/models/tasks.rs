@@ -37,14 +37,27 @@ impl From<&str> for TaskSet {
     }
 }
 
-pub fn chosen(set: &TaskSet) -> Vec<&'static Task> {
+/// The wanted tasks, in their own order or in one that the seed gives.
+pub fn chosen(set: &TaskSet, seed: Option<u64>) -> Vec<&'static Task> {
     let is_chosen = |task: &&Task| match set {
         TaskSet::Open => !task.held_out,
         TaskSet::HeldOut => task.held_out,
         TaskSet::All => true,
         TaskSet::Named(name) => task.name == name,
     };
-    TASKS.iter().filter(is_chosen).collect()
+    let mut tasks: Vec<&Task> = TASKS.iter().filter(is_chosen).collect();
+    if let Some(seed) = seed {
+        tasks.sort_by_cached_key(|task| rank(seed, task.name));
+    }
+    tasks
+}
+
+/// Where a seed puts a task: FNV-1a over both, mixed once more.
+fn rank(seed: u64, name: &str) -> u64 {
+    let bytes = seed.to_le_bytes().into_iter().chain(name.bytes());
+    let hash =
+        bytes.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3));
+    (hash ^ (hash >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9)
 }
 
 /// What a Python program prints; nothing where it fails.

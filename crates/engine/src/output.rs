@@ -72,6 +72,8 @@ pub enum Effect {
         prices: Option<Prices>,
         /// Seconds for which the reply to the same prompt is used again.
         cache_s: u64,
+        /// How often the request wants the same thing said, so that the reply is not stopped for it.
+        repeats: u32,
     },
     /// Find a name for the session, beside everything else; answered by `Titled`, or not at all.
     Title {

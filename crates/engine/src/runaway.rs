@@ -37,6 +37,8 @@ pub struct RunawayDetector {
     runs: Vec<u32>,
     /// How many times the usual repetition it takes.
     patience: u32,
+    /// So often the same part may come because it is wanted.
+    expected: u32,
     is_endless: bool,
 }
 
@@ -66,6 +68,7 @@ impl Default for RunawayDetector {
             count: 0,
             runs: vec![0; LONGEST_PERIOD + 1],
             patience: 1,
+            expected: TIMES,
             is_endless: false,
         }
     }
@@ -75,6 +78,12 @@ impl RunawayDetector {
     /// For the arguments of tools, such as the content of a file: stops after about 4,000 tokens of the same few words.
     pub fn patient() -> Self {
         Self { patience: PATIENT, ..Self::default() }
+    }
+
+    /// For a request that wants the same thing so often: more than that, and some for a miscount, is too much.
+    #[must_use]
+    pub fn expecting(self, repeats: u32) -> Self {
+        Self { expected: TIMES.max(repeats.saturating_add(repeats / 4)), ..self }
     }
 
     /// Reads on; whether the text has come to do nothing but repeat itself.
@@ -135,13 +144,70 @@ impl RunawayDetector {
     fn is_at_an_end(&self) -> bool {
         let most = (1..=LONGEST_PERIOD).find(|period| {
             let run = self.runs[*period];
-            run >= ENDLESS * self.patience && run >= TIMES * *period as u32
+            run >= ENDLESS * self.patience && run >= self.expected.saturating_mul(*period as u32)
         });
         let Some(period) = most else { return false };
         let mut part = (1..=period.min(self.count)).map(|back| self.says[(self.count - back) % LONGEST_PERIOD]);
         let has_words = part.clone().any(|says| says == UnitWeight::Word);
         has_words || part.all(|says| says == UnitWeight::Blank) || self.runs[period] >= ENDLESS_SIGNS * self.patience
     }
+}
+
+/// The most repetitions that a request can ask for.
+const MOST_REPEATS: u32 = 10_000;
+/// Words behind a number that say how long or large something is, and not how often it comes.
+const MEASURES: &[&str] = &[
+    "seconds",
+    "secs",
+    "minutes",
+    "mins",
+    "hours",
+    "days",
+    "weeks",
+    "months",
+    "years",
+    "ms",
+    "milliseconds",
+    "bytes",
+    "users",
+    "characters",
+    "chars",
+    "words",
+    "tokens",
+    "requests",
+    "retries",
+    "pixels",
+    "percents",
+    "dollars",
+    "items",
+];
+
+/// How often a request wants the same thing, as far as it says so: "500 zeros", "the line ok 300 times", "a 40x20 grid". A
+/// number alone is a port, a year or a version.
+pub(crate) fn asked_repeats(text: &str) -> u32 {
+    let text = text[..text.floor_char_boundary(4_000)].to_lowercase();
+    let words: Vec<&str> =
+        text.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| !word.is_empty()).collect();
+    let count = |word: &str| match word {
+        "hundred" | "hundreds" => Some(100),
+        "thousand" | "thousands" => Some(1_000),
+        word => word.parse::<u32>().ok(),
+    };
+    let counted = words.windows(2).filter_map(|pair| {
+        let number = count(pair[0])?;
+        let is_plural = pair[1].len() > 2 && pair[1].ends_with('s') && pair[1].chars().all(char::is_alphabetic);
+        (is_plural && !MEASURES.contains(&pair[1])).then_some(number)
+    });
+    let grids = words.iter().filter_map(|word| {
+        let (columns, rows) = word.split_once('x')?;
+        Some(count(columns)?.max(count(rows)?))
+    });
+    let adjectives = words.windows(3).filter_map(|three| {
+        // "300 equal lines", "500 empty rows"
+        let is_line = matches!(three[2], "lines" | "rows" | "times" | "copies" | "columns" | "cells" | "entries");
+        count(three[0]).filter(|_| is_line)
+    });
+    counted.chain(grids).chain(adjectives).filter(|number| *number <= MOST_REPEATS).max().unwrap_or(0)
 }
 
 #[cfg(test)]
@@ -242,6 +308,36 @@ mod tests {
         assert!(stops(&content(line, 1_200)));
         assert!(stops(&content("and so on, ", 4_000)));
         assert!(stops(&content("0, ", 40_000)));
+    }
+
+    #[test]
+    fn what_a_request_wants_so_often_is_no_runaway_until_it_comes_more_often() {
+        let reads = |request: &str, text: &str| RunawayDetector::default().expecting(asked_repeats(request)).read(text);
+        let ok = "status ok\n";
+        assert!(reads("Write a log", &ok.repeat(300)));
+        assert!(!reads("Write ok.txt with the line status ok 300 times", &ok.repeat(300)));
+        assert!(reads("Write ok.txt with the line status ok 300 times", &ok.repeat(500)));
+        assert!(!reads("A list of 2000 zeros in zeros.py", &"0, ".repeat(2_000)));
+        assert!(reads("A list of 2000 zeros in zeros.py", &"0, ".repeat(3_000)));
+        assert!(!reads("Print a 60x40 table of dots", &(". ".repeat(60) + "\n").repeat(40)));
+    }
+
+    #[test]
+    fn how_often_something_is_wanted_is_told_from_other_numbers() {
+        for (request, repeats) in [
+            ("Write 500 zeros", 500),
+            ("Repeat the line ok 300 times", 300),
+            ("Write 200 equal lines to a.txt", 200),
+            ("Draw a 40x20 grid of dots", 40),
+            ("a thousand dots", 1_000),
+            ("Change the port to 9090", 0),
+            ("Wait 3000 seconds", 0),
+            ("Set MAX_FILES to 50 in limits.py", 0),
+            ("Update to version 2026", 0),
+            ("Write 99999999 zeros", 0),
+        ] {
+            assert_eq!(asked_repeats(request), repeats, "{request}");
+        }
     }
 
     #[test]

@@ -116,6 +116,8 @@ pub(crate) struct ModelCall {
     pub(crate) has_room: bool,
     /// Seconds for which the reply to the same prompt is used again.
     pub(crate) cache_s: u64,
+    /// How often the request wants the same thing said.
+    pub(crate) repeats: u32,
 }
 
 /// Makes a model call and puts what comes of it into the inbox.
@@ -132,9 +134,9 @@ pub(crate) async fn call_model(
         assembly: Assembly::default(),
         is_sent: false,
         is_answered: false,
-        words: RunawayDetector::default(),
+        words: RunawayDetector::default().expecting(order.repeats),
         thoughts: RunawayDetector::default(),
-        arguments: RunawayDetector::patient(),
+        arguments: RunawayDetector::patient().expecting(order.repeats),
         saved: 0,
         save_at: Instant::now() + SAVE_EVERY,
         started: None,
@@ -407,7 +409,8 @@ async fn with_nearest(model: &dyn Model, wanted: &str, fault: Fault) -> Fault {
     }
     let more = fault.problem.hint.as_deref().map(|hint| format!(" {hint}")).unwrap_or_default();
     let hint = format!("{provider} does not list {wanted}. The closest matches: {}.{more}", names.join(", "));
-    Fault { problem: fault.problem.hint(hint), ..fault }
+    let problem = Problem { nearest: names, ..fault.problem.hint(hint) };
+    Fault { problem, ..fault }
 }
 
 /// Where the words of a reply are stored, if there are any.

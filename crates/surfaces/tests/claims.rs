@@ -70,3 +70,42 @@ fn a_change_that_was_only_described_is_not_done_on_every_surface() {
     assert_eq!((json.code, finished["status"].as_str()), (Some(1), Some("not_done")));
     assert_eq!(finished["error"]["kind"], "not_done");
 }
+
+#[test]
+fn a_request_for_two_files_is_not_done_with_one() {
+    let program = program();
+    let write = |content: &str| {
+        let input = json!({"path": "a.txt", "content": content}).to_string();
+        Answer::anthropic(Reply::new().tool("t1", "write_file", [input]))
+    };
+    program.provider.push(write("alpha\n"));
+    program.provider.always(says("Both files are done."));
+    let words = "Create two files: a.txt with the text alpha and b.txt with the text beta";
+    let ended = program.run(&["run", "--trust", words]);
+    assert_eq!(ended.code, Some(1), "{}", ended.stderr);
+    assert!(ended.stderr.contains("Not done: b.txt was neither created nor changed."), "{}", ended.stderr);
+    let asked = program.provider.requests().last().expect("a request").body.to_string();
+    assert!(asked.contains("b.txt is still missing."), "{asked}");
+
+    program.provider.push(write("gamma\n"));
+    let ended = program.run(&["run", "--trust", "Update a.txt and c.txt to say gamma"]);
+    assert_eq!(ended.code, Some(1), "{}", ended.stderr);
+    assert!(ended.stderr.contains("c.txt was neither created nor changed."), "{}", ended.stderr);
+}
+
+#[test]
+fn a_plan_without_steps_is_an_answer_to_a_question_and_not_done_for_work() {
+    let mut program = program();
+    program.set("TRIMTAB_ANSWER_PROTOCOL", "structured_json");
+    let empty =
+        |summary: &str| says(&json!({"thought": "", "summary": summary, "steps": [], "assumptions": []}).to_string());
+    program.provider.push(empty("It sets 8080."));
+    let ended = program.run(&["run", "--trust", "--mode", "plan", "Which port does config.json set?"]);
+    assert_eq!((ended.code, ended.stdout.as_str()), (Some(0), "It sets 8080.\n"), "{}", ended.stderr);
+    assert_eq!(program.provider.requests().len(), 1, "nobody complains about an answer");
+
+    program.provider.always(empty("No steps to execute."));
+    let ended = program.run(&["run", "--trust", "--mode", "plan", "Rename the function add to sum in calc.py"]);
+    assert_eq!((ended.code, ended.stdout.as_str()), (Some(1), "No steps to execute.\n"), "{}", ended.stderr);
+    assert_eq!(program.provider.requests().len(), 3, "it was asked for the plan once");
+}

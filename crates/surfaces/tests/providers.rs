@@ -196,7 +196,7 @@ fn a_fallback_does_not_help_where_the_request_itself_is_refused() {
 }
 
 #[test]
-fn a_model_that_is_gone_is_answered_with_the_nearest_that_are_served() {
+fn a_model_that_is_gone_leads_to_a_question_with_the_nearest_that_are_served() {
     let program = program();
     let listed =
         json!({"data": [{"id": "model-2"}, {"id": "embedding-large"}, {"id": "modle"}, {"id": "zz-unlike-anything"}]});
@@ -204,8 +204,27 @@ fn a_model_that_is_gone_is_answered_with_the_nearest_that_are_served() {
     let gone = json!({"error": {"message": "The model `model` does not exist", "code": "model_not_found"}});
     program.provider.push(Answer::json(404, gone));
     let ended = program.run(&["run", "--mode", "chat", "hi"]);
-    assert_eq!(ended.code, Some(1));
-    assert!(ended.stderr.contains("The closest matches: some/model-2, some/modle"), "{}", ended.stderr);
+    assert_eq!(ended.code, Some(3), "{}", ended.stderr);
+    assert!(ended.stderr.contains("The provider does not serve some/model."), "{}", ended.stderr);
+    assert!(ended.stderr.contains("Use some/model-2"), "{}", ended.stderr);
+    program.provider.push(Answer::openai(Reply::new().text(["Hello."])));
+    let answered = program.run(&["answer", "some/model-2"]);
+    assert_eq!((answered.code, answered.stdout.as_str()), (Some(0), "Hello.\n"), "{}", answered.stderr);
+    let last = program.provider.requests().last().cloned().expect("a request");
+    assert_eq!(last.body["model"], "model-2");
+}
+
+#[test]
+fn a_new_request_does_not_wait_for_the_answer_about_a_model_that_is_gone() {
+    let program = program();
+    program.provider.on_path("/models", Answer::json(200, json!({"data": [{"id": "modle"}]})));
+    let gone = json!({"error": {"message": "The model `model` does not exist", "code": "model_not_found"}});
+    program.provider.push(Answer::json(404, gone));
+    let ended = program.run(&["run", "--mode", "chat", "hi"]);
+    assert_eq!(ended.code, Some(3), "{}", ended.stderr);
+    program.provider.push(Answer::openai(Reply::new().text(["Hello."])));
+    let again = program.run(&["run", "--continue", "--mode", "chat", "hello again"]);
+    assert_eq!((again.code, again.stdout.as_str()), (Some(0), "Hello.\n"), "{}", again.stderr);
 }
 
 #[test]

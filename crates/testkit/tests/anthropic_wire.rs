@@ -574,6 +574,35 @@ async fn the_padding_and_the_order_of_the_real_service_are_read() {
     assert_eq!((reply.usage.input_tokens, reply.usage.cached_tokens, reply.usage.output_tokens), (488, 8, 4));
 }
 
+/// LiteLLM's proxy before llama.cpp: nothing is counted at the beginning, and the end counts what was read from the cache
+/// beside the rest of the prompt.
+#[tokio::test]
+async fn a_gateway_counts_only_at_the_end() {
+    let none =
+        json!({"input_tokens": 0, "output_tokens": 0, "cache_creation_input_tokens": 0, "cache_read_input_tokens": 0});
+    let message = json!({
+        "id": "msg_9720", "type": "message", "role": "assistant", "content": [], "model": "smol", "stop_reason": null,
+        "stop_sequence": null, "usage": none,
+    });
+    let end = json!({
+        "type": "message_delta", "delta": {"stop_reason": "end_turn", "stop_sequence": null},
+        "usage": {"input_tokens": 1, "output_tokens": 16, "cache_read_input_tokens": 30},
+    });
+    let outcome = streamed([
+        anthropic::event("message_start", json!({"type": "message_start", "message": message})),
+        anthropic::text_start(0),
+        anthropic::text_delta(0, "ok"),
+        anthropic::block_stop(0),
+        anthropic::event("message_delta", end),
+        anthropic::message_stop(),
+    ])
+    .await;
+    let reply = outcome.reply();
+    assert_eq!((reply.message, reply.stop_reason), (Message::assistant("ok"), Some(StopReason::EndTurn)));
+    let usage = Usage { input_tokens: 31, cached_tokens: 30, output_tokens: 16, ..Usage::default() };
+    assert_eq!(reply.usage, usage);
+}
+
 #[tokio::test]
 async fn events_blocks_and_deltas_of_a_newer_version_are_skipped() {
     let outcome = streamed([

@@ -488,6 +488,43 @@ async fn a_reason_that_says_that_the_reply_broke_off_is_a_fault() {
     }
 }
 
+/// LiteLLM's proxy before llama.cpp: the figures come behind the reason, in a chunk of their own with an empty choice, and the
+/// price of the call is among them.
+#[tokio::test]
+async fn a_gateway_puts_the_price_among_the_figures() {
+    let figures = json!({
+        "completion_tokens": 18, "prompt_tokens": 76, "total_tokens": 94,
+        "completion_tokens_details": {"reasoning_tokens": 0, "text_tokens": 18},
+        "prompt_tokens_details": {"cached_tokens": 66}, "cost": 0.000_37,
+    });
+    let last = openai::chunk(json!([{"index": 0, "delta": {}}]), figures);
+    let events = vec![openai::start(), openai::text("Hi"), openai::finish("length"), last, openai::done()];
+    let reply = streamed(events).await.reply();
+    let usage =
+        Usage { input_tokens: 76, cached_tokens: 66, output_tokens: 18, cost_usd: Some(0.000_37), ..Usage::default() };
+    assert_eq!(
+        (reply.message, reply.stop_reason, reply.usage),
+        (Message::assistant("Hi"), Some(StopReason::MaxTokens), usage)
+    );
+}
+
+/// Gateways refuse a name that they do not know with 400 and no code of its own.
+#[tokio::test]
+async fn a_gateway_that_does_not_know_the_model_is_understood() {
+    for (message, kind) in [
+        (
+            "/chat/completions: Invalid model name passed in model=smoll. Call `/v1/models` for a list.",
+            ProblemKind::NotFound,
+        ),
+        ("The parameter `model` must be a string", ProblemKind::Refused),
+    ] {
+        let body =
+            json!({"error": {"message": message, "type": "invalid_request_error", "param": null, "code": "400"}});
+        let fault = answered(Answer::json(400, body)).await.fault();
+        assert_eq!((fault.problem.kind, fault.retry), (kind, Retry::Never), "{message}");
+    }
+}
+
 #[tokio::test]
 async fn figures_are_found_wherever_servers_put_them() {
     let figures = json!({"prompt_tokens": 25, "completion_tokens": 15, "total_tokens": 40});

@@ -99,6 +99,15 @@ pub enum Ask {
     StepLimit,
     /// The model repeats the same call.
     Repeat,
+    /// The provider does not serve the model: which one instead?
+    #[serde(rename = "model")]
+    ModelGone {
+        /// The one that was called, as `provider/name`.
+        model: String,
+        /// Those that are served and whose names are nearest. Each is an answer.
+        #[serde(default)]
+        nearest: Vec<String>,
+    },
     /// The user has paused the request.
     Pause,
     /// A reply was cut off or damaged.
@@ -446,6 +455,7 @@ impl Ask {
             | Self::Overtime { .. }
             | Self::StepLimit
             | Self::Repeat
+            | Self::ModelGone { .. }
             | Self::Understanding { .. }
             | Self::Breakdown { .. }
             | Self::MergeConflict { .. }

@@ -15,6 +15,9 @@ pub struct Problem {
     /// What to do next.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
+    /// Models that are served and whose names are nearest to one that is not, as `provider/name`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub nearest: Vec<String>,
 }
 
 /// The sorts of problems a program may want to tell apart.
@@ -72,7 +75,7 @@ pub enum ProblemKind {
 impl Problem {
     /// A problem without a hint; add one with [`Problem::hint`] wherever there is something to do.
     pub fn new(kind: ProblemKind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), hint: None }
+        Self { kind, message: message.into(), hint: None, nearest: Vec::new() }
     }
 
     /// Says what to do next.

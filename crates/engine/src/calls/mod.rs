@@ -9,6 +9,7 @@ use trimtab_vocab::{CallId, ModelFacts, Prices, Prompt, Purpose, Request};
 
 use crate::Effect;
 pub(crate) use crate::record::model_for as model;
+use crate::runaway;
 use crate::tools;
 use crate::transition::Transition;
 
@@ -31,12 +32,13 @@ pub(crate) fn send_with(
     }
     let (request, attempt) = (active.request.id.clone(), active.calls.failures + 1);
     let cache_s = active.request.settings.models.cache_s;
+    let repeats = runaway::asked_repeats(&active.request.text);
     let call = CallId::nth(step.session.next_call());
     let model = prompt.model.clone();
     let tools = purpose.is_conversation().then(|| tools::registry().record_of(&prompt.tools));
     let tools = tools.filter(|tools| tools != step.session.offered_tools());
     step.emit(Some(&request), ModelFact::Called { call: call.clone(), model, attempt, purpose, tools, notes });
-    step.request(Effect::CallModel { request, call, prompt: Box::new(prompt), prices, cache_s });
+    step.request(Effect::CallModel { request, call, prompt: Box::new(prompt), prices, cache_s, repeats });
 }
 
 /// The same prompt for a model that has repeated itself without end: the same choice of words would repeat itself again.

@@ -25,7 +25,7 @@ use crate::finish::finish_for;
 use crate::proposal::plan::line;
 use crate::questions;
 use crate::record::names::choice as choices;
-use crate::record::{Checkpoint, FlowState, RunningRequest};
+use crate::record::{Checkpoint, FlowState, RunningRequest, Session};
 use crate::transition::{Next, Transition};
 
 /// Whether a person has to be waited for.
@@ -117,6 +117,12 @@ pub(crate) fn may_rest(step: &Transition<'_>) -> bool {
 /// What the next call of the turn is for.
 pub(crate) fn purpose(active: &RunningRequest) -> Purpose {
     if active.flow.state == FlowState::Compiling { Purpose::Requirements } else { Purpose::Turn }
+}
+
+/// The words of a model that answers in the form of a plan and has found nothing to plan.
+pub(crate) fn answer_without_plan(session: &Session, words: &str) -> Option<String> {
+    let active = session.active().filter(|active| active.flow.state == FlowState::Planning && !active.has_tools())?;
+    plan::answer_in(words).filter(|_| active.flow.plan.is_none())
 }
 
 /// The model has said all it wants to say. Whether something else follows than the answer.

@@ -202,6 +202,19 @@ pub(super) fn in_words(step: &mut Transition<'_>, words: &str) -> bool {
     true
 }
 
+/// What a model says that answers in the form of a plan and finds nothing to plan. A plan beside it is taken instead.
+pub(super) fn answer_in(words: &str) -> Option<String> {
+    let answer = |value: &Value| {
+        let is_empty = value.get("steps").and_then(Value::as_array).is_some_and(Vec::is_empty);
+        let summary = value.get("summary").and_then(Value::as_str).map(str::trim).filter(|summary| !summary.is_empty());
+        summary.filter(|_| is_empty).map(str::to_owned).ok_or_else(String::new)
+    };
+    match object_in(words, |value| read(value, &[])) {
+        Some(Ok(_)) => None,
+        _ => object_in(words, answer)?.ok(),
+    }
+}
+
 /// Whether words hold a numbered list: a plan that was told and not proposed.
 fn is_listed(words: &str) -> bool {
     let numbered = |wanted: usize| {
@@ -228,6 +241,21 @@ mod tests {
         assert_eq!(read("reject", Some(r#"{"next":"replan","text":"too slow"}"#)), some("replan", "too slow"));
         assert_eq!(read("reject", Some(r#"{"next":"approve"}"#)).0, "reject", "which is none of the choices");
         assert_eq!(read("modify", Some(r#"{"next":"cancel"}"#)).0, "modify");
+    }
+
+    #[test]
+    fn a_plan_without_steps_is_its_summary() {
+        let empty = r#"{"thought":"a question","summary":"It sets 8080.","steps":[],"assumptions":[]}"#;
+        assert_eq!(answer_in(empty).as_deref(), Some("It sets 8080."));
+        assert_eq!(answer_in(&format!("```json\n{empty}\n```")).as_deref(), Some("It sets 8080."));
+        for words in [
+            r#"{"summary":"","steps":[]}"#,
+            r#"{"summary":"Two steps","steps":["Look","Write"]}"#,
+            &format!(r#"{empty} {{"summary":"One step","steps":["Look"]}}"#),
+            "It sets 8080.",
+        ] {
+            assert_eq!(answer_in(words), None, "{words}");
+        }
     }
 
     #[test]

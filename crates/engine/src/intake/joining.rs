@@ -12,7 +12,8 @@ use crate::transition::Transition;
 use crate::turn::{answers, control};
 
 /// The request that a new message meets: the one that is worked on, else the latest that waits for a person's
-/// word. One that ended at a limit waits for more steps or money, and one whose reply was cut off has answered.
+/// word. One that ended at a limit waits for more steps or money, one whose reply was cut off has answered, and one
+/// whose model is gone waits for another.
 fn met(session: &Session) -> Option<&RunningRequest> {
     let running = session.active().filter(|active| !matches!(active.phase, Phase::Stopping { .. }));
     let idle = session.active().is_none();
@@ -20,7 +21,8 @@ fn met(session: &Session) -> Option<&RunningRequest> {
 }
 
 fn has_ended(session: &Session, parked: &RunningRequest) -> bool {
-    let ends = |ask: &Ask| ask.is_budget() || matches!(ask, Ask::StepLimit | Ask::Recovery { .. });
+    let ends =
+        |ask: &Ask| ask.is_budget() || matches!(ask, Ask::StepLimit | Ask::Recovery { .. } | Ask::ModelGone { .. });
     session.checkpoints().any(|(_, open)| open.request == parked.request.id && ends(&open.ask))
 }
 

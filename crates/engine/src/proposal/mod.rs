@@ -6,6 +6,7 @@ pub mod command;
 pub mod compare;
 pub mod edit;
 pub(crate) mod fences;
+pub(crate) mod file_names;
 pub mod json_schema;
 pub(crate) mod plan;
 pub mod recover;

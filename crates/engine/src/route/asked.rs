@@ -96,26 +96,81 @@ const ABOUT: &str = "\
 of, for, about, to, in, into, from, on, that, which, with, so, by, using, like, if, when, where, but, unless, as, based, \
 via, not, instead, without, before, after, next, beside, who, whose, containing, importing, reading, while, since";
 
-/// Those of the named files that the words ask to be made: "create a.py and b.py that use c.py" asks for two.
-pub(crate) fn made_files(text: &str, named: &[String]) -> Vec<String> {
+/// Verbs that leave no file as it was that is their object. One that is to be fixed or checked may be right already.
+const CHANGING_FILES: &str = "change, delete, edit, erase, modify, move, overwrite, rename, rewrite, update";
+
+/// Words that open what is said about a file which was just named: "b.txt with the text beta".
+const DESCRIBING: &str = "with, that, which, containing, where, for, whose";
+
+/// The files that the words ask for one by one.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct AskedFiles {
+    /// To be made: "create a.py and b.py that use c.py" asks for two.
+    pub(crate) made: Vec<String>,
+    /// To be changed: "update a.py and b.py to use c.py" asks for two.
+    pub(crate) changed: Vec<String>,
+}
+
+/// Those of the named files that the words ask to be made or changed.
+pub(crate) fn asked_files(text: &str, named: &[String]) -> AskedFiles {
     let plain = plain(&text[..text.floor_char_boundary(4_000)]);
-    let mut made = Vec::new();
+    let mut asked = AskedFiles::default();
     for sentence in sentences(&plain) {
         let phrase = after_lead(sentence);
         for phrase in std::iter::once(phrase).chain(further(phrase)) {
-            let Some(rest) = verb_of(phrase, MAKING_FILES) else { continue };
-            let is_other = |word: &str| {
-                word.starts_with('(')
-                    || [ABOUT, MAKING, CHANGING, RUNNING].iter().any(|list| listed(list).any(|other| other == word))
+            let (rest, files) = match verb_of(phrase, MAKING_FILES) {
+                Some(rest) => (rest, &mut asked.made),
+                None => match verb_of(phrase, CHANGING_FILES) {
+                    Some(rest) => (rest, &mut asked.changed),
+                    None => continue,
+                },
             };
-            for word in rest.split_whitespace().take_while(|word| !is_other(word.trim_matches([',', ':']))) {
-                let word = word.trim_matches(['`', '"', '\'', ',', ':', ';', '!']).trim_end_matches('.');
-                let file = named.iter().find(|file| file.to_lowercase() == word);
-                made.extend(file.filter(|file| !made.contains(*file)).cloned());
+            let found = objects(rest, named).into_iter().chain(described(rest, named));
+            for file in found {
+                if !files.contains(file) {
+                    files.push(file.clone());
+                }
             }
         }
     }
-    made
+    asked
+}
+
+/// The named file that a word is.
+fn file_of<'n>(word: &str, named: &'n [String]) -> Option<&'n String> {
+    let word = word.trim_matches(['`', '"', '\'', ',', ':', ';', '!']).trim_end_matches('.');
+    named.iter().find(|file| file.to_lowercase() == word)
+}
+
+/// The files that a verb is about: those before the first word that says what they are for.
+fn objects<'n>(rest: &str, named: &'n [String]) -> Vec<&'n String> {
+    let is_other = |word: &str| {
+        word.starts_with('(')
+            || [ABOUT, MAKING, CHANGING, RUNNING].iter().any(|list| listed(list).any(|other| other == word))
+    };
+    let words = rest.split_whitespace().take_while(|word| !is_other(word.trim_matches([',', ':'])));
+    words.filter_map(|word| file_of(word, named)).collect()
+}
+
+/// The further files of a verb that have a description each: "a.txt with the text alpha and b.txt with the text beta". In
+/// "main.py that reads a.csv and b.csv with pandas", the second is what the first one reads.
+fn described<'n>(rest: &str, named: &'n [String]) -> Vec<&'n String> {
+    let mut found = Vec::new();
+    if objects(rest, named).is_empty() {
+        return found;
+    }
+    let mut joints: Vec<(usize, &str)> = rest.match_indices(" and ").chain(rest.match_indices(", ")).collect();
+    joints.sort_unstable();
+    for (at, joint) in joints {
+        let is_list = rest[..at].split_whitespace().next_back().is_some_and(|word| file_of(word, named).is_some());
+        let mut words = rest[at + joint.len()..].split_whitespace().skip_while(|word| {
+            matches!(*word, "and" | "a" | "an" | "the" | "another" | "second" | "third" | "file" | "called" | "named")
+        });
+        let file = words.next().and_then(|word| file_of(word, named));
+        let is_described = words.next().is_some_and(|next| listed(DESCRIBING).any(|word| word == next));
+        found.extend(file.filter(|_| is_described && !is_list));
+    }
+    found
 }
 
 /// Whether the words are about a file and say neither that it is to be changed nor that it is only to be looked at.
@@ -300,7 +355,7 @@ mod tests {
 
     #[test]
     fn files_that_are_to_be_made_are_told_from_files_that_are_only_named() {
-        let made = |text: &str| made_files(text, &crate::words::references(text).files);
+        let made = |text: &str| asked_files(text, &crate::words::references(text).files).made;
         for (words, files) in [
             ("Create a .gitignore that ignores *.log", vec![".gitignore"]),
             ("create a.py and B.py, which import c.py", vec!["a.py", "B.py"]),
@@ -312,8 +367,31 @@ mod tests {
             ("Write a test for a.py", vec![]),
             ("Fix the bug in parser.py", vec![]),
             ("Make a.py faster", vec!["a.py"]),
+            ("Create two files: a.txt with the text alpha and b.txt with the text beta", vec!["a.txt", "b.txt"]),
+            (
+                "Create a.py with a function f, b.py with g and a file c.py that calls both",
+                vec!["a.py", "b.py", "c.py"],
+            ),
+            ("Write main.py that reads a.csv and b.csv with pandas", vec!["main.py"]),
+            ("Create main.py that prints hello and b.csv", vec!["main.py"]),
         ] {
             assert_eq!(made(words), files, "{words}");
+        }
+    }
+
+    #[test]
+    fn files_that_are_to_be_changed_are_told_from_files_that_may_stay() {
+        let changed = |text: &str| asked_files(text, &crate::words::references(text).files).changed;
+        for (words, files) in [
+            ("Update a.py and b.py to use c.py", vec!["a.py", "b.py"]),
+            ("Rename total in prices.py to sum, and change main.py so that it works", vec!["main.py"]),
+            ("Delete old.txt and notes/older.txt.", vec!["old.txt", "notes/older.txt"]),
+            ("Rename a.py to b.py", vec!["a.py"]),
+            ("Change the port in config.json to 8080", vec![]),
+            ("Fix a.py and b.py", vec![]),
+            ("Update the imports of a.py, b.py is fine", vec![]),
+        ] {
+            assert_eq!(changed(words), files, "{words}");
         }
     }
 

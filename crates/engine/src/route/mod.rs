@@ -7,7 +7,7 @@ mod calibrate;
 mod classify;
 mod words;
 
-pub(crate) use asked::{AskedDeeds, deeds, is_unclear_about_a_file, made_files, only_mends, wants_only_words};
+pub(crate) use asked::{AskedDeeds, asked_files, deeds, is_unclear_about_a_file, only_mends, wants_only_words};
 pub(crate) use words::{RequestSignals, read as words};
 
 use trimtab_vocab::event::{RouteDecision, RouteFact, Stage};

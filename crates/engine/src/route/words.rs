@@ -4,7 +4,7 @@
 //! person says about the way they want to work. They never decide that a task is clear.
 
 use crate::pictures::count;
-use crate::words::is_named_without_extension;
+use crate::proposal::file_names::{is_language_name, is_named_without_extension};
 
 /// What the words say.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -310,7 +310,8 @@ pub(super) fn names_a_path(text: &str) -> bool {
                 && (1..=if last.starts_with('.') { 10 } else { 5 }).contains(&extension.len())
                 && extension.chars().all(|c| c.is_ascii_alphanumeric())
                 && extension.chars().any(|c| c.is_ascii_alphabetic())
-                && !matches!(word, "e.g" | "i.e" | "a.m" | "p.m" | "node.js" | "vue.js" | "next.js" | "asp.net")
+                && !matches!(word, "e.g" | "i.e" | "a.m" | "p.m")
+                && !is_language_name(word)
         });
         has_extension
             || is_named_without_extension(last)

@@ -9,7 +9,7 @@ use trimtab_vocab::{
     ApprovalClass, Approve, CallId, ChangePart, CheckpointId, Lists, ProposalId, RequestId, Rule, RuleVerdict,
 };
 
-use super::{answer_message, batch, budget, choosing, finish, finish_for, instructions, overtime, series};
+use super::{answer_message, batch, budget, choosing, finish, finish_for, gone, instructions, overtime, series};
 use crate::permit;
 use crate::proposal::command::visible;
 use crate::questions::{self, keyed};
@@ -216,6 +216,7 @@ pub(crate) fn answered(
     let leaves = matches!(checkpoint.ask, Ask::Commands(_)) && choice == SKIP;
     let suggests = choice == ALLOW && checkpoint.choice(ALWAYS).is_some();
     record(step, &request, id.clone(), &choice, text.clone(), by);
+    gone::answered(step, &request, &checkpoint.ask, &choice);
     let ends = flow::follow_up(step, &checkpoint, &choice, text.as_deref());
     // Whoever has said more wants more than what is there.
     let goes_on = step.session.has_unanswered_words(&request);

@@ -15,6 +15,7 @@ mod fallback;
 mod fit;
 pub(crate) mod further;
 mod goal;
+mod gone;
 pub(crate) mod guard;
 pub mod instructions;
 mod learning;
@@ -422,6 +423,8 @@ fn end_or_go_on(step: &mut Transition<'_>, words: &str, stop: Option<&StopReason
         return ending::end(step, words, stop, Status::Completed);
     }
     let Some(request) = step.session.active().map(|active| active.request.id.clone()) else { return };
+    let answer = flow::answer_without_plan(step.session, words);
+    let words = answer.as_deref().unwrap_or(words);
     let is_whole = stop != Some(&StopReason::MaxTokens) && series::verdict::marked(words).is_empty();
     let goes_on = flow::ended(step, words, stop) || (is_whole && claims::ask_for_deed(step, &request, words));
     if !goes_on {
@@ -470,6 +473,7 @@ pub(crate) fn failed(step: &mut Transition<'_>, call: &CallId, fault: Fault, par
     }
     match purpose {
         _ if delay.is_some() => back_off(step),
+        _ if gone::has_others(&purpose, &problem) => gone::ask(step, problem.nearest),
         Purpose::Route => route::failed(step),
         // The work does not end because nobody could sum it up.
         Purpose::Summary => context::give_up(step),

@@ -7,7 +7,6 @@ mod relevance;
 mod tags;
 
 pub(crate) use looking::only_looks;
-pub(crate) use references::is_named_without_extension;
 pub use references::{NamedUrl, References, references};
 pub use relevance::{FILE_LIST, rank_files};
 pub(crate) use tags::path;

@@ -1,6 +1,6 @@
 //! What a request's words name: files and pages. Whether a file is there, the world knows.
 
-use trimtab_vocab::sensitive_paths;
+use crate::proposal::file_names;
 
 /// What words name.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -94,35 +94,15 @@ fn is_path(word: &str) -> bool {
         return false;
     }
     let name = word.rsplit('/').next().unwrap_or(word);
-    let has_extension = name.rsplit_once('.').is_some_and(|(stem, extension)| {
-        !stem.is_empty()
-            && (1..=8).contains(&extension.len())
-            && extension.chars().all(|c| c.is_ascii_alphanumeric())
-            && extension.chars().any(|c| c.is_ascii_alphabetic())
-            && stem.chars().any(char::is_alphanumeric)
-            // "e.g" and "i.e" are no files.
-            && !(stem.len() == 1 && extension.len() == 1)
-    });
+    // "e.g" and "i.e" are no files.
+    let is_abbreviation = name.len() == 3 && name.as_bytes()[1] == b'.';
+    let has_extension = file_names::has_extension(name) && !is_abbreviation;
     has_extension
-        || is_named_without_extension(name)
+        || file_names::is_named_without_extension(name)
         || (word.contains('/') && name.chars().any(char::is_alphabetic) && word.matches('/').count() >= 1 && {
             // "and/or" and "he/she" are words; a path of two plain words has to prove itself by more.
             word.starts_with(['.', '/', '~']) || word.matches('/').count() >= 2 || word.contains(['_', '.'])
         })
-}
-
-/// Files that everybody knows by a name without an extension: `.gitignore`, `Makefile`. Those with secrets are not named
-/// in passing.
-pub(crate) fn is_named_without_extension(name: &str) -> bool {
-    const KNOWN: [&str; 8] =
-        ["Makefile", "Dockerfile", "Justfile", "Procfile", "Gemfile", "Rakefile", "Vagrantfile", "Containerfile"];
-    const ENDS: [&str; 5] = ["ignore", "rc", "config", "attributes", "keep"];
-    let is_hidden = name.strip_prefix('.').is_some_and(|rest| {
-        let ends = |end: &&str| rest.ends_with(*end) && rest.len() > end.len();
-        rest.chars().all(|c| c.is_ascii_lowercase()) && ENDS.iter().any(ends)
-    });
-    let is_known = KNOWN.iter().any(|known| known.eq_ignore_ascii_case(name));
-    is_known || (is_hidden && !sensitive_paths::has_secret(name))
 }
 
 /// Whether a word after an `@` looks like a path. Names of people and packages (`@ada.lovelace`, `@types/node`) and

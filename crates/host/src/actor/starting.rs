@@ -34,12 +34,12 @@ impl Actor {
                 let wait = self.tasks.spawn(effects::wait(reporter, timer, millis));
                 self.waits.entry(request).or_default().push(wait);
             }
-            Effect::CallModel { request, call, prompt, prices, cache_s } => {
+            Effect::CallModel { request, call, prompt, prices, cache_s, repeats } => {
                 let controller = StreamController::new();
                 self.calls.insert(call.clone(), controller.clone());
                 // Under a new owner a request goes on in the middle, and must find room like any other.
                 let has_room = self.admitted.contains(&request);
-                let order = effects::ModelCall { request, call, prompt, prices, has_room, cache_s };
+                let order = effects::ModelCall { request, call, prompt, prices, has_room, cache_s, repeats };
                 self.tasks.spawn(effects::call_model(deps, reporter, order, controller));
             }
             Effect::Title { request, prompt } => {

@@ -34,6 +34,7 @@ sentences! {
         StepLimit(steps: Plural) => "The limit of {steps} was reached.",
         Repeat(times: u32, what: String) =>
             "The model made the same call {times} times with the same result: {what}",
+        ModelGone(model: String) => "The provider does not serve {model}. Which model should continue?",
         Paused => "Paused after this step.",
         Budget(budget: f64, spent: f64, next: f64) =>
             "The next call could exceed the budget of ${budget:.4}. ${spent:.4} is spent, and the call costs at least ${next:.4}.",
@@ -92,6 +93,7 @@ sentences! {
         // In the words of a model, which are shown as they are.
         Words(words: String) => "{words}",
         StopHere => "Stop here",
+        UseModel(model: String) => "Use {model}",
         Skip => "Skip",
         Continue => "Continue",
         GoOn => "Continue",

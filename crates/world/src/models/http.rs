@@ -609,6 +609,9 @@ async fn refused(response: Response) -> Fault {
     if status.is_server_error() && says_loading(&said) {
         (kind, retry, what, hint) = (ProblemKind::Loading, later, "is loading the model", Some(LOADING));
     }
+    if status.is_client_error() && kind == ProblemKind::Refused && says_no_model(&said) {
+        (kind, retry, what, hint) = by_status(404, later);
+    }
     if says_no_tools(&said) {
         (kind, retry, what, hint) = (ProblemKind::NoTools, Retry::Never, "refused the request", Some(NO_TOOLS));
     }
@@ -633,6 +636,15 @@ pub(super) fn says_no_tools(said: &str) -> bool {
     ]
     .iter()
     .any(|words| said.contains(words))
+}
+
+/// Whether an error says that there is no such model, where neither its status nor its code does: LiteLLM's proxy, vLLM, and
+/// gateways of their kind.
+fn says_no_model(said: &str) -> bool {
+    let said = said.to_ascii_lowercase();
+    ["invalid model name", "is not a valid model", "model not found", "no such model", "unknown model"]
+        .iter()
+        .any(|words| said.contains(words))
 }
 
 /// What to do about a server that has been loading for longer than anybody waits.

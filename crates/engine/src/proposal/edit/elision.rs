@@ -20,8 +20,10 @@ pub(super) fn refuse<'t>(
     let mut old = Some(old);
     let mut known: HashSet<&[u8]> = HashSet::new();
     let mut before: &[u8] = b"";
-    for line in lines.iter().filter(|line| line.op != Op::Remove) {
-        if line.op == Op::Add && is_placeholder(path, line.text, before) {
+    let mut lines = lines.iter().filter(|line| line.op != Op::Remove).peekable();
+    while let Some(line) = lines.next() {
+        let next = lines.peek().map_or(&b""[..], |line| line.text);
+        if line.op == Op::Add && is_placeholder(path, line.text, before, next) {
             if let Some(old) = old.take() {
                 known.extend(old.map(|line| line.trim_ascii()));
             }
@@ -43,19 +45,25 @@ pub(super) fn refuse<'t>(
 /// Whether a line of a text stands for others that were left out.
 pub(super) fn is_in(path: &str, text: &str) -> bool {
     let mut before = "";
-    text.lines().any(|line| {
-        let found = is_placeholder(path, line.as_bytes(), before.as_bytes());
-        if !line.trim_end().is_empty() {
-            before = line;
-        }
-        found
-    })
+    let mut lines = text.lines().peekable();
+    std::iter::from_fn(|| lines.next().map(|line| (line, lines.peek().copied().unwrap_or_default()))).any(
+        |(line, next)| {
+            let found = is_placeholder(path, line.as_bytes(), before.as_bytes(), next.as_bytes());
+            if !line.trim_end().is_empty() {
+                before = line;
+            }
+            found
+        },
+    )
 }
 
 /// Longer lines are no placeholders.
 const LONGEST: usize = 200;
 
-fn is_placeholder(path: &str, line: &[u8], before: &[u8]) -> bool {
+/// Dots in a row that stand for something left out, at most; more are a line, or a row of a drawing.
+const MOST_DOTS: usize = 6;
+
+fn is_placeholder(path: &str, line: &[u8], before: &[u8], next: &[u8]) -> bool {
     if line.len() > 4 * LONGEST {
         return false;
     }
@@ -65,6 +73,11 @@ fn is_placeholder(path: &str, line: &[u8], before: &[u8]) -> bool {
         return false;
     }
     if is_ellipsis(line) {
+        // Rows of dots below each other are a drawing or a table. Three dots are an ellipsis, however often they come.
+        let is_row = line.len() > 3 && [before, next].iter().any(|other| other.trim_ascii() == line.as_bytes());
+        if line.starts_with('.') && (is_row || line.len() > MOST_DOTS) {
+            return false;
+        }
         return !is_language(path, line, String::from_utf8_lossy(before).trim());
     }
     let prose = path.ends_with(".md") || path.ends_with(".markdown");

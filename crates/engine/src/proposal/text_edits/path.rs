@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use super::super::fences::ReplyFence;
+use super::super::file_names;
 use super::FileNames;
 
 /// A file that a fence is about.
@@ -122,10 +123,6 @@ pub(super) fn of_diff(diff: &str) -> Option<String> {
     diff.lines().find_map(of).or_else(|| diff.lines().find_map(|line| name(line, "--- ")))
 }
 
-/// Files without an extension that are files nevertheless.
-const BARE_NAMES: &[&str] =
-    &["Makefile", "Dockerfile", "LICENSE", "Justfile", "Procfile", "Gemfile", "Rakefile", "Vagrantfile", "README"];
-
 /// The folder of the examples that models are trained on. They write it before the names of real files.
 const EXAMPLE_FOLDER: &str = "path/to/";
 
@@ -170,21 +167,8 @@ fn is_path(word: &str) -> bool {
         return false;
     }
     let name = word.rsplit('/').next().unwrap_or(word);
-    if BARE_NAMES.contains(&name) || (name.starts_with('.') && name.len() > 2 && !name.contains("..")) {
-        return true;
-    }
-    name.rsplit_once('.').is_some_and(|(stem, extension)| {
-        stem.chars().any(char::is_alphanumeric)
-            && (1..=8).contains(&extension.len())
-            && extension.chars().all(|c| c.is_ascii_alphanumeric())
-            && extension.chars().any(|c| c.is_ascii_alphabetic())
-            && !is_language_name(word)
-    })
-}
-
-/// Languages whose names look like files.
-fn is_language_name(word: &str) -> bool {
-    matches!(word.to_ascii_lowercase().as_str(), "node.js" | "vue.js" | "next.js" | "asp.net" | "three.js" | "d3.js")
+    let is_hidden = name.starts_with('.') && name.len() > 2 && !name.contains("..");
+    file_names::is_bare_name(name) || is_hidden || file_names::has_extension(name)
 }
 
 /// The fences of a reply, each with the file's name where it belongs: small models put the name into a fence of its own,

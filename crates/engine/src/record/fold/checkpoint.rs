@@ -104,6 +104,7 @@ impl Session {
         let Some(active) = self.unfinished_mut(&answered.request) else { return };
         match &answered.ask {
             Ask::Budget { .. }
+            | Ask::ModelGone { .. }
             | Ask::Clarification { .. }
             | Ask::Begin
             | Ask::Understanding { .. }

@@ -32,6 +32,8 @@ pub(super) enum MissingDeed {
     Claimed(String),
     /// This file, which the request asks to be made; others were changed.
     File(String),
+    /// A change of this file, which the request names as well; others were changed.
+    Left(String),
     /// A tool of this name, which there is not.
     Tool(String),
     /// The arguments of a call in text cannot be used, for this reason.
@@ -286,6 +288,7 @@ fn missing_effect(session: &Session, active: &RunningRequest, words: &str, asked
     if (done.declined || is_skipped) && !said::reports_a_deed(words) {
         return None;
     }
+    let asked = AskedDeeds { change: asked.change || only_shows_code(active, words, asked), ..asked };
     let changed = !done.facts.files.is_empty() || done.in_place || done.acted;
     let ran = !done.facts.commands.is_empty();
     let claimed = said::claims(words);
@@ -304,20 +307,37 @@ fn missing_effect(session: &Session, active: &RunningRequest, words: &str, asked
     if asked.run && !ran && claimed.ran {
         return Some(MissingDeed::Command);
     }
-    let missing_file = || missing_file(session, active).filter(|_| !is_explained()).map(MissingDeed::File);
+    let missing_file = || missing_file(session, active).filter(|_| !is_explained());
     false_claim(session, active, words, asked).or_else(missing_file)
 }
 
-/// A file that was to be made, that the model has not seen, and that nothing has written.
-fn missing_file(session: &Session, active: &RunningRequest) -> Option<String> {
+/// Whether a request about a file, which is no question and has no verb that is known, was answered with a block of code
+/// and no tool at all: models that cannot call tools show what they should have written.
+fn only_shows_code(active: &RunningRequest, words: &str, asked: AskedDeeds) -> bool {
+    let text = &active.request.text;
+    !asked.any()
+        && active.tools.used == 0
+        && words.contains("```")
+        && !words::only_looks(text)
+        && route::is_unclear_about_a_file(text)
+}
+
+/// A file that was to be made, that the model has not seen, and that nothing has written; or one that was to be changed
+/// beside others, and was not.
+fn missing_file(session: &Session, active: &RunningRequest) -> Option<MissingDeed> {
     if active.done.acted || active.done.in_place {
         return None;
     }
     let text = &active.request.text;
-    let mut made = route::made_files(text, &words::references(text).files).into_iter();
-    made.find(|path| {
+    let asked = route::asked_files(text, &words::references(text).files);
+    let is_unmade = |path: &&String| {
         !session.changed_paths().any(|known| is_same_file(path, known)) && seen_text(session, path).is_none()
-    })
+    };
+    let is_left = |path: &&String| !active.done.facts.files.iter().any(|file| is_same_file(path, &file.path));
+    let unmade = asked.made.iter().find(is_unmade).cloned().map(MissingDeed::File);
+    // Where more files changed than are listed, it cannot be told.
+    let mut changed = asked.changed.iter().filter(|_| active.done.facts.more_files == 0);
+    unmade.or_else(|| changed.find(is_left).cloned().map(MissingDeed::Left))
 }
 
 /// Whether a file that somebody named is this one.
@@ -367,7 +387,7 @@ fn reminder(active: &RunningRequest, missing: &MissingDeed) -> String {
     let named = words::references(&active.request.text).files;
     // No name stands for one that is not known: it would be copied.
     let path = match missing {
-        MissingDeed::Claimed(path) | MissingDeed::File(path) => Some(path),
+        MissingDeed::Claimed(path) | MissingDeed::File(path) | MissingDeed::Left(path) => Some(path),
         _ => named.first(),
     };
     let in_form = active.answers_in_form();
@@ -402,6 +422,7 @@ fn reminder(active: &RunningRequest, missing: &MissingDeed) -> String {
         },
         MissingDeed::Claimed(path) => format!("{path} was not changed, although your reply says that it was. {change}"),
         MissingDeed::File(path) => format!("{path} is still missing. {change}"),
+        MissingDeed::Left(path) => format!("{path} is still as it was. {change}"),
         MissingDeed::Command => format!("Nothing was run: your reply only describes it. {run}"),
         MissingDeed::Tool(name) => format!(
             "There is no tool named {name}. The tools are: {}. {} If no tool is needed, answer in words.",
@@ -424,7 +445,7 @@ pub(super) fn ending(session: &Session, words: &str) -> (Status, Option<Problem>
         MissingDeed::Change => ProblemText::NoChangeMade,
         MissingDeed::Command => ProblemText::NothingRun,
         MissingDeed::Claimed(path) => ProblemText::ClaimedChange(path),
-        MissingDeed::File(path) => ProblemText::NotMade(path),
+        MissingDeed::File(path) | MissingDeed::Left(path) => ProblemText::NotMade(path),
         MissingDeed::Tool(name) => ProblemText::CalledNoTool(name),
         MissingDeed::Arguments(_) => ProblemText::CalledWrongly,
         MissingDeed::Plan => ProblemText::NoPlanMade,

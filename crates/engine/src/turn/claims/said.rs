@@ -1,6 +1,6 @@
 //! What a reply says about deeds: that they were done, that they cannot be, that nothing had to be done.
 
-use crate::words::is_named_without_extension;
+use crate::proposal::file_names::{has_known_extension, is_named_without_extension};
 
 /// What a reply claims.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -162,15 +162,8 @@ fn reported_at(words: &[&str], sentence: &str, deeds: &[&str], doers: &[&str]) -
 
 /// Whether a word is a file, and not `logging.info` or `example.com`.
 pub(in crate::turn) fn is_file(word: &str) -> bool {
-    const EXTENSIONS: &str = " py pyi rs js mjs cjs jsx ts tsx mts json jsonc yaml yml toml ini cfg conf env html htm css scss \
-        md markdown txt c h cpp cc hpp cs java kt go rb php swift sql xml svg lua sh bash vue svelte csv lock rst ipynb dart \
-        ex exs erl hs ml scala pl r jl zig nix tf proto graphql gradle properties ";
     let name = word.rsplit('/').next().unwrap_or(word);
-    let is_known = is_named_without_extension(name);
-    is_known
-        || name.rsplit_once('.').is_some_and(|(stem, extension)| {
-            !stem.is_empty() && !extension.is_empty() && EXTENSIONS.split_whitespace().any(|known| known == extension)
-        })
+    is_named_without_extension(name) || has_known_extension(name)
 }
 
 /// The file that a sentence says to be changed: the first one behind the deed, or the last one before it in "hello.py

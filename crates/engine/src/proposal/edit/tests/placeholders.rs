@@ -147,3 +147,17 @@ fn words_that_stand_for_a_text_are_none() {
     let edit = Edit::WholeFile { path: "…".into(), content: "x".into() };
     assert_eq!(apply(&edit, None).expect_err("no path").kind, RefusalKind::Placeholder);
 }
+
+#[test]
+fn rows_of_dots_are_a_drawing() {
+    let diff = |lines: &[&str]| {
+        let added: String = lines.iter().map(|line| format!("+{line}\n")).collect();
+        apply(&diff_of("grid.txt", &format!("@@\n before\n{added}")), Some(b"before\n"))
+    };
+    for lines in [&["....", "....", "...."][..], &["..........", "..#......."], &["............"]] {
+        assert!(diff(lines).is_ok(), "{lines:?}");
+    }
+    for lines in [&["a", "...", "b"][..], &["......"], &["...", "....", "code"], &["...", "..."]] {
+        assert!(diff(lines).is_err(), "{lines:?}");
+    }
+}
