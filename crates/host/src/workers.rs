@@ -1,7 +1,7 @@
 //! Workers of sub-tasks: the copy of the folder that each gets, and what their changes come to together.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use trimtab_engine::merge::{self, Clash, File, Prefer};
 use trimtab_engine::{Input, MergeOrder, MergePart, Session, WorkerNews, WorkerOrder};
@@ -18,6 +18,24 @@ const PAGE: u32 = 1000;
 /// Facts that the session of a worker is made with.
 const SEEDED: u64 = 3;
 
+/// The copies that are being made in this process. Whoever asks for one that is being made waits for it: a second copy
+/// over the first would undo what the worker has done in it meanwhile.
+#[derive(Default)]
+pub(crate) struct CopyGates(Mutex<BTreeMap<SessionId, Weak<tokio::sync::Mutex<()>>>>);
+
+impl CopyGates {
+    fn of(&self, worker: &SessionId) -> Arc<tokio::sync::Mutex<()>> {
+        let mut gates = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        gates.retain(|_, gate| gate.strong_count() > 0);
+        let known = gates.get(worker).and_then(Weak::upgrade);
+        known.unwrap_or_else(|| {
+            let gate = Arc::default();
+            gates.insert(worker.clone(), Arc::downgrade(&gate));
+            gate
+        })
+    }
+}
+
 /// Makes a worker's copy of the folder, tells the worker what to do, and lets it begin. Each of these is done once,
 /// however often it is asked for.
 pub(crate) async fn start(
@@ -28,6 +46,8 @@ pub(crate) async fn start(
     let WorkerOrder { worker, original, folder, seed, said } = *order;
     let store = deps.world.store.as_ref();
     let workspace = deps.world.workspace(&worker);
+    let gate = deps.copying.of(&worker);
+    let turn = gate.lock().await;
     if let Err(reason) = copy(store, workspace.as_ref(), &worker, &original, &folder, seed).await? {
         let error = Problem::new(ProblemKind::Store, format!("No copy of {original} could be made: {reason}.")).hint(
             "Sub-tasks work in copies of the folder. Let git ignore what they do not need, or work without them.",
@@ -44,6 +64,7 @@ pub(crate) async fn start(
         reporter.wake.notify_one();
         return Ok(());
     }
+    drop(turn);
     sweep(store, workspace.as_ref(), &folder).await?;
     let job = NewJob { request: said.id.clone(), text: actor::first_words(&said.text) };
     let payload = written(&Input::Said { request: Box::new(said) });
