@@ -43,6 +43,7 @@ pub(crate) use running::RequestKind;
 pub use running::{
     CallState, Compressing, CompressionState, Phase, RunningRequest, SteeringState, ToolHistory, TrustState,
 };
+pub(crate) use subtasks::since;
 pub use subtasks::{MergeResolution, SubtaskRun, SubtaskState, WorkerRole};
 pub use trimtab_vocab::checkpoint::WithheldResult;
 
@@ -294,11 +295,12 @@ impl Session {
 
     /// A request that is worked on, waits for its turn, or has ended for want of a person.
     pub(crate) fn unfinished(&self, request: &RequestId) -> Option<&RunningRequest> {
-        self.active
-            .iter()
-            .chain(&self.queue.waiting)
-            .chain(&self.queue.parked)
-            .find(|active| active.request.id == *request)
+        self.all_unfinished().find(|active| active.request.id == *request)
+    }
+
+    /// All requests that are worked on, wait for their turn, or have ended for want of a person.
+    pub(crate) fn all_unfinished(&self) -> impl Iterator<Item = &RunningRequest> {
+        self.active.iter().chain(&self.queue.waiting).chain(&self.queue.parked)
     }
 
     /// Requests that are not finished, and were made when the settings said something else about commands.

@@ -12,7 +12,9 @@ use std::sync::Arc;
 
 use serde_json::{Map, json};
 use trimtab_vocab::checkpoint::Ask;
-use trimtab_vocab::event::{AnswerFact, CheckpointFact, Level, RouteDecision, Stage, Status, SubtaskFact, ToolStatus};
+use trimtab_vocab::event::{
+    AnswerFact, CheckpointFact, Level, RouteDecision, Stage, Status, SubtaskFact, ToolStatus, UsageFact,
+};
 use trimtab_vocab::wording::{Notice, Objection, ProblemText, StageLabel, SubtaskSummary};
 use trimtab_vocab::{
     Answer, Approve, CallId, CheckpointId, Control, ExecutionOrder, Granularity, MergeChoice, MergeConflict, Message,
@@ -24,7 +26,7 @@ use crate::calls::{self, budget};
 use crate::finish::finish;
 use crate::questions::{self, Answerer};
 use crate::record::names::choice::{DECIDE, DECLINE, EDIT, KEEP_A, KEEP_B, MERGE, RETRY, RETRY_MODEL, SKIP};
-use crate::record::{Checkpoint, Progress, RunningRequest, Session, SubtaskRun, SubtaskState};
+use crate::record::{Checkpoint, Phase, Progress, RunningRequest, Session, SubtaskRun, SubtaskState, since};
 use crate::transition::{Next, Transition};
 use crate::{Effect, Input, WorkerAsk, WorkerNews};
 
@@ -166,6 +168,12 @@ pub(crate) fn advance(step: &mut Transition<'_>, call: &CallId, wanted: &SubTask
 fn delegated(step: &mut Transition<'_>, call: &CallId, wanted: &SubTaskPlan) -> bool {
     let Some(active) = step.session.active() else { return false };
     let (request, settings) = (active.request.id.clone(), active.request.settings.clone());
+    // Models also call what they are not offered.
+    if !may_delegate(active) {
+        let text = "Nothing was delegated: this request cannot use workers. Do the work yourself.".to_owned();
+        step.then(Next::CallEnded { call: call.clone(), status: ToolStatus::Blocked, text });
+        return false;
+    }
     let mut plan = wanted.clone();
     for task in plan.tasks.iter_mut().filter(|task| task.model.is_empty()) {
         task.model = plan::model_for(task.kind, &settings).0;
@@ -539,9 +547,8 @@ pub(crate) fn merged(step: &mut Transition<'_>, said: Option<&str>) {
 
 /// The request that a worker works for, with its sub-task.
 fn work_of(session: &Session, worker: &SessionId) -> Option<(RequestId, SubtaskRun, SubTask)> {
-    let all = session.active().into_iter().chain(session.parked());
     let is_its = |active: &&RunningRequest| active.subtasks.as_ref().is_some_and(|run| run.task_of(worker).is_some());
-    let active = all.into_iter().find(is_its)?;
+    let active = session.all_unfinished().find(is_its)?;
     let run = active.subtasks.as_deref()?.clone();
     let task = run.plan.task(run.task_of(worker)?)?.clone();
     Some((active.request.id.clone(), run, task))
@@ -549,11 +556,11 @@ fn work_of(session: &Session, worker: &SessionId) -> Option<(RequestId, SubtaskR
 
 /// A worker tells something.
 pub(crate) fn told(step: &mut Transition<'_>, worker: &SessionId, news: WorkerNews) {
-    let Some((request, run, task)) = work_of(step.session, worker) else { return };
+    let Some((request, run, task)) = work_of(step.session, worker) else { return ended_late(step, worker, &news) };
     let Some(state) = run.states.get(&task.id).cloned() else { return };
     // What is over stays over.
     if !state.status.is_at_work() {
-        return;
+        return ended_late(step, worker, &news);
     }
     let total = |usage: Usage| {
         let mut total = state.before;
@@ -609,6 +616,17 @@ pub(crate) fn told(step: &mut Transition<'_>, worker: &SessionId, news: WorkerNe
     }
 }
 
+/// A worker has ended that nobody waits for any more: what it cost since it was last heard of is counted.
+fn ended_late(step: &mut Transition<'_>, worker: &SessionId, news: &WorkerNews) {
+    let WorkerNews::Ended { status, usage, .. } = news else { return };
+    let heard = step.session.lineage().heard.get(worker).filter(|_| *status != Status::NeedsUser);
+    let Some((before, model)) = heard.cloned() else { return };
+    let usage = since(before, *usage);
+    if (usage.input_tokens, usage.output_tokens) != (0, 0) {
+        step.emit(None, UsageFact { model, usage, context_tokens: None, context_window: None, unfinished: true });
+    }
+}
+
 /// Stores what the workers share, where they can read it.
 fn keep_document(step: &mut Transition<'_>, request: &RequestId) {
     let (Some(parent), Some(active)) = (step.session.id(), step.session.unfinished(request)) else { return };
@@ -620,8 +638,12 @@ fn keep_document(step: &mut Transition<'_>, request: &RequestId) {
 
 /// What comes next of the sub-tasks, if the request is the one that is worked on; else it goes on when nothing is open.
 fn go_on(step: &mut Transition<'_>, request: &RequestId, run: &SubtaskRun) {
-    if step.session.active().is_some_and(|active| active.request.id == *request) {
-        return step.then(Next::Call { call: run.call.clone() });
+    if let Some(active) = step.session.active().filter(|active| active.request.id == *request) {
+        // One that waits for its slot reads where its sub-tasks stand once it has it. It could not be parked before.
+        if active.phase == Phase::Tools {
+            step.then(Next::Call { call: run.call.clone() });
+        }
+        return;
     }
     let is_open = step.session.checkpoints().any(|(_, open)| open.request == *request);
     if !is_open && step.session.is_parked(request) {
@@ -708,11 +730,11 @@ pub(crate) fn control(step: &mut Transition<'_>, id: &str, action: SubtaskContro
             }
             close_failure(step, &request, id);
             leave_out(step, &request, &run, &task);
-            step.then(Next::Call { call: run.call.clone() });
+            go_on(step, &request, &run);
         }
         (SubtaskControl::Stop, None) if state.status == SubtaskStatus::Pending => {
             step.emit(Some(&request), worker::moved(&task, SubtaskStatus::Stopped, 0.0, &state));
-            step.then(Next::Call { call: run.call.clone() });
+            go_on(step, &request, &run);
         }
         (SubtaskControl::Retry { model, instruction }, None) if can_start_again(&run, &state) => {
             if let Some(model) = model.as_ref().filter(|model| plan::facts_of(model, &settings).is_none()) {
@@ -727,7 +749,7 @@ pub(crate) fn control(step: &mut Transition<'_>, id: &str, action: SubtaskContro
             close_failure(step, &request, id);
             replace(step, &request, &run, Some(changed).filter(|changed| *changed != task));
             again(step, &request, &run, id);
-            step.then(Next::Call { call: run.call.clone() });
+            go_on(step, &request, &run);
         }
         _ => step.notify(&request, Level::Warning, Notice::SubtaskNotNow(id.to_owned(), state.status.to_string())),
     }
@@ -753,8 +775,9 @@ pub(crate) fn stop_all(step: &mut Transition<'_>, request: &RequestId) {
     let Some(run) = step.session.unfinished(request).and_then(|active| active.subtasks.as_deref().cloned()) else {
         return;
     };
-    for task in &run.plan.tasks {
-        let Some(state) = run.states.get(&task.id).filter(|state| !state.status.is_over()) else { continue };
+    // Those that have not started end, too.
+    for task in run.plan.tasks.iter().filter(|task| run.order.is_some() && !run.state(&task.id).is_over()) {
+        let state = &run.states.get(&task.id).cloned().unwrap_or_default();
         if let Some(worker) = state.worker.as_ref().filter(|_| state.status.is_at_work()) {
             close_questions(step, worker, |_| true);
             worker::control(step, worker, Control::Cancel);

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use serde_json::json;
-use trimtab_vocab::event::{AnswerFact, CheckpointFact, RequestFact, SessionFact, StepsFact, SubtaskFact, UsageFact};
+use trimtab_vocab::event::{
+    AnswerFact, CheckpointFact, RequestFact, SessionFact, Status, StepsFact, SubtaskFact, UsageFact,
+};
 use trimtab_vocab::{
     Applying, ContextStrategy, Control, Copilot, ExecutionOrder, Fact, FileWrite, Ingest, ModelSettings, Request,
     RequestId, RunSettings, SessionId, SubTask, SubtaskOffer, SubtaskSettings, SubtaskStatus,
@@ -49,7 +51,7 @@ pub(super) fn start_again(
     let Some(folder) = copy_of(step.session, request, worker) else { return };
     let original = step.session.folder().unwrap_or_default().to_owned();
     let state = active.subtasks.as_ref().and_then(|run| run.states.get(&task.id)).cloned().unwrap_or_default();
-    let settings = settings(step.session, &active.request.settings, run, task);
+    let settings = settings(step.session, &active.request.settings, run, task, &state);
     let text = instruction(run, task, &state);
     let said = Request::new(RequestId::of_worker(worker), text, settings);
     let seed = seed(run, task);
@@ -132,9 +134,17 @@ fn output_of(run: &SubtaskRun, id: &str) -> Option<String> {
 
 /// The settings of a worker: those of the request, with nothing allowed that is not allowed there. Files change only in
 /// the copy; what reaches the folder is asked about when it is merged.
-fn settings(session: &Session, of: &RunSettings, run: &SubtaskRun, task: &SubTask) -> RunSettings {
+fn settings(
+    session: &Session,
+    of: &RunSettings,
+    run: &SubtaskRun,
+    task: &SubTask,
+    state: &SubtaskState,
+) -> RunSettings {
     let facts = plan::facts_of(&task.model, of).unwrap_or(of.models.facts);
-    let left = run.reserved_usd.map(|reserved| reserved * plan::share(task, &run.plan, of));
+    // What earlier attempts have cost is gone from its share.
+    let before = state.before.cost_usd.unwrap_or(0.0);
+    let left = run.reserved_usd.map(|reserved| (reserved * plan::share(task, &run.plan, of) - before).max(0.0));
     let mut settings = of.clone();
     settings.models = ModelSettings { model: task.model.clone(), facts, budget_usd: left, ..of.models.clone() };
     settings.files.apply = Applying::Auto;
@@ -174,8 +184,10 @@ pub(crate) fn news(session: &Session, outputs: &[Output]) -> Vec<Output> {
                 all.push(WorkerNews::Answered { checkpoint: checkpoint.clone() });
             }
             Fact::Request(RequestFact::Finished { status, error, .. }) if request.as_ref() == Some(&own) => {
+                // One that asks about its budget ends at the limit until somebody answers.
+                let waits = session.is_parked(&own);
                 all.push(WorkerNews::Ended {
-                    status: *status,
+                    status: if waits { Status::NeedsUser } else { *status },
                     summary: summary.clone(),
                     error: error.clone(),
                     usage: session.usage(),
@@ -188,11 +200,15 @@ pub(crate) fn news(session: &Session, outputs: &[Output]) -> Vec<Output> {
     if has_moved && !all.iter().any(|news| matches!(news, WorkerNews::Ended { .. })) {
         all.push(WorkerNews::Moved { progress: progress(session), usage: session.usage() });
     }
+    // A worker that is over needs its copy no more, whoever wanted its end.
+    let is_over = all.iter().any(|news| matches!(news, WorkerNews::Ended { .. })) && !session.is_unfinished(&own);
+    let folder = session.folder().filter(|_| is_over).map(str::to_owned);
     let tell = |news| Output::Tell {
         session: role.parent.clone(),
         input: Box::new(Input::WorkerTold { worker: worker.clone(), news }),
     };
-    all.into_iter().map(tell).collect()
+    let drop = folder.map(|folder| Output::Effect(Effect::DropWorker { worker: worker.clone(), folder }));
+    all.into_iter().map(tell).chain(drop).collect()
 }
 
 /// How far a worker is: by its list of steps, else by the calls that a sub-task usually takes.
