@@ -42,7 +42,7 @@ impl Session {
                 match ask {
                     // A model may have failed to merge before; the call goes on from the answer all the same.
                     Ask::MergeConflict { .. } => {
-                        for active in &mut self.active {
+                        if let Some(active) = &mut self.active {
                             (active.phase, active.calls.failures) = (Phase::Tools, 0);
                         }
                     }
