@@ -263,8 +263,16 @@ impl Play {
         std::fs::read_to_string(self.home.path().join("project").join(path)).ok()
     }
 
-    fn copies(&self) -> usize {
-        std::fs::read_dir(self.home.path().join("copies")).map_or(0, |entries| entries.count())
+    /// Waits until there are so many entries where the copies are; they are removed behind everything else.
+    async fn until_copies(&self, count: usize) {
+        let entries = || std::fs::read_dir(self.home.path().join("copies")).map_or(0, |entries| entries.count());
+        let gone = async {
+            while entries() != count {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        };
+        let waited = tokio::time::timeout(Duration::from_secs(20), gone).await;
+        assert!(waited.is_ok(), "{} entries instead of {count}", entries());
     }
 }
 
@@ -356,7 +364,7 @@ async fn five_tasks_run_by_what_they_depend_on_and_become_one_change() {
     );
     let applied = events.iter().filter(|event| event.fact.kind() == "change.applied").count();
     assert_eq!(applied, 1, "one change");
-    assert_eq!(play.copies(), 0, "the copies are gone");
+    play.until_copies(0).await;
     for id in ["1", "2", "3", "4", "5"] {
         assert_eq!(statuses(&events, id), [SubtaskStatus::Running, SubtaskStatus::Completed], "{id}");
     }
@@ -527,7 +535,7 @@ async fn a_killed_run_goes_on_and_what_was_done_is_not_done_again() {
     for file in ["user.rs", "token.rs", "hash.rs", "middleware.rs"] {
         assert!(play.file(file).is_some(), "{file}");
     }
-    assert_eq!(play.copies(), 0);
+    play.until_copies(0).await;
 }
 
 #[tokio::test]
@@ -727,10 +735,11 @@ async fn what_a_worker_writes_down_is_read_by_another() {
 async fn without_a_user_a_question_waits_and_the_answer_continues_the_worker() {
     let models =
         Workers::new(plan(&[task("asks", &[], &[]), task("works", &[], &[])]), |name, number| match (name, number) {
-            ("asks", 1) => {
+            // The second is the one of the other request.
+            ("asks", 1 | 2) => {
                 vec![Said::Tool("ask_user", json!({"question": "Which color?", "options": ["red", "blue"]}))]
             }
-            ("asks", 2) => vec![write("color.txt", "blue\n")],
+            ("asks", 3) => vec![write("color.txt", "blue\n")],
             _ => vec![Said::Text("Done.")],
         });
     let mut play = Play::new(models, SubtaskStart::Parallel, &[]);
@@ -740,7 +749,8 @@ async fn without_a_user_a_question_waits_and_the_answer_continues_the_worker() {
     let open = play.client.requests().checkpoints().await.expect("the list");
     let Fact::Checkpoint(CheckpointFact::Opened { checkpoint, choices, .. }) = &open[0].fact else { panic!("no") };
     let blue = choices.iter().find(|choice| choice.label == "blue").expect("offered").id.clone();
-    assert_eq!(play.copies(), 2, "a worker that waits keeps its copy, with the mark that it is whole");
+    // A worker that waits keeps its copy, with the mark that it is whole.
+    play.until_copies(2).await;
     let worker = play.world.store.sessions(None).await.expect("all").into_iter().find(|row| row.id.is_worker());
     assert!(worker.is_some(), "there is one");
     // Others that start meanwhile sweep up after those that have ended, and not after this one.
