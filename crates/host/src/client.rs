@@ -21,6 +21,7 @@ use crate::local_models::FoundModel;
 use crate::model_notes::ModelNotes;
 use crate::roster::Roster;
 use crate::snapshot::Latest;
+use crate::workers::CopyGates;
 use crate::workspace::{LocalWorkspace, Workspace, Workspaces, shared_workspace};
 
 /// Words above this many bytes are refused: no model reads them, and a file is a better place.
@@ -51,6 +52,7 @@ pub(crate) struct ActorContext {
     pub(crate) hub: Hub,
     pub(crate) roster: Roster,
     pub(crate) job_limit: u32,
+    pub(crate) copying: CopyGates,
     pub(crate) latest: Latest,
     /// The person's settings file, if there is one to be read again.
     pub(crate) settings: Option<PathBuf>,
@@ -200,6 +202,7 @@ impl Client {
             hub: Hub::default(),
             roster: Roster::default(),
             job_limit,
+            copying: CopyGates::default(),
             latest: Latest::default(),
             settings,
             machine,

@@ -1,7 +1,7 @@
 //! Workers of sub-tasks: their copies of the folder, and the merge of their changes.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use trimtab_engine::merge::{self, Clash, File, Prefer};
 use trimtab_engine::{Input, MergeOrder, MergePart, Session, WorkerOrder, WorkerReport};
@@ -21,6 +21,24 @@ const PAGE: u32 = 1000;
 /// Facts that the session of a worker is made with.
 const SEEDED: u64 = 3;
 
+/// The copies that are being made in this process. A second request for the same copy waits for the first, because a
+/// copy over a finished one would undo what the worker has done in it.
+#[derive(Default)]
+pub(crate) struct CopyGates(Mutex<BTreeMap<SessionId, Weak<tokio::sync::Mutex<()>>>>);
+
+impl CopyGates {
+    fn of(&self, worker: &SessionId) -> Arc<tokio::sync::Mutex<()>> {
+        let mut gates = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        gates.retain(|_, gate| gate.strong_count() > 0);
+        let known = gates.get(worker).and_then(Weak::upgrade);
+        known.unwrap_or_else(|| {
+            let gate = Arc::default();
+            gates.insert(worker.clone(), Arc::downgrade(&gate));
+            gate
+        })
+    }
+}
+
 /// Makes a worker's copy of the folder, hands the worker its request, and starts it. Each of these is done once, however
 /// often it is requested.
 pub(crate) async fn start(
@@ -38,6 +56,8 @@ pub(crate) async fn start(
     };
     let dependencies = said.settings.subtasks.build_folders;
     let order = CopyOrder { worker: &worker, original: &original, folder: &folder, seed, dependencies };
+    let gate = deps.copying.of(&worker);
+    let turn = gate.lock().await;
     let copied = copy(store, workspace.as_ref(), order).await?;
     if let Err(reason) = copied {
         let error = Problem::new(ProblemKind::Store, format!("No copy of {original} could be made: {reason}.")).hint(
@@ -49,6 +69,7 @@ pub(crate) async fn start(
         reporter.wake.notify_one();
         return Ok(());
     }
+    drop(turn);
     if let Ok(Some(copy)) = copied {
         report(WorkerReport::Copied { copy }).await?;
         reporter.wake.notify_one();

@@ -53,6 +53,8 @@ pub struct State {
     pub bytes: BTreeMap<RefKey, Vec<u8>>,
     /// The user's files.
     pub files: BTreeMap<String, Vec<u8>>,
+    /// The copies of workers by their folder: the files, and whether the copy is whole.
+    pub copies: BTreeMap<String, (BTreeMap<String, Vec<u8>>, bool)>,
     /// A person's standing decisions.
     pub rules: Vec<String>,
     /// What is remembered beyond sessions, oldest first.

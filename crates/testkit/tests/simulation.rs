@@ -1,6 +1,6 @@
 //! Random histories of the real engine and host; see `trimtab_testkit::simulator`.
 
-use trimtab_testkit::simulator::{Tally, play};
+use trimtab_testkit::simulator::{SubtaskTally, Tally, play, play_subtasks};
 
 /// Seeds that once failed, kept for good. Since models use tools the dice fall differently; what failed
 /// before has been let go, because its seeds mean other histories now.
@@ -20,23 +20,38 @@ const KEPT: &[u64] = &[
     22_388,    // A request was stopped while an answered one waited, and parted its tools from their results.
     611,       // A request that went on after another was not asked again how far it came.
     1_004_762, // A command that ran again and was killed was compared with the files before its first run.
+    65_032,    // A deletion was allowed after its file was undone, and the program was killed before it was refused.
     14_554,    // A summary was undone, and the model was not told that plan mode, which it brought back, is over.
+];
+
+/// Seeds of histories with sub-tasks that once failed.
+const KEPT_WITH_SUBTASKS: &[u64] = &[
+    2,  // A reopened request heard from its worker before it had its slot, and ended for good.
+    3,  // The copy of a worker was left behind, because the actor that was to remove it ended first.
+    9,  // What workers told was lost while their request waited for its turn.
+    10, // A worker delegated, though it was not offered to.
+    15, // Answers about a failed sub-task counted as refusals.
+    17, // Stop all left sub-tasks pending that had not started.
+    20, // The copy of a worker was made twice at once.
+    25, // Failed calls for a plan were counted against the next call.
+    37, // A model could not merge two changes, and the answer to the next question led nowhere.
+    45, // What a stopped worker spent was counted twice.
 ];
 
 /// How many histories, and from which seed on: `TRIMTAB_SIM_HISTORIES` and `TRIMTAB_SIM_FROM`
 /// make it more than the few of an ordinary run.
-fn range() -> std::ops::Range<u64> {
+fn range(usual: u64) -> std::ops::Range<u64> {
     let number =
         |name: &str, default: u64| std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default);
     let from = number("TRIMTAB_SIM_FROM", 0);
-    from..from + number("TRIMTAB_SIM_HISTORIES", 1_000)
+    from..from + number("TRIMTAB_SIM_HISTORIES", usual)
 }
 
-#[test]
-fn whatever_happens_nothing_is_lost_and_nothing_is_done_twice() {
+/// Plays all of them, and says which fail.
+fn play_all(kept: &[u64], usual: u64, play: fn(u64) -> Result<Tally, String>) -> Tally {
     let mut total = Tally::default();
     let mut failing = Vec::new();
-    for seed in KEPT.iter().copied().chain(range()) {
+    for seed in kept.iter().copied().chain(range(usual)) {
         // A panic of the program breaks a history like any other failure, and must not hide the seeds after it.
         match std::panic::catch_unwind(|| play(seed)) {
             Ok(Ok(tally)) => total += tally,
@@ -50,7 +65,16 @@ fn whatever_happens_nothing_is_lost_and_nothing_is_done_twice() {
             }
         }
     }
-    assert!(failing.is_empty(), "failing seeds: {failing:?}\nAdd each one to KEPT once it is fixed.");
+    assert!(
+        failing.is_empty(),
+        "failing seeds: {failing:?}\nAdd each one to the seeds that are kept once it is fixed."
+    );
+    total
+}
+
+#[test]
+fn whatever_happens_nothing_is_lost_and_nothing_is_done_twice() {
+    let total = play_all(KEPT, 1_000, play);
     println!("{total:#?}");
     // A simulation that never meets what it is for would prove nothing.
     for (what, often) in [
@@ -92,8 +116,42 @@ fn whatever_happens_nothing_is_lost_and_nothing_is_done_twice() {
 }
 
 #[test]
+fn whatever_happens_to_workers_every_sub_task_ends_once_and_only_what_was_merged_is_changed() {
+    let total = play_all(KEPT_WITH_SUBTASKS, 100, play_subtasks);
+    println!("{total:#?}");
+    let SubtaskTally { started, completed, failed, skipped, stopped, retried, questions, .. } = total.subtasks;
+    let SubtaskTally { answered, raised, settled, settled_by_model, merged, moved, .. } = total.subtasks;
+    let SubtaskTally { parked, cancelled, killed, .. } = total.subtasks;
+    for (what, often) in [
+        ("plans that were carried out", started),
+        ("sub-tasks that were completed", completed),
+        ("failed attempts", failed),
+        ("further attempts", retried),
+        ("sub-tasks that were left out", skipped),
+        ("sub-tasks that were stopped", stopped),
+        ("questions of workers", questions),
+        ("answers to them", answered),
+        ("settled conflicts", settled),
+        ("merged changes", merged),
+        ("kills of workers", killed),
+        ("cancelled requests", cancelled),
+    ] {
+        assert!(often > 20, "only {often} {what}");
+    }
+    for (what, often) in [
+        ("budgets that were raised", raised),
+        ("conflicts that a model settled", settled_by_model),
+        ("moves of merged changes", moved),
+        ("requests that waited for a person", parked),
+    ] {
+        assert!(often > 0, "no {what}");
+    }
+}
+
+#[test]
 fn the_same_seed_gives_the_same_history() {
     for seed in 0..20 {
         assert_eq!(play(seed), play(seed), "seed {seed}");
+        assert_eq!(play_subtasks(seed), play_subtasks(seed), "seed {seed} with sub-tasks");
     }
 }

@@ -46,6 +46,8 @@ pub struct BatchItem {
     pub given: Option<UserDecision>,
     /// What it would make of the files.
     pub writes: Option<Vec<FileWrite>>,
+    /// One of these files was changed by a move of the history after that was found out.
+    pub is_stale: bool,
     /// How many hunks each of these has.
     pub hunks: Vec<u32>,
     /// The part of that which a person wants, if it is not all.
@@ -207,6 +209,7 @@ impl BatchItem {
             progress: Progress::Pending,
             given: None,
             writes: None,
+            is_stale: false,
             hunks: Vec::new(),
             chosen: None,
             stopping: false,

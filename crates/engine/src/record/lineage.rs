@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use trimtab_vocab::event::SessionFact;
-use trimtab_vocab::{ChangeSetId, SessionId};
+use trimtab_vocab::{ChangeSetId, SessionId, Usage};
 
 use super::WorkerRole;
 
@@ -33,6 +33,8 @@ pub struct Lineage {
     pub workers: u32,
     /// It was told to stop before it was told what to do.
     pub is_dismissed: bool,
+    /// The last reported cost of each worker, with its model.
+    pub reported_cost: BTreeMap<SessionId, (Usage, String)>,
     /// For whom it works, if it is a worker's.
     pub role: Option<WorkerRole>,
 }

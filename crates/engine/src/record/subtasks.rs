@@ -237,6 +237,8 @@ impl Session {
             SubtasksFact::Unplanned { reason, tries } => {
                 active.calls.misplans = *tries;
                 active.calls.misplan = Some(reason.clone());
+                // That nobody could plan it says nothing about the calls that follow.
+                active.calls.failures = 0;
             }
             SubtasksFact::Shared { key, value, .. } => {
                 let Some(run) = &mut active.subtasks else { return };
@@ -293,6 +295,10 @@ impl Session {
             }
             state.error.clone_from(&fact.error);
             active.usage += spent;
+            if let Some(worker) = &state.worker {
+                let own = since(state.before, state.usage);
+                self.lineage.reported_cost.insert(worker.clone(), (own, fact.model.clone()));
+            }
             spent
         };
         self.spending.usage += spent;
@@ -324,7 +330,7 @@ impl Session {
 }
 
 /// What was spent between two sums.
-fn since(before: Usage, now: Usage) -> Usage {
+pub(crate) fn since(before: Usage, now: Usage) -> Usage {
     let cost = |usage: Usage| usage.cost_usd.unwrap_or(0.0);
     Usage {
         input_tokens: now.input_tokens.saturating_sub(before.input_tokens),

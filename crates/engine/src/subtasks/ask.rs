@@ -151,10 +151,12 @@ pub(super) fn ask_about_failure(step: &mut Transition<'_>, run: &SubtaskRun, tas
         },
         choices: vec![
             choice(RETRY, AnswerLabel::RetrySubtask).with_role(ChoiceRole::Primary),
-            choice(RETRY_MODEL, AnswerLabel::RetryModel).with_text(ChoiceText::Required),
-            choice(EDIT, AnswerLabel::EditInstruction).with_text(ChoiceText::Required),
-            choice(SKIP, AnswerLabel::SkipSubtask),
-            choice(STOP, AnswerLabel::StopAll),
+            choice(RETRY_MODEL, AnswerLabel::RetryModel)
+                .with_text(ChoiceText::Required)
+                .with_role(ChoiceRole::Secondary),
+            choice(EDIT, AnswerLabel::EditInstruction).with_text(ChoiceText::Required).with_role(ChoiceRole::Secondary),
+            choice(SKIP, AnswerLabel::SkipSubtask).with_role(ChoiceRole::Secondary),
+            choice(STOP, AnswerLabel::StopAll).with_role(ChoiceRole::Dismiss),
         ],
     };
     questions::open(step, question);

@@ -94,7 +94,8 @@ pub(crate) fn stop_all(step: &mut Transition<'_>, request: &RequestId) {
     let Some(run) = step.session.unfinished(request).and_then(|active| active.subtasks.as_deref().cloned()) else {
         return;
     };
-    let is_open = |task: &&SubTask| run.states.get(&task.id).is_some_and(|state| !state.status.is_over());
+    // Those that have not started end, too.
+    let is_open = |task: &&SubTask| run.order.is_some() && !run.state(&task.id).is_over();
     for task in run.plan.tasks.iter().filter(is_open) {
         stop_task(step, request, &run, task, SubtaskStatus::Stopped);
     }

@@ -83,6 +83,12 @@ fn reject_plan(step: &mut Transition<'_>, request: &RequestId, tries: u32, reaso
 pub(super) fn record_delegated_plan(step: &mut Transition<'_>, call: &CallId, wanted: &SubTaskPlan) -> bool {
     let Some(active) = step.session.active() else { return false };
     let (request, settings) = (active.request.id.clone(), active.request.settings.clone());
+    // Models also call tools that they are not offered.
+    if !active.may_use_workers() {
+        let text = "Nothing was delegated: this request cannot use workers. Do the work yourself.".to_owned();
+        step.then(Next::CallEnded { call: call.clone(), status: ToolStatus::Blocked, text });
+        return false;
+    }
     let mut plan = wanted.clone();
     for task in plan.tasks.iter_mut().filter(|task| task.model.is_empty()) {
         task.model = plan::model_for(task.kind, &settings).0;

@@ -1,6 +1,6 @@
 //! Reports of workers: their progress, questions, and results, as the parent session records them.
 
-use trimtab_vocab::event::{CheckpointFact, Level, RequestFact, Status, SubtaskFact};
+use trimtab_vocab::event::{CheckpointFact, Level, RequestFact, Status, SubtaskFact, UsageFact};
 use trimtab_vocab::wording::{Notice, ProblemText};
 use trimtab_vocab::{
     CheckpointId, FileWrite, Problem, ProblemKind, RefKey, RequestId, SessionId, SubTask, SubtaskStatus, SubtasksFact,
@@ -10,7 +10,7 @@ use trimtab_vocab::{
 use super::worker;
 use crate::questions::{self, Answerer};
 use crate::record::names::choice::SKIP;
-use crate::record::{Checkpoint, RunningRequest, Session, SubtaskRun, SubtaskState};
+use crate::record::{Checkpoint, Phase, RunningRequest, Session, SubtaskRun, SubtaskState, since};
 use crate::transition::{Next, Transition};
 use crate::{Effect, Input, WorkerAsk, WorkerReport};
 
@@ -52,7 +52,7 @@ impl WorkerTask {
 
 /// A worker reports something.
 pub(crate) fn reported(step: &mut Transition<'_>, worker: &SessionId, report: WorkerReport) {
-    let Some(of) = WorkerTask::find(step.session, worker) else { return };
+    let Some(of) = WorkerTask::find(step.session, worker) else { return count_late_cost(step, worker, &report) };
     if !of.state.status.is_at_work() {
         return reported_late(step, &of, &report);
     }
@@ -110,6 +110,17 @@ fn reported_late(step: &mut Transition<'_>, of: &WorkerTask, report: &WorkerRepo
     if usage != of.state.usage {
         let fact = SubtaskFact { error: of.state.error.clone(), ..of.fact(of.state.status) };
         step.emit(Some(&of.request), SubtaskFact { usage, ..fact });
+    }
+}
+
+/// A worker has ended after its request did: what it cost since its last report still counts.
+fn count_late_cost(step: &mut Transition<'_>, worker: &SessionId, report: &WorkerReport) {
+    let WorkerReport::Ended { status, usage, .. } = report else { return };
+    let known = step.session.lineage().reported_cost.get(worker).filter(|_| *status != Status::NeedsUser);
+    let Some((before, model)) = known.cloned() else { return };
+    let usage = since(before, *usage);
+    if (usage.input_tokens, usage.output_tokens) != (0, 0) {
+        step.emit(None, UsageFact { model, usage, context_tokens: None, context_window: None, unfinished: true });
     }
 }
 
@@ -192,8 +203,12 @@ fn store_shared_document(step: &mut Transition<'_>, request: &RequestId) {
 
 /// Continues the request: at once if it is the running one, else when no question of it is open.
 pub(super) fn continue_request(step: &mut Transition<'_>, request: &RequestId, run: &SubtaskRun) {
-    if step.session.active().is_some_and(|active| active.request.id == *request) {
-        return step.then(Next::Call { call: run.call.clone() });
+    if let Some(active) = step.session.active().filter(|active| active.request.id == *request) {
+        // A request that waits for its slot reads its sub-tasks once it has the slot. Until then it cannot be parked.
+        if active.phase == Phase::Tools {
+            step.then(Next::Call { call: run.call.clone() });
+        }
+        return;
     }
     let is_open = step.session.checkpoints().any(|(_, open)| open.request == *request);
     if !is_open && step.session.is_parked(request) {

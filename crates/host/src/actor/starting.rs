@@ -106,7 +106,8 @@ impl Actor {
                 self.tasks.spawn(workers::start(deps, reporter, order));
             }
             Effect::DropWorker { worker, folder } => {
-                self.tasks.spawn(workers::drop_copy(deps, worker, folder));
+                // Not among the tasks of this actor, which may have nothing else to do and end before the copy is gone.
+                drop(tokio::spawn(workers::drop_copy(deps, worker, folder)));
             }
             Effect::Abort { call } => {
                 if let Some(controller) = self.calls.remove(&call) {

@@ -142,9 +142,14 @@ mod tests {
 
     #[test]
     fn brotli_is_sent_only_to_those_that_accept_it() {
-        for (accepted, is_accepted) in
-            [("gzip, br", true), ("br;q=0.5", true), ("gzip", false), ("br; q=0", false), ("brotli", false), ("", false)]
-        {
+        for (accepted, is_accepted) in [
+            ("gzip, br", true),
+            ("br;q=0.5", true),
+            ("gzip", false),
+            ("br; q=0", false),
+            ("brotli", false),
+            ("", false),
+        ] {
             let mut headers = HeaderMap::new();
             headers.insert(header::ACCEPT_ENCODING, HeaderValue::from_static(accepted));
             assert_eq!(accepts_brotli(&headers), is_accepted, "{accepted}");

@@ -12,13 +12,14 @@ use trimtab_vocab::event::{
     ToolFact, ToolStatus,
 };
 use trimtab_vocab::{
-    Applying, CallId, CheckpointId, Event, Fact, Message, Mode, Part, Purpose, RequestId, Rule, RuleVerdict,
-    RunSettings, SessionId, StopReason,
+    Applying, CallId, ChangeSetId, CheckpointId, Event, Fact, Message, Mode, Part, Purpose, RequestId, Rule,
+    RuleVerdict, RunSettings, SessionId, StopReason,
 };
 
 use super::flows::{self, Agreement};
 use super::plan::{Ask, Doing, Plan, Turn, file_of, marks, name_of};
 use super::rewinds::{self, Sets};
+use super::subtasks::{self, Board, COMMON, common_file};
 use super::tasks;
 use super::workspace::made_by;
 use super::{History, JOB_LIMIT, Tally};
@@ -85,7 +86,19 @@ fn all(history: &History, state: &State, tally: &mut Tally) -> Result<(), String
     }
     let mut files: BTreeMap<String, String> = BTreeMap::new();
     let (mut commands, mut made, mut texts) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
-    for (session, log) in parents_first(state) {
+    for path in state.files.keys().filter(|path| path.ends_with("-both.txt")) {
+        files.insert(path.clone(), COMMON.to_owned());
+    }
+    for worker in subtasks::workers(state) {
+        let story =
+            one_worker(history, state, worker, &mut texts).map_err(|broken| format!("{}: {broken}", worker.0))?;
+        *tally += story.tally;
+        for (command, begun) in story.commands {
+            *commands.entry(command).or_default() += begun;
+        }
+    }
+    subtasks::at_the_end(state, history.tally.kills)?;
+    for (session, log) in parents_first(state).into_iter().filter(|(session, _)| !session.is_worker()) {
         if tasks::is_about(state, session) {
             if *session != tasks_session() {
                 tally.task_proposals += tasks::asked(log).map_err(|broken| format!("{session}: {broken}"))?;
@@ -94,12 +107,16 @@ fn all(history: &History, state: &State, tally: &mut Tally) -> Result<(), String
         }
         let mut story = Story::new(state, history.oracle.plan, session);
         story.sets = Sets::after(std::mem::take(&mut texts));
+        story.has_workers = history.subtasks;
         for event in log {
             story.goes_on(event).map_err(|broken| format!("{session}: at {:?}: {broken}", event.seq))?;
         }
         story.ends(&history.said_in(session)).map_err(|broken| format!("{session}: {broken}"))?;
         is_at_rest(&folded(log), &story).map_err(|broken| format!("{session}: {broken}"))?;
         *tally += story.tally;
+        for told in story.requests.values().filter(|_| history.subtasks) {
+            files.remove(&common_file(&told.name));
+        }
         texts = story.sets.merge_into(&mut files, story.files);
         made.extend(story.made);
         commands.extend(story.commands);
@@ -114,7 +131,9 @@ fn all(history: &History, state: &State, tally: &mut Tally) -> Result<(), String
             return Err(format!("{command} was begun {begun} times, but {allowed} were recorded"));
         }
     }
-    for command in state.seen.commands.keys().filter(|_| !history.rewinds) {
+    // What a command of a worker leaves behind is in its copy, and is merged like everything else there.
+    let own = state.seen.commands.keys().filter(|command| !subtasks::is_worker(command));
+    for command in own.filter(|_| !history.rewinds) {
         let there = state.files.get(&made_by(command)).map(|bytes| trimtab_world::store::hash(bytes));
         let recorded: &[String] = made.get(command).map_or(&[], Vec::as_slice);
         if there.as_ref() != recorded.last() {
@@ -124,7 +143,7 @@ fn all(history: &History, state: &State, tally: &mut Tally) -> Result<(), String
             return Err(format!("what {command} left behind is in the history twice"));
         }
     }
-    let theirs = |path: &str| path.starts_with("say-");
+    let theirs = |path: &str| path.starts_with("say-") || (path.starts_with("made/") && subtasks::is_worker(path));
     let there: BTreeMap<String, String> = state
         .files
         .iter()
@@ -143,6 +162,38 @@ fn all(history: &History, state: &State, tally: &mut Tally) -> Result<(), String
         return Err(format!("{open} jobs are listed as unfinished"));
     }
     Ok(())
+}
+
+/// The story of a worker, which plays in its own copy of the folder.
+fn one_worker<'a>(
+    history: &History,
+    state: &'a State,
+    (worker, parent, request): (&'a SessionId, &'a SessionId, &'a RequestId),
+    texts: &mut BTreeMap<String, String>,
+) -> Result<Story<'a>, String> {
+    let log = state.events.get(worker).ok_or("it is not there")?;
+    let mut story = Story::new(state, history.oracle.plan, worker);
+    let told = log.iter().find_map(|event| match &event.fact {
+        Fact::Request(RequestFact::Received { text, .. }) => Some(name_of(text)),
+        _ => None,
+    });
+    let found = match told {
+        Some(name) => subtasks::found_by(state, (worker, parent, request), name, texts)?,
+        None => BTreeMap::new(),
+    };
+    for text in found.values() {
+        texts.insert(trimtab_world::store::hash(text.as_bytes()), text.clone());
+    }
+    story.sets = Sets::after(std::mem::take(texts));
+    story.files.clone_from(&found);
+    for event in log {
+        story.goes_on(event).map_err(|broken| format!("at {:?}: {broken}", event.seq))?;
+    }
+    story.ends(&[])?;
+    is_at_rest(&folded(log), &story)?;
+    texts.clone_from(&story.sets.texts);
+    subtasks::is_told(state, worker, parent, &found, &story.files)?;
+    Ok(story)
 }
 
 /// All logs, those of sessions that were handed off before those that they were handed off to.
@@ -206,6 +257,10 @@ struct Told<'a> {
     open: BTreeSet<&'a CallId>,
     /// Questions that are open, and what they are about.
     asked: BTreeMap<&'a CheckpointId, &'a checkpoint::Ask>,
+    /// Questions of its workers that are open.
+    passed_on: BTreeMap<&'a CheckpointId, &'a checkpoint::Ask>,
+    /// The sub-tasks.
+    board: Option<Board>,
 }
 
 /// A tool that a reply asks for.
@@ -250,6 +305,8 @@ struct Story<'a> {
     /// Commands that a person wanted run again.
     again: BTreeMap<&'a CallId, u32>,
     begun: BTreeMap<&'a CallId, u32>,
+    /// Requests may be carried out by workers.
+    has_workers: bool,
 }
 
 /// What may stand in the log of a request that has ended.
@@ -262,6 +319,11 @@ fn may_follow(end: Status, fact: &Fact) -> bool {
         | Fact::Steps(_)
         | Fact::Rule(_)
         | Fact::Banner(_) => true,
+        // Workers go on while one of them waits for a person.
+        Fact::Subtask(_) | Fact::Subtasks(_) => matches!(end, Status::NeedsUser | Status::Limit),
+        Fact::Checkpoint(CheckpointFact::Opened { worker: Some(_), .. }) => {
+            matches!(end, Status::NeedsUser | Status::Limit)
+        }
         // Nor is what a person says to one that waits for them lost.
         Fact::Request(RequestFact::Steered { .. }) => end == Status::NeedsUser,
         _ => false,
@@ -290,6 +352,7 @@ impl<'a> Story<'a> {
             commands: BTreeMap::new(),
             again: BTreeMap::new(),
             begun: BTreeMap::new(),
+            has_workers: false,
         }
     }
 
@@ -311,7 +374,9 @@ impl<'a> Story<'a> {
         }
         self.note_trust();
         if let (Fact::Change(fact), None) = (&event.fact, &event.request) {
-            self.tally.moves += u64::from(self.sets.moved(fact, &mut self.files)?);
+            let moved = u64::from(self.sets.moved(fact, &mut self.files)?);
+            self.tally.moves += moved;
+            self.tally.subtasks.moved += if self.is_merge(fact) { moved } else { 0 };
         }
         let Some(request) = &event.request else { return Ok(()) };
         if let Fact::Request(RequestFact::Received { text, mode, settings, .. }) = &event.fact {
@@ -346,6 +411,7 @@ impl<'a> Story<'a> {
                 self.tally.steps += u64::from(told.agreement.moves(fact, told.mode, &told.settings)?);
                 Ok(())
             }
+            Fact::Subtasks(_) | Fact::Subtask(_) => self.board(request, &event.fact),
             Fact::Model(fact) => self.model(request, fact),
             Fact::Reply(fact) => self.reply(request, fact),
             Fact::Checkpoint(fact) => self.checkpoint(request, fact),
@@ -359,9 +425,13 @@ impl<'a> Story<'a> {
                 self.may_touch(request, &call, "a change")?;
                 let told = self.told(request)?;
                 let (file, auto) = (file_of(&told.name), told.settings.files.apply == Applying::Auto);
-                self.is_permitted(&call, &file, auto)
+                let deletes = !told.settings.files.confirm_deletes;
+                let unseen = told.board.as_ref().is_some_and(|board| board.is_unseen);
+                self.is_permitted(&call, &file, auto && !unseen, deletes)
             }
-            Fact::Change(ChangeFact::Applied(Change { by: Some(by), .. })) => self.left_behind(by),
+            Fact::Change(ChangeFact::Applied(Change { by: Some(by), change_set, .. })) => {
+                self.left_behind(by, change_set)
+            }
             Fact::Change(ChangeFact::Applied(change)) => {
                 let before = self.files.clone();
                 self.applied(request, &call_of(change.change_set.as_str(), "-x-")?)?;
@@ -379,6 +449,20 @@ impl<'a> Story<'a> {
             Fact::Answer(AnswerFact { answer }) => {
                 told.answer = Some(&answer.summary);
                 Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The sub-tasks of a request move.
+    fn board(&mut self, request: &RequestId, fact: &Fact) -> Result<(), String> {
+        let told = self.requests.get_mut(request).ok_or("a request that was never received")?;
+        let tally = &mut self.tally.subtasks;
+        match fact {
+            Fact::Subtasks(fact) => told.board.get_or_insert_default().tells(fact, tally),
+            Fact::Subtask(fact) => {
+                let board = told.board.as_mut().ok_or("a sub-task of nothing")?;
+                board.moves(fact, told.settings.subtasks.parallel, tally)
             }
             _ => Ok(()),
         }
@@ -411,11 +495,16 @@ impl<'a> Story<'a> {
             handed_off: false,
             open: BTreeSet::new(),
             asked: BTreeMap::new(),
+            passed_on: BTreeMap::new(),
+            board: None,
         };
         if self.requests.insert(id.clone(), told).is_some() {
             return Err(format!("{id} was received twice"));
         }
         self.received.push(id.clone());
+        if self.has_workers {
+            self.files.insert(common_file(name_of(text)), COMMON.to_owned());
+        }
         self.note_trust();
         Ok(())
     }
@@ -473,7 +562,20 @@ impl<'a> Story<'a> {
                 if let Some(status) = told.finished.replace(*status) {
                     return Err(format!("{id} ended again, after it had ended as {status:?}"));
                 }
-                let parks = matches!(status, Status::NeedsUser | Status::Limit) && !told.asked.is_empty();
+                let is_asked = !told.asked.is_empty() || !told.passed_on.is_empty();
+                let parks = matches!(status, Status::NeedsUser | Status::Limit) && is_asked;
+                if !parks && let Some(question) = told.passed_on.keys().next() {
+                    return Err(format!("{id} ended, and {question} of its worker is open"));
+                }
+                let at_work = told.board.as_ref().map(Board::is_at_work);
+                if let Some(board) = told.board.as_ref().filter(|_| !parks) {
+                    board.is_over().map_err(|broken| format!("{id} ended, but {broken}"))?;
+                }
+                if let Some(at_work) = at_work {
+                    self.tally.subtasks.parked += u64::from(parks && at_work);
+                    self.tally.subtasks.cancelled += u64::from(*status == Status::Cancelled);
+                }
+                let told = self.told(id)?;
                 if !parks && let Some(call) = told.open.first() {
                     return Err(format!("{id} ended, and its tool {call} never did"));
                 }
@@ -483,7 +585,7 @@ impl<'a> Story<'a> {
                     self.unheard.extend(unheard);
                 }
                 let told = self.told(id)?;
-                if *status == Status::NeedsUser && told.asked.is_empty() {
+                if *status == Status::NeedsUser && !is_asked {
                     return Err(format!("{id} ended for want of a person, but nothing is asked"));
                 }
                 if !parks {
@@ -513,10 +615,13 @@ impl<'a> Story<'a> {
                 if let Some(open) = told.asked.keys().next() {
                     return Err(format!("call {call} was made although {open} is open"));
                 }
-                if let Some(tool) = told.open.first() {
+                // The call that workers are at is open while a model merges what they made.
+                if let Some(tool) = told.open.first().filter(|_| *purpose != Purpose::Merge) {
                     return Err(format!("call {call} was made while {tool} was under way"));
                 }
-                let aside = Some(purpose).filter(|purpose| matches!(purpose, Purpose::Summary | Purpose::Route));
+                let aside = Some(purpose).filter(|purpose| {
+                    matches!(purpose, Purpose::Summary | Purpose::Route | Purpose::Subtasks | Purpose::Merge)
+                });
                 if aside.is_none() {
                     told.unsent.clear();
                 }
@@ -561,6 +666,9 @@ impl<'a> Story<'a> {
             let begins = |ask: &Ask| plan.turn(ask).words.starts_with(&words);
             let is_right = match aside {
                 Some(Purpose::Route) => begins(&Ask::Look { name }),
+                Some(Purpose::Subtasks) => {
+                    [0, 1].into_iter().any(|number| begins(&Ask::Breakdown { name: name.clone(), number }))
+                }
                 Some(_) => true,
                 None if told.agreement.is_compiling() => begins(&compiled) || begins(&assessment),
                 // A few words do not say yet which round they are of.
@@ -614,16 +722,26 @@ impl<'a> Story<'a> {
 
     fn checkpoint(&mut self, request: &'a RequestId, fact: &'a CheckpointFact) -> Result<(), String> {
         match fact {
-            CheckpointFact::Opened { checkpoint, ask, .. } => {
+            CheckpointFact::Opened { checkpoint, ask, worker, .. } => {
                 use checkpoint::Ask;
                 self.tally.questions += 1;
                 crate::questions::check(fact)?;
+                if worker.is_some() {
+                    self.tally.subtasks.questions += 1;
+                    return match self.told(request)?.passed_on.insert(checkpoint, ask) {
+                        Some(_) => Err(format!("{checkpoint} was asked twice")),
+                        None => Ok(()),
+                    };
+                }
                 self.tally.unknown += u64::from(matches!(ask, Ask::UnknownOutcome { .. }));
                 self.tally.repeats += u64::from(*ask == Ask::Repeat);
                 self.tally.clarified += u64::from(matches!(ask, Ask::Clarification { .. }));
                 self.tally.satisfactions += u64::from(matches!(ask, Ask::Satisfaction { .. }));
                 let told = self.told(request)?;
-                let is_same = |open: &&Ask| discriminant(*open) == discriminant(ask) && open.call() == ask.call();
+                let is_same = |open: &&Ask| {
+                    let is_other = matches!((*open, ask), (Ask::SubtaskFailed { subtask: a, .. }, Ask::SubtaskFailed { subtask: b, .. }) if a != b);
+                    discriminant(*open) == discriminant(ask) && open.call() == ask.call() && !is_other
+                };
                 if told.asked.values().any(is_same) {
                     return Err(format!("{checkpoint} asks what is being asked already"));
                 }
@@ -635,6 +753,14 @@ impl<'a> Story<'a> {
             }
             CheckpointFact::Resolved { checkpoint, choice, text, by, .. } => {
                 let told = self.told(request)?;
+                if let Some(about) = told.passed_on.remove(checkpoint) {
+                    if by == "user" && matches!(about, checkpoint::Ask::Budget { .. }) && choice == "raise" {
+                        told.board.iter_mut().for_each(Board::raises);
+                        self.tally.subtasks.raised += 1;
+                    }
+                    self.tally.subtasks.answered += u64::from(by == "user");
+                    return Ok(());
+                }
                 let about = told.asked.remove(checkpoint).ok_or(format!("{checkpoint} was not open"))?;
                 told.afresh |= matches!(about, checkpoint::Ask::Satisfaction { .. }) && choice == "start_over";
                 let by_what = (told.mode, &told.settings);
@@ -662,6 +788,7 @@ impl<'a> Story<'a> {
 
     fn tool(&mut self, request: &'a RequestId, fact: &'a ToolFact) -> Result<(), String> {
         let (ToolFact::Started { call, .. } | ToolFact::Stopping { call } | ToolFact::Finished { call, .. }) = fact;
+        self.is_own_call(request, fact)?;
         let tool = self.tools.get_mut(call).ok_or(format!("{call} was never asked for"))?;
         if tool.request != *request {
             return Err(format!("{call} belongs to another request"));
@@ -697,6 +824,25 @@ impl<'a> Story<'a> {
         Ok(())
     }
 
+    /// Where a person wants sub-tasks, the program itself makes the call that they are carried out for.
+    fn is_own_call(&mut self, request: &RequestId, fact: &'a ToolFact) -> Result<(), String> {
+        let ToolFact::Started { call, name, input } = fact else { return Ok(()) };
+        let is_planned = self.told(request)?.board.is_some();
+        if is_planned && name == "delegate" && !self.tools.contains_key(call) {
+            let (request, allowed, denied, approved) = (request.clone(), false, false, false);
+            let tool = Tool { name, input, request, allowed, denied, approved, started: 0, finished: 0 };
+            self.tools.insert(call.clone(), tool);
+        }
+        Ok(())
+    }
+
+    /// Whether a set that is moved is what workers have made.
+    fn is_merge(&self, fact: &ChangeFact) -> bool {
+        let (ChangeFact::Reverted(change) | ChangeFact::Reapplied(change)) = fact else { return false };
+        let call = call_of(change.change_set.as_str(), "-x-");
+        call.is_ok_and(|call| self.tools.get(&call).is_some_and(|tool| tool.name == "delegate"))
+    }
+
     /// Nothing is changed or run without trust, in plan mode or in a conversation.
     fn may_touch(&mut self, request: &RequestId, call: &CallId, what: &str) -> Result<(), String> {
         let told = self.told(request)?;
@@ -710,17 +856,17 @@ impl<'a> Story<'a> {
     }
 
     /// Nor without somebody's yes: an answer, a rule or a setting.
-    fn is_permitted(&mut self, call: &CallId, subject: &str, by_setting: bool) -> Result<(), String> {
+    fn is_permitted(&mut self, call: &CallId, subject: &str, by_setting: bool, deletes: bool) -> Result<(), String> {
         let (rules, folder) = (&self.rules, &self.folder);
         let tool = self.tools.get_mut(call).ok_or(format!("{call} was never asked for"))?;
-        let name = if matches!(tool.name, "write_file" | "apply_diff") { "edit_file" } else { tool.name };
+        let name = if matches!(tool.name, "write_file" | "apply_diff" | "delegate") { "edit_file" } else { tool.name };
         let says = |verdict| {
             rules.iter().any(|rule| rule.verdict == verdict && rule.covers(name, subject, Some(folder.as_str())))
         };
         if tool.denied {
             return Err(format!("{call} was done although it was refused"));
         }
-        let by_setting = by_setting && !matches!(tool.name, "delete_file" | "run_command");
+        let by_setting = by_setting && tool.name != "run_command" && (deletes || tool.name != "delete_file");
         if says(RuleVerdict::Deny) {
             return Err(format!("{call} was done although a rule forbids it"));
         }
@@ -734,7 +880,7 @@ impl<'a> Story<'a> {
     fn command(&mut self, request: &RequestId, fact: &'a CommandFact) -> Result<(), String> {
         let CommandFact::Started { call: Some(call), command, .. } = fact else { return Ok(()) };
         self.may_touch(request, call, "a command")?;
-        self.is_permitted(call, command, false)?;
+        self.is_permitted(call, command, false, false)?;
         let begun = self.begun.entry(call).or_default();
         *begun += 1;
         let again = self.again.get(call).copied().unwrap_or(0);
@@ -753,8 +899,18 @@ impl<'a> Story<'a> {
         }
         let (name, input) = (tool.name, tool.input);
         let text = |field: &str| input[field].as_str().unwrap_or_default().to_owned();
-        let file = file_of(&self.told(request)?.name);
+        let told = self.requests.get(request).ok_or("a request that was never received")?;
+        // A request writes its own file; a worker also that of all workers, which its call names.
+        let file = match subtasks::is_worker(&told.name) {
+            true => text("path"),
+            false => file_of(&told.name),
+        };
         match name {
+            "delegate" => {
+                let board = told.board.as_ref().ok_or("nothing was merged")?;
+                board.merge_into(&mut self.files, &self.sets.texts)?;
+                self.tally.subtasks.merged += 1;
+            }
             "write_file" => drop(self.files.insert(file.clone(), text("content"))),
             "edit_file" => {
                 let block = &input["blocks"][0];
@@ -775,14 +931,28 @@ impl<'a> Story<'a> {
     }
 
     /// A command changed files. What others did meanwhile may be among it, and is not looked at.
-    fn left_behind(&mut self, by: &ByCommand) -> Result<(), String> {
+    fn left_behind(&mut self, by: &ByCommand, set: &ChangeSetId) -> Result<(), String> {
+        let before = self.files.clone();
         let tool = self.tools.get(&by.call).ok_or(format!("{} was never asked for", by.call))?;
         if tool.finished > 0 || !self.begun.contains_key(&by.call) {
             return Err(format!("{} changed something, but has ended or was not begun", by.call));
         }
         let own = made_by(&by.command);
+        // A worker is alone in its copy.
+        for write in by.writes.iter().filter(|_| self.session.is_worker()) {
+            let is_it = |text: &String| {
+                write.after.as_ref().is_some_and(|state| state.hash == trimtab_world::store::hash(text.as_bytes()))
+            };
+            let text = (1..100).map(|begun: u32| begun.to_string()).find(is_it);
+            let text =
+                text.filter(|_| write.path == own).ok_or(format!("{} did something to {}", by.command, write.path))?;
+            self.files.insert(own.clone(), text);
+        }
         let after = by.writes.iter().filter(|write| write.path == own).filter_map(|write| write.after.clone());
         self.made.entry(by.command.clone()).or_default().extend(after.map(|state| state.hash));
+        if self.session.is_worker() {
+            self.sets.applied(set, &before, &self.files);
+        }
         Ok(())
     }
 
@@ -809,6 +979,10 @@ impl<'a> Story<'a> {
     /// A completed request ends with its last reply, and that reply may end it.
     fn is_answered(&self, told: &Told<'_>) -> Result<(), String> {
         if told.agreement.is_left() {
+            return Ok(());
+        }
+        let closed = told.answer.is_some_and(|answer| answer.contains(" sub-tasks completed"));
+        if closed && told.board.is_some() {
             return Ok(());
         }
         if told.agreement.is_executing() {

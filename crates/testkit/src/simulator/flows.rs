@@ -300,7 +300,7 @@ pub(super) fn children(state: &State) -> Result<u64, String> {
             }
         }
     }
-    for (session, log) in &state.events {
+    for (session, log) in state.events.iter().filter(|(session, _)| !session.is_worker()) {
         let parent = log.iter().find_map(|event| match &event.fact {
             Fact::Session(SessionFact::Opened { parent_session_id, .. }) => parent_session_id.as_ref(),
             _ => None,

@@ -10,6 +10,7 @@ mod model;
 mod moves;
 mod plan;
 mod rewinds;
+mod subtasks;
 mod tasks;
 mod workspace;
 
@@ -24,6 +25,8 @@ use trimtab_world::clock::Clock;
 
 use crate::dice::Dice;
 use crate::memory_store::{Death, Disk, MemoryStore};
+pub use subtasks::SubtaskTally;
+
 use model::{Oracle, SimulatedModels};
 use workspace::SimulatedWorkspace;
 
@@ -101,6 +104,8 @@ pub struct Tally {
     pub noted: u64,
     /// Facts that were recorded.
     pub facts: u64,
+    /// What was met of sub-tasks.
+    pub subtasks: SubtaskTally,
 }
 
 impl std::ops::AddAssign for Tally {
@@ -137,6 +142,7 @@ impl std::ops::AddAssign for Tally {
         self.task_proposals += other.task_proposals;
         self.noted += other.noted;
         self.facts += other.facts;
+        self.subtasks += other.subtasks;
     }
 }
 
@@ -151,12 +157,21 @@ struct Said {
 
 /// Plays the history of a seed; says what was broken, if anything was.
 pub fn play(seed: u64) -> Result<Tally, String> {
+    live(seed, false)
+}
+
+/// Plays the history of a seed in which requests are carried out by workers.
+pub fn play_subtasks(seed: u64) -> Result<Tally, String> {
+    live(seed, true)
+}
+
+fn live(seed: u64, subtasks: bool) -> Result<Tally, String> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
         .start_paused(true)
         .build()
         .map_err(|error| error.to_string())?;
-    runtime.block_on(History::begin(seed).live())
+    runtime.block_on(History::begin(seed, subtasks).live())
 }
 
 struct Clockwork {
@@ -189,6 +204,8 @@ struct History {
     flows: bool,
     /// There is a person with tasks, of whom something is remembered.
     tasks: bool,
+    /// There are people whose requests are carried out by workers.
+    subtasks: bool,
     orders: tasks::TaskOrders,
     disk: Disk,
     oracle: Oracle,
@@ -203,12 +220,12 @@ struct History {
 }
 
 impl History {
-    fn begin(seed: u64) -> Self {
+    fn begin(seed: u64, subtasks: bool) -> Self {
         let mut dice = Dice::new(seed);
         let disk = Disk::default();
-        let tasks = tasks::is_wanted(seed);
-        let flows = flows::is_wanted(seed) && !tasks;
-        let means = plan::Plan { seed: dice.throw(), flows };
+        let tasks = tasks::is_wanted(seed) && !subtasks;
+        let flows = flows::is_wanted(seed) && !tasks && !subtasks;
+        let means = plan::Plan { seed: dice.throw(), flows, subtasks };
         let oracle = Oracle::new(means, RETRIES, disk.clone());
         let clock = Arc::new(Clockwork { began: Instant::now(), chance: AtomicU64::new(dice.throw() >> 1) });
         if dice.once_in(3) {
@@ -220,6 +237,7 @@ impl History {
             rewinds: rewinds::is_wanted(seed) && !flows && !tasks,
             flows,
             tasks,
+            subtasks,
             orders: tasks::TaskOrders::default(),
             disk,
             oracle,
@@ -294,7 +312,11 @@ impl History {
     fn bury(&mut self) {
         let before = self.processes.len();
         self.processes.retain(|process| !process.store.is_dead());
-        self.tally.kills += (before - self.processes.len()) as u64;
+        let died = (before - self.processes.len()) as u64;
+        self.tally.kills += died;
+        if !self.disk.state().copies.is_empty() {
+            self.tally.subtasks.killed += died;
+        }
     }
 
     /// A last process that nothing happens to finishes whatever is left.
@@ -338,6 +360,10 @@ impl History {
                 }
             }
             tokio::time::sleep(Duration::from_millis(200)).await;
+        }
+        if self.subtasks {
+            // Copies are removed behind everything else.
+            tokio::time::sleep(Duration::from_secs(5)).await;
         }
         check::watched(self).await
     }

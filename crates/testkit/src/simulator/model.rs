@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use futures_util::stream::{self, StreamExt};
 use trimtab_vocab::event::{CheckpointFact, ModelFact, ReplyFact, RequestFact};
-use trimtab_vocab::{Event, Fact, Fault, Problem, ProblemKind, Prompt, Retry, Usage};
+use trimtab_vocab::{Event, Fact, Fault, Problem, ProblemKind, Prompt, Retry, SessionId, Usage};
 use trimtab_world::models::{Model, ModelRegistry, PieceStream, ReplyPiece};
 
 use crate::dice::Dice;
@@ -53,7 +53,11 @@ impl Oracle {
                 of == name
             }
             // Nor is it that nobody could look at it.
-            Ask::Summary { .. } | Ask::Look { .. } | Ask::Assistant { .. } => false,
+            Ask::Summary { .. }
+            | Ask::Look { .. }
+            | Ask::Breakdown { .. }
+            | Ask::Merge { .. }
+            | Ask::Assistant { .. } => false,
         };
         heard.doomed.iter().any(mine)
             || heard.failures.iter().any(|(ask, failures)| mine(ask) && *failures > self.retries)
@@ -94,15 +98,30 @@ impl Oracle {
             return None;
         };
         let state = self.disk.state();
+        let mut logs: Vec<_> = logs_of(&state, name).collect();
+        // Of a sub-task that is tried again there are several; one that has not ended may ask.
+        if super::subtasks::is_worker(name) {
+            logs.retain(|(_, log)| !has_ended(log));
+            if logs.is_empty() {
+                return Some(format!("a worker that has ended, or was never told of it, asks about {name}"));
+            }
+        }
+        let wrong = logs.iter().map(|(session, log)| self.wrong_in(&state, ask, name, (session, log)));
+        wrong.collect::<Option<Vec<String>>>()?.pop()
+    }
+
+    fn wrong_in(&self, state: &State, ask: &Ask, name: &str, (session, log): (&SessionId, &[Event])) -> Option<String> {
         let Turn { words, .. } = self.plan.turn(ask);
         let is_it = |event: &&Event| matches!(&event.fact, Fact::Reply(ReplyFact::Saved { message, partial: false, .. }) if message.text() == words);
-        let log = log_of(&state, name)?;
         // Whoever starts over may hear the same again.
         let afresh = log.iter().rposition(|event| matches!(&event.fact, Fact::Checkpoint(CheckpointFact::Resolved { choice, .. }) if choice == "start_over"));
         let since = &log[afresh.unwrap_or(0)..];
         let written = serde_json::to_string(&words).unwrap_or_default();
-        let in_inbox =
-            state.inbox.iter().any(|(_, _, payload)| payload.contains("\"replied\"") && payload.contains(&written));
+        let in_inbox = state
+            .inbox
+            .iter()
+            .filter(|(_, of, _)| of == session)
+            .any(|(_, _, payload)| payload.contains("\"replied\"") && payload.contains(&written));
         if in_inbox || since.iter().any(|event| is_it(&event)) {
             return Some(format!("a finished call was made again: {words}"));
         }
@@ -138,7 +157,10 @@ impl Oracle {
             moments.push((1, Ok(ReplyPiece::Tool { block, id, name, arguments: head.to_owned() })));
             moments.push((1, Ok(ReplyPiece::Tool { block, id: None, name: None, arguments: tail.to_owned() })));
         }
-        let ending = dice.below(14);
+        let ending = match ask {
+            Ask::Round { name, .. } if self.plan.is_cursed(name, attempt) => 3,
+            _ => dice.below(14),
+        };
         if ending < 4 {
             moments.truncate(dice.below(moments.len() as u64) as usize);
         }
@@ -149,7 +171,7 @@ impl Oracle {
                 self.count_failure(ask);
                 moments.push((10, Err(fault(ProblemKind::Overloaded, Retry::Later { after_ms: None }))));
             }
-            3 if dice.once_in(3) => {
+            3 if matches!(ask, Ask::Round { name, .. } if self.plan.is_cursed(name, attempt)) || dice.once_in(3) => {
                 self.heard().doomed.push(ask.clone());
                 moments.push((1, Err(fault(ProblemKind::Refused, Retry::Never))));
             }
@@ -185,10 +207,20 @@ fn is_passed_on(state: &State, name: &str) -> bool {
     state.events.values().flatten().any(is_it)
 }
 
-/// The log in which a request stands.
-fn log_of<'a>(state: &'a State, name: &str) -> Option<&'a [Event]> {
-    let is_it = |event: &Event| matches!(&event.fact, Fact::Request(RequestFact::Received { text, .. }) if name_of(text) == name);
-    state.events.values().find(|log| log.iter().any(is_it)).map(Vec::as_slice)
+/// The logs in which a request stands.
+fn logs_of<'a>(state: &'a State, name: &'a str) -> impl Iterator<Item = (&'a SessionId, &'a [Event])> {
+    let is_it = move |event: &Event| matches!(&event.fact, Fact::Request(RequestFact::Received { text, .. }) if name_of(text) == name);
+    state.events.iter().filter(move |(_, log)| log.iter().any(is_it)).map(|(session, log)| (session, log.as_slice()))
+}
+
+/// Whether the request of a worker has ended.
+fn has_ended(log: &[Event]) -> bool {
+    let last = log.iter().rev().find_map(|event| match &event.fact {
+        Fact::Request(RequestFact::Finished { .. }) => Some(true),
+        Fact::Request(RequestFact::Reopened {}) => Some(false),
+        _ => None,
+    });
+    last.unwrap_or(false)
 }
 
 fn shown(prompt: &Prompt) -> String {

@@ -62,6 +62,7 @@ impl History {
             11..13 => self.control().await,
             13 => self.rule().await,
             14..20 if self.tasks => self.tend_tasks().await,
+            14..18 if self.subtasks => self.tend_subtasks().await,
             14..20 if self.rewinds => {
                 let changed = rewinds::changed(&self.disk.state());
                 let (Some((client, store)), Some(session)) = (self.any_process(), self.dice.pick(&changed)) else {
@@ -86,7 +87,7 @@ impl History {
             .state()
             .sessions
             .values()
-            .filter(|row| !row.folder.is_empty())
+            .filter(|row| !row.folder.is_empty() && !row.id.is_worker())
             .map(|row| row.id.clone())
             .collect();
         let target = match self.dice.pick(&known) {
@@ -109,6 +110,7 @@ impl History {
             },
         };
         let text = format!("{text}{more}{}", self.lasting());
+        let text = if self.subtasks { self.with_common_file(text) } else { text };
         // What takes another's place ends that; which one it meets, nobody knows beforehand.
         if let (SendTo::Session(session), Some(WhileRunning::Replace)) = (&target, while_running) {
             self.said.iter_mut().filter(|said| said.sent.session == *session).for_each(|said| said.cancelled = true);
@@ -139,7 +141,7 @@ impl History {
         let commands = CommandSettings { apply: applying(dice.once_in(2)), ..CommandSettings::default() };
         let approve = [Approve::Ask, Approve::Ask, Approve::Ask, Approve::Auto, Approve::Deny][dice.below(5) as usize];
         let max_steps = [2, 3, 4, 25, 25][dice.below(5) as usize];
-        RunSettings {
+        let settings = RunSettings {
             models: ModelSettings {
                 model: "sim/model".into(),
                 facts: ModelFacts { prices, window, ..ModelFacts::default() },
@@ -159,7 +161,8 @@ impl History {
             copilot,
             memory,
             ..RunSettings::default()
-        }
+        };
+        self.with_subtasks(settings)
     }
 
     /// Answers one of the open questions, or one that was open once, any way that it offers.
@@ -174,7 +177,7 @@ impl History {
     /// Chooses an answer. What may end the request is marked before it is sent: a process may die after
     /// it has passed it on.
     pub(super) fn choose(&mut self, event: &Event) -> Option<Answered> {
-        let Fact::Checkpoint(CheckpointFact::Opened { checkpoint, kind, choices, .. }) = &event.fact else {
+        let Fact::Checkpoint(CheckpointFact::Opened { checkpoint, kind, choices, ask, .. }) = &event.fact else {
             return None;
         };
         let picked = self.dice.pick(choices)?;
@@ -184,7 +187,9 @@ impl History {
             choice = "allow".into();
         }
         let ends = *kind == CheckpointKind::Plan && choice == "cancel";
+        let about_subtasks = self.words_about_subtasks(ask, &choice);
         let text = match choice.as_str() {
+            _ if about_subtasks.is_some() => about_subtasks,
             "submit" => Some(["1: this", "that"][self.dice.below(2) as usize].to_owned()),
             // Some edits cannot be made; then the plan stays open.
             "modify" => Some(EDITS[self.dice.below(EDITS.len() as u64) as usize].to_owned()),
@@ -252,6 +257,10 @@ impl History {
             10..16 => Control::UndoSummary,
             _ => Control::EditSummary { text: format!("{} Edited.", summary.unwrap_or_default()) },
         };
+        // Whoever leaves out the call that its workers are at leaves the request.
+        if self.subtasks && matches!(action, Control::Skip | Control::StopTool { .. }) {
+            self.said.iter_mut().filter(|said| said.sent.session == session).for_each(|said| said.cancelled = true);
+        }
         unless_dead(&store, client.requests().control(&session, named, action)).await;
     }
 

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 use trimtab_vocab::{Message, Part, Prompt, Role, StopReason};
 
+use super::subtasks;
 use crate::dice::Dice;
 
 /// Opens the words with which the engine asks how far a request came.
@@ -50,6 +51,10 @@ pub(super) enum Ask {
     Assessment { name: String, number: u32 },
     /// A summary, with the marks that it must not lose.
     Summary { marks: Vec<String> },
+    /// A plan of sub-tasks, for the first time or after one that could not be used.
+    Breakdown { name: String, number: u32 },
+    /// What two changes of a file come to.
+    Merge { text: String },
     /// Something about the person's tasks.
     Assistant { name: String, call: AssistantCall },
 }
@@ -76,11 +81,22 @@ pub(super) struct Plan {
     pub(super) seed: u64,
     /// There are people who agree first, and it plans where it is to.
     pub(super) flows: bool,
+    /// There are workers, and it hands work to them where it is to.
+    pub(super) subtasks: bool,
 }
 
-/// The name of a request: its first word.
+/// The name of a request: its first word. Sub-tasks that were joined are called after the first of them.
 pub(super) fn name_of(text: &str) -> &str {
-    text.split_whitespace().next().unwrap_or_default()
+    unnumbered(text).split_whitespace().next().unwrap_or_default()
+}
+
+fn unnumbered(text: &str) -> &str {
+    text.strip_prefix("1. ").unwrap_or(text)
+}
+
+/// Whether these words are a request.
+fn is_request(text: &str) -> bool {
+    unnumbered(text).starts_with("say-")
 }
 
 /// The file that a request writes; nobody else touches it.
@@ -89,13 +105,14 @@ pub(super) fn file_of(name: &str) -> String {
 }
 
 impl Plan {
-    fn dice(self, name: &str, round: u32) -> Dice {
+    pub(super) fn dice(self, name: &str, round: u32) -> Dice {
         Dice::new(name.bytes().fold(self.seed ^ (u64::from(round) << 40), |h, b| h.rotate_left(9) ^ u64::from(b)))
     }
 
     /// Rounds of tools before the answer. A third of all requests are mere conversation.
     pub(super) fn rounds(self, name: &str) -> u32 {
         match self.dice(name, 1_000).below(6) {
+            n if subtasks::is_worker(name) && !self.is_stubborn(name) => 1 + n as u32 / 2,
             0 | 1 => 0,
             _ if self.is_stubborn(name) => 4,
             n => n as u32 - 1,
@@ -117,6 +134,8 @@ impl Plan {
             Ask::Assessment { name, number } => self.assessment(name, *number),
             Ask::Assistant { name, call } => self.assist(name, *call),
             Ask::Look { name } => self.look(name),
+            Ask::Breakdown { name, number } => self.breakdown(name, *number),
+            Ask::Merge { text } => self.merged(text),
             Ask::Compile { name, number } => self.compile(name, *number),
             Ask::Round { name, round, doing: Doing::Planning } if self.flows => self.planning(name, *round),
             Ask::Round { name, round, doing: Doing::Step(step) } => self.step(name, *round, *step),
@@ -270,7 +289,11 @@ impl Plan {
             return Turn { words, calls: Vec::new(), stop: Some(StopReason::ToolUse) };
         }
         let count = 1 + dice.below(4) as usize;
-        let calls = (0..count).map(|index| Self::call(&mut dice, name, round, index)).collect();
+        let calls = match subtasks::is_worker(name) {
+            true => (0..count).map(|index| Self::worker_call(&mut dice, name, round, index)).collect(),
+            false if self.subtasks && round == 0 && dice.once_in(2) => vec![self.delegation(name, round)],
+            false => (0..count).map(|index| Self::call(&mut dice, name, round, index)).collect(),
+        };
         let stop = match dice.below(20) {
             0 => Some(StopReason::MaxTokens),
             1 => Some(StopReason::EndTurn),
@@ -344,12 +367,15 @@ pub(super) fn read(
         marks.dedup();
         return Ok(Ask::Summary { marks });
     }
+    if prompt.system.starts_with("Two people changed") {
+        return Ok(Ask::Merge { text: texts.join("\n") });
+    }
     let said = |text: &&str| {
         let copied = text.find(WORD_FOR_WORD).map(|at| &text[at + WORD_FOR_WORD.len()..]);
         [Some(*text), copied]
             .into_iter()
             .flatten()
-            .find(|text| text.starts_with("say-"))
+            .find(|text| is_request(text))
             .map(name_of)
             .filter(|name| !is_passed_on(name))
             .map(str::to_owned)
@@ -357,6 +383,9 @@ pub(super) fn read(
     let from_user = prompt.messages.iter().filter(|message| message.role == Role::User);
     let asked: Vec<&str> = from_user.flat_map(|message| words(message)).collect();
     let name = asked.iter().rev().find_map(said).ok_or("the prompt does not say what is asked")?;
+    if prompt.system.starts_with("You break a request") {
+        return Ok(Ask::Breakdown { number: u32::from(prompt.system.contains("could not be used")), name });
+    }
     let sources = sources(&texts, stored);
     let next = |kind: &str| {
         let known = texts.iter().copied().chain(sources.iter().map(String::as_str)).flat_map(marks);
@@ -365,7 +394,7 @@ pub(super) fn read(
     };
     let unanswered = prompt.messages.iter().rev().take_while(|message| message.role == Role::User);
     // An earlier request may have ended without an answer to that.
-    let mine = unanswered.flat_map(|message| words(message)).take_while(|text| !text.starts_with("say-"));
+    let mine = unanswered.flat_map(|message| words(message)).take_while(|text| !is_request(text));
     if mine.into_iter().any(|text| text.starts_with(STEP_LIMIT)) {
         return Ok(Ask::Assessment { number: next("assessed"), name });
     }

@@ -34,7 +34,9 @@ pub(super) fn moving(state: &State) -> impl Iterator<Item = &SessionId> {
 pub(super) fn changed(state: &State) -> Vec<SessionId> {
     let has_changes =
         |log: &&Vec<Event>| log.iter().any(|event| matches!(event.fact, Fact::Change(ChangeFact::Applied(_))));
-    state.events.iter().filter(|(_, log)| has_changes(log)).map(|(session, _)| session.clone()).collect()
+    // The copy of a worker goes when it ends, and what it made is moved where it was merged.
+    let own = state.events.iter().filter(|(session, _)| !session.is_worker());
+    own.filter(|(_, log)| has_changes(log)).map(|(session, _)| session.clone()).collect()
 }
 
 impl History {
@@ -73,7 +75,7 @@ pub(super) struct Sets {
     in_force: usize,
     undo: Option<(Undo, Prefer)>,
     /// What was ever written, here and in the sessions before it, by its hash.
-    texts: BTreeMap<String, String>,
+    pub(super) texts: BTreeMap<String, String>,
     /// Files that another session has changed, and whether this one has moved them since.
     inherited: BTreeMap<String, bool>,
 }

@@ -8,12 +8,16 @@ use std::time::Duration;
 use async_trait::async_trait;
 use tokio::sync::mpsc;
 use trimtab_engine::Ran;
-use trimtab_host::{CommandUpdate, Contents, EndedCommand, FileNow, SnapshotRequest, StreamController, Workspace};
+use trimtab_host::{
+    CommandUpdate, Contents, CopiedFile, EndedCommand, FileNow, SnapshotRequest, StreamController, Workspace,
+};
 use trimtab_vocab::event::ToolStatus;
-use trimtab_vocab::{CommandPlan, FileMark, FilePlan, FileState, FileWrite, Overtime, ReadOp, ReadResult};
+use trimtab_vocab::{
+    BuildFolders, CommandPlan, CopyStats, FileMark, FilePlan, FileState, FileWrite, Overtime, ReadOp, ReadResult,
+};
 use trimtab_world::workspace::snapshot::Snapshot;
 
-use crate::memory_store::{Disk, MemoryStore};
+use crate::memory_store::{Disk, MemoryStore, State};
 
 /// Hands of one simulated process.
 pub(super) struct SimulatedWorkspace {
@@ -37,30 +41,31 @@ impl SimulatedWorkspace {
     }
 
     /// One file of a set; whether it is there already, its state tells.
-    fn put(&self, write: &FileWrite, contents: &BTreeMap<String, Vec<u8>>) -> Result<(), String> {
+    fn put(&self, folder: &str, write: &FileWrite, contents: &BTreeMap<String, Vec<u8>>) -> Result<(), String> {
         let mut disk = self.disk.state();
-        let now = disk.files.get(&write.path).map(|bytes| state(bytes));
+        let files = files_mut(&mut disk, folder);
+        let now = files.get(&write.path).map(|bytes| state(bytes));
         if now != write.after && now != write.before {
             return Err(format!("{} is not as it was", write.path));
         }
         match &write.after {
             Some(after) => {
                 let bytes = contents.get(&after.hash).cloned().ok_or("no content")?;
-                disk.files.insert(write.path.clone(), bytes);
+                files.insert(write.path.clone(), bytes);
             }
-            None => drop(disk.files.remove(&write.path)),
+            None => drop(files.remove(&write.path)),
         }
         Ok(())
     }
 
-    fn result_of(&self, op: &ReadOp) -> ReadResult {
+    fn result_of(&self, folder: &str, op: &ReadOp) -> ReadResult {
         let whole = |text: String| ReadResult { status: ToolStatus::Ok, text, images: Vec::new(), files: Vec::new() };
         let shown = format!("{op:?}");
         match op {
             ReadOp::Read { path, .. } if path.ends_with(".png") => {
                 ReadResult { images: vec![("image/png".into(), "AAAA".into())], ..whole("A picture.".into()) }
             }
-            ReadOp::Read { path, .. } => match self.disk.state().files.get(path) {
+            ReadOp::Read { path, .. } => match files_of(&self.disk.state(), folder).get(path) {
                 Some(bytes) => {
                     let files = vec![FileMark { path: path.clone(), hash: state(bytes).hash }];
                     ReadResult { files, ..whole(String::from_utf8_lossy(bytes).into_owned()) }
@@ -71,6 +76,28 @@ impl SimulatedWorkspace {
             ReadOp::Search { pattern, .. } if pattern.len() % 2 == 0 => whole(format!("{shown}\n").repeat(40)),
             _ => whole(shown),
         }
+    }
+}
+
+/// Whether a folder is the copy of a worker.
+pub(super) fn is_copy(folder: &str) -> bool {
+    folder.starts_with(super::subtasks::COPIES)
+}
+
+/// The files of a folder. All folders of a person share theirs; a worker that has no copy finds nothing.
+fn files_of<'a>(state: &'a State, folder: &str) -> std::borrow::Cow<'a, BTreeMap<String, Vec<u8>>> {
+    match is_copy(folder) {
+        true => {
+            state.copies.get(folder).map(|(files, _)| files).map_or_else(Default::default, std::borrow::Cow::Borrowed)
+        }
+        false => std::borrow::Cow::Borrowed(&state.files),
+    }
+}
+
+fn files_mut<'a>(state: &'a mut State, folder: &str) -> &'a mut BTreeMap<String, Vec<u8>> {
+    match is_copy(folder) {
+        true => &mut state.copies.entry(folder.to_owned()).or_default().0,
+        false => &mut state.files,
     }
 }
 
@@ -104,18 +131,19 @@ fn state(bytes: &[u8]) -> FileState {
 
 #[async_trait]
 impl Workspace for SimulatedWorkspace {
-    async fn perform_read(&self, _: &str, op: &ReadOp) -> ReadResult {
+    async fn perform_read(&self, folder: &str, op: &ReadOp) -> ReadResult {
         let text = format!("{op:?}");
-        // Each page and each search is asked for by one call only.
-        let _doing =
-            matches!(op, ReadOp::Fetch { .. } | ReadOp::Search { .. }).then(|| Doing::begin(self, text.clone()));
+        // Each page and each search is asked for by one call only; of workers, by one in each copy.
+        let place = if is_copy(folder) { folder } else { "" };
+        let _doing = matches!(op, ReadOp::Fetch { .. } | ReadOp::Search { .. })
+            .then(|| Doing::begin(self, format!("{place}{text}")));
         self.pass(&text).await;
-        self.result_of(op)
+        self.result_of(folder, op)
     }
 
-    async fn read(&self, _: &str, path: &str) -> Result<FileNow, String> {
+    async fn read(&self, folder: &str, path: &str) -> Result<FileNow, String> {
         self.pass(path).await;
-        let content = self.disk.state().files.get(path).map(|bytes| (bytes.clone(), state(bytes)));
+        let content = files_of(&self.disk.state(), folder).get(path).map(|bytes| (bytes.clone(), state(bytes)));
         Ok(FileNow { path: path.to_owned(), real: path.to_owned(), content })
     }
 
@@ -131,13 +159,14 @@ impl Workspace for SimulatedWorkspace {
         self.pass("write").await;
         if plan.is_first_attempt() {
             let disk = self.disk.state();
-            let now = |write: &FileWrite| disk.files.get(&write.path).map(|bytes| state(bytes));
+            let files = files_of(&disk, &plan.set().folder);
+            let now = |write: &FileWrite| files.get(&write.path).map(|bytes| state(bytes));
             if let Some(write) = plan.set().writes.iter().find(|write| now(write) != write.before) {
                 return Err(format!("{} is not as it was", write.path));
             }
         }
         for write in &plan.set().writes {
-            self.put(write, &contents)?;
+            self.put(&plan.set().folder, write, &contents)?;
             // Written, and dead before the next, or before anybody was told: it must be done again.
             self.pass(&write.path).await;
         }
@@ -159,10 +188,14 @@ impl Workspace for SimulatedWorkspace {
             *begun += 1;
             *begun
         };
-        let _doing = Doing::begin(self, command.clone());
+        let folder = plan.run().cwd.clone();
+        let place = if is_copy(&folder) { folder.as_str() } else { "" };
+        let _doing = Doing::begin(self, format!("{place}{command}"));
         tell(CommandUpdate::Output("running\n"));
         // Each run leaves something else behind, some at once and some in the end.
-        let make = || drop(self.disk.state().files.insert(made_by(&command), begun.to_string().into_bytes()));
+        let make = || {
+            drop(files_mut(&mut self.disk.state(), &folder).insert(made_by(&command), begun.to_string().into_bytes()));
+        };
         let at_once = command.len().is_multiple_of(2);
         if at_once {
             make();
@@ -201,7 +234,8 @@ impl Workspace for SimulatedWorkspace {
     async fn take_snapshot(&self, request: SnapshotRequest, kept: mpsc::Sender<(String, Vec<u8>)>) -> Option<Snapshot> {
         self.pass("survey").await;
         // Histories that move do not record what commands do, because their oracle knows only the tools' changes.
-        let files = if request.watch.files == 0 { BTreeMap::new() } else { self.disk.state().files.clone() };
+        let nothing = request.watch.files == 0;
+        let files = if nothing { BTreeMap::new() } else { files_of(&self.disk.state(), &request.folder).into_owned() };
         let mut states = Vec::new();
         for (path, bytes) in files {
             let state = state(&bytes);
@@ -209,6 +243,49 @@ impl Workspace for SimulatedWorkspace {
             states.push((path.into(), state));
         }
         Some(Snapshot::from_states(states))
+    }
+
+    async fn has_copy(&self, copy: &str) -> bool {
+        self.pass(copy).await;
+        self.disk.state().copies.get(copy).is_some_and(|(_, is_whole)| *is_whole)
+    }
+
+    async fn make_copy(
+        &self,
+        original: &str,
+        copy: &str,
+        changes: Vec<CopiedFile>,
+        _: BuildFolders,
+    ) -> Result<CopyStats, String> {
+        let _doing = Doing::begin(self, copy.to_owned());
+        {
+            let mut disk = self.disk.state();
+            let files = files_of(&disk, original).into_owned();
+            disk.copies.insert(copy.to_owned(), (files, false));
+        }
+        // Dead now, it leaves half a copy behind.
+        self.pass(copy).await;
+        let mut disk = self.disk.state();
+        let (files, is_whole) = disk.copies.entry(copy.to_owned()).or_default();
+        for CopiedFile { path, content } in changes {
+            match content {
+                Some((bytes, _)) => drop(files.insert(path, bytes)),
+                None => drop(files.remove(&path)),
+            }
+        }
+        *is_whole = true;
+        Ok(CopyStats { files: files.len() as u64, ..CopyStats::default() })
+    }
+
+    async fn copies(&self, place: &str) -> Vec<String> {
+        self.live().await;
+        let inside = |folder: &String| folder.strip_prefix(place)?.strip_prefix('/').map(str::to_owned);
+        self.disk.state().copies.keys().filter_map(inside).collect()
+    }
+
+    async fn drop_copy(&self, copy: &str) {
+        self.pass(copy).await;
+        self.disk.state().copies.remove(copy);
     }
 }
 

@@ -52,6 +52,7 @@ impl Session {
                 let loss = |operation: &Value| serde_json::from_value(operation.get("loss")?.clone()).ok();
                 if let Some(item) = self.item_mut(call) {
                     item.writes = writes;
+                    item.is_stale = false;
                     item.losses = operations.iter().filter_map(loss).collect();
                     item.versions = operations.iter().filter(versions).filter_map(path).collect();
                     item.hunks = operations.iter().map(|one| u32::try_from(hunks(one)).unwrap_or(0)).collect();
@@ -135,6 +136,7 @@ impl Session {
                 self.changes.in_force = in_force(change.position).min(self.changes.sets.len());
                 let back = matches!(fact, ChangeFact::Reverted(_));
                 let files: Vec<&str> = change.files.iter().map(|file| file.path.as_str()).collect();
+                self.outdate_proposals(&files);
                 // The model must not believe that its change still stands; of one without files it was never told.
                 if !files.is_empty() {
                     self.pass_over_the_parked();
@@ -169,6 +171,17 @@ impl Session {
     }
 
     /// A part of a set was taken back, by a set of its own.
+    /// The history has moved these files: what was prepared for them before is not what it would come to now.
+    fn outdate_proposals(&mut self, files: &[&str]) {
+        let queue = &mut self.queue;
+        let all = self.active.iter_mut().chain(&mut queue.waiting).chain(&mut queue.parked);
+        for item in all.flat_map(|active| &mut active.batch).flat_map(|batch| &mut batch.items) {
+            let mut writes = item.writes.iter().flatten();
+            item.is_stale |=
+                item.progress != Progress::Acting && writes.any(|write| files.contains(&write.path.as_str()));
+        }
+    }
+
     pub(super) fn fold_undo(&mut self, change: &Change) {
         let merged = self.changes.moving.take().and_then(|moving| moving.merged).unwrap_or_default();
         let writes = merged.into_iter().map(|merged| merged.write).collect();
@@ -176,6 +189,7 @@ impl Session {
         self.changes.sets.push(ChangeSet { id: change.change_set.clone(), writes, expired: false });
         self.changes.in_force = self.changes.sets.len();
         let files: Vec<&str> = change.files.iter().map(|file| file.path.as_str()).collect();
+        self.outdate_proposals(&files);
         self.pass_over_the_parked();
         self.push_words(carried(change.message.as_deref(), || Some(legacy::undone(&files))));
         self.start_next();

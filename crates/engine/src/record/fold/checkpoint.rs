@@ -41,6 +41,12 @@ impl Session {
                     return;
                 }
                 match ask {
+                    // A model may have failed to merge before; the call goes on from the answer all the same.
+                    Ask::MergeConflict { .. } => {
+                        if let Some(active) = &mut self.active {
+                            (active.phase, active.calls.failures) = (Phase::Tools, 0);
+                        }
+                    }
                     Ask::Outside(ask) => {
                         let held = ask.result.as_ref();
                         self.item_mut(&ask.call).into_iter().for_each(|item| item.held = held.cloned());

@@ -51,7 +51,8 @@ impl Session {
             // What a whole reply cost is recorded with it.
             Fact::Usage(UsageFact { usage, unfinished: true, .. }) => {
                 self.spending.usage += *usage;
-                self.active.iter_mut().for_each(|active| active.usage += *usage);
+                // What a worker spent after its request had ended belongs to no request.
+                self.active.iter_mut().filter(|_| request.is_some()).for_each(|active| active.usage += *usage);
             }
             Fact::Checkpoint(fact) => self.fold_checkpoint(request, fact),
             Fact::Memory(MemoryFact::Recalled { entries }) => self.context.recalled.clone_from(entries),

@@ -270,6 +270,12 @@ fn act(step: &mut Transition<'_>, staged: StagedCall, permitted: PermittedCall) 
         }
         ToolAction::Change(_) => {
             let Some(writes) = item.writes else { return };
+            // The file may be as the change leaves it by now. Whoever is killed before it is written cannot tell that
+            // from a change that they have written, so it is not begun.
+            if item.is_stale {
+                let text = "Not changed: an undo or redo changed the file after this was prepared. Read it again.";
+                return finished(step, &call, ToolStatus::Error, text.to_owned());
+            }
             let proposal = ProposalId::for_call(&request, &call);
             step.emit(Some(&request), ProposalFact::Resolved { proposal, verdict: answers::APPROVED.into() });
             let set = file_set(step.session, &request, &call, writes);
