@@ -16,7 +16,7 @@ await browse(async ({ page }) => {
   await memory.getByLabel('Something to remember').fill('We deploy on Fridays');
   await memory.getByRole('checkbox').check();
   await memory.getByRole('button', { name: 'Remember' }).click();
-  await entry('We deploy on Fridays').getByText('added by hand').waitFor();
+  await entry('We deploy on Fridays').getByText('added by you').waitFor();
   await becomes(() => memory.getByRole('listitem').count(), 2);
   await accessible(page, 'what is remembered');
 

@@ -172,7 +172,7 @@ impl Client {
     ) -> Result<ComposedRequest, Problem> {
         let RequestDraft { text, mode, images, picture, when_busy, literal, manner } = draft;
         let FolderSettings { profile, mut run, trusted } = self.settings_in(profile, folder, manner).await?;
-        if may_break_down(&text, mode, &run) {
+        if folder != NO_FOLDER && may_break_down(&text, mode, &run) {
             // Without them, the estimates are usual figures, and say so.
             run.subtasks.records = call_records::collect(self.deps().world.store.as_ref()).await.unwrap_or_default();
         }

@@ -161,7 +161,7 @@ fn a_mistyped_variable_is_told_and_a_setting_explains_itself() {
     let ended = program.run(&["run", "hi"]);
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     assert!(
-        ended.stderr.contains("Unknown setting TRIMTAB_LIMTS_STEPS. Did you mean TRIMTAB_LIMITS_STEPS?"),
+        ended.stderr.contains("Ignored unknown setting TRIMTAB_LIMTS_STEPS. Did you mean TRIMTAB_LIMITS_STEPS?"),
         "{}",
         ended.stderr
     );

@@ -1035,7 +1035,7 @@ async fn an_error_that_ollama_is_known_for_says_what_to_do() {
         (400, "\"qwen3:8b\" does not support tools", no_tools, "cannot use tools"),
         (400, "registry.ollama.ai/library/qwen3:8b does not support tools", no_tools, "--model"),
         (400, "\"qwen3:8b\" does not support thinking", refused, "limits.thinking_tokens"),
-        (400, "\"qwen3:8b\" does not support chat", refused, "not made for conversations"),
+        (400, "\"qwen3:8b\" does not support chat", refused, "does not support chat"),
         (401, "unauthorized", (ProblemKind::Auth, Retry::Never), "ollama signin"),
         (500, "model requires more system memory (5.6 GiB) than is available (3.1 GiB)", refused, "smaller model"),
     ] {

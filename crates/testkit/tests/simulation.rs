@@ -26,16 +26,17 @@ const KEPT: &[u64] = &[
 
 /// Seeds of histories with sub-tasks that once failed.
 const KEPT_WITH_SUBTASKS: &[u64] = &[
-    2,  // A reopened request heard from its worker before it had its slot, and ended for good.
-    3,  // The copy of a worker was left behind, because the actor that was to remove it ended first.
-    9,  // What workers told was lost while their request waited for its turn.
-    10, // A worker delegated, though it was not offered to.
-    15, // Answers about a failed sub-task counted as refusals.
-    17, // Stop all left sub-tasks pending that had not started.
-    20, // The copy of a worker was made twice at once.
-    25, // Failed calls for a plan were counted against the next call.
-    37, // A model could not merge two changes, and the answer to the next question led nowhere.
-    45, // What a stopped worker spent was counted twice.
+    2,   // A reopened request heard from its worker before it had its slot, and ended for good.
+    3,   // The copy of a worker was left behind, because the actor that was to remove it ended first.
+    9,   // What workers told was lost while their request waited for its turn.
+    10,  // A worker delegated, though it was not offered to.
+    15,  // Answers about a failed sub-task counted as refusals.
+    17,  // Stop all left sub-tasks pending that had not started.
+    20,  // The copy of a worker was made twice at once.
+    25,  // Failed calls for a plan were counted against the next call.
+    37,  // A model could not merge two changes, and the answer to the next question led nowhere.
+    45,  // What a stopped worker spent was counted twice.
+    495, // Trust was refused while workers ran, and they outlived the call that had started them.
 ];
 
 /// How many histories, and from which seed on: `TRIMTAB_SIM_HISTORIES` and `TRIMTAB_SIM_FROM`

@@ -537,7 +537,7 @@ fn the_same_call_again_and_again_is_put_to_the_person() {
     r1 reflection {"entries":[{"tool":"list_files","status":"ok","finding":"2 lines, 15 bytes","next_action":"use it"}]}
     r1 reflection {"entries":[{"tool":"read_file","status":"ok","finding":"1 line, 7 bytes","next_action":"use it"}]}
     r1 reflection {"entries":[{"tool":"read_file","status":"ok","finding":"1 line, 7 bytes","next_action":"this is the same call as before: do something else, or ask the user"}]}
-    r1 checkpoint.opened {"checkpoint":"r1-k1","kind":"confirm","title":"The model made the same call 2 times with the same result: read_file {\"path\":\"a.txt\"}","choices":[{"id":"continue","label":"Let it","number":1,"text":"optional","role":"primary"},{"id":"tell","label":"Tell the model what to do instead","number":2,"text":"required","role":"secondary"},{"id":"stop","label":"Stop here","number":3,"text":"no","role":"dismiss"}],"about":"repeat"}
+    r1 checkpoint.opened {"checkpoint":"r1-k1","kind":"confirm","title":"The model made the same call 2 times with the same result: read_file {\"path\":\"a.txt\"}","choices":[{"id":"continue","label":"Allow it again","number":1,"text":"optional","role":"primary"},{"id":"tell","label":"Tell the model what to do instead","number":2,"text":"required","role":"secondary"},{"id":"stop","label":"Stop here","number":3,"text":"no","role":"dismiss"}],"about":"repeat"}
     r1 checkpoint.resolved {"checkpoint":"r1-k1","choice":"tell","text":"look elsewhere","by":"user"}
     r1 reflection {"entries":[{"tool":"read_file","status":"error","finding":"1 line, 44 bytes","next_action":"find the cause before you try again"}]}
     --- a.txt

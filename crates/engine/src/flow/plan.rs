@@ -63,7 +63,7 @@ pub(super) fn present(step: &mut Transition<'_>) -> FlowWait {
     let by_mode = active.request.mode == Mode::Plan;
     let flow = &active.flow;
     let (version, Some(plan)) = (flow.version, flow.plan.clone()) else { return FlowWait::Waits };
-    let by = flow.approved.clone().or_else(|| {
+    let by = flow.approval.as_ref().map(|approval| approval.by.clone()).or_else(|| {
         // Who chose to plan leaves it by their own word alone.
         (!by_mode && !active.request.settings.copilot.plan_approval).then(|| "setting".to_owned())
     });
@@ -111,7 +111,7 @@ fn can_run_apart(active: &RunningRequest, plan: &Plan) -> bool {
 /// Whether an approved plan is carried out as sub-tasks: the user wants that, or the setting says so.
 fn wants_subtasks(active: &RunningRequest, plan: &Plan) -> bool {
     let by_setting = active.request.settings.subtasks.offer == SubtaskOffer::Auto;
-    (active.flow.as_subtasks || by_setting) && can_run_apart(active, plan)
+    (active.flow.wants_subtasks() || by_setting) && can_run_apart(active, plan)
 }
 
 /// An answer to a plan under its own name. `reject` comes with what is wanted next, as `{"next":"cancel"}` or

@@ -32,9 +32,7 @@ pub struct Flow {
     pub plan: Option<Plan>,
     /// Its version; 0: there is none.
     pub version: u32,
-    pub approved: Option<String>,
-    /// The user wants its steps carried out as sub-tasks.
-    pub as_subtasks: bool,
+    pub approval: Option<PlanApproval>,
     /// How its steps stand; what is not in here has not begun.
     pub statuses: BTreeMap<String, StepStatus>,
     /// The step that ended last.
@@ -59,6 +57,14 @@ pub struct Flow {
     pub(super) from: usize,
 }
 
+/// Who approved a plan, and how it is carried out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlanApproval {
+    pub by: String,
+    /// The user wants its steps carried out as sub-tasks.
+    pub as_subtasks: bool,
+}
+
 /// Where a flow stands.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum FlowState {
@@ -78,6 +84,11 @@ pub enum FlowState {
 }
 
 impl Flow {
+    /// Whether the user wants the steps of the plan carried out as sub-tasks.
+    pub(crate) fn wants_subtasks(&self) -> bool {
+        self.approval.as_ref().is_some_and(|approval| approval.as_subtasks)
+    }
+
     /// The step that is worked on.
     pub fn running(&self) -> Option<&str> {
         let is_running = |(_, status): &(&String, &StepStatus)| **status == StepStatus::Running;
@@ -181,7 +192,7 @@ impl Session {
                 flow.plan = Some(plan.clone());
                 flow.version = *version;
                 flow.statuses.clear();
-                flow.as_subtasks = false;
+                flow.approval.iter_mut().for_each(|approval| approval.as_subtasks = false);
                 flow.state = FlowState::Proposed;
             }
             PlanFact::Started { .. } => flow.state = FlowState::Executing,
@@ -201,8 +212,7 @@ impl Session {
     /// A plan may be carried out.
     pub(super) fn fold_approval(&mut self, request: &RequestId, by: &str, as_subtasks: bool) {
         if let Some(active) = self.unfinished_mut(request) {
-            active.flow.as_subtasks = as_subtasks;
-            active.flow.approved = Some(by.to_owned());
+            active.flow.approval = Some(PlanApproval { by: by.to_owned(), as_subtasks });
         }
     }
 

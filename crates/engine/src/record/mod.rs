@@ -33,7 +33,7 @@ pub use assist::{Assist, AssistState, OpenProposal, TaskMemory};
 pub use batch::{Batch, BatchItem, HunkSelection, Progress, ToolOutcome, UserDecision};
 pub use done::DoneState;
 pub(crate) use flow::completed;
-pub use flow::{Flow, FlowState};
+pub use flow::{Flow, FlowState, PlanApproval};
 pub use lineage::Lineage;
 pub use memory::{Memory, RememberedExchange};
 pub(crate) use offer::{model_for, offer};

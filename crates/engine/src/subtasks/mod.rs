@@ -16,7 +16,7 @@ pub(crate) mod worker;
 use trimtab_vocab::event::RouteDecision;
 use trimtab_vocab::{CallId, Mode, RequestId, RunSettings, SubTaskPlan, SubtaskOffer, SubtaskStart};
 
-use crate::record::{Progress, RunningRequest, SubtaskRun};
+use crate::record::{RunningRequest, SubtaskRun};
 use crate::transition::Transition;
 
 pub(crate) use control::{control, restart_workers, stop_all};
@@ -110,9 +110,7 @@ pub(crate) fn has_answer(active: &RunningRequest, call: &CallId) -> bool {
     active.subtasks.as_ref().is_some_and(|run| run.call == *call && run.is_merging && run.answer.is_some())
 }
 
-/// Whether workers run for this call.
-pub(crate) fn is_running(active: &RunningRequest, call: &CallId) -> bool {
-    let item = active.batch.as_ref().and_then(|batch| batch.item(call));
-    let is_open = item.is_some_and(|item| item.progress == Progress::Started);
-    is_open && active.subtasks.as_ref().is_some_and(|run| run.call == *call && run.order.is_some() && !run.is_merging)
+/// Whether this call has started workers.
+pub(crate) fn is_delegated_by(active: &RunningRequest, call: &CallId) -> bool {
+    active.subtasks.as_ref().is_some_and(|run| run.call == *call && run.order.is_some())
 }

@@ -108,8 +108,10 @@ pub(super) fn record_delegated_plan(step: &mut Transition<'_>, call: &CallId, wa
 pub(crate) fn run_plan(step: &mut Transition<'_>) {
     let Some(active) = step.session.active() else { return };
     let (request, settings) = (active.request.id.clone(), active.request.settings.clone());
-    let (flow, by_setting) = (&active.flow, !active.flow.as_subtasks);
-    let (version, Some(by)) = (flow.version, flow.approved.clone()) else { return };
+    let (flow, by_setting) = (&active.flow, !active.flow.wants_subtasks());
+    let (version, Some(by)) = (flow.version, flow.approval.as_ref().map(|approval| approval.by.clone())) else {
+        return;
+    };
     let plan = plan::of_steps(flow, &settings);
     step.emit(Some(&request), PlanFact::Started { version, by });
     match plan::validate(&plan, &settings) {

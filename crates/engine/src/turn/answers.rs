@@ -141,7 +141,7 @@ pub(super) fn ask_about_repeat(step: &mut Transition<'_>, what: &str, times: u32
         ask: Ask::Repeat,
         title: QuestionTitle::Repeat(times, what.to_owned()),
         choices: vec![
-            choice(CONTINUE, AnswerLabel::LetIt),
+            choice(CONTINUE, AnswerLabel::AllowAgain),
             choice(TELL, AnswerLabel::TellInstead),
             choice(STOP, AnswerLabel::StopHere),
         ],

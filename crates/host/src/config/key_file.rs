@@ -85,7 +85,7 @@ mod tests {
         std::fs::write(&file, "anthropic = \"sk-1\"\n").expect("written");
         std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o644)).expect("set");
         let refused = read(&file).expect_err("refused");
-        assert!(refused.message.starts_with("Others can read"), "{}", refused.message);
+        assert!(refused.message.starts_with("Other users can read"), "{}", refused.message);
         std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o600)).expect("set");
         assert_eq!(read(&file).expect("reads").get("anthropic").map(String::as_str), Some("sk-1"));
         std::fs::write(&file, "anthropic = sk-secret\n").expect("written");

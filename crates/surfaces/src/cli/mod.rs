@@ -55,6 +55,8 @@ use trimtab_vocab::{Problem, ProblemKind};
     version,
     max_term_width = 100,
     arg_required_else_help = true,
+    // Before a command, these options would mean nothing: `trimtab --dir X run` must not work in another folder.
+    args_conflicts_with_subcommands = true,
     disable_help_subcommand = true
 )]
 #[command(after_help = EXAMPLES)]

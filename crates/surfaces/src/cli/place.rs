@@ -34,7 +34,7 @@ pub(super) fn open(flags: &[Flag]) -> Result<(Profile, Client), Problem> {
     for (stray, meant) in
         profile.stray_variables().iter().filter_map(|name| Some((name, config::variable_meant(name)?)))
     {
-        note(&format!("note: Unknown setting {stray}. Did you mean {meant}?"));
+        note(&format!("note: Ignored unknown setting {stray}. Did you mean {meant}?"));
     }
     show_thinking(profile.tui.shows_thinking);
     let client = Client::open(&profile)?;

@@ -80,7 +80,11 @@ impl SubtasksArgs {
             Some(session) => session,
             None => match client.sessions().latest(&folder).await? {
                 Some(row) => row.id,
-                None => return Err(Problem::new(ProblemKind::NotFound, words::NO_SESSION_HERE)),
+                None => {
+                    return Err(Problem::new(ProblemKind::NotFound, words::NO_SESSION_HERE).hint(
+                        "Start one with `trimtab run \"…\"`, or name one: `trimtab sessions list --all` lists them.",
+                    ));
+                }
             },
         };
         let (board, documents) = read(&client, &session).await?;
@@ -122,7 +126,12 @@ impl SubtasksArgs {
                 })?,
             },
         };
-        known()?;
+        let status = known()?["detail"].as_str().unwrap_or_default().to_owned();
+        let is_retry = matches!(action, SubtaskControl::Retry { .. });
+        if status == "completed" || (!is_retry && ["skipped", "stopped"].contains(&status.as_str())) {
+            return Err(Problem::new(ProblemKind::Usage, format!("Sub-task {id} is already {status}."))
+                .hint("`trimtab subtasks` shows the status of each."));
+        }
         client.requests().control(&session, None, Control::Subtask { subtask: id.clone(), action }).await?;
         note(&format!("Sent to sub-task {id} of {session}."));
         Ok(CliOutcome::Done)
@@ -177,8 +186,11 @@ fn show(document: &Value) -> Result<(), Problem> {
 fn copy_line(copy: &Value) -> String {
     let Ok(copy) = serde_json::from_value::<CopyStats>(copy.clone()) else { return String::new() };
     let git = if copy.has_git { ", with git" } else { "" };
-    let mb = |bytes: u64| format!("{:.1} MB", bytes as f64 / f64::from(1 << 20));
-    let shared = if copy.cloned_bytes > 0 { format!(" ({} cloned)", mb(copy.cloned_bytes)) } else { String::new() };
+    let size = |bytes: u64| match bytes {
+        ..1_000_000 => format!("{} kB", bytes.div_ceil(1_000)),
+        _ => format!("{:.1} MB", bytes as f64 / 1_000_000.0),
+    };
+    let shared = if copy.cloned_bytes > 0 { format!(" ({} cloned)", size(copy.cloned_bytes)) } else { String::new() };
     let took = format::duration(Duration::from_millis(copy.millis));
-    format!("{}, {}{shared} in {took}{git}", Plural::new(copy.files, "file"), mb(copy.bytes))
+    format!("{}, {}{shared} in {took}{git}", Plural::new(copy.files, "file"), size(copy.bytes))
 }

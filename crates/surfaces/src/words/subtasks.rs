@@ -133,7 +133,7 @@ pub(crate) fn run_figures(run: &SubtaskRunFigures) -> String {
     let time = |millis| format::duration(Duration::from_millis(millis));
     let dollars = |cost: Option<f64>| cost.map_or_else(|| "unknown cost".to_owned(), |cost| format!("${cost:.4}"));
     let range = run.cost_range.map(|(least, most)| format!(" (${least:.4} to ${most:.4})")).unwrap_or_default();
-    let basis = if run.from_records { "" } else { ", without records" };
+    let basis = if run.from_records { "" } else { ", from typical usage" };
     let actual = if run.finished { "actual" } else { "so far" };
     format!(
         "{}: estimated {}{range} in {}{basis}; {actual} {} in {}",
@@ -171,7 +171,7 @@ pub(crate) fn breakdown(options: &[BreakdownOption], suggested: Granularity, rea
         Granularity::Medium => 'B',
         Granularity::Coarse => 'C',
     };
-    lines.push(format!("Let AI decide takes {name}: {reason}."));
+    lines.push(format!("“Let AI decide” would choose {name}: {reason}."));
     lines
 }
 
@@ -196,7 +196,7 @@ pub(crate) fn execution(plan: &SubTaskPlan, strategies: &[StrategyOption]) -> Ve
         lines.push(format!("     {}", option.note));
     }
     if let Some((least, most)) = plan.cost_range {
-        let basis = if plan.from_records { "from your earlier calls" } else { "from usual figures" };
+        let basis = if plan.from_records { "from your earlier calls" } else { "from typical usage" };
         lines.push(format!("Likely between ${least:.2} and ${most:.2}, estimated {basis}."));
     }
     lines
@@ -331,7 +331,7 @@ mod tests {
              Good balance · Moderate truncation risk
         C) Coarse: 2 sub-tasks, ~1200 tokens each, truncation risk 8 %
              Fewer API calls · Higher truncation risk
-        Let AI decide takes B: 5 sub-tasks, with a truncation risk of 3 %.
+        “Let AI decide” would choose B: 5 sub-tasks, with a truncation risk of 3 %.
         ");
         let strategy = |execution_order, speed, risk: &str, note: &str| StrategyOption {
             execution_order,
@@ -365,7 +365,7 @@ mod tests {
              Safest option, but takes longer
         C) Fast & Loose  Speed: ⚡⚡⚡  Cost: $0.12  Risk: High
              All parallel, may need conflict resolution
-        Likely between $0.06 and $0.36, estimated from usual figures.
+        Likely between $0.06 and $0.36, estimated from typical usage.
         ");
     }
 }

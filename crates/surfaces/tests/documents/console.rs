@@ -175,6 +175,8 @@ impl Page {
             .map(|line| if line.starts_with("[Took ") { "[Took 7 ms.]" } else { line })
             // How long a command took is said where it was long.
             .map(|line| line.split(" It took ").next().unwrap_or(line))
+            // How long a copy of the folder took.
+            .map(|line| if line.starts_with("  copy: ") { line.split(" in ").next().unwrap_or(line) } else { line })
             // How long a sub-task took.
             .map(|line| if line.starts_with("✓ ") { line.split(" · ").next().unwrap_or(line) } else { line })
             .map(|line| {

@@ -121,7 +121,7 @@ sentences! {
         InWords => "Answer in text",
         AnswerInWords => "Answer in text",
         MoreSteps(steps: Plural) => "Continue for {steps}",
-        LetIt => "Let it",
+        AllowAgain => "Allow it again",
         TellInstead => "Tell the model what to do instead",
         RaiseBudget => "Raise budget",
         RetryReply => "🔄 Retry",

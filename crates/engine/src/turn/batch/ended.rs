@@ -250,6 +250,10 @@ fn report(
     files: Vec<FileMark>,
 ) {
     let Some((request, item)) = find(step, call) else { return };
+    // Workers do not outlive the call that delegates to them, however it ends.
+    if step.session.active().is_some_and(|active| subtasks::is_delegated_by(active, call)) {
+        subtasks::stop_all(step, &request);
+    }
     let text = match words_of(&item) {
         Some(words) => format!("{text}\nThe user allowed this, and says: {words}"),
         None => text,

@@ -113,10 +113,6 @@ fn stop_one(step: &mut Transition<'_>, call: &CallId, text: &str) {
 }
 
 pub(super) fn interrupted(step: &mut Transition<'_>, call: &CallId, text: String) {
-    if let Some(request) = step.session.active().filter(|active| subtasks::is_running(active, call)) {
-        let request = request.request.id.clone();
-        subtasks::stop_all(step, &request);
-    }
     // A command that has ended in the sandbox has come to that, whatever becomes of the question about it.
     let held = find(step, call).filter(|(_, item)| !item.outside).and_then(|(_, item)| item.held);
     match held {

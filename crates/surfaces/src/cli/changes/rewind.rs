@@ -42,7 +42,7 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(in crate::cli) struct Rewind {
-    /// Number of change sets to undo, or with --file or --hunk the change set to undo it in
+    /// How many changes to undo (with --file or --hunk: the number of the change)
     #[arg(value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     number: Option<u32>,
     /// Undo only this file of the change set
@@ -127,7 +127,7 @@ fn parts(files: &[String], hunks: &[String]) -> Result<Vec<ChangePart>, Problem>
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(in crate::cli) struct ForwardArgs {
-    /// Number of change sets to redo
+    /// How many changes to redo
     #[arg(default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     steps: u32,
     #[command(flatten)]

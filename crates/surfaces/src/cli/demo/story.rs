@@ -45,7 +45,7 @@ pub(super) const STORY: &[DemoScene] = &[
         acts: &[Act::Run(&["answer", "approve"])],
     },
     DemoScene {
-        says: "You run them one at a time. The model checks each result.\nCommands known to be safe run automatically in a sandbox. Others ask.",
+        says: "You run both. The model checks each result.\nCommands known to be safe run automatically in a sandbox. Others ask.",
         acts: &[Act::Run(&["answer", "run"])],
     },
     DemoScene {

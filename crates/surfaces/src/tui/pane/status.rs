@@ -124,7 +124,7 @@ impl StatusLine {
                 let percent = self.known.usage.cached_percent().filter(|_| self.known.usage.cached_tokens > 0)?;
                 (format!("{percent}% cached"), StyleName::Dim)
             }
-            "speed" => (format!("{:.0} tok/s", self.known.speed?), StyleName::Dim),
+            "speed" => (format!("{} tok/s", format::number(self.known.speed?.round() as u64)), StyleName::Dim),
             "folder" => (self.folder.clone(), StyleName::Dim),
             "branch" => (format!("⎇ {}", self.branch.as_ref()?), StyleName::Dim),
             "autonomy" => (self.autonomy.clone(), StyleName::Dim),

@@ -142,7 +142,7 @@ fn the_ways_to_break_a_request_down_are_listed_with_their_figures() {
          one note · another
     C) Coarse: 2 sub-tasks, ~800 tokens each, truncation risk 45 %
          one note · another
-    Let AI decide takes B: replies stay short.
+    “Let AI decide” would choose B: replies stay short.
       1. Use A
       2. Use B
       3. Use C
@@ -190,7 +190,7 @@ fn a_plan_of_sub_tasks_is_shown_and_edited_as_text() {
          a note
     C) Fast & Loose  Speed: ⚡⚡⚡  Cost: $0.02  Risk: High
          a note
-    Likely between $0.01 and $0.04, estimated from usual figures.
+    Likely between $0.01 and $0.04, estimated from typical usage.
       1. Edit Plan
     › 2. Start A
       3. Start B

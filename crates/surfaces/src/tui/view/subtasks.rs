@@ -122,7 +122,7 @@ impl SubtasksView {
             (Some('k'), _) | (_, Some(KeyAction::Up)) if in_list => self.chosen = self.chosen.saturating_sub(1),
             (_, Some(KeyAction::Send)) if in_list => return self.open_worker(),
             (Some('s'), _) => return self.control(SubtaskControl::Stop, "Stopping it. The others continue."),
-            (Some('x'), _) => return self.control(SubtaskControl::Skip, "Skipping it, and those that depend on it."),
+            (Some('x'), _) => return self.control(SubtaskControl::Skip, "Skipping it and its dependents."),
             (Some('r'), _) => {
                 let again = SubtaskControl::Retry { model: None, instruction: None };
                 return self.control(again, "Starting it again.");
