@@ -428,7 +428,8 @@ fn help_is_enough_to_start() {
     An AI copilot that you stay in control of: it edits files, runs commands, manages tasks, and
     generates images
 
-    Usage: trimtab [OPTIONS] [COMMAND]
+    Usage: trimtab [OPTIONS]
+           trimtab <COMMAND>
 
     Work:
       run            Run one request without a UI
