@@ -284,7 +284,8 @@ fn bad_input_is_a_problem_with_a_hint_and_its_own_exit_code() {
     words in place of a command: exit 2
     error: unrecognized subcommand 'What is Trimtab?'
 
-    Usage: trimtab [OPTIONS] [COMMAND]
+    Usage: trimtab [OPTIONS]
+           trimtab <COMMAND>
 
     For more information, try '--help'.
 
@@ -293,7 +294,8 @@ fn bad_input_is_a_problem_with_a_hint_and_its_own_exit_code() {
     a mistyped command: exit 2
     error: unrecognized subcommand 'rnu'
 
-    Usage: trimtab [OPTIONS] [COMMAND]
+    Usage: trimtab [OPTIONS]
+           trimtab <COMMAND>
 
     For more information, try '--help'.
 
