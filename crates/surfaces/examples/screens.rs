@@ -105,7 +105,7 @@ fn work(binary: &PathBuf, keep: impl Fn(&str, &Terminal)) {
     let terminal = Terminal::start(&program, &[], 100, 34);
     terminal.wait_for("? help");
     keep("start", &terminal);
-    say(&terminal, "Let the program greet whoever I name");
+    say(&terminal, "Add a greeting for a given name");
     terminal.wait_for("Run this command?");
     terminal.wait_for("enter answers");
     keep("permission", &terminal);
@@ -130,7 +130,7 @@ fn work(binary: &PathBuf, keep: impl Fn(&str, &Terminal)) {
     terminal.press("q");
     terminal.wait_for("? help");
     terminal.press("?");
-    terminal.wait_for("Talk");
+    terminal.wait_for("Requests");
     keep("help", &terminal);
     terminal.press("q");
     terminal.wait_for("? help");
@@ -161,7 +161,7 @@ fn plan(binary: &PathBuf, keep: impl Fn(&str, &Terminal)) {
 
 fn questions(binary: &PathBuf, keep: impl Fn(&str, &Terminal)) {
     let program = program(binary);
-    let question = json!({"question": "Which database shall it use?", "options": ["SQLite", "PostgreSQL"]});
+    let question = json!({"question": "Which database should it use?", "options": ["SQLite", "PostgreSQL"]});
     program.provider.push(Answer::anthropic(Reply::new().tool("q", "ask_user", [question.to_string()])));
     let terminal = Terminal::start(&program, &[], 44, 14);
     say(&terminal, "Store the users");
