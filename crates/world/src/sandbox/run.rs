@@ -248,7 +248,7 @@ pub(super) async fn carry_out(
 enum StartAttempt {
     Over(Box<CommandOutcome>),
     NoNamespaces(String),
-    /// The supervisor that had waited ended before it took the order.
+    /// The supervisor that had waited ended, or was told to, before it started the command.
     Gone,
 }
 
@@ -321,6 +321,10 @@ async fn attempt(
                     }
                     Some(SupervisorReport::NoNamespaces { why }) => break Err(why),
                     Some(SupervisorReport::Ended(ending)) => break Ok(ending),
+                    Some(SupervisorReport::Dismissed) if supervisor.is_none() && control.is_some() => return StartAttempt::Gone,
+                    Some(SupervisorReport::Dismissed) => {
+                        break Err("The supervisor was told to end before the command was started.".into());
+                    }
                     None if supervisor.is_none() && taken.is_none() && control.is_some() => return StartAttempt::Gone,
                     None => {
                         outcome.lost = taken.is_some();

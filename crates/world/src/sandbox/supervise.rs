@@ -103,8 +103,8 @@ async fn supervise(begins_early: bool) -> Option<()> {
             let passed_on = started.pass_on(&order);
             let scanned = if order.scan_follows { control.scanned().await } else { None };
             if control.stopped {
-                let stuck = started.tree.kill();
-                tell(&SupervisorReport::Ended(CommandEnding { stopped: true, stuck, ..CommandEnding::default() }));
+                started.tree.kill();
+                tell(&SupervisorReport::Dismissed);
             } else {
                 let (protected, marks) = Protected::prepare(&order, scanned);
                 let passed_on = passed_on.and_then(|()| started.pass_on(&marks));
@@ -464,10 +464,12 @@ impl HostPipe {
     async fn line(&mut self) -> Option<Vec<u8>> {
         let [term, int, hup] = &mut self.signals;
         tokio::select! {
-            line = next_line(&mut self.pipe, &mut self.read) => line,
+            // First the signals: who is told to end takes no order that came at the same moment.
+            biased;
             _ = term.recv() => None,
             _ = int.recv() => None,
             _ = hup.recv() => None,
+            line = next_line(&mut self.pipe, &mut self.read) => line,
         }
     }
 

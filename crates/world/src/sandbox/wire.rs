@@ -183,6 +183,8 @@ pub(super) enum SupervisorReport {
     NotStarted { why: String },
     /// It was to run automatically, and a fence that it needs is missing.
     Blocked { why: String },
+    /// The supervisor was told to end, or the host let go of it, before it had all that the command needs.
+    Dismissed,
     /// The namespaces of this supervisor are of no use. Another one is to do without.
     NoNamespaces { why: String },
     /// It is over, and nothing of it is left.

@@ -89,7 +89,8 @@ fn a_command_without_a_fence_never_gets_a_supervisor_that_waited() {
 
 fn a_supervisor_that_was_killed_while_it_waited_is_replaced() {
     let scene = ready_scene();
-    for signal in [rustix::process::Signal::KILL, rustix::process::Signal::TERM] {
+    // The signal and the order race, so that once would not tell.
+    for signal in [rustix::process::Signal::KILL, rustix::process::Signal::TERM].repeat(20) {
         wait_until_ready(&scene);
         for pid in waiting() {
             let pid = rustix::process::Pid::from_raw(pid.cast_signed()).unwrap();
