@@ -4,7 +4,7 @@ use trimtab_vocab::event::{RequestFact, Status};
 use trimtab_vocab::{Problem, RequestId};
 
 use crate::transition::Transition;
-use crate::{Effect, memory};
+use crate::{Effect, memory, workers};
 
 /// Ends a request.
 pub(crate) fn finish(step: &mut Transition<'_>, request: &RequestId, status: Status, error: Option<Problem>) {
@@ -20,6 +20,10 @@ pub(crate) fn finish_for(
     reason: Option<&str>,
 ) {
     let reason = reason.map(str::to_owned);
+    // Nobody would hear of workers that outlive their request. One that waits for a person goes on with them.
+    if !step.session.parks(request, status) {
+        workers::stop_all(step, request);
+    }
     let ended = step.session.unfinished(request);
     let usage = ended.map(|active| active.usage).unwrap_or_default();
     let done = ended.map(|active| active.done.facts.clone()).unwrap_or_default();

@@ -42,6 +42,7 @@ mod tools;
 mod transition;
 pub mod turn;
 mod words;
+mod workers;
 
 pub use input::{
     Compared, Input, Interrupted, Narrowed, NoEffect, Partial, Prepared, Ran, RewindPreview, WorkerAsk, WorkerReport,

@@ -20,6 +20,7 @@ const ORDER: &[&str] = &[
     "output",
     "transition",
     "memory",
+    "workers",
     "finish",
     "questions",
     "calls",

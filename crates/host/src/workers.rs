@@ -1,6 +1,6 @@
 //! Workers of sub-tasks: their copies of the folder, and the merge of their changes.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use trimtab_engine::merge::{self, Clash, File, Prefer};
@@ -10,7 +10,7 @@ use trimtab_vocab::{
     BuildFolders, Control, CopyStats, Event, Fact, FileState, FileWrite, MergeChoice, MergeConflict, Problem,
     ProblemKind, RefKey, RequestId, SessionId, Usage,
 };
-use trimtab_world::store::{NewInput, NewJob, Store, StoreError};
+use trimtab_world::store::{JobState, NewInput, NewJob, Store, StoreError};
 
 use crate::actor::{self, ActorError};
 use crate::client::ActorContext;
@@ -18,8 +18,6 @@ use crate::effects::{ActorHandle, written};
 use crate::workspace::{CopiedFile, Workspace};
 
 const PAGE: u32 = 1000;
-/// Facts that the session of a worker is made with.
-const SEEDED: u64 = 3;
 
 /// The copies that are being made in this process. A second request for the same copy waits for the first, because a
 /// copy over a finished one would undo what the worker has done in it.
@@ -58,7 +56,17 @@ pub(crate) async fn start(
     let order = CopyOrder { worker: &worker, original: &original, folder: &folder, seed, dependencies };
     let gate = deps.copying.of(&worker);
     let turn = gate.lock().await;
+    // It was stopped, or has ended, before the copy was begun.
+    if is_over(store, &worker).await? {
+        workspace.drop_copy(&folder).await;
+        return Ok(());
+    }
     let copied = copy(store, workspace.as_ref(), order).await?;
+    // It was stopped while the copy was made.
+    if is_over(store, &worker).await? {
+        workspace.drop_copy(&folder).await;
+        return Ok(());
+    }
     if let Err(reason) = copied {
         let error = Problem::new(ProblemKind::Store, format!("No copy of {original} could be made: {reason}.")).hint(
             "Sub-tasks work in copies of the folder. Let git ignore what they do not need, or work without them.",
@@ -139,18 +147,31 @@ async fn copy(
 /// Removes copies of workers that have ended, where a process was killed before it could.
 async fn sweep(store: &dyn Store, workspace: &dyn Workspace, own: &str) -> Result<(), StoreError> {
     let Some((place, own)) = own.rsplit_once('/') else { return Ok(()) };
-    // A worker that waits for the user needs its copy when the answer comes.
-    let asking: BTreeSet<SessionId> = store.checkpoints().await?.into_iter().map(|event| event.session).collect();
     for name in workspace.copies(place).await.into_iter().filter(|name| name != own) {
         let Ok(session) = name.parse::<SessionId>() else { continue };
-        // One without a request is about to get it.
-        let is_over = store.session(&session).await?.is_none()
-            || (store.last_seq(&session).await? > SEEDED && !store.has_open_request(&session).await?);
-        if session.is_worker() && is_over && !asking.contains(&session) {
+        if session.is_worker() && is_over(store, &session).await? {
             workspace.drop_copy(&format!("{place}/{name}")).await;
         }
     }
     Ok(())
+}
+
+/// Whether a worker needs its copy no longer. The answer comes from one row, because a worker may be parked with a
+/// question and reopened by its answer at any moment.
+async fn is_over(store: &dyn Store, worker: &SessionId) -> Result<bool, StoreError> {
+    let job = store.job(&RequestId::of_worker(worker)).await?;
+    match job.map(|job| job.state) {
+        Some(JobState::Queued | JobState::Running | JobState::Interrupted) => Ok(false),
+        // It waits for an answer, or is about to get its request, unless its parent has stopped it.
+        None | Some(JobState::Finished(Status::NeedsUser | Status::Limit)) => {
+            let Some(row) = store.session(worker).await? else { return Ok(true) };
+            match row.parent {
+                Some(parent) => is_stopped(store, &parent, worker).await,
+                None => Ok(true),
+            }
+        }
+        Some(JobState::Finished(_)) => Ok(true),
+    }
 }
 
 /// What a worker has made of files so far.
@@ -297,6 +318,9 @@ fn is_text(content: &Content, clashes: &[Clash]) -> bool {
 /// Removes the copy of a worker that has ended, and copies of others that a killed process left.
 pub(crate) async fn drop_copy(deps: Arc<ActorContext>, worker: SessionId, folder: String) -> Result<(), ActorError> {
     let workspace = deps.world.workspace(&worker);
+    let gate = deps.copying.of(&worker);
+    let turn = gate.lock().await;
     workspace.drop_copy(&folder).await;
+    drop(turn);
     Ok(sweep(deps.world.store.as_ref(), workspace.as_ref(), &folder).await?)
 }

@@ -72,7 +72,7 @@ pub(super) fn join(step: &mut Transition<'_>, request: Request) -> Result<(), (B
 /// What words say to the one open question of a request, if it takes words. A permission takes none: it is
 /// given by its own answers alone.
 fn answer(session: &Session, request: &RequestId, words: &str) -> Option<(CheckpointId, String, Option<String>)> {
-    let mut open = session.checkpoints().filter(|(_, open)| open.request == *request);
+    let mut open = session.questions_for(request);
     let (id, question) = open.next().filter(|_| open.next().is_none())?;
     if question.kind == CheckpointKind::Permission {
         return None;
@@ -86,7 +86,8 @@ fn answer(session: &Session, request: &RequestId, words: &str) -> Option<(Checkp
 
 /// The choice whose label the words are, of those that the model offers.
 fn named_option(session: &Session, question: &Checkpoint, words: &str) -> Option<String> {
-    let Ask::Question { call } = &question.ask else { return None };
+    // The options of a worker's question are in the worker's session.
+    let (Ask::Question { call }, None) = (&question.ask, &question.worker) else { return None };
     let item = session.unfinished(&question.request)?.batch.as_ref()?.item(call)?;
     let Ok(ToolAction::Ask { options, .. }) = item.action.as_deref() else { return None };
     let number = options.iter().position(|option| option.trim().to_lowercase() == words.to_lowercase())? + 1;

@@ -237,7 +237,7 @@ pub(crate) fn drawn(
         let model = settings.model;
         step.emit(
             Some(&request),
-            UsageFact { model, usage, context_tokens: None, context_window: None, unfinished: false },
+            UsageFact { model, usage, context_tokens: None, context_window: None, unfinished: false, worker: None },
         );
     }
     for image in &places[made..] {

@@ -40,6 +40,11 @@ pub struct Lineage {
 }
 
 impl Lineage {
+    /// A worker has spent more than it had reported.
+    pub(super) fn count_cost(&mut self, worker: &SessionId, usage: Usage) {
+        self.reported_cost.get_mut(worker).into_iter().for_each(|(reported, _)| *reported += usage);
+    }
+
     pub(super) fn fold(&mut self, fact: &SessionFact) {
         match fact {
             SessionFact::Opened { parent_session_id, .. } => self.parent.clone_from(parent_session_id),

@@ -274,9 +274,19 @@ impl Session {
         self.checkpoints.get(id)
     }
 
-    /// Everything that waits for a person.
+    /// The open questions of this session itself. What its workers ask is apart, because it is theirs to act upon.
     pub fn checkpoints(&self) -> impl Iterator<Item = (&CheckpointId, &Checkpoint)> {
-        self.checkpoints.iter()
+        self.checkpoints.iter().filter(|(_, open)| open.worker.is_none())
+    }
+
+    /// The open questions of this session's workers, with the worker that asks.
+    pub(crate) fn worker_questions(&self) -> impl Iterator<Item = (&CheckpointId, &Checkpoint, &WorkerQuestion)> {
+        self.checkpoints.iter().filter_map(|(id, open)| Some((id, open, open.worker.as_ref()?)))
+    }
+
+    /// All open questions for a request, its workers' among them.
+    pub(crate) fn questions_for(&self, request: &RequestId) -> impl Iterator<Item = (&CheckpointId, &Checkpoint)> {
+        self.checkpoints.iter().filter(move |(_, open)| open.request == *request)
     }
 
     /// Whether a request has ended for want of a person.

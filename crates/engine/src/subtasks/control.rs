@@ -1,17 +1,15 @@
 //! Control: what the user does to a sub-task, and what a stop or a new process means for all of them.
 
-use trimtab_vocab::checkpoint::Ask;
-use trimtab_vocab::event::{CheckpointFact, Level};
+use trimtab_vocab::event::Level;
 use trimtab_vocab::wording::{Notice, Objection};
 use trimtab_vocab::{Control, RequestId, RunSettings, SubTask, SubtaskControl, SubtaskStatus};
 
-use super::reports::{close_questions, continue_request};
+use super::reports::continue_request;
 use super::running::{replace_task, requeue};
 use super::{current, plan, worker};
-use crate::questions::{self, Answerer};
-use crate::record::names::choice::SKIP;
-use crate::record::{Checkpoint, SubtaskRun, SubtaskState};
+use crate::record::{SubtaskRun, SubtaskState};
 use crate::transition::Transition;
+use crate::workers::{self, close_failure, stop_task};
 
 /// A user wants something of a sub-task.
 pub(crate) fn control(step: &mut Transition<'_>, id: &str, action: SubtaskControl) {
@@ -20,11 +18,14 @@ pub(crate) fn control(step: &mut Transition<'_>, id: &str, action: SubtaskContro
         return step.notify(&request, Level::Warning, Notice::NoSuchSubtask(id.to_owned()));
     };
     let state = run.states.get(id).cloned().unwrap_or_default();
+    if !is_carried_out(step, &request, &run) {
+        return step.notify(&request, Level::Warning, Notice::SubtaskNotNow(id.to_owned(), state.status.to_string()));
+    }
     let worker = state.worker.clone().filter(|_| state.status.is_at_work());
     match (action, worker) {
-        (SubtaskControl::Pause, Some(worker)) => worker::control(step, &worker, Control::Pause),
-        (SubtaskControl::Resume, Some(worker)) => worker::control(step, &worker, Control::Resume),
-        (SubtaskControl::Steer { text }, Some(worker)) => worker::control(step, &worker, Control::Steer { text }),
+        (SubtaskControl::Pause, Some(worker)) => workers::control(step, &worker, Control::Pause),
+        (SubtaskControl::Resume, Some(worker)) => workers::control(step, &worker, Control::Resume),
+        (SubtaskControl::Steer { text }, Some(worker)) => workers::control(step, &worker, Control::Steer { text }),
         (SubtaskControl::Stop, Some(_)) => end_task(step, &request, &run, &task, SubtaskStatus::Stopped),
         (SubtaskControl::Stop, None) if state.status == SubtaskStatus::Pending => {
             end_task(step, &request, &run, &task, SubtaskStatus::Stopped);
@@ -58,47 +59,21 @@ fn controlled(step: &Transition<'_>) -> Option<(RequestId, SubtaskRun, RunSettin
     Some((active.request.id.clone(), run, active.request.settings.clone()))
 }
 
+/// Whether the sub-tasks were started, and the call that delegates to them is not over.
+fn is_carried_out(step: &Transition<'_>, request: &RequestId, run: &SubtaskRun) -> bool {
+    let batch = step.session.unfinished(request).and_then(|active| active.batch.as_ref());
+    run.order.is_some() && batch.and_then(|batch| batch.item(&run.call)).is_some_and(|item| item.done().is_none())
+}
+
 /// Ends a sub-task, and its worker if it has one. The worker may still be getting its copy, so its end is not waited for.
 fn end_task(step: &mut Transition<'_>, request: &RequestId, run: &SubtaskRun, task: &SubTask, status: SubtaskStatus) {
     stop_task(step, request, run, task, status);
     continue_request(step, request, run);
 }
 
-fn stop_task(step: &mut Transition<'_>, request: &RequestId, run: &SubtaskRun, task: &SubTask, status: SubtaskStatus) {
-    let state = run.states.get(&task.id).cloned().unwrap_or_default();
-    if let Some(worker) = state.worker.as_ref().filter(|_| state.status.is_at_work()) {
-        close_questions(step, worker, |_| true);
-        worker::control(step, worker, Control::Cancel);
-    }
-    close_failure(step, request, &task.id);
-    step.emit(Some(request), worker::status_fact(task, status, state.progress, &state));
-}
-
 fn can_start_again(run: &SubtaskRun, state: &SubtaskState) -> bool {
     let left = matches!(state.status, SubtaskStatus::Failed | SubtaskStatus::Skipped | SubtaskStatus::Stopped);
     left && !run.is_merging
-}
-
-/// The question about a failed sub-task is pointless now.
-fn close_failure(step: &mut Transition<'_>, request: &RequestId, id: &str) {
-    let is_it = |open: &Checkpoint| matches!(&open.ask, Ask::SubtaskFailed { subtask, .. } if subtask == id);
-    let open = step.session.checkpoints().find(|(_, open)| open.request == *request && is_it(open));
-    if let Some(id) = open.map(|(id, _)| id.clone()) {
-        let by = Answerer { by: CheckpointFact::PERSON.into(), surface: None };
-        questions::record(step, request, id, (SKIP, None), by, (None, None));
-    }
-}
-
-/// Stops all sub-tasks of a request that are not over, and their workers.
-pub(crate) fn stop_all(step: &mut Transition<'_>, request: &RequestId) {
-    let Some(run) = step.session.unfinished(request).and_then(|active| active.subtasks.as_deref().cloned()) else {
-        return;
-    };
-    // Those that have not started end, too.
-    let is_open = |task: &&SubTask| run.order.is_some() && !run.state(&task.id).is_over();
-    for task in run.plan.tasks.iter().filter(is_open) {
-        stop_task(step, request, &run, task, SubtaskStatus::Stopped);
-    }
 }
 
 /// This process is new: workers that were running continue where they were.

@@ -19,7 +19,7 @@ use trimtab_vocab::{CallId, Mode, RequestId, RunSettings, SubTaskPlan, SubtaskOf
 use crate::record::{RunningRequest, SubtaskRun};
 use crate::transition::Transition;
 
-pub(crate) use control::{control, restart_workers, stop_all};
+pub(crate) use control::{control, restart_workers};
 pub(crate) use merging::{conflicted, merge_by_model, merged};
 pub(crate) use planning::{call, objection, planning_failed, replied, run_plan};
 pub(crate) use reports::{answered, reported};

@@ -8,6 +8,7 @@ use trimtab_vocab::{
     SubtaskStart, SubtasksFact,
 };
 
+use super::reports::store_shared_document;
 use super::{ask, first_line, plan};
 use crate::calls::{self, budget};
 use crate::record::names::choice::{DECIDE, DECLINE, EDIT, RETRY_MODEL};
@@ -258,6 +259,8 @@ fn start(
     }
     let reserved_usd = step.session.budget().map(|budget| (budget - step.session.spent()).max(0.0));
     step.emit(Some(request), SubtasksFact::Started { execution_order: order, reserved_usd });
+    // Workers must not read the results of an earlier run.
+    store_shared_document(step, request);
     let label = match order {
         ExecutionOrder::Sequential => StageLabel::RunningSubtasksInOrder(run.plan.tasks.len()),
         _ => StageLabel::RunningSubtasks(run.plan.tasks.len()),

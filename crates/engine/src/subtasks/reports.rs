@@ -9,9 +9,9 @@ use trimtab_vocab::{
 
 use super::worker;
 use crate::questions::{self, Answerer};
-use crate::record::names::choice::SKIP;
 use crate::record::{Checkpoint, Phase, RunningRequest, Session, SubtaskRun, SubtaskState, since};
 use crate::transition::{Next, Transition};
+use crate::workers::{self, close_questions};
 use crate::{Effect, Input, WorkerAsk, WorkerReport};
 
 /// Bytes of a worker's summary that others read.
@@ -39,7 +39,7 @@ impl WorkerTask {
     }
 
     fn fact(&self, status: SubtaskStatus) -> SubtaskFact {
-        worker::status_fact(&self.task, status, self.state.progress, &self.state)
+        workers::status_fact(&self.task, status, self.state.progress, &self.state)
     }
 
     /// What the task cost over all attempts, if this one cost so much.
@@ -120,7 +120,9 @@ fn count_late_cost(step: &mut Transition<'_>, worker: &SessionId, report: &Worke
     let Some((before, model)) = known.cloned() else { return };
     let usage = since(before, *usage);
     if (usage.input_tokens, usage.output_tokens) != (0, 0) {
-        step.emit(None, UsageFact { model, usage, context_tokens: None, context_window: None, unfinished: true });
+        let worker = Some(worker.clone());
+        let (context_tokens, context_window) = (None, None);
+        step.emit(None, UsageFact { model, usage, context_tokens, context_window, unfinished: true, worker });
     }
 }
 
@@ -193,7 +195,7 @@ fn refill_pool(step: &mut Transition<'_>, of: &WorkerTask) -> bool {
 }
 
 /// Stores what the workers share, where they can read it.
-fn store_shared_document(step: &mut Transition<'_>, request: &RequestId) {
+pub(super) fn store_shared_document(step: &mut Transition<'_>, request: &RequestId) {
     let (Some(parent), Some(active)) = (step.session.id(), step.session.unfinished(request)) else { return };
     let Some(run) = active.subtasks.as_deref() else { return };
     let document = worker::shared_document(parent, run).to_string();
@@ -210,8 +212,7 @@ pub(super) fn continue_request(step: &mut Transition<'_>, request: &RequestId, r
         }
         return;
     }
-    let is_open = step.session.checkpoints().any(|(_, open)| open.request == *request);
-    if !is_open && step.session.is_parked(request) {
+    if step.session.questions_for(request).next().is_none() && step.session.is_parked(request) {
         let was_idle = step.session.active().is_none();
         step.emit(Some(request), RequestFact::Reopened {});
         if was_idle && step.session.active().is_some() {
@@ -231,18 +232,7 @@ fn forward_question(step: &mut Transition<'_>, of: &WorkerTask, question: Worker
 }
 
 fn has_questions(session: &Session, worker: &SessionId) -> bool {
-    session.checkpoints().any(|(_, open)| open.worker.as_ref().is_some_and(|asked| asked.session == *worker))
-}
-
-/// Questions of a worker that are answered elsewhere or pointless.
-pub(super) fn close_questions(step: &mut Transition<'_>, worker: &SessionId, is_it: impl Fn(&WorkerQuestion) -> bool) {
-    let is_its = |open: &Checkpoint| open.worker.as_ref().is_some_and(|asked| asked.session == *worker && is_it(asked));
-    let open = step.session.checkpoints().filter(|(_, open)| is_its(open));
-    let open: Vec<(CheckpointId, RequestId)> = open.map(|(id, open)| (id.clone(), open.request.clone())).collect();
-    for (id, request) in open {
-        let by = Answerer { by: "worker".into(), surface: None };
-        questions::record(step, &request, id, (SKIP, None), by, (None, None));
-    }
+    session.worker_questions().any(|(_, _, asked)| asked.session == *worker)
 }
 
 /// The user has answered a worker's question: the answer goes to the worker.

@@ -15,6 +15,7 @@ use crate::flow::execute;
 use crate::record::names::choice::{EDIT, RETRY, RETRY_MODEL};
 use crate::record::{Session, SubtaskRun};
 use crate::transition::{Next, Transition};
+use crate::workers;
 
 /// Starts of a sub-task before the user is asked.
 const STARTS: u32 = 2;
@@ -59,7 +60,7 @@ fn has_skipped_dependency(run: &SubtaskRun, task: &SubTask) -> bool {
 
 fn skip_task(step: &mut Transition<'_>, request: &RequestId, run: &SubtaskRun, task: &SubTask) {
     let state = run.states.get(&task.id).cloned().unwrap_or_default();
-    step.emit(Some(request), worker::status_fact(task, SubtaskStatus::Skipped, state.progress, &state));
+    step.emit(Some(request), workers::status_fact(task, SubtaskStatus::Skipped, state.progress, &state));
 }
 
 /// The task that starts next: of those that may, the one with the highest priority.
@@ -142,7 +143,7 @@ pub(super) fn requeue(step: &mut Transition<'_>, request: &RequestId, run: &Subt
     let Some(now) = now else { return };
     let (Some(task), Some(state)) = (now.plan.task(id), run.states.get(id)) else { return };
     let fact =
-        SubtaskFact { error: state.error.clone(), ..worker::status_fact(task, SubtaskStatus::Pending, 0.0, state) };
+        SubtaskFact { error: state.error.clone(), ..workers::status_fact(task, SubtaskStatus::Pending, 0.0, state) };
     step.emit(Some(request), fact);
 }
 

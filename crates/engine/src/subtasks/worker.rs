@@ -7,7 +7,7 @@ use trimtab_vocab::event::{
     AnswerFact, BannerFact, CheckpointFact, ModelFact, RequestFact, SessionFact, StepsFact, SubtaskFact, UsageFact,
 };
 use trimtab_vocab::{
-    Applying, CheckpointId, ContextStrategy, Control, Copilot, ExecutionOrder, Fact, FileWrite, Ingest, ModelSettings,
+    Applying, CheckpointId, ContextStrategy, Copilot, ExecutionOrder, Fact, FileWrite, Ingest, ModelSettings,
     ProblemKind, Request, RequestId, RunSettings, SessionId, SubTask, SubtaskOffer, SubtaskSettings, SubtaskStatus,
 };
 
@@ -16,7 +16,7 @@ use crate::output::{Child, WorkerOrder};
 use crate::proposal::MergePart;
 use crate::record::{Checkpoint, Session, SubtaskRun, SubtaskState};
 use crate::transition::Transition;
-use crate::{Effect, Input, Output, WorkerAsk, WorkerReport};
+use crate::{Effect, Input, Output, WorkerAsk, WorkerReport, workers};
 
 /// Starts a worker for a task: creates its session, records the task as running, and requests the copy of the folder.
 pub(super) fn start(step: &mut Transition<'_>, request: &RequestId, run: &SubtaskRun, task: &SubTask) {
@@ -35,7 +35,7 @@ pub(super) fn start(step: &mut Transition<'_>, request: &RequestId, run: &Subtas
     step.spawn_child(Child { id: worker.clone(), folder, facts, files: Vec::new() });
     let state = run.states.get(&task.id).cloned().unwrap_or_default();
     let reserved_usd = step.session.unfinished(request).and_then(|of| share_of(run, task, &of.request.settings));
-    let fact = status_fact(task, SubtaskStatus::Running, 0.0, &state);
+    let fact = workers::status_fact(task, SubtaskStatus::Running, 0.0, &state);
     let attempt = state.attempt + 1;
     step.emit(Some(request), SubtaskFact { worker: Some(worker.clone()), attempt, reserved_usd, ..fact });
     ensure_started(step, request, run, task, &worker);
@@ -64,25 +64,6 @@ pub(super) fn ensure_started(
 pub(super) fn copy_path(session: &Session, request: &RequestId, worker: &SessionId) -> Option<String> {
     let place = &session.unfinished(request)?.request.settings.machine.workers;
     Some(format!("{place}/{worker}"))
-}
-
-/// A task in this status, as the event records it.
-pub(super) fn status_fact(task: &SubTask, status: SubtaskStatus, progress: f64, state: &SubtaskState) -> SubtaskFact {
-    SubtaskFact {
-        subtask: task.id.clone(),
-        status,
-        progress,
-        depends_on: task.depends_on.clone(),
-        model: task.model.clone(),
-        usage: state.usage,
-        worker: state.worker.clone(),
-        attempt: state.attempt,
-        summary: None,
-        writes: Vec::new(),
-        error: None,
-        reserved_usd: state.reserved_usd,
-        copy: None,
-    }
 }
 
 /// Dollars that a worker gets: its part of what is left of the reserve, among the tasks that have not started. What
@@ -174,7 +155,7 @@ pub(crate) fn reports(session: &Session, outputs: &[Output]) -> Vec<Output> {
     let own = RequestId::of_worker(worker);
     let mut all: Vec<WorkerReport> = Vec::new();
     let mut summary = String::new();
-    let mut has_moved = false;
+    let (mut has_moved, mut is_dismissed) = (false, false);
     for output in outputs {
         let Output::Event { request, fact } = output else { continue };
         match fact {
@@ -203,6 +184,7 @@ pub(crate) fn reports(session: &Session, outputs: &[Output]) -> Vec<Output> {
                     writes: net_writes(session),
                 });
             }
+            Fact::Session(SessionFact::Dismissed {}) => is_dismissed = true,
             _ => {}
         }
     }
@@ -216,7 +198,9 @@ pub(crate) fn reports(session: &Session, outputs: &[Output]) -> Vec<Output> {
     };
     let mut outputs: Vec<Output> = all.into_iter().map(tell).collect();
     // A worker that waits for an answer needs its copy when the answer comes.
-    if let Some(folder) = session.folder().filter(|_| has_ended && session.checkpoints().next().is_none()) {
+    if let Some(folder) =
+        session.folder().filter(|_| is_dismissed || (has_ended && session.checkpoints().next().is_none()))
+    {
         outputs.push(Output::Effect(Effect::DropWorker { worker: worker.clone(), folder: folder.to_owned() }));
     }
     outputs
@@ -282,10 +266,4 @@ pub(crate) fn shared_document(parent: &SessionId, run: &SubtaskRun) -> serde_jso
         "sharedData": run.shared,
         "stepOutputs": done.map(output).collect::<serde_json::Map<_, _>>(),
     })
-}
-
-/// Something for a worker's own request, whether it runs or waits for the user.
-pub(super) fn control(step: &mut Transition<'_>, worker: &SessionId, action: Control) {
-    let request = Some(RequestId::of_worker(worker));
-    step.tell(worker.clone(), Input::Controlled { request, action });
 }

@@ -331,7 +331,7 @@ fn object(step: &mut Transition<'_>, checkpoint: &Checkpoint, objection: Objecti
 /// An answer is there: the request goes on, if it is its turn and no question about the whole of it is
 /// still open. Otherwise the answer is kept until then.
 fn after_answer(step: &mut Transition<'_>, request: &RequestId, call: Option<&CallId>) {
-    let blocks = |open: &Checkpoint| open.worker.is_none() && open.ask.call().is_none();
+    let blocks = |open: &Checkpoint| open.ask.call().is_none();
     let is_blocked = step.session.checkpoints().any(|(_, open)| open.request == *request && blocks(open));
     if is_blocked {
         return;
@@ -460,7 +460,8 @@ fn apply_rules(step: &mut Transition<'_>) {
     }
 }
 
-/// A new request makes the question what to do instead of an earlier one pointless.
+/// A new request makes the question what to do instead of an earlier one pointless. What a worker asks is about its
+/// sub-task, which is not over because somebody says something else.
 pub(crate) fn supersede(step: &mut Transition<'_>) {
     let stale: Vec<(CheckpointId, RequestId)> = step
         .session

@@ -328,7 +328,10 @@ pub(crate) fn replied(
     let is_conversation = purpose.is_conversation();
     let context_tokens = is_conversation.then(|| step.session.conversation_tokens());
     let context_window = is_conversation.then_some(facts.window);
-    step.emit(Some(&request), UsageFact { model, usage, context_tokens, context_window, unfinished: false });
+    step.emit(
+        Some(&request),
+        UsageFact { model, usage, context_tokens, context_window, unfinished: false, worker: None },
+    );
     for text in warnings {
         step.notify(&request, Level::Warning, Notice::Words(text));
     }
@@ -723,7 +726,10 @@ fn save_partial(
     if usage != Usage::default() {
         let (model, _) = if purpose::is_small(purpose) { fast_of(step) } else { model_of(step) };
         let (context_tokens, context_window) = (None, None);
-        step.emit(Some(request), UsageFact { model, usage, context_tokens, context_window, unfinished: true });
+        step.emit(
+            Some(request),
+            UsageFact { model, usage, context_tokens, context_window, unfinished: true, worker: None },
+        );
     }
 }
 

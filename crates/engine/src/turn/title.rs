@@ -53,7 +53,10 @@ pub(crate) fn titled(step: &mut Transition<'_>, _: &RequestId, title: &str, mode
     if !title.is_empty() && step.session.title().is_none() {
         step.emit(None, SessionFact::Titled { title, by: None });
     }
-    step.emit(None, UsageFact { model, usage, context_tokens: None, context_window: None, unfinished: false });
+    step.emit(
+        None,
+        UsageFact { model, usage, context_tokens: None, context_window: None, unfinished: false, worker: None },
+    );
 }
 
 #[cfg(test)]

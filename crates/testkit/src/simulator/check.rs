@@ -427,6 +427,7 @@ impl<'a> Story<'a> {
                 let (file, auto) = (file_of(&told.name), told.settings.files.apply == Applying::Auto);
                 let deletes = !told.settings.files.confirm_deletes;
                 let unseen = told.board.as_ref().is_some_and(|board| board.is_unseen);
+                let unseen = unseen && self.tools.get(&call).is_some_and(|tool| tool.name == "delegate");
                 self.is_permitted(&call, &file, auto && !unseen, deletes)
             }
             Fact::Change(ChangeFact::Applied(Change { by: Some(by), change_set, .. })) => {

@@ -369,7 +369,9 @@ impl Board {
         let task = self.plan.task(id).ok_or(format!("{id} is no sub-task"))?.clone();
         let before = self.tasks.get(id).cloned().unwrap_or_default();
         let wrong = |what: &str| Err(format!("sub-task {id} became {} after {}: {what}", fact.status, before.status));
-        if self.order.is_none() || self.is_merging {
+        // What a worker spent until it heard of its end is counted even while the others are merged.
+        let is_late = before.status == fact.status && before.status.is_over();
+        if self.order.is_none() || (self.is_merging && !is_late) {
             return wrong("they are not carried out");
         }
         if fact.attempt > before.attempt {
@@ -377,6 +379,8 @@ impl Board {
             tally.retried += u64::from(before.attempt > 0);
         } else {
             let may = match before.status {
+                // The worker of its attempt before may have spent more than was known when it was stopped.
+                SubtaskStatus::Pending if before.attempt > 0 => fact.status != SubtaskStatus::Completed,
                 SubtaskStatus::Pending => matches!(fact.status, SubtaskStatus::Skipped | SubtaskStatus::Stopped),
                 SubtaskStatus::Running | SubtaskStatus::NeedsUser => fact.status != SubtaskStatus::Pending,
                 SubtaskStatus::Failed => {

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Answer, CallId, Message, Problem, Purpose, RefKey, StopReason, Usage};
+use crate::{Answer, CallId, Message, Problem, Purpose, RefKey, SessionId, StopReason, Usage};
 
 /// A model was called.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -261,6 +261,9 @@ single! {
         /// far as that is known.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         pub unfinished: bool,
+        /// The worker that spent this after its request had ended.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub worker: Option<SessionId>,
     }
 }
 

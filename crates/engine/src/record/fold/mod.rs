@@ -49,7 +49,8 @@ impl Session {
             Fact::Model(fact) => self.fold_model(fact),
             Fact::Reply(fact) => self.fold_reply(fact),
             // What a whole reply cost is recorded with it.
-            Fact::Usage(UsageFact { usage, unfinished: true, .. }) => {
+            Fact::Usage(UsageFact { usage, unfinished: true, worker, .. }) => {
+                worker.iter().for_each(|worker| self.lineage.count_cost(worker, *usage));
                 self.spending.usage += *usage;
                 // What a worker spent after its request had ended belongs to no request.
                 self.active.iter_mut().filter(|_| request.is_some()).for_each(|active| active.usage += *usage);

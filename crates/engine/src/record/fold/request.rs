@@ -165,7 +165,17 @@ impl Session {
         }
     }
 
+    /// Whether a request that ends so is kept, because it goes on when somebody answers.
+    pub(crate) fn parks(&self, id: &RequestId, status: Status) -> bool {
+        let Some(ending) = self.active.as_ref().filter(|active| active.request.id == *id) else { return false };
+        // Somebody who answered that it is to stop here will not be asked again.
+        matches!(status, Status::NeedsUser | Status::Limit)
+            && self.questions_for(id).next().is_some()
+            && ending.waits_for_a_person()
+    }
+
     pub(super) fn finish(&mut self, id: &RequestId, status: Status) {
+        let parks = self.parks(id, status);
         let Some(ended) = self.active.take_if(|active| active.request.id == *id) else {
             let at = self.queue.waiting.iter().position(|waiting| waiting.request.id == *id);
             let waited = at.and_then(|at| self.queue.waiting.remove(at));
@@ -177,9 +187,6 @@ impl Session {
             self.checkpoints.retain(|_, checkpoint| checkpoint.request != *id);
             return self.start_next();
         };
-        // Somebody who answered that it is to stop here will not be asked again.
-        let is_asked = self.checkpoints.values().any(|open| open.request == *id);
-        let parks = matches!(status, Status::NeedsUser | Status::Limit) && is_asked && ended.waits_for_a_person();
         if parks {
             self.queue.parked.push(ended);
         } else {

@@ -21,7 +21,7 @@ use crate::tools::ToolAction;
 use crate::transition::Transition;
 use crate::turn::outside::Offered;
 use crate::turn::{answers, choosing, guard, instructions, outcome, outside, overtime, prompt, watched};
-use crate::{Prepared, ProposedChange, Ran};
+use crate::{Prepared, ProposedChange, Ran, workers};
 
 /// Something was seen.
 pub(crate) fn read_finished(step: &mut Transition<'_>, call: &CallId, seen: ReadResult) {
@@ -252,7 +252,7 @@ fn report(
     let Some((request, item)) = find(step, call) else { return };
     // Workers do not outlive the call that delegates to them, however it ends.
     if step.session.active().is_some_and(|active| subtasks::is_delegated_by(active, call)) {
-        subtasks::stop_all(step, &request);
+        workers::stop_all(step, &request);
     }
     let text = match words_of(&item) {
         Some(words) => format!("{text}\nThe user allowed this, and says: {words}"),

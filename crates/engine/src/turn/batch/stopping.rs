@@ -8,9 +8,9 @@ use super::ended::finished;
 use super::{advance, batch_of, find, reflect};
 use crate::Effect;
 use crate::record::{BatchItem, Progress, WithheldResult};
-use crate::subtasks;
 use crate::transition::Transition;
 use crate::turn::{answers, next};
+use crate::workers;
 
 /// A tool that a person stopped, and nothing else.
 pub(in crate::turn) const STOPPED: &str = "[Stopped by the user. The other calls continue.]";
@@ -69,7 +69,7 @@ pub(in crate::turn) fn stop(step: &mut Transition<'_>) -> bool {
 
 /// A request ends by an answer: tools that had begun have an end, too. Nothing of them runs.
 pub(in crate::turn) fn leave(step: &mut Transition<'_>, request: &RequestId) {
-    subtasks::stop_all(step, request);
+    workers::stop_all(step, request);
     let Some(batch) = step.session.unfinished(request).and_then(|active| active.batch.clone()) else { return };
     for BatchItem { call_id: call, call: tool_call, .. } in batch.items.into_iter().filter(|item| item.is_open()) {
         let (preview, status) = (ToolResult::interrupt(&tool_call.id).content, ToolStatus::Interrupted);

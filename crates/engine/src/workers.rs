@@ -1,0 +1,89 @@
+//! The workers of a request, as far as its end concerns them: however a request ends, they end with it.
+
+use trimtab_vocab::checkpoint::Ask;
+use trimtab_vocab::event::{CheckpointFact, SubtaskFact};
+use trimtab_vocab::{CheckpointId, Control, RequestId, SessionId, SubTask, SubtaskStatus, WorkerQuestion};
+
+use crate::Input;
+use crate::record::names::choice::SKIP;
+use crate::record::{Checkpoint, SubtaskRun, SubtaskState};
+use crate::transition::Transition;
+
+/// A task in this status, as the event records it.
+pub(crate) fn status_fact(task: &SubTask, status: SubtaskStatus, progress: f64, state: &SubtaskState) -> SubtaskFact {
+    SubtaskFact {
+        subtask: task.id.clone(),
+        status,
+        progress,
+        depends_on: task.depends_on.clone(),
+        model: task.model.clone(),
+        usage: state.usage,
+        worker: state.worker.clone(),
+        attempt: state.attempt,
+        summary: None,
+        writes: Vec::new(),
+        error: None,
+        reserved_usd: state.reserved_usd,
+        copy: None,
+    }
+}
+
+/// Something for a worker's own request, whether it runs or waits for the user.
+pub(crate) fn control(step: &mut Transition<'_>, worker: &SessionId, action: Control) {
+    let request = Some(RequestId::of_worker(worker));
+    step.tell(worker.clone(), Input::Controlled { request, action });
+}
+
+/// Stops all sub-tasks of a request that are not over, and their workers.
+pub(crate) fn stop_all(step: &mut Transition<'_>, request: &RequestId) {
+    let Some(run) = step.session.unfinished(request).and_then(|active| active.subtasks.as_deref().cloned()) else {
+        return;
+    };
+    // Those that have not started end, too.
+    let is_open = |task: &&SubTask| run.order.is_some() && !run.state(&task.id).is_over();
+    for task in run.plan.tasks.iter().filter(is_open) {
+        stop_task(step, request, &run, task, SubtaskStatus::Stopped);
+    }
+}
+
+/// Ends a sub-task, and its worker if it has one.
+pub(crate) fn stop_task(
+    step: &mut Transition<'_>,
+    request: &RequestId,
+    run: &SubtaskRun,
+    task: &SubTask,
+    status: SubtaskStatus,
+) {
+    let state = run.states.get(&task.id).cloned().unwrap_or_default();
+    if let Some(worker) = state.worker.as_ref().filter(|_| state.status.is_at_work()) {
+        close_questions(step, worker, |_| true);
+        control(step, worker, Control::Cancel);
+    }
+    close_failure(step, request, &task.id);
+    step.emit(Some(request), status_fact(task, status, state.progress, &state));
+}
+
+/// The question about a failed sub-task is pointless now.
+pub(crate) fn close_failure(step: &mut Transition<'_>, request: &RequestId, id: &str) {
+    let is_it = |open: &Checkpoint| matches!(&open.ask, Ask::SubtaskFailed { subtask, .. } if subtask == id);
+    let open = step.session.checkpoints().find(|(_, open)| open.request == *request && is_it(open));
+    if let Some(id) = open.map(|(id, _)| id.clone()) {
+        dismiss(step, request, id, CheckpointFact::PERSON);
+    }
+}
+
+/// Questions of a worker that are answered elsewhere or pointless.
+pub(crate) fn close_questions(step: &mut Transition<'_>, worker: &SessionId, is_it: impl Fn(&WorkerQuestion) -> bool) {
+    let open = step.session.worker_questions().filter(|(_, _, asked)| asked.session == *worker && is_it(asked));
+    let open: Vec<(CheckpointId, RequestId)> = open.map(|(id, open, _)| (id.clone(), open.request.clone())).collect();
+    for (id, request) in open {
+        dismiss(step, &request, id, "worker");
+    }
+}
+
+fn dismiss(step: &mut Transition<'_>, request: &RequestId, checkpoint: CheckpointId, by: &str) {
+    let (choice, by) = (SKIP.to_owned(), by.to_owned());
+    let resolved =
+        CheckpointFact::Resolved { checkpoint, choice, text: None, by, surface: None, message: None, selection: None };
+    step.emit(Some(request), resolved);
+}
