@@ -52,20 +52,21 @@ impl SettingKind {
     /// What it takes, as the end of a sentence.
     pub fn takes(self) -> String {
         match self {
-            Self::Text => "a text".to_owned(),
+            Self::Text => "a string".to_owned(),
             Self::Choice(choices) => {
                 format!("one of {}", choices.iter().map(|one| shown(one)).collect::<Vec<_>>().join(", "))
             }
             Self::Int(least, most) => format!("a whole number from {least} to {most}"),
             Self::Float(least, most) => format!("a number from {least} to {most}"),
             Self::Bool => "true or false".to_owned(),
-            Self::Numbers(least, most) => format!("names with whole numbers from {least} to {most}"),
-            Self::Texts => "names with texts".to_owned(),
+            Self::Numbers(least, most) => format!("a table of whole numbers from {least} to {most}"),
+            Self::Texts => "a table of strings".to_owned(),
             Self::Headers => {
-                "HTTP header names with text values (Content-Type, Host, and similar headers cannot be set)".to_owned()
+                "a table of HTTP headers with string values (Content-Type, Host, and similar headers cannot be set)"
+                    .to_owned()
             }
             Self::Fields => "a table of fields (in the environment: a JSON object)".to_owned(),
-            Self::List => "a list of texts".to_owned(),
+            Self::List => "a list of strings".to_owned(),
             Self::Phrases => {
                 let most = intent::LONGEST_TRIGGER;
                 format!("a list of short phrases without punctuation, at most {most} bytes each")

@@ -130,7 +130,7 @@ fn read(file: &Path) -> Result<Option<String>, Problem> {
 
 fn no_list(place: &Origin, path: &str, value: &Value) -> Problem {
     refused(place, &format!("Invalid value {value} for {path}"))
-        .hint(format!("{path} takes a list of texts, such as [\"docs/style.md\"]."))
+        .hint(format!("{path} takes a list of strings, such as [\"docs/style.md\"]."))
 }
 
 fn foreign(place: &Origin, path: &str) -> Problem {

@@ -533,7 +533,7 @@ mod tests {
             let problem = RawSettings::defaults().add_environment(&variables(bad)).expect_err(bad);
             assert_eq!(
                 problem.hint.as_deref(),
-                Some("commands.timeouts takes names with whole numbers from 1 to 604800.")
+                Some("commands.timeouts takes a table of whole numbers from 1 to 604800.")
             );
         }
         assert!(added("[output]\narchive = \"no\"").is_err());
@@ -582,7 +582,7 @@ mod tests {
         assert_eq!(keys(&raw), r#"{ help = "", history = "ctrl-t, f3" }"#);
         assert_eq!(
             added("keys = { a = 1 }").expect_err("refused").hint.as_deref(),
-            Some("keys takes names with texts.")
+            Some("keys takes a table of strings.")
         );
     }
 
