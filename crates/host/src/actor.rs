@@ -83,7 +83,7 @@ async fn release(deps: &ActorContext, session: &SessionId) {
         let given_back = match deps.world.store.claim(session).await {
             Ok(Claim::Granted(lease)) => deps.world.store.release(&lease).await.is_ok(),
             Ok(Claim::Held { .. }) => true,
-            Err(error) => error == StoreError::NoSession,
+            Err(error) => matches!(error, StoreError::NoSession(_)),
         };
         if given_back {
             return;

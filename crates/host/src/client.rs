@@ -148,6 +148,14 @@ impl From<Problem> for Unsent {
     }
 }
 
+/// A model name that cannot be used, with where it was set.
+fn with_origin(mut problem: Problem, origin: Option<&str>) -> Problem {
+    if let (ProblemKind::Usage, Some(origin)) = (problem.kind, origin) {
+        problem.message = format!("{} ({origin}).", problem.message.trim_end_matches('.'));
+    }
+    problem
+}
+
 /// Store errors reach people as problems; which folder it is, they know from `trimtab doctor`.
 pub(crate) fn store_problem(error: StoreError) -> Problem {
     error.problem(Path::new("the data folder"))
@@ -273,7 +281,10 @@ impl Client {
     ) -> Result<Sent, Unsent> {
         check_text(composed.text())?;
         let world = &self.inner.deps.world;
-        world.models.find(&composed.settings().models.model)?;
+        world
+            .models
+            .find(&composed.settings().models.model)
+            .map_err(|problem| with_origin(problem, composed.model_origin()))?;
         if composed.has_images() && !composed.settings().models.vision_model.is_empty() {
             world.models.find(&composed.settings().models.vision_model)?;
         }

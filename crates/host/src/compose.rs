@@ -93,6 +93,7 @@ pub struct ComposedRequest {
     while_running: Option<WhileRunning>,
     picture: Option<PictureWish>,
     pill_miss: Option<PillMiss>,
+    model_origin: Option<String>,
 }
 
 /// Why words that begin like a pill call none.
@@ -113,6 +114,11 @@ impl ComposedRequest {
     /// Why it calls no pill, if it begins like one.
     pub fn pill_miss(&self) -> Option<&PillMiss> {
         self.pill_miss.as_ref()
+    }
+
+    /// Where the name of the model was set, such as `option --model`; none if a surface chose the model.
+    pub(crate) fn model_origin(&self) -> Option<&str> {
+        self.model_origin.as_deref()
     }
 
     pub(crate) fn text(&self) -> &str {
@@ -189,7 +195,8 @@ impl Client {
             WhenBusy::AsConfigured => Some(profile.while_running),
             WhenBusy::Exactly(choice) => choice,
         };
-        Ok(ComposedRequest { text, mode, settings: run, images, pill, while_running, picture, pill_miss })
+        let model_origin = profile.model_origin();
+        Ok(ComposedRequest { text, mode, settings: run, images, pill, while_running, picture, pill_miss, model_origin })
     }
 
     async fn settings_in(&self, profile: &Profile, folder: &str, manner: Manner) -> Result<FolderSettings, Problem> {
@@ -276,7 +283,8 @@ impl World {
             WhenBusy::AsConfigured => None,
             WhenBusy::Exactly(choice) => choice,
         };
-        ComposedRequest { text, mode, settings, images, pill, while_running, picture, pill_miss: None }
+        let (pill_miss, model_origin) = (None, None);
+        ComposedRequest { text, mode, settings, images, pill, while_running, picture, pill_miss, model_origin }
     }
 }
 

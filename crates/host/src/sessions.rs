@@ -75,7 +75,7 @@ impl Sessions<'_> {
     /// One session, as lists show it.
     pub async fn get(self, id: &SessionId) -> Result<SessionRow, Problem> {
         let row = self.0.store().session(id).await.map_err(store_problem)?;
-        row.ok_or_else(|| store_problem(StoreError::NoSession))
+        row.ok_or_else(|| store_problem(StoreError::NoSession(id.clone())))
     }
 
     /// Sessions, newest first; of one folder if it is given. The one that holds the history of tasks is none to

@@ -484,6 +484,13 @@ impl Profile {
         &self.raw.stray
     }
 
+    /// Where the name of the model was set; none if it is a default or was chosen later.
+    pub(crate) fn model_origin(&self) -> Option<String> {
+        let (value, origin) = self.raw.get("model")?;
+        let is_set = *origin != Origin::Default && value.as_str() == self.model.as_deref();
+        is_set.then(|| origin.to_string())
+    }
+
     /// Every setting with its value and origin.
     pub fn shown(&self) -> Vec<Shown> {
         let show = |(path, value, origin): (&str, &Value, &Origin)| Shown {

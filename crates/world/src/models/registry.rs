@@ -83,10 +83,11 @@ impl ModelRegistry for Registry {
         };
         let Some(settings) = self.providers.get(provider) else {
             let known: Vec<&str> = self.providers.keys().map(String::as_str).collect();
-            return Err(Problem::new(ProblemKind::Usage, format!("Unknown provider `{provider}`.")).hint(format!(
-                "The providers are {}. Add others under [providers] in the settings.",
-                known.join(", ")
-            )));
+            return Err(Problem::new(
+                ProblemKind::Usage,
+                format!("Unknown provider `{provider}` in the model name `{name}`."),
+            )
+            .hint(format!("The providers are {}. Add others under [providers] in the settings.", known.join(", "))));
         };
         let needs_key = settings.key_env.as_ref().filter(|_| settings.key.is_none());
         if let Some(variable) = needs_key {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use trimtab_vocab::{Problem, ProblemKind};
+use trimtab_vocab::{Problem, ProblemKind, SessionId};
 
 /// Why a store could not do what was asked.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -36,9 +36,9 @@ pub enum StoreError {
     /// The session is being run and cannot be deleted.
     #[error("the session is being run by {0}")]
     InUse(String),
-    /// There is no such session.
-    #[error("there is no such session")]
-    NoSession,
+    /// No session has this ID.
+    #[error("unknown session {0}")]
+    NoSession(SessionId),
     /// What should be made is there already.
     #[error("there is one already")]
     Taken,
@@ -67,13 +67,13 @@ impl StoreError {
             Self::LeaseLost | Self::InUse(_) => {
                 "`trimtab jobs` lists running requests. Wait for the process to end, or stop it.".into()
             }
-            Self::NoSession => "`trimtab sessions list --all` lists all sessions.".into(),
+            Self::NoSession(_) => "`trimtab sessions list --all` lists all sessions.".into(),
             Self::Taken => "Choose another name.".into(),
             Self::Io(_) => format!("Check {place}, then run `trimtab doctor`."),
         };
         let kind = match self {
             Self::Locked | Self::LeaseLost | Self::InUse(_) => ProblemKind::Busy,
-            Self::NoSession => ProblemKind::NotFound,
+            Self::NoSession(_) => ProblemKind::NotFound,
             Self::Taken => ProblemKind::Usage,
             _ => ProblemKind::Store,
         };

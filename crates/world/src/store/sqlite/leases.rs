@@ -15,7 +15,7 @@ fn claim(tx: &Transaction<'_>, owner: &dyn Liveness, session: SessionId, serves:
     let known: Option<i64> =
         tx.query_row("SELECT 1 FROM sessions WHERE id = ?1", [session.as_str()], |row| row.get(0)).optional()?;
     if known.is_none() {
-        return Err(StoreError::NoSession);
+        return Err(StoreError::NoSession(session));
     }
     let holder: Option<(Option<String>, u64)> = tx
         .query_row("SELECT owner, token FROM leases WHERE session = ?1", [session.as_str()], |row| {
