@@ -390,6 +390,10 @@ fn a_worker_that_repeats_itself_is_asked_about_and_the_others_finish() {
     assert!(listed.stdout.contains("Sub-task 1 failed: stuck."), "{}", listed.stdout);
     let documents = crew.documents();
     assert_eq!((&documents[0]["detail"], &documents[1]["detail"]), (&json!("failed"), &json!("completed")));
+    let refused = crew.run(&["subtasks", "retry", "1", "--model", "nope"]);
+    assert_eq!(refused.code, Some(2), "{}", refused.stderr);
+    let told = "error: The model nope (option --model) is not set up for sub-tasks.\n  The models of this request are ";
+    assert!(refused.stderr.starts_with(told), "{}", refused.stderr);
     // Left out, it does not keep the work of the other one.
     let answered = crew.run(&["answer", "skip"]);
     assert_eq!(answered.code, Some(0), "{}\n{}", answered.stderr, answered.stdout);
