@@ -159,7 +159,7 @@ impl ReadScope {
             Err(stopped) => return stopped,
         };
         let hint = match names.as_slice() {
-            [] => "List the folder to see its files.".to_owned(),
+            [] => "Use `list_files` to see its files.".to_owned(),
             names => {
                 let names: Vec<_> = names.iter().map(|name| format!("`{}`", on_one_line(name))).collect();
                 format!("Did you mean {}?", names.join(" or "))

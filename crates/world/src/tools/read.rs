@@ -32,7 +32,7 @@ pub(super) fn read(
     let found = place.find(path, going)?.named_openly(place)?;
     if found.real.is_dir() {
         return Err(ReadRefusal(format!(
-            "`{}` is a folder. Use list to see what is in it.",
+            "`{}` is a folder. Use `list_files` to see what is in it.",
             on_one_line(&found.shown)
         )));
     }

@@ -79,7 +79,7 @@ impl Window {
         let last = self.first + self.shown.saturating_sub(1);
         if self.cut_lines > 0 {
             self.text.push_str(&format!(
-                "[Lines are cut at {LONGEST_LINE} characters: {} here. Use search to see the parts that matter.]\n",
+                "[Lines are cut at {LONGEST_LINE} characters: {} here. Use `search` to see the parts that matter.]\n",
                 self.cut_lines
             ));
         }
