@@ -12,6 +12,12 @@ use crate::effects::written;
 use crate::handles::Sessions;
 use crate::history::{self, History};
 
+/// Whether lists show a session. Sessions of workers belong to the session that they work for, and the session with
+/// the history of tasks has no conversation.
+fn is_listed(row: &SessionRow) -> bool {
+    row.id != tasks_session() && !row.id.is_worker()
+}
+
 impl Sessions<'_> {
     /// Begins a session in which nothing is said yet.
     pub async fn open(self, folder: String) -> Result<SessionId, Problem> {
@@ -78,12 +84,10 @@ impl Sessions<'_> {
         row.ok_or_else(|| store_problem(StoreError::NoSession(id.clone())))
     }
 
-    /// Sessions, newest first; of one folder if it is given. The one that holds the history of tasks is none to
-    /// choose from: nobody talks in it.
+    /// Sessions, newest first; of one folder if it is given.
     pub async fn list(self, folder: Option<&str>) -> Result<Vec<SessionRow>, Problem> {
         let mut rows = self.0.store().sessions(folder).await.map_err(store_problem)?;
-        // Sessions of workers belong to the one that they work for.
-        rows.retain(|row| row.id != tasks_session() && !row.id.is_worker());
+        rows.retain(is_listed);
         Ok(rows)
     }
 
@@ -92,10 +96,13 @@ impl Sessions<'_> {
         self.0.clock().now()
     }
 
-    /// Those among them in which somebody said or was told all of this: tags of requests, words of anybody.
+    /// The listed sessions whose requests have all these tags, and whose title, requests, or answers contain all these
+    /// words.
     pub async fn search(self, folder: Option<&str>, tags: &[String], words: &str) -> Result<Vec<SessionRow>, Problem> {
         let wanted = SessionQuery::new(tags, words);
-        self.0.store().search(folder, wanted).await.map_err(store_problem)
+        let mut rows = self.0.store().search(folder, wanted).await.map_err(store_problem)?;
+        rows.retain(is_listed);
+        Ok(rows)
     }
 
     /// The session of a folder that was used last. One that was handed off goes on elsewhere, and is passed over; one

@@ -272,6 +272,11 @@ fn a_person_follows_it_in_lines_and_undoes_it_by_file_and_by_hunk() {
     let of_worker = crew.run(&["sessions", "show", worker]).stdout;
     assert!(of_worker.contains(&format!("Worker of session {session}.")), "{of_worker}");
     assert!(of_worker.contains("The part user is done."), "{of_worker}");
+    let list = ["sessions", "list", "--all", "--json"];
+    for search in [&list[..], &["sessions", "list", "--all", "--json", "--search", "part user"]] {
+        let listed = crew.run(search).events();
+        assert!(listed.iter().all(|row| row["id"] == session.as_str()), "workers are not listed: {listed:?}");
+    }
 
     let undone = crew.run(&["rewind", "--file", "user.rs"]);
     assert_eq!(undone.code, Some(0), "{}", undone.stderr);
