@@ -1,4 +1,4 @@
-//! Who may use the server: tokens with names, of which only hashes are kept.
+//! Access to the server: named tokens, of which only hashes are stored.
 
 use serde_json::json;
 use trimtab_vocab::{Problem, ProblemKind, Time};

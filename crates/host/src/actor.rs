@@ -1,4 +1,4 @@
-//! A session at work.
+//! The actor that runs a session.
 
 pub(crate) mod durable;
 mod starting;
@@ -33,7 +33,7 @@ pub(crate) use durable::{first_words, read_rules, told, written_rule};
 const PAGE: u32 = 1000;
 /// Tasks tell things faster than the actor takes them up only by mistake.
 const MAILBOX: usize = 64;
-/// Answers to whether a command may go on that it has not heard yet.
+/// Size of the queue of decisions about overtime that a command has not received yet.
 const ANSWERS: usize = 4;
 
 /// Why a session cannot be run any further here. Nothing of it is lost, and it can be resumed.
@@ -76,8 +76,8 @@ pub(crate) async fn run(deps: Arc<ActorContext>, session: SessionId, wake: Arc<N
     }
 }
 
-/// After a failure: gives the session back, so that others may run it, however often that has to
-/// be tried. Whoever wants it run again here could not have it run before this works either.
+/// After a failure: releases the session, so that other processes can run it. Retries until it works, because this
+/// process could not run the session before that either.
 async fn release(deps: &ActorContext, session: &SessionId) {
     loop {
         let given_back = match deps.world.store.claim(session).await {
@@ -134,7 +134,7 @@ struct Actor {
     interrupted: Option<Vec<Interrupted>>,
     /// How to end what runs: calls of models and of tools.
     calls: BTreeMap<CallId, StreamController>,
-    /// How to tell commands what becomes of them when their time is up.
+    /// Channels that tell commands what to do when their time is up.
     overtimes: BTreeMap<CallId, mpsc::Sender<Overtime>>,
     /// Waits on behalf of a request, which must not outlive it.
     waits: BTreeMap<RequestId, Vec<AbortHandle>>,
@@ -142,7 +142,7 @@ struct Actor {
     asked: BTreeSet<RequestId>,
     /// Requests that have it.
     admitted: BTreeSet<RequestId>,
-    /// The request that has given its room back until somebody answers.
+    /// The request that has released its slot until the user answers.
     resting: Option<RequestId>,
     tasks: JoinSet<Result<(), ActorError>>,
     version: Option<u64>,
@@ -273,7 +273,7 @@ impl Actor {
         rules
     }
 
-    /// What of earlier sessions the model is told for a request.
+    /// The memories of earlier sessions that the model gets for a request.
     async fn recalled(&self, request: &Request) -> Result<Vec<Remembered>, StoreError> {
         let bytes = request.settings.memory.recall_bytes as usize;
         if bytes == 0 {
@@ -364,7 +364,7 @@ impl Actor {
         self.record(outputs, commit).await
     }
 
-    /// Whoever trusts the folder accepts its instructions as they are at this moment.
+    /// A user who trusts the folder accepts its instructions as they are at this moment.
     async fn look_at_instructions(&self, input: &mut Input) {
         let Input::Answered { checkpoint, choice, instructions, .. } = input else { return };
         let names = self.session.instructions_to_bind(checkpoint, choice);

@@ -1,4 +1,4 @@
-//! Requests about a person's own tasks: where they are said, and how the tasks are looked at for them.
+//! Requests about the user's tasks: the session that they go to, and the view of the tasks that they get.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::effects::ActorHandle;
 use crate::handles::Requests;
 use crate::tasks::{task_session, when};
 
-/// A session whose log is longer than this is left, and a new one begun: whoever runs it reads all of it first.
+/// A session with a longer log is left for a new one, because the whole log is read before the session runs.
 const LONG: u64 = 600;
 
 impl Requests<'_> {

@@ -1,4 +1,4 @@
-//! What earlier calls of models came to, for estimates.
+//! The usage of earlier model calls, for estimates.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! All that a surface sees.
+//! The interface of the host for surfaces.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -64,11 +64,11 @@ pub(crate) struct ActorContext {
     pub(crate) notes: Option<ModelNotes>,
     /// The model that a person chose among those that were found on this machine.
     pub(crate) chosen: Mutex<Option<FoundModel>>,
-    /// What a person was told about calls, by session: once is enough.
+    /// Notices about calls that were already shown, by session. Each is shown once.
     pub(crate) told: Mutex<BTreeSet<(SessionId, String)>>,
 }
 
-/// The providers of the settings. They may be others from one call to the next: somebody gave another key.
+/// The providers of the settings. They can change between calls, for example if the user sets another key.
 struct Providers(RwLock<Registry>);
 
 impl ModelRegistry for Providers {
@@ -162,7 +162,7 @@ pub(crate) fn store_problem(error: StoreError) -> Problem {
 }
 
 impl Client {
-    /// Opens the data folder and makes ready to call models; calls nobody.
+    /// Opens the data folder and prepares the model clients. Makes no network call.
     pub fn open(profile: &Profile) -> Result<Self, Problem> {
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         let store =
@@ -234,13 +234,13 @@ impl Client {
         self.inner.deps.world.store.as_ref()
     }
 
-    /// Takes in what a person says. When this returns, it cannot be lost any more.
+    /// Sends a request. When this returns, the request is durable.
     pub async fn send(&self, target: SendTo, composed: ComposedRequest) -> Result<Sent, Problem> {
         self.send_as(target, composed, clock::request_id(self.clock())).await
     }
 
-    /// The same, under a name from [`crate::new_request`] that whoever says it has noted before: after a kill, it tells
-    /// them whether the words were taken in.
+    /// Sends a request under an ID from [`crate::new_request`] that the caller has stored before. After a kill, the
+    /// ID tells whether the request was accepted.
     pub async fn send_as(
         &self,
         target: SendTo,
@@ -253,8 +253,8 @@ impl Client {
         })
     }
 
-    /// The same, in a session, at most once for each `key`: whoever asks again gets what the first asking got, and
-    /// whoever asks for something else with the same key is refused.
+    /// Sends a request to a session, at most once for each `key`. A repeated call gets the first result. A different
+    /// request with the same key is refused.
     pub async fn send_once(&self, session: &SessionId, composed: ComposedRequest, key: &str) -> Result<Sent, Problem> {
         let request = clock::request_named(session, key);
         let print = composed.fingerprint();
@@ -321,14 +321,14 @@ impl Client {
         Ok(Sent { session, request })
     }
 
-    /// Goes on with whatever is unfinished in a session.
+    /// Continues the unfinished work of a session.
     pub fn resume(&self, session: &SessionId) {
         let deps = &self.inner.deps;
         deps.roster.want(session, |wake| tokio::spawn(actor::run(Arc::clone(deps), session.clone(), wake)));
     }
 
-    /// This process is a server from now on. Goes on with what an earlier server left unfinished, in so many
-    /// sessions; what another process runs is left to it.
+    /// Makes this process a server. Continues what an earlier server left unfinished, and returns the number of
+    /// sessions. Sessions that another process runs are left to it.
     pub async fn serve(&self) -> Result<usize, Problem> {
         self.store().serve();
         let is_left = |job: &JobRow| job.served && job.state != JobState::Running;
@@ -345,7 +345,7 @@ impl Client {
     }
 }
 
-/// Nobody runs the session of the tasks: whatever changes them writes its log itself.
+/// No process runs the session of the tasks: each change of tasks writes its log directly.
 pub(crate) fn check_session(session: &SessionId) -> Result<(), Problem> {
     if *session == tasks_session() {
         return Err(Problem::new(

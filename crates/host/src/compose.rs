@@ -1,7 +1,7 @@
-//! Composes requests: the only place where the words of a person meet the settings that are in force.
+//! Composes requests: the only place where the user's text meets the settings in force.
 //!
-//! A [`ComposedRequest`] can be sent but not made outside of this file, because a hand-made one could leave out the stricter
-//! settings of a trusted folder.
+//! A [`ComposedRequest`] can be sent but not made outside of this file, because a hand-made one could leave out the
+//! stricter settings of a trusted folder.
 
 use serde_json::Value;
 use trimtab_engine::may_break_down;
@@ -26,11 +26,11 @@ pub struct RequestDraft {
     pub mode: Mode,
     /// Images, each with its media type and its bytes in base64.
     pub images: Vec<(String, String)>,
-    /// A wish of the gallery; the text is its prompt.
+    /// A request for images; the text is the prompt.
     pub picture: Option<PictureWish>,
     /// What it does to a request that runs in its session.
     pub when_busy: WhenBusy,
-    /// The text is a message even if it begins like the name of a pill, because nobody typed that beginning.
+    /// Treats the text as a message even if it begins like a pill, because the user did not type that beginning.
     pub literal: bool,
     /// How it is made.
     pub manner: Manner,
@@ -47,7 +47,7 @@ impl RequestDraft {
 /// How a request is made, beside its words.
 #[derive(Debug, Clone, Default)]
 pub struct Manner {
-    /// Somebody is there to be asked.
+    /// The user can be asked.
     pub attended: bool,
     /// How approval prompts are handled.
     pub approve: Approve,
@@ -59,14 +59,14 @@ pub struct Manner {
     pub effort: Option<Effort>,
     /// The JSON Schema that the answer must fit.
     pub schema: Option<Value>,
-    /// What becomes of it if it can be broken down; none: as the settings say.
+    /// Whether it is broken down into sub-tasks; none: as configured.
     pub subtasks: Option<SubtaskStart>,
     /// The words come from a pipe or another session: nothing in them is remembered as said by the person.
     pub piped: bool,
 }
 
 impl Manner {
-    /// Somebody is there to be asked.
+    /// The defaults for a request whose user can be asked.
     pub fn attended() -> Self {
         Self { attended: true, ..Self::default() }
     }
@@ -78,7 +78,7 @@ pub enum WhenBusy {
     /// As the settings say.
     #[default]
     AsConfigured,
-    /// This, whatever the settings say; nothing: it waits for its turn.
+    /// Overrides the settings; none: it waits for its turn.
     Exactly(Option<WhileRunning>),
 }
 
@@ -259,7 +259,7 @@ impl Client {
 /// Bytes of a schema at most: it is part of every prompt.
 const LARGEST_SCHEMA: usize = 64 * 1024;
 
-/// A schema that cannot be checked would promise what nobody keeps.
+/// Refuses a schema that the answer cannot be checked against.
 fn check_schema(schema: Option<&Value>) -> Result<(), Problem> {
     let Some(schema) = schema else { return Ok(()) };
     let objection = match schema.to_string().len() > LARGEST_SCHEMA {
@@ -291,7 +291,7 @@ impl World {
 /// Why a folder is not trusted like others.
 pub const BROAD: &str = "it is or contains your home folder or Trimtab's data";
 
-/// How to work in such a folder all the same.
+/// How to work in such a folder anyway.
 pub fn broad_hint(folder: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-".contains(c);
     let word = match folder.chars().all(is_plain) {

@@ -1,8 +1,8 @@
-//! Carries out what the engine asks for.
+//! Performs the effects that the engine requests.
 //!
-//! Each effect is a task. What comes of a model call is put into the session's durable inbox before
-//! anybody acts on it; what can be found out again after a crash (that there is room, that a wait is
-//! over) is only told to the actor.
+//! Each effect is a task. The result of a model call goes into the session's durable inbox before anything acts on
+//! it. Results that can be determined again after a crash (a free slot, the end of a wait) are only sent to the
+//! actor.
 
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
@@ -82,7 +82,7 @@ pub(crate) async fn wait(reporter: ActorHandle, timer: TimerId, millis: u64) -> 
 /// Seconds that a name may take; it is not worth more.
 const TITLE: Duration = Duration::from_secs(20);
 
-/// Finds a name for the session. It is no loss if none is found.
+/// Finds a title for the session. A failure is ignored.
 pub(crate) async fn title(
     deps: Arc<ActorContext>,
     reporter: ActorHandle,
@@ -242,7 +242,7 @@ impl Listener<'_> {
         }
     }
 
-    /// Notes when the first token came, and shows what is no word: how much was read, and what is thought.
+    /// Records when the first token arrived, and shows progress and reasoning, which are not part of the answer.
     fn observe(&mut self, piece: &ReplyPiece) {
         match piece {
             ReplyPiece::Progress(progress) => self.show(String::new(), String::new(), Some(*progress)),
@@ -270,7 +270,7 @@ impl Listener<'_> {
         usage.tokens_per_s = usage.tokens_per_s.or(measured).map(|speed| (speed * 10.0).round() / 10.0);
     }
 
-    /// The warnings of the call that nobody in this session was told yet.
+    /// The warnings of the call that this session has not shown yet.
     fn news(&self) -> Vec<String> {
         let mut told = self.deps.told.lock().unwrap_or_else(PoisonError::into_inner);
         let session = self.reporter.lease.session();
@@ -278,8 +278,8 @@ impl Listener<'_> {
         warnings.filter(|text| told.insert((session.clone(), (*text).clone()))).cloned().collect()
     }
 
-    /// Who says what in a prompt, for whoever looks into a conversation that a provider refuses. What is said stays out
-    /// of the log: it may be anybody's.
+    /// Logs the roles of a prompt, to debug a conversation that a provider refuses. The texts stay out of the log,
+    /// because they may be private.
     fn log_roles(&self, prompt: &Prompt) {
         if tracing::enabled!(tracing::Level::DEBUG) {
             for (number, message) in prompt.messages.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! What a client can do, by noun. A handle costs nothing: it is the client under another name.
+//! The operations of a client, grouped by noun. A handle is a view of the client and costs nothing.
 
 use crate::client::Client;
 

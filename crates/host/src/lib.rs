@@ -1,12 +1,12 @@
 //! Drives the engine against the world.
 //!
-//! A session is an actor with a durable inbox, an append-only log and a lease. Its loop: take the
-//! inputs that wait, let the engine decide, make facts and the taking of inputs durable **in one
-//! transaction**, publish, start the effects; their results are new inputs. So an effect's intent
-//! is durable before it starts, and its result before anything follows from it.
+//! A session is an actor with a durable inbox, an append-only log, and a lease. Its loop takes the waiting inputs,
+//! lets the engine decide, commits the facts and the consumed inputs **in one transaction**, publishes them, and
+//! starts the effects. Results of effects are new inputs. So the intent of an effect is durable before it starts, and
+//! its result before anything follows from it.
 //!
-//! Surfaces see [`Client`] and nothing behind it. This crate must not know what a rule of the
-//! engine means, nor how a store or a provider does what it does.
+//! Surfaces see [`Client`] and nothing behind it. This crate must not know what a rule of the engine means, nor how a
+//! store or a provider works.
 
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests make their own files"))]
 

@@ -1,8 +1,8 @@
-//! Whether a command that nobody was asked about is led out of the folder by a link.
+//! Detects commands that leave the folder through a symbolic link.
 //!
-//! What runs by itself is judged by the text of its words, which a link belies: `cat docs/notes` stays in the folder,
-//! and shows a file of another one where `docs` leads there. A folder brings its links along, so whoever made it has
-//! chosen them. The sandbox keeps such a command from writing there, not from reading.
+//! Commands that run without approval are checked by their text, and a link can make that text wrong: `cat
+//! docs/notes` stays in the folder, unless `docs` is a link to another one. The author of a folder chooses its links.
+//! The sandbox keeps such a command from writing there, but not from reading.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -12,7 +12,7 @@ use trimtab_vocab::{Approval, CommandPlan};
 /// Names that are looked at for links, at most.
 const MOST: usize = 100_000;
 
-/// Why a planned command is not started, if nobody has seen it and it is led out.
+/// Why a planned command is not started: it was not shown to the user, and a link leads it out of the folder.
 pub(crate) fn refusal(plan: &CommandPlan) -> Option<String> {
     let run = plan.run();
     match plan.by() {
@@ -24,7 +24,7 @@ pub(crate) fn refusal(plan: &CommandPlan) -> Option<String> {
     leads_out(&run.command, &run.folder)
 }
 
-/// Why a line does not stay in the folder though its words say so.
+/// Why a command does not stay in the folder although its text does.
 pub(crate) fn leads_out(line: &str, folder: &str) -> Option<String> {
     let root = Path::new(folder).canonicalize().ok()?;
     let verdict = judge(line, &Policy::new(folder, ""));

@@ -1,6 +1,6 @@
 //! Models that run on this machine: which servers are there, and how one of them becomes the model in force.
 //!
-//! Nothing is asked while a model is set or a key is there: the first request then needs no server of this machine.
+//! No server is asked while a model or a key is set, so the first request does not wait for one.
 
 use std::sync::PoisonError;
 
@@ -14,7 +14,7 @@ use crate::config::{self, Profile};
 const LLAMA_CPP_TOO: &str = "http://127.0.0.1:9931";
 /// The surface of `trimtab serve`.
 const HTTP: &str = "http";
-/// What a server is called in the settings that is none of the known kinds.
+/// The name in the settings for a server of no known kind.
 const OTHER_SERVER: &str = "local";
 
 /// A model of a server, and how its provider is set to reach it.
@@ -198,8 +198,8 @@ impl Client {
         self.deps().chosen.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// The settings with a model of this machine, where they have none: the one that was chosen, or the first that is
-    /// found. Over HTTP only the chosen one, because nobody there was asked or told; the page offers the choice.
+    /// Sets a model of this machine if the settings have none: the chosen one, or the first that is found. Over HTTP
+    /// only the chosen one, because the page offers the choice to the user.
     pub(crate) async fn with_local_model(&self, profile: &mut Profile) {
         if profile.model.is_some() {
             return;

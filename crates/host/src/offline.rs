@@ -1,4 +1,4 @@
-//! What a person does with the product's own rules and no model: apply an edit, judge a command.
+//! Commands that use the product's rules without a model: apply an edit, check a command.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -46,7 +46,7 @@ pub struct CommandCheck {
     pub reason: String,
     /// The rule that decided, if one did.
     pub rule: Option<String>,
-    /// What it needs, if it is known to be safe: an approval may be needed all the same.
+    /// What a safe command needs. It may still need an approval.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub class: Option<CommandClass>,
     /// What the sandbox keeps it from, in words.

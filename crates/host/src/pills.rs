@@ -1,4 +1,4 @@
-//! The pills there are: a person's own, beside their settings, and those of a folder that they trust.
+//! The available pills: the user's, beside their settings, and those of a trusted folder.
 
 use std::path::{Path, PathBuf};
 
@@ -40,7 +40,7 @@ pub struct KnownPill {
     pub file: PathBuf,
 }
 
-/// A file that is no pill, and why.
+/// A file that is not a valid pill, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WrongPill {
     pub file: PathBuf,
@@ -54,7 +54,7 @@ pub struct WrongPill {
 #[derive(Debug, Clone, Default)]
 pub struct Pills {
     known: Vec<KnownPill>,
-    /// Files that are none.
+    /// Files that are not valid pills.
     pub wrong: Vec<WrongPill>,
 }
 

@@ -1,4 +1,4 @@
-//! Finds out what a change would make of the files, and stores both states, before anybody is asked.
+//! Computes what a change would do to the files, and stores both states, before the user is asked.
 
 use std::collections::BTreeMap;
 
@@ -376,7 +376,7 @@ fn no_effect(edit: &Edit, kind: RefusalKind) -> Option<NoEffect> {
     }
 }
 
-/// A file that is to be changed, unless its path hides from those who approve what it is.
+/// A file to change, unless its path is misleading for the user who approves it.
 async fn read(workspace: &dyn Workspace, folder: &str, path: &str) -> Result<FileNow, String> {
     let now = workspace.read(folder, path).await?;
     match trimtab_engine::hidden_by_links(path, folder, &now.real) {

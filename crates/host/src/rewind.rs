@@ -1,5 +1,4 @@
-//! Finds out what a move of the history would make of the files as they are now, and stores it, before any
-//! of them is touched.
+//! Computes what a move of the history would do to the current files, and stores it, before any file is touched.
 
 use trimtab_engine::merge::{self, Clash, File, Prefer};
 use trimtab_engine::proposal::compare::{self, LineStats};
@@ -221,7 +220,7 @@ impl RewindWalk<'_> {
     }
 }
 
-/// Lines that were changed; what is no text has none.
+/// Changed lines; a file that is not text has none.
 fn counted(before: Option<&[u8]>, after: Option<&[u8]>) -> LineStats {
     let (before, after) = (before.unwrap_or_default(), after.unwrap_or_default());
     match compare::is_binary(before) || compare::is_binary(after) {

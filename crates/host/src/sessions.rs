@@ -1,4 +1,4 @@
-//! Sessions: made, found, read, and deleted.
+//! Creates, finds, reads, and deletes sessions.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -41,7 +41,7 @@ impl Sessions<'_> {
         Ok(id)
     }
 
-    /// What the input of a session begins with, until somebody says something in it.
+    /// The initial text of a session's input, until its first request.
     pub async fn prefill(self, session: &SessionId) -> Result<Option<String>, Problem> {
         Ok(self.folded(session).await?.lineage().prefill.clone())
     }
@@ -105,8 +105,8 @@ impl Sessions<'_> {
         Ok(rows)
     }
 
-    /// The session of a folder that was used last. One that was handed off goes on elsewhere, and is passed over; one
-    /// that was forked goes on as well as the fork.
+    /// The session of a folder that was used last. A session that was handed off is skipped, because it continues
+    /// elsewhere. A session that was forked is not.
     pub async fn latest(self, folder: &str) -> Result<Option<SessionRow>, Problem> {
         let rows = self.list(Some(folder)).await?;
         let parents: HashSet<SessionId> =

@@ -1,5 +1,5 @@
-//! Carries out what tools ask for. What only looks is told to the actor and found out again after a
-//! crash; what acts is put into the durable inbox, like a model's reply.
+//! Performs tool calls. Results of read-only tools are only sent to the actor, because they can be read again after a
+//! crash. Results of other tools go into the durable inbox, like a model's reply.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -61,7 +61,7 @@ pub(crate) struct ToolOrder {
     pub(crate) has_room: bool,
 }
 
-/// Carries out a tool call and tells what came of it.
+/// Performs a tool call and reports the result.
 pub(crate) async fn carry_out(
     deps: Arc<ActorContext>,
     reporter: ActorHandle,
@@ -256,7 +256,7 @@ async fn aborted(deps: &ActorContext, reporter: &ActorHandle, call: CallId, work
     Ok(())
 }
 
-/// Makes pictures and stores them. What came of it goes into the inbox like a model's reply: it is paid for.
+/// Generates images and stores them. The result goes into the inbox like a model's reply, because it is paid for.
 async fn draw(
     deps: &ActorContext,
     session: &SessionId,
@@ -291,7 +291,7 @@ async fn report(deps: &ActorContext, reporter: &ActorHandle, input: &Input) -> R
     report_and_keep(deps, reporter, input, Vec::new()).await
 }
 
-/// Reports what came of something, and stores texts in the same transaction.
+/// Reports a result, and stores texts in the same transaction.
 async fn report_and_keep(
     deps: &ActorContext,
     reporter: &ActorHandle,

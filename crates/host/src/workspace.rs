@@ -1,5 +1,4 @@
-//! What touches the folder: looking, writing, running. A trait, so that simulations have hands of
-//! their own.
+//! Access to the folder: read, write, and run. A trait, so that simulations can replace it.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -82,8 +81,8 @@ pub trait Workspace: Send + Sync {
         let _ = (folder, path);
         None
     }
-    /// What a path is by its own name where that is no plain file, without following links: a link, or nothing because
-    /// a directory is in its place or a link on its way.
+    /// The type of a path that is not a plain file, without following links: a link, or nothing because a directory
+    /// is in its place or a link is on the way.
     async fn itself(&self, folder: &str, path: &str) -> Option<Option<FileState>> {
         let _ = (folder, path);
         None
@@ -96,8 +95,8 @@ pub trait Workspace: Send + Sync {
     /// Writes a set of files, all or none; a sentence when that cannot be. Called again after a crash,
     /// it finishes what was begun.
     async fn write(&self, plan: &FilePlan, contents: Arc<dyn Contents>) -> Result<(), String>;
-    /// Runs a command to its end, or until it is stopped; tells its output as it comes, and when its time is
-    /// up. `overtime` brings what somebody says about that.
+    /// Runs a command until it ends or is stopped. Sends its output as it arrives, and a message when its time is up;
+    /// `overtime` receives the decision about that.
     async fn run(
         &self,
         plan: &CommandPlan,
@@ -105,8 +104,8 @@ pub trait Workspace: Send + Sync {
         stop: &StreamController,
         overtime: mpsc::Receiver<Overtime>,
     ) -> EndedCommand;
-    /// Looks at all files of a folder and hands over the bytes of those that are not known yet, by their hash.
-    /// Nothing is given back when that cannot be. Ends when nobody takes the bytes any more.
+    /// Scans all files of a folder and sends the bytes of unknown ones, by their hash. Returns nothing if that is not
+    /// possible. Ends when the receiver is gone.
     async fn take_snapshot(&self, request: SnapshotRequest, kept: mpsc::Sender<(String, Vec<u8>)>) -> Option<Snapshot> {
         drop((request, kept));
         Some(Snapshot::default())
@@ -173,14 +172,14 @@ impl Keep for Handing {
 pub enum CommandUpdate<'t> {
     /// It has written this.
     Output(&'t str),
-    /// Its time is up, and it goes on.
+    /// Its time is up, and it still runs.
     Overdue,
 }
 
 /// How a command ended.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct EndedCommand {
-    /// What is told of it; its output is still to be read.
+    /// The result; its output is still to be read.
     pub ran: Ran,
     /// What it wrote, as far as it is kept.
     pub output: Vec<u8>,
@@ -194,7 +193,7 @@ const LARGEST_FILE: usize = 64 * 1024 * 1024;
 /// The hands of a real machine.
 pub struct LocalWorkspace {
     setup: SandboxSetup,
-    /// Who searches the web, if anybody does.
+    /// The search service, if one is set up.
     search: Option<SearchService>,
 }
 
@@ -213,7 +212,7 @@ impl LocalWorkspace {
         self
     }
 
-    /// The same, with the supervisor of the next command started ahead. For whoever runs more than one.
+    /// The same, with the supervisor of the next command started ahead, for callers that run several commands.
     #[must_use]
     pub fn ready(mut self) -> Self {
         self.setup.ready = Some(trimtab_world::sandbox::ReadySupervisor::default());

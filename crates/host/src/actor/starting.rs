@@ -1,4 +1,4 @@
-//! Effects begin: each becomes a task of the actor.
+//! Starts effects: each becomes a task of the actor.
 
 use std::sync::Arc;
 
@@ -10,8 +10,8 @@ use super::{ANSWERS, Actor};
 use crate::{StreamController, assistant, effects, tools, workers};
 
 impl Actor {
-    /// Whether a request is for whoever sent it to run: this process has seen its own to its end and is about to leave,
-    /// and a call that it begins now would be cut off.
+    /// Whether another process should run this request: this process has finished its own and is about to leave, so
+    /// it would cut off a call that starts now.
     fn is_for_others(&self, request: &RequestId) -> bool {
         let Some(own) = self.deps.roster.own_request(self.reporter.lease.session()) else { return false };
         let is_active = self.session.active().is_some_and(|active| active.request.id == own);

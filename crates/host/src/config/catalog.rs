@@ -1,4 +1,4 @@
-//! What is known about models, and what users know better.
+//! The catalog of known models, with the user's corrections.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -167,7 +167,7 @@ impl Catalog {
         })
     }
 
-    /// Dollars that one picture of a model costs, if anybody has said so.
+    /// The price of one image in dollars, if it is known.
     pub fn picture_price(&self, model: &str) -> Option<f64> {
         let about = self.entries.iter().filter(|(name, _)| self.stands_for(name, model));
         about.filter_map(|(_, entry)| entry.image_usd).next_back()

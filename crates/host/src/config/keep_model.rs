@@ -1,4 +1,5 @@
-//! Writes the model that a person chose into their settings file. Everything else in it stays as it is, comments too.
+//! Writes the chosen model into the user's settings file, and leaves everything else in it unchanged, including
+//! comments.
 
 use std::path::Path;
 

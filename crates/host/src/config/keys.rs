@@ -1,7 +1,7 @@
-//! Every setting there is: its name, what it may hold, what it is without anybody's doing.
+//! Every setting: its name, its type, and its default.
 //!
-//! The parser, the environment names, `trimtab config` and the table in the guide are all read off
-//! this list; what a setting means for the rest of the program is said in `resolve.rs`.
+//! The parser, the environment names, `trimtab config`, and the table in the guide are all derived from this list.
+//! `resolve.rs` interprets the values.
 
 use trimtab_engine::flow::intent;
 use trimtab_world::models::Dialect;
@@ -14,7 +14,7 @@ pub struct SettingKey {
     pub path: &'static str,
     /// What it may hold.
     pub kind: SettingKind,
-    /// What it holds when nobody sets it, as TOML.
+    /// The default, as TOML.
     pub default: &'static str,
     /// What it is for.
     pub help: &'static str,
@@ -31,10 +31,9 @@ pub enum SettingKind {
     Float(f64, f64),
     /// Yes or no.
     Bool,
-    /// Whole numbers within bounds, each with a name of its own; in the environment `NAME=NUMBER`, with a comma
-    /// between them.
+    /// Whole numbers within bounds by name; in the environment `NAME=NUMBER`, separated by commas.
     Numbers(i64, i64),
-    /// Texts, each with a name of its own; in the environment `NAME=TEXT`, with a semicolon between them.
+    /// Strings by name; in the environment `NAME=TEXT`, separated by semicolons.
     Texts,
     /// HTTP headers with their values; in the environment as [`SettingKind::Texts`].
     Headers,

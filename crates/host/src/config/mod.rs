@@ -1,8 +1,8 @@
-//! Settings: raw, with their origins, then resolved into what the rest of the program uses.
+//! Settings: raw values with their origins, then resolved into what the rest of the program uses.
 //!
-//! A flag beats the environment beats the user's file beats the default. What is wrong is refused
-//! with its place and the nearest right name. Environment variables that begin like ours and are
-//! none of ours may belong to somebody else: they are told, not refused.
+//! A flag overrides the environment, the environment overrides the user's file, and the file overrides the default.
+//! Errors name the place and the nearest valid name. Unknown environment variables with our prefix may belong to
+//! another program, so they are reported, not refused.
 
 mod catalog;
 mod extras;

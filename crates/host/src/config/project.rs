@@ -1,6 +1,5 @@
-//! A project's own settings: `.trimtab/config.toml` of a trusted folder. They can only be stricter than the
-//! person's file: whoever wrote the files of a folder must not loosen what happens in it. What the person says for
-//! one run counts before them.
+//! Project settings: `.trimtab/config.toml` of a trusted folder. They can only be stricter than the user's file,
+//! because the author of a folder must not loosen what happens in it. Settings for one run override them.
 
 use std::io::Read;
 use std::path::Path;

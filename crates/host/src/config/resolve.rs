@@ -1,4 +1,4 @@
-//! From what was written to what it means.
+//! Resolves raw settings into a [`Profile`].
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -56,13 +56,13 @@ pub struct Profile {
     pub tasks: TaskSettings,
     /// How often a stream of the server says that it lives.
     pub heartbeat: Duration,
-    /// What of a person's words later sessions are told.
+    /// Which of the user's words later sessions remember.
     pub memory: MemorySettings,
     /// What a new message does to a request of its session that runs.
     pub while_running: WhileRunning,
     /// How the terminal UI looks and which keys it has.
     pub tui: TuiSettings,
-    /// Who searches the web, if anybody does.
+    /// The search service, if one is set up.
     pub search: Option<SearchService>,
     pub(super) raw: RawSettings,
 }
@@ -72,7 +72,7 @@ pub struct Profile {
 pub struct TuiSettings {
     /// The name of the theme.
     pub theme: String,
-    /// What its line at the bottom shows; empty: whatever there is room for.
+    /// The fields of the status line; empty: as many as fit.
     pub status: Vec<String>,
     /// Plain lines instead of a screen that is drawn over.
     pub plain: bool,
@@ -132,7 +132,7 @@ pub struct PermissionSettings {
     pub sandbox: Sandbox,
     /// Folders that are trusted.
     pub trusted: Vec<String>,
-    /// What the assistant is called, and how its work is summed up.
+    /// The name of the assistant, and how it summarizes its work.
     pub style: AnswerStyle,
     /// What is done about answers that are damaged, cut off or change nothing.
     pub recovery: Recovery,
@@ -158,7 +158,7 @@ pub struct TaskSettings {
 /// How long, and how much, old contents of files are kept for undo.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Keeping {
-    /// Days; 0: for ever.
+    /// Days; 0: no limit.
     pub days: u32,
     /// Megabytes; 0: any.
     pub megabytes: u32,

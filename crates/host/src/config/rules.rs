@@ -1,4 +1,4 @@
-//! Rules about commands in the settings: beginnings, with examples that are tried when they are read.
+//! Command rules in the settings: prefixes, with examples that are checked when they are read.
 
 use toml::Value;
 use trimtab_engine::proposal::command::{CommandDecision, Policy, judge};

@@ -1,4 +1,4 @@
-//! Tasks to and from iCalendar, with the time zones that the engine does not know.
+//! Import and export of tasks as iCalendar, with the time zones that the engine does not know.
 
 use jiff::civil;
 use jiff::tz::TimeZone;
@@ -12,7 +12,7 @@ use super::{ApplyOperations, NotApplied, TaskList, when};
 /// A larger calendar is refused.
 const LARGEST: usize = 16 * 1024 * 1024;
 
-/// What came of a calendar that was read in.
+/// The result of a calendar import.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Imported {
     /// What was made of it; none: there was nothing new in it.

@@ -1,4 +1,4 @@
-//! Days and times where the person is: which day it is, and what "next friday 9am" means.
+//! Days and times in the user's time zone: which day it is, and what "next friday 9am" means.
 
 use interim::{Dialect, Interval, parse_date_string, parse_duration};
 use jiff::tz::TimeZone;
