@@ -100,7 +100,7 @@ async fn run_once(deps: &Arc<ActorContext>, session: &SessionId, wake: &Arc<Noti
                 match actor.work().await {
                     #[cfg(debug_assertions)]
                     Ok(()) => actor.check_replay().await?,
-                    // Somebody else took over; it is theirs to finish.
+                    // Another process took over and finishes it.
                     Err(ActorError::Store(StoreError::LeaseLost)) => {}
                     other => other?,
                 }
@@ -240,8 +240,8 @@ impl Actor {
                 commit.consumed.push(row.id);
                 let mut input = read_input(&row.payload)?;
                 if let Input::Said { request } = &mut input {
-                    // Read when it is taken up, not when it was said: a rule made in between must hold, and
-                    // whatever is made from now on is told to this session.
+                    // Read when the request starts, not when it was sent, because a rule that was added in between
+                    // must apply. Later rules are sent to this session.
                     request.settings.rules = self.own_rules(read_rules(&self.deps.world.store.rules().await?));
                     request.settings.recalled = self.recalled(request).await?;
                 }
@@ -333,8 +333,8 @@ impl Actor {
     /// Lets the engine decide, then makes it so.
     async fn process(&mut self, inputs: Vec<InboxInput>, commit: Commit) -> Result<(), ActorError> {
         let mut outputs = Vec::new();
-        // Whoever trusts the folder now means what runs next, so its own settings are read before the answer counts.
-        // They can only be stricter, so nothing is gained by an answer that comes too late.
+        // Trust applies to what runs next, so the folder's own settings are read before the answer counts. They can
+        // only be stricter, so a late answer gains nothing.
         let trusting =
             inputs.iter().any(|(input, _)| matches!(input, Input::Answered { choice, .. } if choice == "trust"));
         if let Some(lists) = self.lists(trusting).await {
@@ -473,7 +473,7 @@ impl Actor {
         self.deps.world.store.commit(&self.reporter.lease, commit).await?;
         self.seq = seq;
         self.resting = resting;
-        // It gives its slot back, so whatever it does after the answer must find one again.
+        // It releases its slot, so it must get one again after the answer.
         if let Some(request) = &rests {
             self.admitted.remove(request);
         }

@@ -37,7 +37,7 @@ pub(crate) fn entry(event: &Event) -> Option<AuditEntry> {
         Fact::Rule(RuleFact::Removed { rule }) if event.request.is_some() => {
             (rule_action(rule, false), json!({"rule": rule}))
         }
-        // Not the words: the trail keeps for ever, and what a person deletes is to be gone.
+        // Without the text, because the trail is permanent, and a memory that the user deletes must be gone.
         Fact::Memory(MemoryFact::Noted { entries }) => {
             let ids: Vec<_> = entries.iter().map(|entry| &entry.id).collect();
             ("memory_noted", json!({"memory": ids, "result": "ok"}))

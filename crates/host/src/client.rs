@@ -297,7 +297,7 @@ impl Client {
                 check_session(&session)?;
                 let row = world.store.session(&session).await.map_err(store_problem)?;
                 let idle = row.as_ref().map(|row| self.clock().now().millis().saturating_sub(row.updated.millis()));
-                // Less than a minute is no pause.
+                // Less than a minute does not count as a pause.
                 said.pause_s = idle.and_then(|idle| u64::try_from(idle / 1_000).ok()).filter(|pause| *pause >= 60);
                 (Some(session), row.map(|row| row.folder).unwrap_or_default())
             }

@@ -179,7 +179,7 @@ impl Client {
         let RequestDraft { text, mode, images, picture, when_busy, literal, manner } = draft;
         let FolderSettings { profile, mut run, trusted } = self.settings_in(profile, folder, manner).await?;
         if folder != NO_FOLDER && may_break_down(&text, mode, &run) {
-            // Without them, the estimates are usual figures, and say so.
+            // Without records, the estimates use typical figures and are marked as such.
             run.subtasks.records = call_records::collect(self.deps().world.store.as_ref()).await.unwrap_or_default();
         }
         let (mut pill, mut pill_miss) = (None, None);

@@ -78,7 +78,7 @@ impl Sessions<'_> {
         let parent = Some(session.clone());
         let row = SessionRow { id: id.clone(), title, created: now, updated: now, parent, forked: Some(last), ..row };
         match self.0.store().create_child(SeededSession { row, events, shares }).await {
-            // Somebody else asked with the same key, and was quicker.
+            // Taken: a concurrent call with the same key was faster.
             Ok(()) | Err(StoreError::Taken) => Ok(id),
             Err(error) => Err(store_problem(error)),
         }

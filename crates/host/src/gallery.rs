@@ -36,7 +36,7 @@ impl ImageGallery<'_> {
     /// Chooses pictures, or chooses them no longer.
     pub async fn select(self, session: &SessionId, images: Vec<ImageId>, selected: bool) -> Result<(), Problem> {
         self.0.requests().control(session, None, Control::SelectImages { images: images.clone(), selected }).await?;
-        // Whoever runs the session takes the wish up at once; a person should find it fulfilled.
+        // The process that runs the session handles it at once, so wait for the result.
         let deadline = tokio::time::Instant::now() + LONGEST_WAIT;
         let (mut folded, mut last) = (Session::new(session.clone()), 0);
         loop {

@@ -59,7 +59,7 @@ impl Hub {
         if let Update::Event(event) = &update {
             said(&mut channel.so_far, event);
         }
-        // Nobody may be watching just now.
+        // There may be no watcher now.
         drop(channel.updates.send(update));
         if !channel.is_needed() {
             channels.remove(session);

@@ -42,7 +42,7 @@ pub(crate) fn leads_out(line: &str, folder: &str) -> Option<String> {
     let mut place = PathBuf::from(folder);
     for (words, read) in verdict.words.into_iter().zip(verdict.reads) {
         for word in words.iter().skip(1).chain(&read) {
-            // A path may be glued to the name of an option; whatever is no path of anything is none here either.
+            // A path may be attached to an option. A piece that is not a path leads nowhere.
             let mut pieces = word.split(['=', ':', ',']).chain([word.as_str()]).filter(|piece| !piece.is_empty());
             if let Some(why) = pieces.find_map(|piece| led_out(&place, piece)) {
                 return Some(why);

@@ -104,7 +104,7 @@ pub async fn model_at(profile: &Profile, address: &str) -> Result<FoundModel, Pr
     if let Some(found) = identify(&root).await.and_then(|server| FoundModel::new(profile, &server)) {
         return Ok(found);
     }
-    // Whoever speaks OpenAI's interface will do, if there is a model.
+    // Any server with OpenAI's interface and a model is accepted.
     let (base_url, dialect) = (format!("{root}/v1"), Dialect::OpenAi);
     let provider = profile.name_for(OTHER_SERVER, dialect, &base_url);
     let mut profile = profile.clone();

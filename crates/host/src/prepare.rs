@@ -338,8 +338,8 @@ async fn save(
             match read(workspace, folder, &wanted).await {
                 Ok(FileNow { path, content: None, .. }) => break path,
                 Ok(_) => {}
-                // Something of that name that is no file is in the way all the same, but what lies outside is not
-                // to be reached by counting.
+                // A directory or link with that name also blocks it. A path outside the folder stays refused for
+                // every number.
                 Err(reason) => return Ok(Prepared::Refused { reason }),
             }
         };

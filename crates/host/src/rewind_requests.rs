@@ -56,7 +56,7 @@ impl SessionChanges<'_> {
         let until = Instant::now() + PATIENCE;
         let mut began = None;
         loop {
-            // In this order: a wish that is taken up in between shows in the log.
+            // In this order, because a move that is processed in between shows in the log.
             let is_wished = self.has_history_wish(session).await?;
             let history = self.history(session).await?;
             if !is_wished && !history.is_moving {
@@ -125,7 +125,7 @@ impl SessionChanges<'_> {
 impl Sessions<'_> {
     /// Hands the session off or extends it: the resulting fact, or why not.
     pub async fn settle(self, session: &SessionId, last: u64, control: Control) -> Result<SessionFact, Problem> {
-        // A wish that was left behind by a process that was killed is taken up, not doubled.
+        // A control that a killed process left behind is processed, not sent twice.
         match self.0.requests().has_pending_control(session, &control).await? {
             true => self.0.resume(session),
             false => self.0.requests().control(session, None, control).await?,

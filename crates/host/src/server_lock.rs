@@ -38,7 +38,7 @@ impl ServerLock {
         let file = options.open(path(data)).map_err(unusable)?;
         let mut taken = file.try_lock();
         for _ in 0..RETRIES {
-            // Whoever looks whether a server runs holds the lock for a moment.
+            // A process that checks for a server holds the lock for a moment.
             if !matches!(taken, Err(TryLockError::WouldBlock)) {
                 break;
             }

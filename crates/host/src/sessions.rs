@@ -119,7 +119,7 @@ impl Sessions<'_> {
         // What had been handed off to it goes back to where it came from, unless it was handed on to a session
         // that is still there.
         let History { mut handed_on, last, .. } = match history::read(self.0.store(), id).await {
-            // What cannot be read any more must be possible to forget.
+            // A session that can no longer be read must still be deletable.
             Err(StoreError::Corrupt(_)) => History { last: i64::MAX.unsigned_abs(), ..History::default() },
             read => read.map_err(store_problem)?,
         };
@@ -134,7 +134,7 @@ impl Sessions<'_> {
         let tell = NewInput { payload, ..NewInput::default() };
         let all = self.0.store().sessions(None).await.map_err(store_problem)?;
         self.0.store().delete_session(id, last, tell).await.map_err(store_problem)?;
-        // Workers have nobody to work for any more.
+        // The session of these workers is gone.
         for worker in all.into_iter().filter(|row| row.id.is_worker() && row.parent.as_ref() == Some(id)) {
             let last = self.0.store().last_seq(&worker.id).await.map_err(store_problem)?;
             let payload = written(&Input::ChildGone { child: worker.id.clone(), handed_on: BTreeMap::new() });

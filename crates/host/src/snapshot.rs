@@ -218,7 +218,8 @@ pub(crate) async fn after(
         return Ok(FileEffects::unobserved(Unobserved::Unreadable));
     };
     let mut compared = snapshot::compare(&before, &now);
-    // In this order: what another session has written was announced before, so whatever is seen is known.
+    // In this order, because other sessions announce what they write before they write it, so every change that is
+    // seen is known.
     compared.leave_out(Path::new(folder), &deps.world.store.writings(session, written).await?);
     let watched = ended_note(call, &stored);
     deps.latest.set(Noted { session: session.clone(), snapshot: Arc::new(now), stored: Some(stored), watched });
@@ -287,7 +288,7 @@ async fn take(
         }
         Ok::<(), StoreError>(())
     };
-    // When the store fails, nobody takes the bytes any more, and the look ends.
+    // If the store fails, the receiver is gone and the scan ends.
     let workspace = deps.world.workspace(session);
     let taking = async { Ok(workspace.take_snapshot(request, sender).await) };
     let (taken, ()) = tokio::try_join!(taking, store)?;

@@ -176,7 +176,7 @@ async fn run_command(
     };
     let live = AtomicUsize::new(0);
     let show = |text: &str| {
-        // Somebody who watches wants to see it live, and nobody watches this much.
+        // Live output is for watchers, and more than this is too much to watch.
         if live.fetch_add(text.len(), Ordering::Relaxed) > LIVE {
             return;
         }
@@ -225,7 +225,7 @@ async fn read(
     let Readable { mut text, is_whole, is_binary } = readable(&output);
     let total = text.len() as u64 + dropped;
     if text.len() > PASSED_ON {
-        // Its ends are more than anybody is shown.
+        // Head and tail are more than the model or the user is shown.
         let (head, tail) =
             (text.floor_char_boundary(PASSED_ON / 2), text.ceil_char_boundary(text.len() - PASSED_ON / 2));
         text.replace_range(head..tail, "\n");
@@ -337,7 +337,7 @@ async fn apply(
     let problem = workspace.write(plan, Arc::clone(&kept) as Arc<dyn Contents>).await.err();
     let failed = kept.failed.lock().unwrap_or_else(PoisonError::into_inner).take();
     match (problem, failed) {
-        // It is not over: whoever runs the session next has the set applied again.
+        // It is unfinished: the next process that runs the session applies the set again.
         (Some(_), Some(error)) => Err(error),
         (problem, _) => Ok(problem),
     }
@@ -376,7 +376,7 @@ async fn recall(
     let Some(bytes) = deps.world.store.bytes(Some(session), key).await? else {
         return Ok(seen(ToolStatus::Error, format!("Nothing is stored as ref:{key} in this session.")));
     };
-    // What a command wrote is stored as it came; whoever reads it reads what a terminal would show.
+    // Command output is stored unchanged, and read as a terminal would show it.
     let text = if key.is_output() { readable(&bytes).text.into() } else { String::from_utf8_lossy(&bytes) };
     let from = text.ceil_char_boundary(offset.min(text.len()));
     let to = text.floor_char_boundary(from.saturating_add(limit).min(text.len()));
@@ -483,7 +483,7 @@ pub(crate) async fn load(
     }
     let mut instruction_files = Vec::new();
     for name in named {
-        // Nobody misses these, and nobody is told their names.
+        // The usual names are optional, so a missing one is not reported.
         let is_usual = sensitive_paths::INSTRUCTIONS.contains(&name.as_str());
         match crate::instructions::read(&*workspace, &folder, &name).await {
             Some(file) => instruction_files.push(file),

@@ -383,7 +383,7 @@ impl Workspace for LocalWorkspace {
             let made = listed(&outcome.undone);
             notes.push(format!("It created control files, which were renamed to end in .blocked: {made}."));
         }
-        // An approved command runs with what holds, and the person who approved it is told what does not.
+        // An approved command runs with the layers that are available, and the user is told which are not.
         let is_fenced = plan.run().sandbox != Sandbox::Off;
         for (what, fence) in outcome.fences.iter().filter(|_| is_fenced).flat_map(|fences| fences.each()) {
             if let Fence::Missing { why } = fence {

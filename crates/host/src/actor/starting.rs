@@ -37,7 +37,7 @@ impl Actor {
             Effect::CallModel { request, call, prompt, prices, cache_s, repeats } => {
                 let controller = StreamController::new();
                 self.calls.insert(call.clone(), controller.clone());
-                // Under a new owner a request goes on in the middle, and must find room like any other.
+                // Under a new owner, a request continues in the middle and must get a slot like any other.
                 let has_room = self.admitted.contains(&request);
                 let order = effects::ModelCall { request, call, prompt, prices, has_room, cache_s, repeats };
                 self.tasks.spawn(effects::call_model(deps, reporter, order, controller));
@@ -48,7 +48,7 @@ impl Actor {
             }
             Effect::Load { request, files, marked, urls, instructions, overview } => {
                 let Some(folder) = self.session.folder().map(str::to_owned) else { return };
-                // One that was begun before a question was answered is of no use any more.
+                // A wait that began before the answer is obsolete.
                 self.waits.remove(&request).into_iter().flatten().for_each(|wait| wait.abort());
                 let wait = self.tasks.spawn(tools::load(
                     deps,

@@ -128,8 +128,7 @@ impl Catalog {
         let mut facts = ModelFacts { known: false, ..ModelFacts::default() };
         // From the shortest name that fits to the longest: the more exact one has the last word.
         for (name, entry) in self.entries.iter().filter(|(name, _)| self.stands_for(name, model)) {
-            // That its provider is known says nothing about what a model can do, unless the user says so. What is
-            // replayed is known word for word.
+            // A known provider says nothing about a model, unless the user does. A recording is known exactly.
             facts.known |= !name.ends_with('/') || self.own.contains(name) || name == REPLAY;
             facts.window = entry.window.unwrap_or(facts.window);
             facts.max_output = entry.max_output.unwrap_or(facts.max_output);

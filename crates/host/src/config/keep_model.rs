@@ -59,7 +59,7 @@ fn with_model(text: &str, model: &str, address: Option<ProviderAddress<'_>>) -> 
         }
     }
     let kept = lines.join("\n") + "\n";
-    // Whatever was written, it must say exactly this now, and nothing else may have changed.
+    // Verify that the file now has exactly this value, and that nothing else has changed.
     let (mut expected, found) = (text.parse::<Table>().ok()?, kept.parse::<Table>().ok()?);
     expected.insert("model".to_owned(), Value::String(model.to_owned()));
     if let Some(ProviderAddress { provider, base_url, kind }) = address {

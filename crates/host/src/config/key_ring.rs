@@ -5,7 +5,7 @@
 #[cfg(feature = "keyring")]
 pub(super) fn find(provider: &str) -> Option<String> {
     let provider = provider.to_owned();
-    // The keyring's library runs an event loop of its own, which must not meet ours.
+    // The keyring library runs its own event loop, which must not be started inside ours.
     std::thread::spawn(move || keyring::Entry::new("trimtab", &provider).ok()?.get_password().ok()).join().ok()?
 }
 

@@ -258,7 +258,7 @@ mod tests {
                 SettingKind::Bool => vec!["true".into(), "false".into()],
                 _ => continue,
             };
-            // These two are told apart from each other, too.
+            // These two are also compared with each other.
             if matches!(key.path, "copilot.unsure_below" | "copilot.sure_above") {
                 continue;
             }

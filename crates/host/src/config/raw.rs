@@ -191,7 +191,7 @@ impl RawSettings {
                 "OLLAMA_HOST" if !text.is_empty() => {
                     self.set("providers.ollama.base_url", Value::String(ollama_address(text)), origin);
                 }
-                // Whatever is not "false" leaves it on, as documented.
+                // Any value but "false" leaves it on, as documented.
                 "ASSISTANT_AUTO_MODE_ENABLED" if !text.is_empty() => {
                     let enabled = !text.trim().eq_ignore_ascii_case("false");
                     self.set("assistant.auto_mode", Value::Boolean(enabled), origin);
@@ -216,7 +216,7 @@ impl RawSettings {
                 name if name.starts_with("TRIMTAB_") => match path_of_variable(name) {
                     Some((path, kind)) => self.add_text(&path, kind, text, origin)?,
                     None if matches!(name, "TRIMTAB_HOME" | "TRIMTAB_CONFIG") => {}
-                    // Whoever thinks that their sessions are kept elsewhere has to know that they are not.
+                    // A user who expects sessions to be stored elsewhere must know that they are not.
                     None if name == keys::env_name(STORE) && !text.is_empty() => return Err(unknown(STORE, &origin)),
                     None if name == keys::env_name(STORE) => {}
                     None => self.stray.push(name.to_owned()),

@@ -579,7 +579,7 @@ fn first_with_key(providers: &BTreeMap<String, Provider>) -> Option<String> {
 /// What commands must leave alone, and the shell that reads them.
 fn machine(file: &Path, data: &Path, variables: &BTreeMap<String, String>) -> Machine {
     let folders = variables.get("PATH").map(String::as_str).unwrap_or_default();
-    // What models write is for bash; a plain shell does where there is none.
+    // Models write for bash. A plain shell is used if there is no bash.
     let has_bash = std::env::split_paths(folders).any(|folder| folder.join("bash").is_file());
     // Folders of sessions have no links in their paths. Commands may name our own either way.
     let own = [file.parent().unwrap_or(file), data].map(|path| [path.to_owned(), without_links(path)]);
