@@ -1,5 +1,4 @@
-//! The time, and chance. Everything that differs from run to run comes through here, so that a
-//! simulation can say what it is.
+//! Time and randomness. Everything that differs from run to run comes from here, so that a simulation can replace it.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 

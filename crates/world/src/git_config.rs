@@ -1,5 +1,5 @@
-//! Git's settings, read as git reads them: which files take part, and which files of a folder git runs or obeys because
-//! of them. The reading is bounded. What it cannot read it calls unknown, and whoever asks must then expect anything.
+//! Reads git's settings as git does: which files take part, and which files of a folder git runs or obeys because of
+//! them. The reading is bounded. What it cannot read is unknown, and the caller must then assume anything.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;

@@ -1,5 +1,4 @@
-//! Sends figures to a collector that speaks OpenTelemetry's protocol (OTLP over HTTP, as JSON). Only where
-//! a person has named one.
+//! Sends metrics to an OpenTelemetry collector (OTLP over HTTP, as JSON), only if the user has set one.
 
 use std::time::Duration;
 

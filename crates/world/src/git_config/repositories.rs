@@ -1,4 +1,4 @@
-//! The repositories that are in a folder, found from one another.
+//! Finds the repositories in a folder, starting from one another.
 
 use std::collections::BTreeSet;
 use std::fs;

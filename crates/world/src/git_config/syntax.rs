@@ -1,4 +1,4 @@
-//! The syntax of git's settings files, with git's own leniencies.
+//! The syntax of git's settings files, as lenient as git itself.
 
 /// A setting: its key with section and subsection, in lowercase but for the subsection, and its value.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! The Messages API.
+//! Anthropic's Messages API.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};

@@ -1,4 +1,4 @@
-//! Puts the pieces of a reply together.
+//! Assembles the pieces of a reply.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;

@@ -1,8 +1,7 @@
-//! Which servers of models run on this machine.
+//! Finds model servers on this machine.
 //!
-//! A port says nothing: something else may listen on 8080. A server counts only if it answers as its own
-//! documentation says it does. All places are asked at once, for a short time, and nothing but loopback is asked
-//! unless a person named the address.
+//! A port proves nothing: another program may listen on 8080. A server counts only if it answers as its documentation
+//! says. All places are asked at once with a short timeout, and only on loopback unless the user named the address.
 
 use std::sync::Arc;
 use std::time::Duration;

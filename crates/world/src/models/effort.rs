@@ -1,7 +1,7 @@
-//! What each level of effort means for each model: one table, by what the providers document.
+//! Maps each effort level to each model: one table, from the providers' documentation.
 //!
-//! A level that a model does not have becomes the nearest that it has. A model that takes no level at all is sent
-//! nothing, and the person is told.
+//! A level that a model does not have becomes the nearest one. A model without levels is sent nothing, and the user
+//! is told.
 
 use trimtab_vocab::{Effort, Prompt};
 

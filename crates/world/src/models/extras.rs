@@ -1,4 +1,4 @@
-//! What a provider's own settings add to every request: headers, query parameters, fields of the body.
+//! Headers, query parameters, and body fields that a provider's settings add to every request.
 
 use reqwest::Url;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};

@@ -1,4 +1,4 @@
-//! What every HTTP dialect shares: the client, its faults, and events from a byte stream.
+//! Shared by all HTTP dialects: the client, its faults, and events from a byte stream.
 
 use std::error::Error;
 use std::net::IpAddr;

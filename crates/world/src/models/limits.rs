@@ -1,5 +1,5 @@
-//! What a refusal says about the model itself: that its window is full, or that it cannot see. Few providers have a code
-//! for either, so their words are read. Each form below is one that a provider documents or sends.
+//! Detects refusals that are about the model's limits: a full window, or no image support. Few providers have a code
+//! for either, so the messages are matched. Each form below is one that a provider documents or sends.
 
 use trimtab_vocab::{Fault, ProblemKind, Retry};
 

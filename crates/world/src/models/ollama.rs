@@ -1,8 +1,7 @@
-//! Ollama's own API, for models that run on the user's machine.
+//! Ollama's own API, for models on the user's machine.
 //!
-//! Two things are asked before a call, once for each model, and remembered: how many tokens it can
-//! hold, because Ollama silently leaves out whatever is more; and whether it obeys a schema, because
-//! not every server and model does.
+//! Two things are asked before the first call of a model, and remembered: its window, because Ollama silently drops
+//! what does not fit, and whether it obeys a schema, because not every server and model does.
 
 mod body;
 mod known;

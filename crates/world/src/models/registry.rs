@@ -1,4 +1,4 @@
-//! Which model answers to which name.
+//! Finds the model for a name.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

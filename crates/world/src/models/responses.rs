@@ -1,8 +1,7 @@
 //! The Responses API, for OpenAI's own models.
 //!
-//! A reply is a list of items (reasoning, messages, function calls); a message has parts. Nothing is
-//! stored with the provider: reasoning comes encrypted and goes back as it came, before whatever it
-//! led to.
+//! A reply is a list of items (reasoning, messages, function calls); a message has parts. Nothing is stored with the
+//! provider: reasoning arrives encrypted and is sent back unchanged, before the items that it led to.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! What a server says about a model that it serves. Only servers nearby, and models that nobody knows, are worth the
-//! question: what a hosted model can do stands in the catalog.
+//! What a server reports about a model. Only local servers and unknown models are asked, because the catalog has the
+//! facts about hosted models.
 
 use std::sync::Arc;
 use std::time::Duration;

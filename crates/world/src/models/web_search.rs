@@ -1,4 +1,4 @@
-//! Search services: a question goes out, addresses with a few words each come back.
+//! Search services: a query in, addresses with short excerpts out.
 
 use std::sync::Arc;
 use std::time::Duration;

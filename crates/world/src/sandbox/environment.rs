@@ -1,5 +1,5 @@
-//! The variables that a command gets to see: those that tools are known to need, by their names. Whatever else a person
-//! has in the environment, a key under any name among it, stays out of a fenced command.
+//! The environment variables that a command sees: an allowlist of names that tools are known to need. All others,
+//! including a key under any name, are hidden from a sandboxed command.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};

@@ -1,8 +1,8 @@
-//! Open files that the host was born with, and that nobody meant for a command.
+//! Open files that the host inherited from its parent, and that are not meant for a command.
 //!
-//! What this program opens is closed when another one is started; what its own parent left open is
-//! not. Closing a file by its number takes `unsafe`, since the number might belong to someone. A shell
-//! may do it, so a supervisor that finds such files begins its life once more, by way of a shell.
+//! Files that this program opens are closed on exec; files that its parent left open are not. Closing a file by its
+//! number needs `unsafe`, because the number might be in use. A shell can do it, so a supervisor that finds such
+//! files restarts itself through a shell.
 
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt as _;

@@ -1,13 +1,14 @@
-//! The names in directories, kept from one scan of a folder to the next.
+//! A cache of directory listings between scans of a folder.
 //!
-//! The change time of a directory moves whenever a name in it is made, removed or renamed. No program can set it, unlike
-//! the modification time, so a command that hides its tracks does not hide from the next scan. A listing counts as long
-//! as device, inode and change time are the same; every directory is looked at once per scan, and only those that have
-//! changed are listed. Only names, types and what follows from a path are kept. What a file holds and where a link leads is looked at every time.
+//! The change time of a directory moves whenever a name in it is created, removed, or renamed. Unlike the
+//! modification time, no program can set it, so a command cannot hide from the next scan. A listing is valid as long
+//! as device, inode, and change time are the same; every directory is checked once per scan, and only changed ones
+//! are listed. Only names, types, and what follows from a path are cached. Contents and link targets are read every
+//! time.
 //!
-//! Kernels count time in ticks, so two changes may have one time. A directory that has changed shortly before the scan
-//! is therefore listed again next time. Where somebody else's clock sets the times (network file systems), or nothing is
-//! known about them, nothing is kept.
+//! Kernels count time in ticks, so two changes may have the same time. A directory that changed shortly before the
+//! scan is therefore listed again next time. Nothing is cached where another machine sets the times (network file
+//! systems), or where that is unknown.
 
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};

@@ -1,5 +1,5 @@
-//! Shows that the fences hold, by trying to break them. This program itself runs behind them as the command, in a
-//! folder made for that, and tries what a hostile command would try. What it did is judged from outside.
+//! Proves that the sandbox works by trying to break it. This program runs inside it as the command, in its own
+//! folder, and tries what a hostile command would try. The result is checked from outside.
 
 use std::io::Read as _;
 use std::net::{SocketAddr, TcpListener, TcpStream};

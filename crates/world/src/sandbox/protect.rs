@@ -1,14 +1,15 @@
-//! What a command must not write in a folder that it may write, and what an automatic one must not read there.
+//! What a command must not write in a writable folder, and what an automatic command must not read there.
 //!
-//! Before the run the host looks for all of it (`scan.rs`), the supervisor follows what it has found (`repository.rs`),
-//! and the fence mounts it as the marks say. A path can be made read-only only if there is one. So where `.git`, `.trimtab`, or the hooks or settings of a
-//! repository are missing, the supervisor puts an empty placeholder for as long as the command runs; otherwise a command
-//! could make a `.git` of its own, with hooks. Several commands may share a placeholder. Each holds a lock on it, and
-//! the last one removes it. A placeholder is empty and has the sticky bit.
+//! Before the run, the host finds all of it (`scan.rs`), the supervisor follows what was found (`repository.rs`), and
+//! the fence mounts it accordingly. A path can be made read-only only if it exists. So where `.git`, `.trimtab`, or
+//! the hooks or settings of a repository are missing, the supervisor creates an empty placeholder while the command
+//! runs; otherwise a command could create a `.git` with hooks. Commands can share a placeholder: each holds a lock on
+//! it, and the last one removes it. A placeholder is empty and has the sticky bit.
 //!
-//! What cannot have a placeholder is undone after the run: control files that an automatic command has made get another
-//! name, which nobody obeys, and so do new settings of an old repository. Nothing is deleted, because somebody else may
-//! have made them meanwhile; where git shows that somebody has, they are only named. Where no mounts are possible, a look before and after says what was touched.
+//! What cannot have a placeholder is undone after the run: control files that an automatic command has created are
+//! renamed, so that no program obeys them, and so are new settings of an existing repository. Nothing is deleted,
+//! because another program may have created them meanwhile; if git shows that one has, they are only reported. Where
+//! mounts are not possible, a comparison before and after reports what was touched.
 
 use std::collections::BTreeSet;
 use std::fs::{self, DirBuilder, File, OpenOptions};

@@ -1,9 +1,9 @@
-//! A supervisor that was started before its order, with a fence that waits beneath it.
+//! A supervisor that is started before its order, with a fence that waits beneath it.
 //!
-//! To start a program takes longer than to put up all fences, and a command needs two more than itself. So once a
-//! command has run, the supervisor of the next one is started while nobody waits. The namespaces that it has entered are
-//! empty: no processes, no network, no shared memory. A view of files is taken when the order comes, and what the
-//! command may do is in the order alone. One is enough: commands that run at the same time start their own.
+//! Starting a program takes longer than setting up the sandbox, and a command needs two more processes than itself.
+//! So once a command has run, the supervisor of the next one is started in advance. The namespaces that it has
+//! entered are empty: no processes, no network, no shared memory. The view of files is set up when the order arrives,
+//! and only the order has the command's permissions. One is enough: concurrent commands start their own.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};

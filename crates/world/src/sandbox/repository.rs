@@ -1,4 +1,4 @@
-//! Where git takes orders from: which files of a repository decide what it runs, as far as they lie in the folder.
+//! The files of a repository that decide what git runs, as far as they are in the folder.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! Running a command: the only code that starts one.
+//! Runs a command: the only code that starts one.
 
 use std::ffi::OsString;
 use std::future::Future;

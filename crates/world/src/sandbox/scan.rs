@@ -1,5 +1,6 @@
-//! What in a folder has to be guarded while a command runs: control files, by the shared table and by structure,
-//! repositories, and files that usually hold secrets. The walk is bounded, and says so where it had to stop.
+//! Finds what must be protected in a folder while a command runs: control files, by the shared table and by
+//! structure, repositories, and files that usually hold secrets. The walk is bounded, and reports where it had to
+//! stop.
 
 use std::cell::LazyCell;
 use std::collections::HashSet;

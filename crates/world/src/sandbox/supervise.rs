@@ -1,4 +1,4 @@
-//! The supervisor: a process that outlives the command, and sees to it that nothing else does.
+//! The supervisor: a process that outlives the command and makes sure that no other process does.
 
 use std::ffi::OsStr;
 use std::io::{ErrorKind, Write as _};

@@ -1,5 +1,5 @@
-//! A terminal for programs that refuse to work without one. Nobody sits at it: what they write to it goes
-//! where their output would go, and whoever reads from it is told that the input has ended.
+//! A terminal for programs that refuse to work without one. It has no user: output goes where the program's output
+//! goes, and input ends at once.
 
 use std::os::fd::OwnedFd;
 use std::time::Duration;

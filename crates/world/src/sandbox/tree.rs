@@ -1,8 +1,7 @@
-//! The processes beneath the supervisor, and their end.
+//! The processes beneath the supervisor, and how they end.
 //!
-//! Orphans come to the supervisor instead of to init, so whatever a command starts stays beneath it,
-//! with a session of its own or not. And so there is one sure sign that all are gone: the kernel says
-//! that there is no child left to wait for.
+//! Orphans are reparented to the supervisor instead of init, so everything that a command starts stays beneath it,
+//! even in another session. When the kernel reports that there is no child left to wait for, all of them are gone.
 
 use std::time::{Duration, Instant};
 

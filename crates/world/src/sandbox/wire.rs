@@ -1,4 +1,4 @@
-//! What host, supervisor and fence say to each other: one line of JSON each.
+//! The messages between host, supervisor, and fence: one line of JSON each.
 
 use std::fmt;
 use std::path::PathBuf;

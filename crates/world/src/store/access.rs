@@ -1,6 +1,6 @@
-//! Who may use the server: what the store keeps of tokens.
+//! Access to the server: what the store has of tokens.
 //!
-//! A token is 256 bits of chance, so a plain hash of it gives nothing away; only the hash is kept.
+//! A token is 256 random bits, so a plain hash reveals nothing. Only the hash is stored.
 
 use trimtab_vocab::Time;
 

@@ -1,9 +1,9 @@
-//! The trail of what was decided and done, which only grows.
+//! The audit trail, which is append-only.
 //!
-//! Each entry is one line of JSON that names the BLAKE3 hash of the line before it, so that a line
-//! cannot be changed, taken out or put in later without breaking every line after it. An exported
-//! trail can be checked with any tool that knows BLAKE3 and has the key (`audit_key.rs`); whoever notes the last hash
-//! elsewhere can tell later whether anything before it was touched.
+//! Each entry is one line of JSON with the BLAKE3 hash of the line before it, so no line can be changed, removed, or
+//! inserted later without breaking every line after it. An exported trail can be verified with any tool that has
+//! BLAKE3 and the key (`audit_key.rs`). A copy of the last hash elsewhere shows later whether anything before it was
+//! touched.
 
 use serde_json::{Map, Value, json};
 use trimtab_vocab::{RequestId, SessionId, Time};

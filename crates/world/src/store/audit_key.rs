@@ -1,5 +1,5 @@
-//! The key of the trail. It is kept in a file of its own, so that whoever can change the database alone cannot make
-//! the chain fit again.
+//! The key of the audit trail. It has its own file, so that access to the database alone is not enough to forge the
+//! chain.
 
 use std::fs;
 use std::io::{self, Write};

@@ -1,4 +1,4 @@
-//! What can be wrong with a store.
+//! Errors of the store.
 
 use std::path::Path;
 

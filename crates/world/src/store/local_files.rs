@@ -1,6 +1,6 @@
-//! Small files that a surface keeps for itself in the data folder: drafts, what was typed before.
+//! Small files that a surface keeps in the data folder: drafts and the input history.
 //!
-//! Nothing here is a fact of a session. A file is there whole or not at all, whenever the process ends, and only
+//! They are not facts of a session. A file is written whole or not at all, even if the process is killed, and only
 //! its owner can read it.
 
 use std::fs::{File, OpenOptions};

@@ -1,4 +1,4 @@
-//! What is remembered beyond sessions, as its rows are changed.
+//! Changes of the memories that later sessions get.
 
 use trimtab_vocab::{MemoryEntry, MemoryId, Time};
 

@@ -1,9 +1,8 @@
-//! Where everything is kept.
+//! The storage.
 //!
-//! [`Store`] is the one interface, the sum of small ones in `traits`; `sqlite` is the embedded database. A store knows rows, not
-//! meanings: inputs are opaque texts to it, and whether a session may be run is a matter of
-//! [`Lease`]s, which only a store can hand out and which every write of a session's owner must
-//! show. A commit under a lost lease changes nothing.
+//! [`Store`] is the interface, the sum of the small ones in `traits`; `sqlite` is the embedded database. A store
+//! knows rows, not meanings: inputs are opaque texts to it. Only a store can grant the [`Lease`] that is needed to
+//! run a session, and every write of a session's owner must show it. A commit under a lost lease changes nothing.
 
 mod access;
 mod audit;

@@ -1,9 +1,8 @@
 //! Which processes are alive.
 //!
-//! Every process that opens a data folder holds a locked file there for as long as it lives. The
-//! kernel lets go of the lock when the process ends, however it ends, so a lease of a killed
-//! process is void at once, and one of a stopped or sleeping process is not: no clock is asked, and
-//! a process id that was given away again fools nobody.
+//! Every process that opens a data folder holds a locked file there while it lives. The kernel releases the lock when
+//! the process ends in any way, so the lease of a killed process is void at once, and the lease of a stopped or
+//! sleeping process is not. No clock is involved, and a reused process ID does no harm.
 
 use std::fs::{File, OpenOptions};
 use std::io;

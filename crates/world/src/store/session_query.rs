@@ -1,4 +1,4 @@
-//! What is looked for in sessions.
+//! A search query for sessions.
 
 use trimtab_vocab::Fact;
 use trimtab_vocab::event::{AnswerFact, RequestFact};

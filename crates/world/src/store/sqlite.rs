@@ -1,8 +1,8 @@
 //! The embedded database.
 //!
-//! One thread owns the connection that writes and takes whole transactions as closures, so a
-//! transaction is never half-awaited: a caller that goes away does not take it along. A second
-//! connection, opened when first needed, reads without standing in the writer's way.
+//! One thread owns the writing connection and runs whole transactions as closures, so a transaction is never
+//! half-awaited, and a canceled caller does not abort it. A second connection, opened when first needed, reads
+//! without blocking the writer.
 
 mod audit;
 mod blobs;

@@ -1,5 +1,5 @@
-//! What a store keeps of a person's tasks. It does not know what an operation means: whoever changes tasks
-//! hands over a function, which sees the tasks inside the transaction and says what to write.
+//! The storage of the user's tasks. It does not interpret operations: the caller passes a function that sees the
+//! tasks inside the transaction and returns what to write.
 
 use std::collections::BTreeMap;
 use std::fmt;

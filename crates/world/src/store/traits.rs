@@ -1,9 +1,9 @@
-//! What a store does, by noun. [`Store`] is the sum, and what the rest of the program holds.
+//! The operations of a store, by noun. [`Store`] is their sum, and what the rest of the program holds.
 //!
-//! Methods are atomic and durable when they return; a future that is dropped early leaves the whole of its work done or
-//! none of it. Who owns and runs what (`claim`, `release`, `admit`) and steps on the way
-//! ([`Commit::relaxed_durability`]) survive any end of the process, but perhaps not one of the machine: nobody could
-//! make use of them then. Nothing durable is ever without what came before it.
+//! Methods are atomic and durable when they return; a future that is dropped early has done all of its work or
+//! nothing. Ownership (`claim`, `release`, `admit`) and intermediate commits ([`Commit::relaxed_durability`]) survive
+//! any end of the process, but perhaps not a power failure, after which they are useless anyway. Nothing durable
+//! exists without what came before it.
 
 use async_trait::async_trait;
 use trimtab_vocab::{CallId, Event, FileSet, MemoryEntry, MemoryId, RefKey, RequestId, SessionId, Task, TaskId};

@@ -1,4 +1,4 @@
-//! Characters that HTML writes as names and numbers.
+//! HTML character references.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;

@@ -1,7 +1,7 @@
-//! A page of the web.
+//! Fetches a web page.
 //!
-//! Who calls has asked about the host, so only that host is spoken to: a redirect to another one is
-//! reported, not followed. Nothing that identifies the person goes along: no cookies, no credentials.
+//! The caller has asked about the host, so only that host is contacted: a redirect to another one is reported, not
+//! followed. Nothing that identifies the user is sent: no cookies, no credentials.
 
 mod body;
 mod guard;

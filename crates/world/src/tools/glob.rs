@@ -1,4 +1,4 @@
-//! Files by name.
+//! Finds files by name.
 
 use std::path::Path;
 

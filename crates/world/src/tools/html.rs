@@ -1,8 +1,7 @@
-//! Readable text from HTML: what a person would read on the page, in the manner of Markdown.
+//! Extracts readable text from HTML, formatted like Markdown.
 //!
-//! Not a browser's parser, which builds a tree: one pass over the bytes, each of which is looked at a
-//! fixed number of times, with a state that does not grow with the depth of the page. So a hostile
-//! page costs what its length costs.
+//! This is not a browser's parser, which builds a tree: it is one pass over the bytes with a bounded state, so the
+//! cost of a hostile page is linear in its length.
 
 mod writer;
 

@@ -1,10 +1,9 @@
-//! Things that look: files, folders, names, lines, pages.
+//! Read-only tools: files, folders, names, lines, pages.
 //!
-//! Nothing here changes anything, and nothing here decides whether it may be done: who calls has
-//! asked already. Two limits hold all the same, because no answer of a person is meant to lift them:
-//! files are seen in the session's folder only, and the addresses where a cloud keeps its keys are
-//! never fetched. Whatever goes wrong is a sentence that a model can act on, since it is the model
-//! that reads it. Every look is bounded in what it returns, in what it reads and in time.
+//! Nothing here changes anything, and nothing here decides whether a call is allowed: the caller has asked already.
+//! Two limits apply anyway, because no approval is meant to lift them: only files in the session's folder are read,
+//! and the metadata addresses where a cloud serves its keys are never fetched. Errors are sentences that a model can
+//! act on, because the model reads them. Every read is bounded in result, input, and time.
 
 mod entities;
 mod fetch;

@@ -1,4 +1,4 @@
-//! What a path that names nothing may have meant.
+//! Suggestions for a path that does not exist.
 
 use std::ffi::OsStr;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Pictures: what a model can see, and how large it is.
+//! Images: the formats that models accept, and their size.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;

@@ -1,4 +1,4 @@
-//! The session's folder, and the way to what is in it.
+//! The session's folder, and how paths in it are resolved.
 
 use std::fs::File;
 use std::io;

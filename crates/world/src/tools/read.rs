@@ -1,4 +1,4 @@
-//! Lines of a file, or a picture.
+//! Reads lines of a file, or an image.
 
 use std::borrow::Cow;
 use std::io::{self, BufRead, BufReader, Read};

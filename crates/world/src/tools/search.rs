@@ -1,4 +1,4 @@
-//! Lines by content.
+//! Searches the content of files.
 
 use std::io::{self, Read};
 use std::path::Path;

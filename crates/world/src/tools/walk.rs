@@ -1,4 +1,4 @@
-//! The way through a folder for the tools: names that begin with a dot are seen at the top only, unless asked for.
+//! The tools' walk through a folder. Hidden entries are shown only at the top, unless requested.
 
 use std::ffi::OsStr;
 use std::path::Path;

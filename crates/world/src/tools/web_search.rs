@@ -1,4 +1,4 @@
-//! Pages of the web that a search service finds.
+//! Web search through a search service.
 
 use trimtab_vocab::ReadResult;
 use trimtab_vocab::event::ToolStatus;

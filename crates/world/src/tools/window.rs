@@ -1,4 +1,4 @@
-//! Lines of a text, numbered, and as many as fit.
+//! Numbered lines of a text, as many as fit.
 
 use trimtab_vocab::event::ToolStatus;
 

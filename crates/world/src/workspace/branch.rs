@@ -1,4 +1,4 @@
-//! The branch that is checked out in a folder, as git notes it, without starting git.
+//! The branch that is checked out in a folder, read from git's files without starting git.
 
 use std::path::{Path, PathBuf};
 

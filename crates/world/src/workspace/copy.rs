@@ -1,5 +1,5 @@
-//! Copies of a folder for workers: each changes files and runs commands in its own one, and nothing of it reaches the
-//! folder that was copied.
+//! Copies of a folder for workers. Each worker changes files and runs commands in its own copy, and nothing of it
+//! reaches the original.
 
 #![expect(clippy::disallowed_methods, reason = "a copy is ours; nothing here writes in the user's folder")]
 

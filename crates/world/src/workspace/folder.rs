@@ -1,10 +1,9 @@
-//! The session's folder, held open, and the way to a file beneath it.
+//! The session's folder, held open, and how paths beneath it are resolved.
 //!
-//! A path is a text that a model wrote. It is looked up one name at a time, from directory to
-//! directory, and no name is ever opened through a link: a link is read, and its text is walked like
-//! the rest of the path. So a directory that is exchanged for a link at the worst moment leads
-//! nowhere, and every step out of the folder is seen. Reading takes the short way first, `openat2`
-//! with `RESOLVE_BENEATH`, which does the same in one call where the kernel has it.
+//! A model wrote the path. It is resolved one name at a time, from directory to directory, and no name is ever opened
+//! through a link: a link is read, and its text is resolved like the rest of the path. So a directory that is
+//! replaced by a link at the worst moment leads nowhere, and every step out of the folder is noticed. Reading tries
+//! `openat2` with `RESOLVE_BENEATH` first, which does the same in one call where the kernel has it.
 
 use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};

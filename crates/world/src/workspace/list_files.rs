@@ -1,4 +1,4 @@
-//! The names of the files in a folder, for a person who chooses among them.
+//! The names of the files in a folder, for completion.
 
 use std::ffi::OsStr;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! The files of pills: a person's own, and those of a folder. What they mean is decided elsewhere.
+//! Reads the files of pills: the user's, and those of a folder. They are interpreted elsewhere.
 
 use std::fs::File;
 use std::io::{self, Read};

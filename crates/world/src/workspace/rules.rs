@@ -1,7 +1,7 @@
-//! What the files that say what to ignore say: `.gitignore`, `.ignore` and `.git/info/exclude`.
+//! Ignore rules: `.gitignore`, `.ignore`, and `.git/info/exclude`.
 //!
-//! They are read here and not by the library that understands them, because a folder may be hostile: only regular
-//! files count, nothing waits for the other end of a pipe, and a file that is too large ignores nothing.
+//! They are read here and not by the library that interprets them, because a folder may be hostile: only regular
+//! files count, a pipe does not block, and a file that is too large ignores nothing.
 
 use std::ffi::OsStr;
 use std::fs::File;

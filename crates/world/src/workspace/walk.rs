@@ -1,5 +1,5 @@
-//! The way through a folder, the same for everything that looks: in the order of names, past what git ignores,
-//! without following links, and never waiting for a file that says what to ignore.
+//! The walk through a folder that all readers share: in the order of names, without ignored files, without following
+//! links, and without blocking on an ignore file.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{FileType, Metadata};

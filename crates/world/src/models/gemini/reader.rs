@@ -1,4 +1,4 @@
-//! What comes back.
+//! Reads the reply.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What a model is sent.
+//! The request body.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;

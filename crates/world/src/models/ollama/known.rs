@@ -1,4 +1,4 @@
-//! What was found out about a model, and is not asked again while the program runs.
+//! Facts about a model that are asked once per process.
 
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};

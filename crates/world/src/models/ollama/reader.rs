@@ -1,4 +1,4 @@
-//! What comes back: one JSON object per line, until one says that it is done.
+//! Reads the reply: one JSON object per line, until one says that it is done.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! What is sent.
+//! The request body.
 
 use std::sync::Arc;
 

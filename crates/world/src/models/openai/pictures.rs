@@ -1,5 +1,5 @@
-//! Pictures: how they are ordered, and how they come: as their bytes, or as an address from which the bytes are
-//! fetched at once, because providers forget what they have made.
+//! Image generation. Images arrive as bytes, or as an address that is fetched at once, because providers delete what
+//! they have made.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What the servers and the models differ in, by what they document.
+//! The documented differences between servers and models.
 
 use std::net::IpAddr;
 

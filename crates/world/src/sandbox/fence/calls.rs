@@ -1,7 +1,7 @@
-//! Which system calls are refused.
+//! The system calls that are refused.
 //!
-//! A list of what is refused, not of what is allowed: a command may be any program, and a list of all
-//! that compilers, servers and test suites call would be wrong somewhere every day.
+//! This is a denylist, because a command may be any program, and an allowlist of all that compilers, servers, and
+//! test suites call would always be incomplete.
 
 use std::collections::BTreeMap;
 

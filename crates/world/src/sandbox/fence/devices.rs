@@ -1,7 +1,7 @@
-//! The devices that a command sees: those without a state that anyone else could see, and terminals of its own.
+//! The devices that a command sees: those without shared state, and its own terminals.
 //!
 //! The others lead to people: what is typed at a terminal or a keyboard, what is on a screen, what a camera sees.
-//! They belong to whoever sits there, so the rights of files let every program of that person read them.
+//! They belong to the logged-in user, so file permissions let every program of that user read them.
 
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::os::unix::fs::symlink;

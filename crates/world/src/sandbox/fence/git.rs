@@ -1,10 +1,10 @@
-//! Git that runs nothing but itself. A repository's own settings name programs for many things: to watch files, to
-//! filter and convert them, to show differences, to check signatures. Somebody who has only unpacked a folder has not
-//! agreed to any of them, and nobody has looked at a command that runs automatically.
+//! Keeps git from running other programs. A repository's own settings name programs for many things: to watch files,
+//! to filter and convert them, to show differences, to check signatures. A user who has only unpacked a folder has
+//! not agreed to any of them, and an automatic command was not approved by anyone.
 //!
 //! So before such a command starts, git is asked for its settings, which runs nothing. Settings that are known to be
-//! harmless stay; some of the others can be overridden so that no program runs; any further one means that a person is
-//! asked, with its name.
+//! harmless stay, and some of the others can be overridden so that no program runs. For any other setting, the user
+//! is asked, with its name.
 
 use std::path::Path;
 use std::process::{Command, Output, Stdio};

@@ -1,7 +1,7 @@
-//! A home that is empty but for what builds need: toolchains and caches, never what a person keeps there.
+//! A home folder that is empty except for what builds need: toolchains and caches, never the user's files.
 //!
-//! It is a file system in memory, which the command may write and nobody sees afterwards. What is kept is mounted into
-//! it, read-only; caches that tools insist on writing are overlaid, so that what is written stays in memory.
+//! It is a file system in memory, which the command may write and which is gone afterward. Toolchains are mounted
+//! into it, read-only. Caches that tools insist on writing are overlaid, so that writes stay in memory.
 
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! The order in which the fences go up on Linux.
+//! Sets up the layers of the sandbox on Linux, in order.
 
 use rustix::event::{PollFd, PollFlags};
 use rustix::process::{Pid, Resource, Rlimit, Signal};

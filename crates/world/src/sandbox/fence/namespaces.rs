@@ -1,4 +1,4 @@
-//! A view of the system of its own: files, processes, network, shared memory.
+//! Namespaces: the command's own view of files, processes, network, and shared memory.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::OpenOptions;

@@ -1,4 +1,4 @@
-//! News of other processes: SQLite tells that there are some, but only to those who look.
+//! Changes by other processes. SQLite reports them, but only when polled.
 
 use std::collections::HashSet;
 use std::sync::{Mutex, PoisonError};

@@ -1,4 +1,4 @@
-//! Who may run: leases on sessions, and room among the running requests.
+//! Leases on sessions, and slots for running requests.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! The log in the database, and the steps that write it.
+//! The log in the database, and the transactions that write it.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

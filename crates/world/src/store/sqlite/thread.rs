@@ -1,4 +1,4 @@
-//! A thread that owns a connection and does one piece of work after the other.
+//! A thread that owns a connection and runs one job after the other.
 
 use rusqlite::Connection;
 use tokio::sync::{mpsc, oneshot};

@@ -1,4 +1,4 @@
-//! What came: which form it has, and its text.
+//! The body of a response: its format and its text.
 
 use std::borrow::Cow;
 

@@ -1,7 +1,7 @@
-//! Where a fetch may go.
+//! The addresses that a fetch may contact.
 //!
-//! The caller asks the person about each host, by its name. Two things a name does not tell: that it
-//! leads to where a cloud gives its keys to whoever asks, and that it leads to this machine.
+//! The caller asks the user about each host by name. The name does not show whether it leads to an address where a
+//! cloud serves its keys, or to this machine.
 
 use std::collections::HashMap;
 use std::error::Error;

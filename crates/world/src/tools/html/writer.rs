@@ -1,4 +1,4 @@
-//! Words, and what stands before them.
+//! Writes the text and the markup before it.
 
 use super::{HtmlTag, entities, plain};
 

@@ -1,4 +1,4 @@
-//! What became of the files between two snapshots.
+//! The changes of files between two snapshots.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};

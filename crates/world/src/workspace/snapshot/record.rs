@@ -1,4 +1,4 @@
-//! A snapshot as it is stored, so that a killed program can still tell what its command did.
+//! The stored form of a snapshot, so that a new process can tell what an interrupted command did.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! Going through the folder.
+//! Takes a snapshot of a folder.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;

@@ -1,7 +1,7 @@
-//! Directories that a change set makes and removes.
+//! Directories that a change set creates and removes.
 //!
-//! A directory gets its name only once a mark is in it, and loses its name before the mark goes. So a
-//! directory that the set has made can always be told from an empty one that a person keeps.
+//! A directory gets its name only once a marker is in it, and loses its name before the marker is removed. So a
+//! directory that the set created can always be told from an empty one of the user.
 
 use std::cell::RefCell;
 use std::collections::HashMap;

@@ -1,4 +1,4 @@
-//! One file of a change set: where it is, how it stands, and the way between before and after.
+//! One file of a change set: its place, its state, and the steps between before and after.
 
 use std::fs::File;
 use std::io::Write as _;

@@ -1,4 +1,4 @@
-//! What became of a change set.
+//! The outcome of a change set.
 
 use std::fmt;
 use std::io;
