@@ -29,9 +29,9 @@ use crate::cache;
 use crate::client::ActorContext;
 use crate::hub::{POLL_INTERVAL, Update};
 
-/// What has come of a reply is saved this often,
+/// How often a partial reply is saved.
 const SAVE_EVERY: Duration = Duration::from_millis(250);
-/// or when this much is not saved yet.
+/// A partial reply is also saved once this many bytes are unsaved.
 const SAVE_BYTES: usize = 4 * 1024;
 
 /// What a task needs to tell its actor.
@@ -172,9 +172,9 @@ struct Listener<'a> {
     reporter: &'a ActorHandle,
     order: &'a ModelCall,
     assembly: Assembly,
-    /// The prompt is on its way,
+    /// The prompt was sent.
     is_sent: bool,
-    /// and the provider has begun to answer.
+    /// The provider has begun to answer.
     is_answered: bool,
     words: RunawayDetector,
     thoughts: RunawayDetector,

@@ -91,9 +91,9 @@ struct ConversationState {
     summaries: usize,
     /// What the last summary stands for, until the next one.
     squeezed: Option<Squeezed>,
-    /// Whole replies so far,
+    /// Complete replies so far.
     rounds: u64,
-    /// and how many there were when a model was last asked for a summary.
+    /// The number of complete replies at the last model summary.
     summed_up_at: Option<u64>,
     /// How many messages of the conversation the last turn was sent. Providers may have them cached.
     sent: usize,

@@ -11,9 +11,10 @@ use crate::tools::REPEATED;
 /// How the result of an edit begins whose text is there already.
 pub(crate) const ALREADY_SO: &str = "Already so, nothing to do";
 
-/// Rounds without anything new that are put up with when the model goes through several calls again,
+/// Rounds without progress that are tolerated when the model repeats several calls.
 const PATIENCE: u32 = 3;
-/// and when it makes the very same calls again, or was told that it repeats itself.
+/// Rounds without progress that are tolerated when the model repeats exactly the same calls, or was told that it
+/// repeats itself.
 const PATIENCE_WITH_THE_SAME: u32 = 1;
 
 /// What the rounds of a request have brought so far.

@@ -22,9 +22,9 @@ pub(crate) fn sandwich(text: &str, limit: usize, what: &str, key: &RefKey) -> St
     format!("{head}\n[... {left_out} bytes left out ...]\n{tail}\n[Full {what} saved as ref:{key}]")
 }
 
-/// Bytes of a command's output that a model sees at most,
+/// Bytes of a command's output that a model sees.
 pub(crate) const FOR_MODELS: usize = 3 * 1024;
-/// and that people see.
+/// Bytes of a command's output that the user sees.
 pub(crate) const FOR_PEOPLE: usize = 5 * 1024;
 
 /// What is shown of an output: all of it, or as much of its head and its tail as fits into `limit` with a

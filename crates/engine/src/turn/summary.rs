@@ -17,9 +17,9 @@ use crate::record::names::SUMMARY;
 use crate::record::{Compressing, Session};
 use crate::tokens::{self, estimate};
 
-/// Tokens of a summary at least, however small the window,
+/// Tokens of a summary at least, even in a small window.
 const LEAST: u64 = 400;
-/// and at most.
+/// Tokens of a summary at most.
 const MOST: u64 = 12_000;
 
 /// Opens words that no model has summed up.

@@ -19,17 +19,17 @@ use super::server_word::ServerAddress;
 use super::{Listed, Model, PieceStream, ReplyPiece, RequestExtras, ServerFacts, server_word, with_warning};
 
 const VERSION: &str = "2023-06-01";
-/// Lets a request say what becomes of reasoning whose past has changed.
+/// Lets a request say what to do with reasoning whose past has changed.
 const BINDING: &str = "thinking-binding-controls-2026-08-01";
 /// No honest reply has more; what is remembered of each must not fill the memory.
 const MOST_BLOCKS: usize = 10_000;
-/// The API takes no smaller budget for thinking,
+/// The smallest thinking budget that the API accepts.
 const LEAST_THINKING: u32 = 1_024;
-/// and a reply needs some room for its words besides.
+/// Tokens that a reply needs beside its reasoning.
 const LEAST_WORDS: u32 = 1_024;
-/// Lists of models and counts of tokens are small,
+/// The limit for lists of models and token counts, which are small.
 const LARGEST_ANSWER: usize = 8 * 1024 * 1024;
-/// and so many pages of a list hold more models than anybody offers.
+/// Pages of a list at most, more than any provider has.
 const MOST_PAGES: usize = 20;
 
 pub(super) struct Anthropic {
@@ -151,7 +151,7 @@ struct AnthropicBody<'a> {
     run: Option<AnthropicRun>,
 }
 
-/// What matters only to those who want a reply.
+/// Fields that only a call for a reply has.
 #[derive(Serialize)]
 struct AnthropicRun {
     max_tokens: u32,
@@ -393,7 +393,7 @@ impl Generation {
         self < Self(4, 7)
     }
 
-    /// Refuses its own reasoning when anything before it has changed, unless it is told to drop it.
+    /// Refuses its own reasoning if anything before it has changed, unless it may drop it.
     fn binds_thinking(self) -> bool {
         self > Self(5, 0)
     }
@@ -516,7 +516,7 @@ enum AnthropicEvent {
     Error {
         error: WireError,
     },
-    /// `ping`, and whatever comes next.
+    /// `ping` and future events.
     #[serde(other)]
     Unknown,
 }

@@ -16,7 +16,7 @@ use super::http::{self, Outgoing, RequestBody};
 const LONGEST_PROBE: Duration = Duration::from_millis(400);
 /// A list of models is smaller.
 const LARGEST_ANSWER: usize = 4 * 1024 * 1024;
-/// A list that is longer than anybody reads is cut.
+/// Models in a list at most.
 const MOST_MODELS: usize = 200;
 
 /// A kind of server that can be told by its answers.
@@ -87,14 +87,14 @@ pub async fn find_servers(places: &[(LocalServerKind, String)]) -> Vec<LocalServ
     join_all(asked).await.into_iter().flatten().collect()
 }
 
-/// Asks an address that a person typed what serves there, whichever kind it is.
+/// Asks an address that the user typed which kind of server it is.
 pub async fn identify(address: &str) -> Option<LocalServer> {
     let root = server_root(address)?;
     let places: Vec<_> = LocalServerKind::ALL.into_iter().map(|kind| (kind, root.clone())).collect();
     find_servers(&places).await.into_iter().next()
 }
 
-/// The root of a server, from whatever people type: `8080`, `localhost:8080`, `http://host:8080/v1/`.
+/// The root of a server from user input: `8080`, `localhost:8080`, `http://host:8080/v1/`.
 pub fn server_root(typed: &str) -> Option<String> {
     let typed = typed.trim();
     if !typed.is_empty() && typed.bytes().all(|byte| byte.is_ascii_digit()) {

@@ -25,9 +25,9 @@ use super::{Listed, Model, PieceStream, RequestExtras, with_warning};
 const DIALECT: &str = "gemini";
 /// The version of the API that has everything that is sent here.
 const VERSION: &str = "/v1beta";
-/// Lists of models and counts of tokens are small,
+/// The limit for lists of models and token counts, which are small.
 const LARGEST_ANSWER: usize = 8 * 1024 * 1024;
-/// and so many pages of a list hold more models than anybody offers.
+/// Pages of a list at most, more than any provider has.
 const MOST_PAGES: usize = 20;
 
 pub(super) struct Gemini {

@@ -3,8 +3,8 @@
 
 use trimtab_vocab::{Fault, ProblemKind, Retry};
 
-/// What to do about a window that is full, once nothing more can be left out. A fault with this hint is known to be
-/// about the window by its code, whatever its words say.
+/// The hint for a full window, once nothing more can be left out. A fault with this hint is about the window by its
+/// code, regardless of its message.
 pub(super) const TOO_LONG: &str =
     "The conversation is too long for this model: start a new session, or choose a model with a larger context window.";
 /// What to do about a model that cannot see.

@@ -69,13 +69,13 @@ pub enum ReplyPiece {
         /// The encoded bytes.
         data: String,
     },
-    /// More of a wish to use a tool.
+    /// A part of a tool call.
     Tool {
         /// The part.
         block: u32,
-        /// Its id, when it is told.
+        /// Its ID, once known.
         id: Option<String>,
-        /// The tool's name, when it is told.
+        /// The tool's name, once known.
         name: Option<String>,
         /// More of the arguments, as JSON text.
         arguments: String,
@@ -173,7 +173,7 @@ pub fn is_nearby(base_url: &str) -> bool {
 pub struct Listed {
     /// Its name, without the provider's.
     pub name: String,
-    /// How many tokens it can take in and give, where the provider says so.
+    /// Its limits of input and output tokens, if the provider reports them.
     pub window: Option<u64>,
 }
 
@@ -183,7 +183,7 @@ pub struct DrawOrder {
     /// What is to be seen.
     pub prompt: String,
     pub count: u32,
-    /// `1024x1024` and the like; absent: as the provider sees fit.
+    /// For example `1024x1024`; absent: the provider's default.
     pub size: Option<String>,
 }
 
@@ -191,9 +191,9 @@ pub struct DrawOrder {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DrawnImage {
     pub bytes: Vec<u8>,
-    /// `image/png` and the like, by its first bytes.
+    /// For example `image/png`, by its first bytes.
     pub media_type: &'static str,
-    /// How the provider understood the order, where it says so.
+    /// The prompt as the provider rewrote it, if it reports that.
     pub revised_prompt: Option<String>,
 }
 

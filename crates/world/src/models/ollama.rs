@@ -83,8 +83,8 @@ impl Ollama {
         stream::iter(warnings).chain(pieces).boxed()
     }
 
-    /// The reply of a model that is asked to think; one that cannot is asked again without that, because effort is
-    /// a setting for every model and not a wish that only some may fulfil.
+    /// Calls a model with thinking. A model that cannot think is called again without, because effort is a setting
+    /// for all models.
     async fn thinking_if_it_can(
         &self,
         prompt: &Prompt,

@@ -33,7 +33,7 @@ pub enum Dialect {
     Replay,
 }
 
-/// Somebody who serves models.
+/// A model provider.
 #[derive(Debug, Clone)]
 pub struct Provider {
     /// How it speaks.
@@ -47,7 +47,7 @@ pub struct Provider {
     pub extras: Arc<RequestExtras>,
 }
 
-/// Whoever can be called by name.
+/// Finds models by name.
 pub trait ModelRegistry: Send + Sync {
     /// The model called `provider/name`.
     fn find(&self, name: &str) -> Result<Arc<dyn Model>, Problem>;

@@ -54,7 +54,7 @@ enum ReplayMoment {
         name: String,
         #[serde(default, skip_serializing_if = "Value::is_null")]
         input: Value,
-        /// The arguments as they came, where they are not JSON.
+        /// The arguments unchanged, if they are not JSON.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         broken: Option<String>,
     },

@@ -90,7 +90,7 @@ impl Model for Responses {
 }
 
 impl Responses {
-    /// The other API of the same provider: what is no conversation, both share.
+    /// The provider's other API, for calls that both share.
     fn beside(&self) -> OpenAi {
         OpenAi {
             base_url: self.base_url.clone(),
@@ -132,7 +132,7 @@ struct ResponsesBody<'a> {
     run: Option<ResponsesRun>,
 }
 
-/// What matters only to those who want a reply.
+/// Fields that only a call for a reply has.
 #[derive(Serialize)]
 struct ResponsesRun {
     max_output_tokens: u32,
@@ -151,7 +151,7 @@ struct ResponsesReasoning {
     summary: Option<&'static str>,
 }
 
-/// The word for how much to think; none for a model that does not, and where nobody asks.
+/// The effort word; none for a model that does not think, or if no effort is set.
 fn effort_word(model: &str, prompt: &Prompt) -> Option<&'static str> {
     if kind(model) == ModelFamily::Plain {
         return None;
@@ -337,7 +337,7 @@ fn input(prompt: &Prompt, reasons: bool) -> Vec<ResponsesItem<'_>> {
     items
 }
 
-/// Adds to the last message if the same one goes on, and begins another otherwise.
+/// Appends to the last message if it has the same role, and begins another otherwise.
 fn say<'a>(items: &mut Vec<ResponsesItem<'a>>, start: usize, role: &'static str, content: ResponsesContent<'a>) {
     if items.len() > start
         && let Some(ResponsesItem::Message { content: said, .. }) = items.last_mut()
@@ -474,7 +474,7 @@ enum ResponsesEvent {
         #[serde(flatten)]
         error: Value,
     },
-    /// `response.created`, parts that begin and end, whatever repeats what is known, whatever comes next.
+    /// `response.created`, starts and ends of parts, repetitions, and future events.
     #[serde(other)]
     Unknown,
 }
@@ -695,7 +695,7 @@ impl ResponsesReader {
         Ok(Vec::new())
     }
 
-    /// The item is complete, and whatever of it has not come yet is in it.
+    /// The item is complete, and contains everything that has not arrived yet.
     fn finish(&mut self, index: u32, item: &Value) -> Result<Vec<ReplyPiece>, Fault> {
         let block = block(index, 0)?;
         match item.get("type").and_then(Value::as_str) {
@@ -826,8 +826,8 @@ impl Thoughts {
         ReplyPiece::Thinking { block, text: if another { format!("\n\n{text}") } else { text } }
     }
 
-    /// The item goes back as it is, so it is the proof of its own summary. Without anything in it that
-    /// only the provider can read, it would be looked up where nothing is stored.
+    /// The item is sent back unchanged, so it is the signature of its own summary. Without encrypted content, the
+    /// provider would look it up in its storage, where it is not.
     fn finish(&mut self, block: u32, item: &Value) -> Vec<ReplyPiece> {
         if std::mem::replace(&mut self.done, true) {
             return Vec::new();
@@ -870,8 +870,8 @@ impl ResponsesCall {
         ReplyPiece::Tool { block, id: self.id.clone(), name: self.name.clone(), arguments }
     }
 
-    /// What is left to come of all the arguments. If they are not those that came, nobody can know which
-    /// are meant, and a tool must not be run on a guess.
+    /// The rest of the arguments. If they differ from what has arrived, the call is ambiguous, and a tool must not
+    /// run on a guess.
     fn rest(&self, whole: &str) -> Result<String, Fault> {
         let whole = match (whole.is_empty(), self.arguments.is_empty()) {
             (true, true) => &self.first,

@@ -158,7 +158,7 @@ const PASSED: &[&str] = &[
     "XDG_STATE_HOME",
 ];
 
-/// Passed on with whatever follows, unless that makes it a secret.
+/// Prefixes of variables that are passed, unless the whole name looks like a secret.
 const PASSED_BEGINNINGS: &[&str] = &[
     "CARGO_", "CCACHE_", "CGO_", "CMAKE_", "CTEST_", "DOTNET_", "ELIXIR_", "ERL_", "FLUTTER_", "JAVA_", "JEST_",
     "JULIA_", "LC_", "MIX_", "MOCHA_", "PYTEST_", "PYTHON", "RUST", "SWIFT_", "VITEST_", "ZIG_",
@@ -225,7 +225,7 @@ const PARTS: &[(&str, &[&str])] = &[
     ("GRADLE_USER_HOME", &["caches", "wrapper"]),
 ];
 
-/// Nobody is there to answer a question, to turn a page or to look at colours.
+/// No user is there to answer a question, use a pager, or see colors.
 const SET: &[(&str, &str)] = &[
     ("DEBIAN_FRONTEND", "noninteractive"),
     ("GIT_EDITOR", "true"),

@@ -24,7 +24,7 @@ pub(super) const OUTLIVE: &str = "outlive";
 /// What must not be found. Git takes it for a comment, so it may stand in settings.
 const CANARY: &str = "# canary-7f3a";
 
-/// How long the process waits that is to end before. Longer than anything may take to end by itself.
+/// How long the process waits that is to end before. Longer than any process takes to end on its own.
 const LATER: Duration = Duration::from_millis(600);
 
 /// Whether a fence holds.

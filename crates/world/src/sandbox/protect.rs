@@ -84,7 +84,7 @@ pub(super) struct Protected {
     /// What is only looked at, before and after.
     watched: Vec<PathBuf>,
     before: Vec<Vec<ChangeStamp>>,
-    /// What only somebody else can change while an automatic command runs.
+    /// Files that only another program can change while an automatic command runs.
     others: Vec<(PathBuf, Vec<ChangeStamp>)>,
 }
 
@@ -355,8 +355,8 @@ fn repositories(folder: &Path, scan: &FolderScan) -> BTreeSet<PathBuf> {
     Repositories::new(folder, &scan.repositories, &scan.pointers).all
 }
 
-/// Marks for all that is read-only and for the folders above, outer before inner. What is in something read-only
-/// needs no mark of its own.
+/// Mounts for all that is read-only and for the folders above, outer before inner. What is inside something read-only
+/// needs no mount.
 fn marks(folder: &Path, read_only: &BTreeSet<PathBuf>) -> Vec<MountMark> {
     let mut marks: BTreeSet<(PathBuf, MountMark)> = BTreeSet::new();
     for path in read_only {
@@ -381,12 +381,12 @@ fn made_of(scan: &FolderScan) -> BTreeSet<PathBuf> {
     repositories.chain(control).chain(scan.pointers.iter().cloned()).chain(scan.links.iter().cloned()).collect()
 }
 
-/// Whether there is something that is no placeholder, nor what git makes for itself.
+/// Whether something other than a placeholder or git's own files is there.
 fn is_made(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok() && !is_placeholder(path) && !repository::is_usual(path)
 }
 
-/// Gives it a name that nobody obeys, and that nobody can have taken all of.
+/// Renames it to a free name that no program obeys.
 fn set_aside(path: &Path) -> bool {
     let Some(name) = path.file_name() else { return false };
     let named = |end: String| {
@@ -410,7 +410,7 @@ fn runs_version_control(argv: &[String]) -> bool {
     argv.iter().flat_map(|text| text.split(|c| !is_word(c))).any(|word| VERSION_CONTROL.contains(&word))
 }
 
-/// Nobody can write into a placeholder, so one that holds something is none: a command has set the bit.
+/// A placeholder cannot be written, so one that is not empty is not a placeholder: a command has set the bit.
 fn is_placeholder(path: &Path) -> bool {
     let is_empty = |meta: &fs::Metadata| match meta.is_dir() {
         true => fs::read_dir(path).is_ok_and(|mut inside| inside.next().is_none()),
@@ -419,11 +419,11 @@ fn is_placeholder(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|meta| meta.mode() & STICKY != 0 && !meta.is_symlink() && is_empty(&meta))
 }
 
-/// Puts a placeholder at `path`, or shares the one that is there. None if something else is there.
+/// Creates a placeholder at `path`, or shares an existing one. None if something else is there.
 ///
-/// Other runs put and remove theirs at the same time, so whatever was there a moment ago may be gone,
-/// and what was not may be there; then it is tried again. Its bit is set as it is made: a run that saw
-/// it without would take it for someone's own.
+/// Other runs create and remove placeholders at the same time, so it retries when something appears or vanishes in
+/// between. The bit is set at creation, because a run that saw a placeholder without it would take it for the user's
+/// file.
 fn placeholder(path: PathBuf, kind: EntryKind) -> Option<(PathBuf, EntryKind, File)> {
     for _ in 0..TRIES {
         let made = match kind {
@@ -454,7 +454,7 @@ fn placeholder(path: PathBuf, kind: EntryKind) -> Option<(PathBuf, EntryKind, Fi
     None
 }
 
-/// Enough of a file to see that it is not the same any more: nobody can set the change time.
+/// Enough of a file's metadata to see that it changed: no program can set the change time.
 type ChangeStamp = (PathBuf, u64, u64, i64, i64);
 
 fn stamp(path: &Path) -> Vec<ChangeStamp> {

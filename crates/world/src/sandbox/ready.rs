@@ -15,7 +15,7 @@ use super::run::supervisor_command;
 type Environment = Vec<(OsString, OsString)>;
 
 /// The supervisor that waits for an order, if there is one. It ends when the last of these is dropped, when this
-/// program ends in whatever way, and when no order comes for half a minute.
+/// program ends in any way, and when no order arrives for half a minute.
 #[derive(Debug, Clone, Default)]
 pub struct ReadySupervisor(Arc<Mutex<Option<WaitingSupervisor>>>);
 

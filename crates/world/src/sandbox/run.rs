@@ -25,8 +25,8 @@ use super::wire::{
 };
 use super::{SUPERVISE, fence};
 
-/// Once nothing of a command is left, all that it wrote is in the pipe. Nobody who holds the other
-/// end can keep us longer than this.
+/// Once all processes of a command are gone, its output is in the pipe. A process that still holds the other end
+/// cannot delay the result longer than this.
 const DRAIN_TIMEOUT: Duration = Duration::from_millis(200);
 
 /// How commands are run here.
@@ -58,8 +58,8 @@ pub struct CommandLimits {
     pub cpu_s: Option<u64>,
     /// The size of one file that it writes, in bytes.
     pub file_size: Option<u64>,
-    /// How many processes there may be at a time. It counts only where the command has namespaces of its
-    /// own: elsewhere, all that the person runs would be counted.
+    /// The limit of processes at a time. It applies only if the command has its own namespaces: elsewhere, all
+    /// processes of the user would count.
     pub processes: Option<u64>,
     /// Bytes of what it writes that are kept; of more, the beginning and the end.
     pub output: usize,
@@ -173,14 +173,13 @@ impl CommandOutcome {
 pub enum CommandReport<'t> {
     /// It has written this.
     Output(&'t [u8]),
-    /// Its time is up, and it goes on: somebody is to say what becomes of it.
+    /// Its time is up, and it still runs: the user decides.
     Overdue,
 }
 
-/// Runs what `plan` says. `tell` gets everything that the command writes as it comes, and the command
-/// waits while it is busy. `overtime` brings what somebody says about a command that is overdue. When
-/// `stop` comes, or the returned future is dropped, or this program ends in whatever way, the command and
-/// all that it has started are killed at once.
+/// Runs `plan`. `tell` gets the output as it arrives, and the command waits while `tell` is busy. `overtime` receives
+/// the decision about a command that is overdue. When `stop` fires, the returned future is dropped, or this program
+/// ends in any way, the command and everything that it has started are killed at once.
 pub async fn run(
     plan: &CommandPlan,
     setup: &SandboxSetup,
@@ -444,7 +443,7 @@ pub(super) fn supervisor_command(
     command
 }
 
-/// Waits where nobody else has to wait.
+/// Waits in the background.
 fn wait_for_end(supervisor: Option<Child>) {
     if let Some(mut supervisor) = supervisor {
         tokio::spawn(async move { supervisor.wait().await });
@@ -464,7 +463,7 @@ async fn scanned(folder: PathBuf, wanted: ScanTarget, setup: &SandboxSetup) -> O
     scanning.await.ok().flatten().filter(|found| serde_json::to_vec(found).is_ok())
 }
 
-/// A supervisor that cannot be written to says so by its silence. The error is about what was to be written.
+/// A supervisor that cannot be written to shows it by its silence. The error is about the message.
 async fn send(control: &mut ChildStdin, message: &impl Serialize) -> Result<(), serde_json::Error> {
     let mut line = serde_json::to_vec(message)?;
     line.push(b'\n');

@@ -24,15 +24,15 @@ const MOST_ENTRIES: usize = 400_000;
 
 const LONGEST: Duration = Duration::from_secs(3);
 
-/// A folder with one of these, and with a name that fits, holds what tools have made: outputs of Cargo and others, and
-/// virtual environments. By itself it says nothing, because a command or an edit could put it anywhere.
+/// A folder with this file and a fitting name has files that tools have made: outputs of Cargo and others, and
+/// virtual environments. The file alone proves nothing, because a command or an edit could put it anywhere.
 const CACHE: &str = "CACHEDIR.TAG";
 const ENVIRONMENT: &str = "pyvenv.cfg";
 
 /// Names by which a directory is known as a repository, or as what tools have made.
 const TELLING: &[&str] = &["HEAD", "objects", "refs", "commondir", CACHE, ENVIRONMENT];
 
-/// Parts of a path where keys are made for tests and are no secrets.
+/// Parts of a path where keys are test fixtures, not secrets.
 const FIXTURES: &[&str] =
     &["test", "tests", "testdata", "test_data", "test-data", "fixtures", "__fixtures__", "testing"];
 
@@ -55,7 +55,7 @@ pub(super) struct FolderScan {
     pub(super) cut: Option<String>,
 }
 
-/// What is looked for.
+/// The kind of a scan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ScanTarget {
     /// Secrets and repositories: all that matters to who cannot write.
@@ -152,7 +152,7 @@ pub(super) fn scan_again(folder: &Path, wanted: ScanTarget, cache: &ListingCache
     scan
 }
 
-/// Notes an entry if a scan, of whatever kind, makes anything of it.
+/// Records an entry if any kind of scan needs it.
 fn note(above: &[String], entry: &OsStr, kind: FileType) -> Option<NotedEntry> {
     let name = entry.to_string_lossy();
     let is_secret = is_secret_in(above.last().map_or("", String::as_str), &name);
@@ -174,8 +174,8 @@ fn names_above(top: &Path, folder: &Path) -> Vec<String> {
     below.iter().map(|name| name.to_string_lossy().to_lowercase()).collect()
 }
 
-/// Why a folder that cannot be listed matters, if it does. What somebody else has shut, the command cannot enter
-/// either; what its own user has shut, it can open again.
+/// Why a folder that cannot be listed matters, if it does. The command cannot enter a folder that another user has
+/// closed, but it can open one that its own user has closed.
 fn why_unlisted(top: &Path, folder: &Path, error: &std::io::Error) -> Option<String> {
     if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) {
         return None;

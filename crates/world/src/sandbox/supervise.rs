@@ -32,11 +32,11 @@ pub(super) const EARLY: &str = "early";
 /// How long a supervisor waits for its order. A model seldom takes longer from one command to the next.
 const READY: Duration = Duration::from_secs(30);
 
-/// How long a command may take to end by itself once its time is up.
+/// How long a command may take to end once its time is up.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// How long what a command leaves running may take to end by itself. A `tee` at the end of a
-/// redirection is still writing then; a server is not going to end.
+/// How long the processes that a command leaves running may take to end. A `tee` at the end of a redirection is still
+/// writing then; a server is not going to end.
 pub(super) const LINGER: Duration = Duration::from_millis(250);
 
 /// How long the host may take to read what is left in the terminal of a command that is over.
@@ -222,8 +222,8 @@ async fn run(
     Ok(ending)
 }
 
-/// Waits for the end of the command, or of its time; whether it had enough of that. Where somebody is
-/// there, it goes on when its time is up, until they say what becomes of it.
+/// Waits for the end of the command or of its time, and returns whether it ended in time. In attended runs, it
+/// continues when its time is up, until the user decides.
 async fn in_time(
     control: &mut HostPipe,
     order: &RunOrder,
@@ -252,7 +252,7 @@ async fn in_time(
     }
 }
 
-/// Comes when the command has ended: it was waited for, or the fence says so and that nothing else is left.
+/// Resolves when the command has ended: it was reaped, or the fence reports that it and all other processes are gone.
 async fn main_ends(tree: &mut Tree, voice: &mut Voice, child: &mut Signal) {
     tokio::select! {
         () = main_is_reaped(tree, child) => {}
@@ -390,8 +390,7 @@ fn true_folder(order: &mut RunOrder) -> Result<(), String> {
     Ok(())
 }
 
-/// Of the hidden paths, those that are there, and what they lead to. Once the home is emptied, links in it cannot be
-/// followed any more.
+/// The hidden paths that exist, and their targets. Once the home is emptied, links in it can no longer be followed.
 fn keep_hidden(order: &mut RunOrder) {
     let is_missing = |path: &PathBuf| {
         path.symlink_metadata()
@@ -405,7 +404,7 @@ fn keep_hidden(order: &mut RunOrder) {
     order.hidden.dedup();
 }
 
-/// A temporary folder that nobody else can enter, or even guess.
+/// A temporary folder that no other user can enter or guess.
 fn private_temp(sandbox: Sandbox) -> Result<Option<PathBuf>, String> {
     use std::os::unix::fs::DirBuilderExt as _;
     if sandbox == Sandbox::Off {
@@ -438,7 +437,7 @@ pub(super) fn remove(temp: &Path) {
     }
 }
 
-/// The host's hand: as long as it holds the pipe, the command may go on.
+/// The pipe from the host: the command may run while the host holds it.
 struct HostPipe {
     pipe: pipe::Receiver,
     signals: [Signal; 3],
@@ -460,7 +459,7 @@ impl HostPipe {
         serde_json::from_slice(&self.line().await?).ok()
     }
 
-    /// The next line. None when the pipe is closed, by whatever kind of end, or someone wants the supervisor itself gone.
+    /// The next line. None if the pipe is closed in any way, or if the supervisor itself is to end.
     async fn line(&mut self) -> Option<Vec<u8>> {
         let [term, int, hup] = &mut self.signals;
         tokio::select! {

@@ -58,7 +58,7 @@ pub(super) struct Terminal {
 }
 
 impl Terminal {
-    /// Passes on to `output` whatever is written to the terminal whose one end is `ours`.
+    /// Copies everything that is written to the terminal behind `ours` to `output`.
     pub(super) fn relay(ours: OwnedFd, output: OwnedFd) -> Self {
         let (over, is_over) = oneshot::channel();
         Self { over, attendant: tokio::spawn(pass_on(ours, output, is_over)) }

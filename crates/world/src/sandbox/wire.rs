@@ -17,11 +17,11 @@ pub(super) struct RunOrder {
     pub(super) cwd: PathBuf,
     pub(super) folder: PathBuf,
     pub(super) timeout_ms: u64,
-    /// When its time is up, the host is told, and it goes on until the host says otherwise.
+    /// When its time is up, the host is notified, and the command continues until the host decides.
     #[serde(default)]
     pub(super) attended: bool,
     pub(super) sandbox: Sandbox,
-    /// Nobody was asked: the command starts only behind every fence that its class needs.
+    /// It has no approval, so it starts only if every layer that its class needs is available.
     #[serde(default)]
     pub(super) automatic: Option<CommandClass>,
     /// It is git alone, and may write the repository apart from what decides what git runs.
@@ -143,7 +143,7 @@ pub(super) struct ScannedFolder {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum HostMessage {
-    /// What becomes of a command whose time is up.
+    /// The decision about a command whose time is up.
     Overtime(Overtime),
     /// What is in the folder, before the command and as the answer to [`SupervisorReport::Rescan`].
     Scanned(Option<ScannedFolder>),
@@ -175,7 +175,7 @@ pub(super) enum SupervisorReport {
     Taken { temp: Option<PathBuf> },
     /// The command runs as this process.
     Started { pid: i32, fences: Fences },
-    /// Its time is up, and it goes on.
+    /// Its time is up, and it still runs.
     Overdue,
     /// The command is over. The host, who knows the folder, is to look what is there now.
     Rescan,
@@ -183,7 +183,7 @@ pub(super) enum SupervisorReport {
     NotStarted { why: String },
     /// It was to run automatically, and a fence that it needs is missing.
     Blocked { why: String },
-    /// The supervisor was told to end, or the host let go of it, before it had all that the command needs.
+    /// The supervisor was told to end, or lost the host, before it had all that the command needs.
     Dismissed,
     /// The namespaces of this supervisor are of no use. Another one is to do without.
     NoNamespaces { why: String },
@@ -221,7 +221,7 @@ pub struct Fences {
     pub processes: Fence,
     /// The version of Landlock, if the kernel has it.
     pub landlock: Option<u32>,
-    /// Whether the command has namespaces of its own.
+    /// Whether the command has its own namespaces.
     pub namespaces: bool,
     /// Whether its system calls are filtered.
     pub filter: bool,

@@ -41,8 +41,8 @@ impl AuditKey {
         read(&folder.join(FILE))
     }
 
-    /// Makes the key of the trail in `folder`, unless somebody else just has. `written`: lines that there are already.
-    /// Nothing where the system gives no random numbers.
+    /// Creates the key of the trail in `folder`, unless another process just did. `written`: existing lines. None if
+    /// the system has no random numbers.
     pub(super) fn make(folder: &Path, written: u64) -> io::Result<Option<Self>> {
         let file = folder.join(FILE);
         let Some(secret) = clock::secret() else { return Ok(None) };

@@ -30,7 +30,7 @@ pub enum StoreError {
     /// Another process keeps it locked.
     #[error("another process keeps the database locked")]
     Locked,
-    /// Somebody else owns the session now.
+    /// Another process owns the session now.
     #[error("the session is being run by another process")]
     LeaseLost,
     /// The session is being run and cannot be deleted.

@@ -89,8 +89,7 @@ impl LocalFiles {
         }
     }
 
-    /// A name of its own for every write, because threads and processes that write the same must not write into each
-    /// other's file.
+    /// A unique name for every write, because concurrent writers must not share a file.
     fn draft(&self, name: &str) -> PathBuf {
         static WRITES: AtomicU64 = AtomicU64::new(0);
         let number = WRITES.fetch_add(1, Ordering::Relaxed);
@@ -117,7 +116,7 @@ impl LocalFiles {
         private(&mut options).open(&path)?.write_all(format!("{line}\n").as_bytes())
     }
 
-    /// Keeps nothing under a name any more.
+    /// Removes the file with this name.
     pub fn remove(&self, name: &str) -> io::Result<()> {
         match remove(&self.path(name)?) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),

@@ -46,7 +46,7 @@ pub fn hash(bytes: &[u8]) -> String {
 /// What a store gives back.
 pub type Result<T> = std::result::Result<T, StoreError>;
 
-/// The right to run a session. Whoever holds it is its only owner; a newer lease makes it void.
+/// The right to run a session. Its holder is the only owner; a newer lease makes it void.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Lease {
     session: SessionId,
@@ -151,13 +151,13 @@ pub struct Commit {
     pub closed_calls: Vec<CallId>,
     /// Requests that ended.
     pub finished: Vec<(RequestId, Status)>,
-    /// Requests that had ended and go on.
+    /// Requests that had ended and continue.
     pub reopened: Vec<RequestId>,
     /// What waits for a person now, each as the event that opened it.
     pub opened: Vec<(CheckpointId, Event)>,
     /// What no longer does.
     pub resolved: Vec<CheckpointId>,
-    /// Requests that ended for good: nothing of them waits for a person any more.
+    /// Requests that ended permanently, without an open question.
     pub closed: Vec<RequestId>,
     /// The session's new name.
     pub title: Option<String>,
@@ -165,27 +165,28 @@ pub struct Commit {
     pub children: Vec<SeededSession>,
     /// Inputs for other sessions, those that it makes among them.
     pub tell: Vec<(Recipient, NewInput)>,
-    /// Requests that can only go on once somebody answers: they take no slot until they ask for one again.
+    /// Requests that wait for the user's answer: they use no slot until they ask for one again.
     pub resting: Vec<RequestId>,
     /// Rules that a person made or removed.
     pub rules: RuleChange,
-    /// What its person said for good.
+    /// Memories for later sessions.
     pub remembered: Vec<MemoryEntry>,
-    /// What the trail is told of it.
+    /// Its lines of the audit trail.
     pub audit: Vec<AuditEntry>,
-    /// Files that the session is about to write: whoever watches a command meanwhile does not take them for its doing.
+    /// Files that the session is about to write, so that they are not attributed to a command that runs meanwhile.
     pub writing: Vec<FileSet>,
     /// A move of its history is under way: should it be cut off here, the files are half moved until it is finished.
     pub moving: bool,
-    /// It is a step on the way: nothing outside follows from it, and what led to it can be found again. It survives the
-    /// process at once and the machine's power with the next one that is not; waiting for the disk would help nobody.
+    /// It is an intermediate commit: nothing outside depends on it, and its inputs can be found again. It survives
+    /// the end of the process at once, and a power failure once a durable commit follows, so waiting for the disk is
+    /// pointless.
     pub relaxed_durability: bool,
 }
 
 /// Whom an input is for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Recipient {
-    /// This session. Where it is no more, nobody is told.
+    /// This session. Ignored if it no longer exists.
     Session(SessionId),
     /// Every other session that has something to do or to ask.
     OtherBusy,
@@ -196,7 +197,7 @@ pub enum Recipient {
 pub struct RuleChange {
     /// New ones, as their reader understands them.
     pub added: Vec<String>,
-    /// Those that are no more.
+    /// Removed rules.
     pub removed: Vec<String>,
 }
 
@@ -223,9 +224,9 @@ pub struct JobRow {
 pub enum JobState {
     /// It has not begun.
     Queued,
-    /// Somebody works on it.
+    /// A process works on it.
     Running,
-    /// It began, and nobody works on it: its owner is gone.
+    /// It began, and its owner is gone.
     Interrupted,
     /// It ended.
     Finished(Status),
@@ -241,7 +242,7 @@ pub struct FileSpace {
     pub packed: u64,
 }
 
-/// The answer to the wish to run.
+/// The answer to a request to run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Admission {
     /// Go.
@@ -250,12 +251,12 @@ pub enum Admission {
     Held { ahead: u32 },
 }
 
-/// The answer to the wish to own a session.
+/// The answer to a request to own a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Claim {
     /// It is yours.
     Granted(Lease),
-    /// Somebody else runs it.
+    /// Another process runs it.
     Held {
         /// Who, for a person to read.
         by: String,

@@ -22,7 +22,7 @@ pub trait Liveness: Send + Sync {
     fn name(&self) -> &str;
     /// Whether the named owner still lives. In doubt it does: two owners are worse than none.
     fn is_alive(&self, owner: &str) -> bool;
-    /// How a person is told of an owner.
+    /// An owner in words for the user.
     fn describe(&self, owner: &str) -> String;
 }
 
@@ -58,7 +58,7 @@ impl Owner {
         Err(io::Error::other("its file keeps being removed"))
     }
 
-    /// Removes the files of those who were killed, also of those whose file had no name yet.
+    /// Removes the files of killed processes, including files without a final name.
     fn sweep(&self) {
         for entry in std::fs::read_dir(&self.folder).into_iter().flatten().flatten() {
             if let Ok(name) = entry.file_name().into_string() {

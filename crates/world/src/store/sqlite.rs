@@ -34,7 +34,7 @@ use super::owner::Owner;
 use super::{AuditKey, Liveness, Result, Store, StoreError};
 use crate::clock::Clock;
 
-/// The store in a folder of its own.
+/// The store in a folder.
 pub struct SqliteStore {
     file: PathBuf,
     owner: Arc<dyn Liveness>,
@@ -154,7 +154,7 @@ fn make_private_folder(folder: &Path) -> std::io::Result<()> {
     builder.create(folder)
 }
 
-/// Nor into the database, whatever the folder lets people do. SQLite gives its other files the same mode.
+/// Makes the database private, with any permissions of the folder. SQLite gives its other files the same mode.
 fn make_private_file(file: &Path) -> std::io::Result<()> {
     let mut options = std::fs::OpenOptions::new();
     options.write(true).create(true).truncate(false);

@@ -33,9 +33,9 @@ struct FetchLimits {
     body: usize,
     /// Bytes of text that are shown.
     text: usize,
-    /// Time in all,
+    /// The limit for the whole fetch.
     total: Duration,
-    /// and between two signs of life.
+    /// The limit between two chunks.
     idle: Duration,
 }
 
@@ -64,7 +64,7 @@ const PICTURE_LIMITS: FetchLimits =
 pub(crate) struct PictureAddress<'a> {
     /// The address, as a provider gave it.
     pub(crate) url: &'a str,
-    /// It may lie on this machine or near it, and come in the clear: so does whoever gave it.
+    /// Local and unencrypted addresses are allowed, because the server that gave the address is local, too.
     pub(crate) near: bool,
 }
 
@@ -320,7 +320,7 @@ impl WebClient {
     }
 }
 
-/// The title and the text, made where it holds nobody up.
+/// The title and the text, extracted on a thread that blocks no one.
 async fn text(form: BodyForm, given: Option<String>, bytes: Vec<u8>) -> Result<(Option<String>, String), ReadRefusal> {
     let work = tokio::task::spawn_blocking(move || body::read(form, given.as_deref(), &bytes));
     work.await

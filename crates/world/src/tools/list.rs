@@ -10,9 +10,9 @@ use super::walk::{Hidden, walk};
 use super::{Going, ReadRefusal, ReadScope, on_one_line, seen, size};
 use crate::workspace::WalkEntry;
 
-/// As many entries are shown,
+/// Entries that are shown.
 const MOST: usize = 500;
-/// and as many are counted.
+/// Entries that are counted.
 const MOST_COUNTED: usize = 20_000;
 /// No tree that is worth showing is deeper.
 const DEEPEST: u32 = 20;

@@ -37,7 +37,7 @@ const LONGEST: Duration = Duration::from_secs(30);
 /// A folder that takes longer is too large; what was found until then is shown.
 const LONGEST_WALK: Duration = Duration::from_secs(20);
 
-/// Looks. Dropping the future ends the work, also where it runs on a thread of its own.
+/// Performs a read. Dropping the future ends the work, also on another thread.
 pub async fn perform_read(place: &ReadScope, op: &ReadOp) -> ReadResult {
     let place = place.clone();
     match op.clone() {
@@ -88,8 +88,7 @@ fn seen(status: ToolStatus, text: impl Into<String>) -> ReadResult {
     ReadResult { status, text: text.into(), images: Vec::new(), files: Vec::new() }
 }
 
-/// Whether anybody still waits for the work. Asked often: at each entry of a folder and each block of
-/// a file.
+/// Whether the caller still waits. Checked often: at each entry of a folder and each block of a file.
 #[derive(Debug, Clone, Default)]
 struct Going(Arc<AtomicBool>);
 
@@ -100,7 +99,7 @@ impl Going {
     }
 }
 
-/// A reader that is read as long as anybody waits.
+/// A reader that stops when the caller no longer waits.
 struct Watched<'a, R>(R, &'a Going);
 
 impl<R: Read> Read for Watched<'_, R> {
@@ -120,8 +119,8 @@ impl Drop for EndOnDrop {
     }
 }
 
-/// Work that blocks, on a thread where it may. A thread that hangs in the kernel (a network disk that
-/// has gone) cannot be ended; it is left behind, and whoever waits is told.
+/// Blocking work on a thread. A thread that hangs in the kernel (a network disk that is gone) cannot be ended; it is
+/// left behind, and the caller gets an error.
 async fn aside(
     longest: Duration,
     work: impl FnOnce(&Going) -> Result<ReadResult, ReadRefusal> + Send + 'static,

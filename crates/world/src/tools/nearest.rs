@@ -6,7 +6,7 @@ use std::path::Path;
 use super::walk::{Hidden, walk};
 use super::{Going, ReadRefusal, ReadScope};
 
-/// More is no help.
+/// More suggestions do not help.
 const MOST: usize = 4;
 /// A folder this large is not looked through for a better name.
 const LARGEST_FOLDER: usize = 2_000;

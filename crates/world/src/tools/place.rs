@@ -37,7 +37,7 @@ pub(super) struct FoundPath {
 }
 
 impl FoundPath {
-    /// The same, unless a link hides that it is a file with secrets: whoever allowed the look did not know.
+    /// The same, unless a link hides that it is a file with secrets, because the approval did not cover that.
     pub(super) fn named_openly(self, place: &ReadScope) -> Result<Self, ReadRefusal> {
         let real = place.shown(&self.real);
         if has_secret(&real) && !has_secret(&self.shown) {
@@ -204,7 +204,7 @@ fn open_beneath(_root: &Path, real: &Path) -> io::Result<OwnedFd> {
     open_unlinked(real)
 }
 
-/// The next best thing: the last part of the path at least is no link.
+/// The fallback: at least the last part of the path is not a link.
 fn open_unlinked(real: &Path) -> io::Result<OwnedFd> {
     Ok(rustix::fs::open(real, FLAGS | OFlags::NOFOLLOW, Mode::empty())?)
 }

@@ -199,8 +199,8 @@ fn line_text(line: &[u8]) -> Cow<'_, str> {
     }
 }
 
-/// The text of a file, and what is to be known of its encoding. Bytes that are no UTF-8 are shown as
-/// what the web takes for Latin-1: every byte is a character there, and most are the right ones.
+/// The text of a file, and a note about its encoding. Bytes that are not UTF-8 are decoded as Windows-1252, as
+/// browsers do: every byte is a character, and most are right.
 fn decode(bytes: &[u8]) -> (Cow<'_, str>, Option<&'static str>) {
     match bytes {
         [0xff, 0xfe, rest @ ..] => {

@@ -16,13 +16,13 @@ use super::read::LARGEST_WHOLE;
 use super::walk::{Hidden, walk};
 use super::{Going, ReadRefusal, ReadScope, Watched, count, on_one_line, seen};
 
-/// As many matches are shown,
+/// Matches that are shown.
 const MOST_MATCHES: usize = 200;
-/// and as many bytes,
+/// Bytes of the result.
 const MOST_BYTES: usize = 32 * 1024;
-/// and as many characters of a line;
+/// Characters of a line that are shown.
 const LONGEST_LINE: usize = 300;
-/// so much of them before the match, when it is far to the right.
+/// Characters before a match that is far to the right.
 const BEFORE_MATCH: usize = 60;
 /// More lines around a match are better read.
 const MOST_CONTEXT: u32 = 20;

@@ -37,7 +37,7 @@ pub(super) fn walk(place: &ReadScope, start: &Path, hidden: Hidden, depth: Optio
 }
 
 impl Entries {
-    /// The next entry, if anybody still waits for it.
+    /// The next entry, if the caller still waits.
     pub(super) fn next(&mut self) -> Result<Option<WalkEntry>, ReadRefusal> {
         self.going.on()?;
         Ok(self.walk.next())

@@ -2,11 +2,11 @@
 
 use trimtab_vocab::event::ToolStatus;
 
-/// As many lines are shown at once,
+/// Lines that are shown at once.
 const MOST_LINES: u64 = 2_000;
-/// and as many bytes,
+/// Bytes that are shown at once.
 const MOST_BYTES: usize = 30 * 1024;
-/// and as many characters of each line.
+/// Characters of each line that are shown.
 pub(super) const LONGEST_LINE: usize = 2_000;
 
 /// The part of a text that is shown.

@@ -76,7 +76,7 @@ pub(super) struct Spot {
     pub(super) dir: Rc<OwnedFd>,
     /// Directories that are missing between `dir` and `name`.
     pub(super) missing: Vec<OsString>,
-    /// The last name. It is no link, as far as could be seen.
+    /// The last name. It is not a link, as far as could be seen.
     pub(super) name: OsString,
     /// The way from the folder to it, without links.
     pub(super) inside: PathBuf,
@@ -144,8 +144,8 @@ impl Folder {
         })
     }
 
-    /// What a path is by its own name, where that is no plain file: the state of a link, or nothing where a
-    /// directory is in its place or a link or a file on its way. No link is followed.
+    /// The state of a path that is not a plain file: the state of a link, or nothing if a directory is in its place
+    /// or a link or file is on the way. Does not follow links.
     pub fn itself(&self, path: impl AsRef<Path>) -> Option<Option<FileState>> {
         let path = path.as_ref();
         let kind = |path: &Path| {

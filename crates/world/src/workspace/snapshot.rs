@@ -63,7 +63,7 @@ pub struct Uncovered {
     pub is_folder: bool,
     /// Whether git ignores it.
     pub is_ignored: bool,
-    /// It cannot be made read-only for a command, so somebody must be asked.
+    /// It cannot be made read-only for a command, so the user must be asked.
     pub ask: bool,
 }
 
@@ -114,7 +114,7 @@ impl Snapshot {
         &self.uncovered
     }
 
-    /// Whether a file that it does not have may have been there all the same.
+    /// Whether a file may have existed although the snapshot does not have it.
     fn is_unknown(&self, path: &Path) -> bool {
         self.closed.iter().chain(self.folders.keys()).any(|above| path.starts_with(above))
     }

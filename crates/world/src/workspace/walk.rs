@@ -120,7 +120,7 @@ impl FolderWalk {
         self
     }
 
-    /// Passes by whatever is left under a directory.
+    /// Skips the rest of a directory.
     pub fn leave(&mut self, directory: &Path) {
         while self.stack.last().is_some_and(|level| level.directory.starts_with(directory)) {
             self.stack.pop();

@@ -196,8 +196,8 @@ impl WriteJob<'_> {
         }
     }
 
-    /// Refuses the set before this run has written anything. At a first attempt nothing is taken back, because somebody
-    /// else made what is as after.
+    /// Refuses the set before this run has written anything. At a first attempt nothing is undone, because another
+    /// program made what already is as after.
     fn refuse(&self, files: Vec<FileWriter<'_>>, why: Why, directories: &Directories<'_>) -> Refused {
         if self.is_first_attempt { Refused::new(why) } else { take_back(files, why, directories) }
     }
@@ -246,8 +246,8 @@ fn forward(files: &mut [FileWriter<'_>]) -> Result<(), Why> {
     Ok(())
 }
 
-/// All files are as they shall be, and durably: what was kept for the way back can go. A failure here
-/// changes nothing that a person asked for, so it is no failure of the set.
+/// All files are durably as they should be, so the data for an undo can go. A failure here does not affect the
+/// change, so the set does not fail.
 fn finish(files: Vec<FileWriter<'_>>, directories: &Directories<'_>) -> WrittenSet {
     for one in &files {
         one.clean();
@@ -263,7 +263,7 @@ fn finish(files: Vec<FileWriter<'_>>, directories: &Directories<'_>) -> WrittenS
     WrittenSet { files: files.iter().map(FileWriter::report).collect() }
 }
 
-/// Puts everything back that is as after, from whichever run, and says what could not be.
+/// Restores all files that are as after, from any run, and reports what could not be restored.
 fn take_back(mut files: Vec<FileWriter<'_>>, why: Why, directories: &Directories<'_>) -> Refused {
     let mut refused = Refused::new(why);
     for one in files.iter_mut().rev() {

@@ -144,7 +144,7 @@ impl<'a> GeminiBody<'a> {
         .formatted(model, prompt)
     }
 
-    /// What matters only to those who want a reply.
+    /// Adds the fields that only a call for a reply has.
     pub(super) fn run(self, prompt: &Prompt) -> Self {
         self.configured(|config| {
             config.max_output_tokens = Some(prompt.max_output_tokens).filter(|most| *most > 0);

@@ -226,7 +226,7 @@ impl GeminiReader {
         Ok(())
     }
 
-    /// Where a piece goes: to the part that it continues, or to one of its own.
+    /// The part that a piece continues, or a new one.
     fn block(&mut self, kind: Option<OpenPart>) -> Result<u32, Fault> {
         if let (Some(kind), Some((open, block))) = (kind, self.open)
             && kind == open
@@ -243,7 +243,7 @@ impl GeminiReader {
         Ok(block)
     }
 
-    /// Older models give calls no ids, but results are told apart by them.
+    /// Older models give calls no IDs, but results need them.
     fn call(&mut self, call: CalledFunction) -> Result<ReplyPiece, Fault> {
         self.called = true;
         let block = self.block(None)?;

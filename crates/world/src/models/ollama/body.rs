@@ -12,7 +12,7 @@ use super::super::effort;
 
 /// The smallest window that Ollama itself gives a model.
 const SMALLEST: u64 = 4_096;
-/// What is asked for at most when nobody says what the model can hold: memory is reserved for all of it.
+/// The window if the model's own is unknown, because memory is reserved for all of it.
 const CAREFUL: u64 = 8_192;
 /// Tokens of a picture; models differ, few take more.
 const PICTURE: u64 = 2_048;
@@ -31,8 +31,8 @@ pub(super) struct PromptFit {
     pub(super) needed: u64,
     /// What the model can hold, if it is known.
     pub(super) window: Option<u64>,
-    /// What Ollama is asked to reserve. Every change of it loads the model anew, so it is a power of
-    /// two, which a growing conversation reaches seldom.
+    /// The window that Ollama reserves. Every change reloads the model, so it is a power of two, which a growing
+    /// conversation seldom exceeds.
     pub(super) num_ctx: u64,
 }
 
@@ -179,8 +179,7 @@ impl<'a> OllamaTool<'a> {
     }
 }
 
-/// Granite is told by a message of its own; the switch would be refused for it. Unsaid, a model
-/// thinks or not as it was made to.
+/// Granite gets a message, because it would refuse the switch. Without either, a model uses its default.
 fn think(model: &str, prompt: &Prompt) -> Option<Think> {
     match effort::level(prompt)? {
         _ if is_granite(model) => None,
@@ -203,7 +202,7 @@ pub(super) fn effort_note(model: &str, prompt: &Prompt) -> Option<String> {
     effort::note(prompt, model, took)
 }
 
-/// Granite has its own way to think, whatever the size and the version.
+/// Granite has its own way to think, in every size and version.
 pub(super) fn is_granite(model: &str) -> bool {
     is_family(model, "granite")
 }
@@ -262,7 +261,7 @@ fn assistant<'a>(message: &'a Message, tools: &mut BTreeMap<&'a str, &'a str>) -
     (!wire.content.trim().is_empty() || !wire.tool_calls.is_empty()).then_some(wire)
 }
 
-/// What the person says is one message; each result of a tool is a message of its own.
+/// The user's text is one message, and each tool result is another.
 fn user<'a>(
     message: &'a Message,
     prompt: &'a Prompt,

@@ -11,10 +11,10 @@ use trimtab_vocab::{Fault, ProblemKind};
 use super::Ollama;
 use crate::models::ServerFacts;
 
-/// A model's facts are told without loading it.
+/// A model's facts are available without loading it.
 const LONGEST_QUESTION: Duration = Duration::from_secs(10);
-/// The two words that a reply within the schema can have; nobody who is asked about the weather says
-/// one of them by chance.
+/// The two words that a reply within the schema can have. A model that ignores the schema does not answer a question
+/// about the weather with one of them.
 const WORDS: [&str; 2] = ["quince", "medlar"];
 
 /// What is known about one model of one server.
@@ -36,7 +36,7 @@ pub(super) fn about(base_url: &str, model: &str) -> Arc<KnownModel> {
 }
 
 impl KnownModel {
-    /// How many tokens the model can hold, if the server says so.
+    /// The model's window in tokens, if the server reports it.
     pub(super) async fn window(&self, ollama: &Ollama) -> Option<u64> {
         self.shown(ollama).await.and_then(|shown| shown.window)
     }

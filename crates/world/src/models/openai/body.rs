@@ -372,9 +372,8 @@ fn joined<'a>(parts: impl Iterator<Item = &'a Part>) -> Option<String> {
     (!texts.is_empty()).then(|| texts.join("\n\n"))
 }
 
-/// Arguments go back as the text that they are. Where that was no JSON object it goes back whole
-/// within one, because vLLM, llama.cpp and others read the arguments of the whole conversation and
-/// refuse it for ever after for one that they cannot read.
+/// Arguments are sent back as text. A text that is not a JSON object is wrapped in one, because vLLM, llama.cpp, and
+/// others parse the arguments of the whole conversation, and would refuse every later call.
 fn wire_call(call: &ToolCall) -> OpenAiCall<'_> {
     let arguments = match &call.broken {
         Some(broken) => json!({"INVALID_JSON": broken}).to_string(),

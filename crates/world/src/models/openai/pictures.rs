@@ -107,8 +107,8 @@ fn bounded(text: &str) -> &str {
     &text[..text.floor_char_boundary(LONGEST_PROMPT)]
 }
 
-/// The bytes behind an address. The provider's key does not go along. A server on this machine or near it may name
-/// addresses like its own; anybody else only such as lie in the open, and encrypted.
+/// Fetches an address, without the provider's key. A local server may name local addresses; other servers only public
+/// ones with HTTPS.
 async fn fetched(server: ServerKind, url: &str) -> Result<Vec<u8>, Fault> {
     let near = server == ServerKind::Local;
     let mut tried = 1;

@@ -17,9 +17,9 @@ use crate::models::think_tags::{TaggedText, ThinkTags};
 const MOST_CALLS: usize = 1_000;
 /// The documented limit is 64.
 const LONGEST_NAME: usize = 1_000;
-/// Nor is what is kept of its reasoning, to be sent back, larger than a reply may be,
+/// Reasoning that is stored to be sent back must not be larger than a reply.
 const LARGEST_KEPT: usize = 32 * 1024 * 1024;
-/// or in more pieces.
+/// Pieces of such reasoning at most.
 const MOST_DETAILS: usize = 10_000;
 
 /// The parts of a reply. A Chat Completions message has one of each of the first two.
@@ -179,13 +179,13 @@ struct CostDetails {
     upstream_inference_cost: Option<f64>,
 }
 
-/// For what is not part of the words: a figure that cannot be read is no reason to lose a reply.
+/// For fields beside the text: a figure that cannot be parsed is no reason to lose a reply.
 pub(super) fn lenient<'de, D: Deserializer<'de>, T: DeserializeOwned>(deserializer: D) -> Result<Option<T>, D::Error> {
     Ok(serde_json::from_value(Value::deserialize(deserializer)?).unwrap_or(None))
 }
 
 impl OpenAiUsage {
-    /// None where nothing is told.
+    /// None if there are no figures.
     fn figures(&self) -> Option<Usage> {
         if self.prompt_tokens.is_none() && self.completion_tokens.is_none() {
             return None;
@@ -227,7 +227,7 @@ pub(super) struct OpenAiReader {
     kept: usize,
     refused: bool,
     finish: Option<String>,
-    /// Words came after the end was told: this server tells it early, and only the stream's end counts.
+    /// Text came after the finish reason: this server sends it early, and only the end of the stream counts.
     early: bool,
     /// As the server measured it.
     tokens_per_s: Option<f64>,
@@ -568,7 +568,7 @@ fn thought(detail: &Value) -> Option<&str> {
     detail.get("text").or_else(|| detail.get("summary"))?.as_str()
 }
 
-/// Whether a detail goes on where the last one stopped. Encrypted ones come whole.
+/// Whether a detail continues the last one. Encrypted ones arrive complete.
 fn continues(last: &Value, detail: &Value) -> bool {
     let same = |field| last.get(field) == detail.get(field);
     let readable = detail.get("type").is_some_and(|kind| kind == "reasoning.text" || kind == "reasoning.summary");

@@ -65,7 +65,7 @@ const NEVER: &[i64] = &[
 #[cfg(target_arch = "x86_64")]
 const X32: i64 = 0x4000_0000;
 
-/// Those of the refused calls that have a number of their own there.
+/// The refused calls that have other numbers there.
 #[cfg(target_arch = "x86_64")]
 const X32_OWN: &[(i64, i64)] = &[
     (libc::SYS_ioctl, 514),
@@ -77,8 +77,8 @@ const X32_OWN: &[(i64, i64)] = &[
     (libc::SYS_process_vm_writev, 540),
 ];
 
-/// Puts the filter on this process. `loopback`: the network ends at the command, so it may be used.
-/// `namespaced`: it is in a network of its own.
+/// Installs the filter on this process. `loopback`: the network ends at the command, so it may be used. `namespaced`:
+/// the process has its own network namespace.
 pub(super) fn filter(order: &RunOrder, loopback: bool, namespaced: bool) -> Result<(), String> {
     let refused = |error: &dyn std::fmt::Display| format!("system calls cannot be filtered: {error}");
     let (refusals, absences) = rules(order, loopback && namespaced).map_err(|error| refused(&error))?;
@@ -250,7 +250,7 @@ fn as_word(value: i32) -> u64 {
 mod tests {
     use super::*;
 
-    /// What the kernel is told about a call.
+    /// The kernel's data about a call.
     struct Call {
         architecture: u32,
         number: u32,

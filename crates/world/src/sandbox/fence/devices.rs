@@ -18,7 +18,7 @@ pub(super) const FOLDER: &str = "/dev";
 /// Devices without a state.
 pub(super) const PLAIN: &[&str] = &["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
 
-/// Whoever opens it gets the terminal of its own session, and of that only.
+/// Opening it gives the terminal of the process's own session, and no other.
 pub(super) const TERMINAL: &str = "/dev/tty";
 
 /// New terminals are opened here.
@@ -33,7 +33,7 @@ pub(super) const SHARED_MEMORY: &str = "/dev/shm";
 /// What of it is the command's own.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct OwnDevices {
-    /// What is in the folder of devices is in memory, and nobody else sees it.
+    /// The folder of devices is in memory and private.
     pub(super) is_covered: bool,
     /// The terminals are, so it may open new ones.
     pub(super) terminals: bool,
@@ -41,7 +41,7 @@ pub(super) struct OwnDevices {
     pub(super) shared_memory: bool,
 }
 
-/// Covers all devices with a few. The process is in a view of files of its own already.
+/// Covers all devices with a few. The process already has its own mount namespace.
 pub(super) fn cover(order: &RunOrder) -> Result<OwnDevices, Errno> {
     let folder = Path::new(FOLDER);
     // Whoever works in shared memory sees no other there than the real one.

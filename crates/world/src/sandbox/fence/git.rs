@@ -13,7 +13,7 @@ use trimtab_vocab::sensitive_paths;
 
 use super::super::wire::RunOrder;
 
-/// Settings that are in force whatever the repository says.
+/// Settings that override those of the repository.
 const SET: &[(&str, &str)] = &[
     ("core.fsmonitor", "false"),
     ("core.hooksPath", "/dev/null"),
@@ -109,8 +109,8 @@ fn blocked(name: &str) -> String {
     format!("The repository's git setting {name} is not known to be harmless.")
 }
 
-/// Each submodule is looked at from outside only, whatever `.gitmodules` says about it. Git takes that file from the
-/// index, or from the last commit, where the folder does not have it.
+/// Keeps git from looking into submodules, even if `.gitmodules` says otherwise. Git takes that file from the index
+/// or from the last commit if the folder does not have it.
 fn submodules(folder: &Path) -> Result<Vec<(String, &'static str)>, String> {
     let sources: &[&[&str]] = &[
         &["config", "-f", ".gitmodules", "--list", "-z"],
@@ -139,9 +139,9 @@ fn top(folder: &Path) -> Option<std::path::PathBuf> {
     folder.ancestors().find(|folder| folder.join(".git").symlink_metadata().is_ok()).map(Path::to_owned)
 }
 
-/// What git lists, as names and values. What cannot be read for certain is an error; that there is no git is not,
+/// The settings that git lists, as names and values. Output that cannot be parsed is an error. A missing git is not,
 /// because then nothing obeys its settings. Outside of a repository, and in one whose owner git does not trust, git
-/// lists those of the person, and obeys no others.
+/// lists and obeys only the user's settings.
 fn settings(folder: &Path, arguments: &[&str], must_succeed: bool) -> Result<Vec<(String, String)>, String> {
     let Some(done) = ask(folder, arguments)? else { return Ok(Vec::new()) };
     if must_succeed && !done.status.success() {
@@ -156,7 +156,7 @@ fn settings(folder: &Path, arguments: &[&str], must_succeed: bool) -> Result<Vec
     Ok(entries.map(|(name, value)| (name.to_owned(), value.to_owned())).collect())
 }
 
-/// What git answers; nothing if there is no git.
+/// Git's output; none if there is no git.
 fn ask(folder: &Path, arguments: &[&str]) -> Result<Option<Output>, String> {
     #[expect(clippy::disallowed_methods, reason = "it is asked from behind the fences, and runs nothing else")]
     let mut git = Command::new("git");

@@ -140,7 +140,7 @@ pub(super) fn empty(order: &RunOrder) -> Result<Vec<PathBuf>, String> {
     Ok(open)
 }
 
-/// The home that the system knows, for whoever asks it instead of looking at the variable.
+/// The home from the user database, for programs that do not use the variable.
 fn by_account() -> Option<PathBuf> {
     let user = rustix::process::getuid().as_raw().to_string();
     let accounts = std::fs::read_to_string("/etc/passwd").ok()?;

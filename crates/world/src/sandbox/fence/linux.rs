@@ -108,7 +108,7 @@ fn raise(order: &RunOrder, space: &Result<Space, String>) -> Result<Fences, Stri
     Ok(Fences { writes, protected, secrets, network, programs, processes, landlock: version, namespaces, filter })
 }
 
-/// The command is killed when its supervisor is, whatever that one could do no more.
+/// The kernel kills the command when its supervisor dies.
 fn die_with_supervisor(order: &RunOrder) -> Result<(), String> {
     let _ = rustix::process::set_parent_process_death_signal(Some(Signal::KILL));
     let is_there = match order.is_init {
@@ -132,7 +132,7 @@ fn has_reader() -> bool {
     rustix::event::poll(&mut waiting, Some(&now)).is_ok() && !waiting[0].revents().contains(PollFlags::ERR)
 }
 
-/// Lowers a limit, for good. One that is lower already stays.
+/// Lowers a limit permanently. A lower one stays.
 fn limit(resource: Resource, wanted: Option<u64>) {
     let Some(wanted) = wanted else { return };
     let Rlimit { current, maximum } = rustix::process::getrlimit(resource);

@@ -47,8 +47,8 @@ const HARMLESS: MountFlags = MountFlags::NOSUID.union(MountFlags::NODEV);
 /// What a fence needs to arrange its view. It gives all of them up before it starts the command.
 const NEEDED: [CapabilitySet; 3] = [CapabilitySet::SYS_ADMIN, CapabilitySet::NET_ADMIN, CapabilitySet::SETPCAP];
 
-/// Enters a user namespace, and a process namespace for whatever is started next: that one is its first process, and
-/// when it ends, the kernel ends all others. It is the supervisor that does this, since nobody can move itself into one.
+/// Enters a user namespace, and a process namespace for the next child: that child is its first process, and when it
+/// ends, the kernel ends all others. The supervisor does this, because a process cannot move itself into one.
 pub(in super::super) fn found() -> Result<(), NamespaceError> {
     let (user, group) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
     unshare(UnshareFlags::NEWUSER | UnshareFlags::NEWPID)
@@ -73,7 +73,7 @@ fn halfway(what: &str, errno: Errno) -> NamespaceError {
     NamespaceError::Halfway(format!("{what}: {}", said(errno)))
 }
 
-/// The network of a fence that shares no memory with others any more, as it is made.
+/// The network of a fence that no longer shares memory with others, while it is being made.
 pub(super) type Apart = Result<JoinHandle<Result<Network, Errno>>, NamespaceError>;
 
 /// A network that ends at the command.
@@ -82,8 +82,8 @@ pub(super) struct Network {
     loopback: bool,
 }
 
-/// Enters what is empty, so that it may be long before the order comes: a network of its own, and shared memory. A
-/// network takes the kernel as long as all the rest, so another thread makes it.
+/// Enters the empty namespaces, which is possible long before the order arrives: network and shared memory. Another
+/// thread makes the network, because it takes the kernel as long as all the rest.
 pub(super) fn leave() -> Apart {
     let network = std::thread::Builder::new().spawn(new_network);
     let network = network.map_err(|error| NamespaceError::Halfway(format!("no thread can be started: {error}")))?;
@@ -303,7 +303,7 @@ fn parse_mount(line: &str) -> Option<Mount> {
     Some(Mount { path, flags, kind: back.split(' ').next()?.to_owned() })
 }
 
-/// The kernel writes spaces and the like as `\040`.
+/// The kernel escapes spaces and other characters, such as `\040`.
 fn unescape(text: &str) -> std::ffi::OsString {
     use std::os::unix::ffi::OsStringExt as _;
     let bytes = text.as_bytes();

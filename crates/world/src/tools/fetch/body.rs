@@ -82,8 +82,8 @@ pub(super) fn read(form: BodyForm, given: Option<&str>, bytes: &[u8]) -> (Option
     }
 }
 
-/// By its mark, by what the server says, by what the page says of itself; UTF-8 if nobody does, and
-/// what most old pages are if it is not that.
+/// Decodes by the byte order mark, the header, or the page itself. Without any of them, UTF-8, and if it is not
+/// valid, the encoding of most old pages.
 fn decode<'a>(form: BodyForm, given: Option<&str>, bytes: &'a [u8]) -> Cow<'a, str> {
     let by_server = given.and_then(|given| charset(given.as_bytes()));
     let by_page = || if form == BodyForm::Text { None } else { charset(&bytes[..bytes.len().min(HEAD)]) };

@@ -108,7 +108,7 @@ fn core_flags(common: &Path) -> String {
     known.map(|(name, value)| format!("\t{name} = {value}\n")).collect()
 }
 
-/// Copies refs that are files of their own. Links among them are left out, because they could lead anywhere.
+/// Copies refs that are separate files. Links are left out, because they could lead anywhere.
 fn copy_refs(from: &Path, to: &Path, cloner: &mut Cloner) -> Result<(), CopyError> {
     let mut open = vec![(from.to_owned(), to.to_owned())];
     let mut count = 0;

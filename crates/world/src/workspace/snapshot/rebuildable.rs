@@ -11,7 +11,7 @@ use std::time::Instant;
 
 use trimtab_vocab::FileWrite;
 
-/// What may be done with a folder during a command that nobody was asked about.
+/// What may be done with a folder during a command without approval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Built {
     /// Builds write there.

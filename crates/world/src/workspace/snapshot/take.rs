@@ -30,7 +30,7 @@ const LONGEST: Duration = Duration::from_secs(15);
 /// Who keeps the bytes of files, by their hash, and may say that enough is enough.
 pub trait Keep {
     fn keep(&mut self, hash: &str, bytes: Vec<u8>);
-    /// Whether nobody waits for the snapshot any more.
+    /// Whether the caller no longer waits for the snapshot.
     fn is_over(&self) -> bool;
 }
 
@@ -46,14 +46,14 @@ pub struct SnapshotOrder<'a> {
     pub bytes: u64,
     /// A command has run since `known` was taken: files that are known are looked at even if they are ignored now.
     pub afterwards: bool,
-    /// Nobody was asked about the command that comes: say also which built folders share files with others.
+    /// The next command has no approval: report also which build folders share files with others.
     pub whole: bool,
     /// The session has a say in what counts as made by a build. What is there before its first snapshot is then kept
     /// like anything else: an edit must not make a person's files go.
     pub doubt: bool,
 }
 
-/// Looks at all files of a folder. Nothing is given back if nobody waits for it any more.
+/// Scans all files of a folder. None if the caller no longer waits.
 pub fn take(order: &SnapshotOrder<'_>, keep: &mut dyn Keep) -> Option<Snapshot> {
     let mut taking = Taking {
         order,

@@ -39,7 +39,7 @@ impl<'a> Directories<'a> {
         Rc::clone(self.known.borrow_mut().entry(inside.to_owned()).or_insert(dir))
     }
 
-    /// The name beside the `n`th file of the set for what is not in its place yet, or not any more.
+    /// The temporary name beside the `n`th file of the set.
     pub(super) fn name_for(&self, n: usize, state: &str) -> String {
         format!(".trimtab-{}-{n}.{state}", self.set)
     }
@@ -185,8 +185,8 @@ enum DirectoryContent {
     Something,
 }
 
-/// Gives `from` the name `to`, which must be free. Where the file system cannot promise that, it is
-/// looked up first: a gap of microseconds on file systems that offer no better.
+/// Renames `from` to `to`, which must be free. Where the file system cannot guarantee that, it is checked first,
+/// which leaves a gap of microseconds.
 pub(super) fn rename_to_free(
     from_dir: impl AsFd,
     from: impl rustix::path::Arg + Copy,

@@ -359,8 +359,8 @@ impl<'a> FileWriter<'a> {
         Ok(rustix::fs::renameat(&self.spot.dir, &self.part, &self.spot.dir, &self.held)?)
     }
 
-    /// Gives new bytes the owner, the group and the attributes of the old ones, as far as that is
-    /// allowed: a file that a group shares stays shared, and what cannot be kept is no reason to fail.
+    /// Copies owner, group, and attributes of the old file, as far as permitted: a file that a group shares stays
+    /// shared. Attributes that cannot be kept are ignored.
     fn dress(&self, fd: &OwnedFd) {
         let PathState::File { owner: (user, group), .. } = &self.now else { return };
         let Ok(mine) = rustix::fs::fstat(fd) else { return };

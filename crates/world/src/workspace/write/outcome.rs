@@ -83,7 +83,7 @@ pub enum Why {
         /// As in the plan.
         path: String,
     },
-    /// The path is no path, or ends at a link through which nothing is created or deleted.
+    /// The path is invalid, or ends at a link through which nothing is created or deleted.
     BadPath {
         /// As in the plan.
         path: String,
