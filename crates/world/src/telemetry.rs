@@ -9,7 +9,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Sends figures; says what went wrong, if something did.
 pub async fn send(url: &str, headers: &[(String, String)], figures: &Value) -> Result<(), String> {
-    // Whoever was first has installed it already.
+    // Fails if it is already installed, which is fine.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let builder = || reqwest::Client::builder().timeout(PATIENCE).redirect(reqwest::redirect::Policy::none());
     let client =

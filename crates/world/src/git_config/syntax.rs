@@ -112,7 +112,7 @@ impl Parser<'_> {
 
     fn value(&mut self) -> Option<Vec<u8>> {
         let (mut value, mut is_quoted, mut is_comment) = (Vec::new(), false, false);
-        // What comes after the last byte that is no plain space is not part of the value.
+        // Trailing spaces are not part of the value.
         let mut kept = 0;
         loop {
             match self.next() {

@@ -58,7 +58,7 @@ impl Model for Anthropic {
         let outgoing = self.outgoing("/v1/messages/count_tokens", "application/json", body);
         match http::fetch(outgoing, self.idle, LARGEST_ANSWER).await {
             Ok(answer) => Ok(answer.get("input_tokens").and_then(Value::as_u64)),
-            // Whoever speaks this API after Anthropic's example may not count.
+            // Other servers with this API may not count tokens.
             Err(fault) if fault.problem.kind == ProblemKind::NotFound => Ok(None),
             Err(fault) => Err(fault),
         }
@@ -319,7 +319,7 @@ impl<'a> AnthropicBody<'a> {
     }
 
     fn run(self, prompt: &Prompt) -> Self {
-        // Whoever thinks takes no temperature, and the highest is 1.
+        // A model that thinks accepts no temperature, and the highest is 1.
         let thinks = !matches!(self.thinking, None | Some(Thinking::Disabled));
         let takes_temperature = !thinks && Generation::for_model(self.model).takes_temperature();
         let run = AnthropicRun {
@@ -376,10 +376,10 @@ struct Generation(u32, u32);
 impl Generation {
     fn for_model(model: &str) -> Self {
         let Some((_, name)) = model.rsplit_once("claude-") else {
-            // Somebody else's model, which speaks the API as it was known longest.
+            // Another vendor's model, which gets the oldest form of the API.
             return Self(0, 0);
         };
-        // A date is no part of the number.
+        // A date is not part of the version.
         let number = |part: &str| part.parse::<u32>().ok().filter(|_| part.len() < 3);
         let mut parts = name.split(['-', '.', '@', ':']).skip_while(|part| number(part).is_none()).map(number);
         match parts.next() {
@@ -463,7 +463,7 @@ fn block<'a>(role: Role, part: &'a Part, images: &'a BTreeMap<RefKey, Arc<str>>)
         }
         Part::RedactedThinking { data, by } if is_ours(by) => AnthropicBlock::RedactedThinking { data },
         Part::Thinking { .. } | Part::RedactedThinking { .. } => return None,
-        // A model cannot be shown as the one who showed a picture.
+        // An assistant message cannot contain an image.
         Part::Image { .. } if role == Role::Assistant => return None,
         Part::Image { image, media_type } => match images.get(image) {
             Some(data) => AnthropicBlock::Image { source: AnthropicImageSource { r#type: "base64", media_type, data } },

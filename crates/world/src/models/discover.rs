@@ -117,7 +117,7 @@ async fn probe(kind: LocalServerKind, root: &str) -> Option<LocalServer> {
         LocalServerKind::LmStudio => {
             let answer = ask(root, "/api/v0/models").await.ok()?;
             let listed = answer.get("data")?.as_array()?;
-            // Its list says more of a model than others do; that is how it is told from them.
+            // Its list has more fields than others, which identifies it.
             let known = listed.iter().all(|model| model.get("state").is_some() && model.get("type").is_some());
             let talks = listed.iter().filter(|model| model.get("type").and_then(Value::as_str) != Some("embeddings"));
             let is_loaded = |model: &&Value| model.get("state").and_then(Value::as_str) == Some("loaded");

@@ -76,7 +76,7 @@ pub(super) fn chat_word(server: ServerKind, name: ModelName<'_>, prompt: &Prompt
     if server == ServerKind::OpenRouter {
         return None;
     }
-    // These refuse tools in this API unless they are told not to think.
+    // These refuse tools in this API unless thinking is off.
     if name.thinks_or_acts() && !prompt.tools.is_empty() {
         return Some("none");
     }
@@ -103,7 +103,7 @@ pub(super) fn open_word(level: Effort) -> &'static str {
 pub(super) fn gemini_word(name: ModelName<'_>, version: (u32, u32), level: Effort) -> &'static str {
     let levels = match version {
         (3, 0) if name.has("pro") => GEMINI_3_PRO,
-        // 3.7 Flash and its successors have no `minimal` any more.
+        // 3.7 Flash and its successors no longer have `minimal`.
         (3, 0..=5) if name.has("flash") => GEMINI_3_FLASH,
         _ => CLASSIC,
     };
@@ -123,7 +123,7 @@ pub(super) fn claude(generation: (u32, u32), model: &str, prompt: &Prompt) -> Cl
     let Some(level) = wanted else { return ClaudeEffort::Unsaid };
     if level == Effort::Off {
         return match generation {
-            // These think only when they are told to.
+            // These think only on request.
             (4, _) => ClaudeEffort::Unsaid,
             (5, 0) if is("opus") || is("sonnet") || is("haiku") => ClaudeEffort::Disabled,
             _ if is("haiku") => ClaudeEffort::Disabled,

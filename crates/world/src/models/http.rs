@@ -70,7 +70,7 @@ impl Route {
         let builder = || {
             let builder = Client::builder()
                 .user_agent(concat!("trimtab/", env!("CARGO_PKG_VERSION")))
-                // A redirect would carry the key to whoever is named in it.
+                // A redirect would send the key to another host.
                 .redirect(reqwest::redirect::Policy::none())
                 .connect_timeout(Duration::from_secs(20));
             if self == Self::ByEnvironment { builder } else { builder.no_proxy() }
@@ -78,7 +78,7 @@ impl Route {
         let without_certificates = || builder().tls_certs_only([]).build();
         let made = match self {
             Self::Plain => without_certificates().map(ImageReply::Whole),
-            // A machine without certificates can still talk to a model of its own.
+            // A machine without certificates can still use a local model.
             Self::Direct | Self::ByEnvironment => {
                 builder().build().map(ImageReply::Whole).or_else(|_| without_certificates().map(ImageReply::Makeshift))
             }

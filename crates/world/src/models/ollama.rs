@@ -116,7 +116,7 @@ impl Ollama {
         }
         let mut pieces = self.send(prompt, fit, Some(WireFormat::Schema(schema))).fuse();
         let first = pieces.next().await;
-        // Ollama understands a part of the schemas that there are, and says so before the first word.
+        // Ollama supports a subset of JSON Schema, and reports that before the first word.
         if let Some(Err(fault)) = &first
             && known::refuses_format(fault)
         {

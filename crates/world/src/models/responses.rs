@@ -66,7 +66,7 @@ impl Model for Responses {
         let outgoing = self.outgoing("/responses/input_tokens", "application/json", body);
         match http::fetch(outgoing, self.idle, LARGEST_ANSWER).await {
             Ok(answer) => Ok(answer.get("input_tokens").and_then(Value::as_u64)),
-            // Whoever speaks this API after OpenAI's example may not count.
+            // Other servers with this API may not count tokens.
             Err(fault) if fault.problem.kind == ProblemKind::NotFound => Ok(None),
             Err(fault) => Err(fault),
         }
@@ -297,7 +297,7 @@ fn input(prompt: &Prompt, reasons: bool) -> Vec<ResponsesItem<'_>> {
                     say(&mut items, start, "assistant", ResponsesContent::OutputText { text });
                 }
                 Part::Text { text } => say(&mut items, start, "user", ResponsesContent::InputText { text }),
-                // A model cannot be shown as the one who showed a picture.
+                // An assistant message cannot contain an image.
                 Part::Image { .. } if message.role == Role::Assistant => {}
                 Part::Image { image, media_type } => {
                     let content = match prompt.images.get(image) {
@@ -317,8 +317,8 @@ fn input(prompt: &Prompt, reasons: bool) -> Vec<ResponsesItem<'_>> {
                 Part::ToolUse(call) => items.push(ResponsesItem::FunctionCall {
                     call_id: &call.id,
                     name: &call.name,
-                    // Whoever reads arguments that are not JSON may refuse the whole conversation; what
-                    // was wrong with them, the result says.
+                    // A server may refuse the whole conversation for arguments that are not JSON. The result says
+                    // what was wrong with them.
                     arguments: if call.broken.is_some() { "{}".into() } else { call.input.to_string() },
                 }),
                 Part::ToolResult(result) => {

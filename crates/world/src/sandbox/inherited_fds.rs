@@ -29,7 +29,7 @@ pub(super) fn close() {
     let script = format!("exec {}; exec \"$0\" \"$@\"", closing.join(" "));
     #[expect(clippy::disallowed_methods, reason = "it is this program that is started")]
     let mut command = std::process::Command::new(shell);
-    // If this fails, the command has some files more than it should; that is no reason not to run it.
+    // If this fails, the command inherits some extra files, which is no reason not to run it.
     let _ = command.arg("-c").arg(script).arg(program).args([super::SUPERVISE, CLEAN]).args(own).exec();
 }
 

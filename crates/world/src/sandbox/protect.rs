@@ -144,7 +144,7 @@ impl Protected {
         found.read_only.extend(order.read_only.iter().cloned());
         let mut marks = marks(&order.folder, &found.read_only);
         if order.automatic.is_some() {
-            // Git itself needs its settings; whatever else runs can do without those that hold a credential.
+            // Git needs its settings; other programs do not need the settings that hold a credential.
             let repositories = match order.git.plain {
                 true => BTreeSet::new(),
                 false => found.repositories.take().unwrap_or_else(|| repositories(&order.folder, &scan)),
@@ -194,7 +194,7 @@ impl Protected {
         }
         let moved = |(link, target): &&(PathBuf, PathBuf)| fs::read_link(link).ok().as_ref() != Some(target);
         made.extend(self.links.iter().filter(moved).map(|(link, _)| link.clone()));
-        // The command cannot write these, so what is new may be what somebody else has just checked out.
+        // The command cannot write these, so a new one may come from a checkout by another program.
         let is_shared = self.others.iter().any(|(path, before)| stamp(path) != *before);
         for path in made {
             match is_shared || !set_aside(&path) {
@@ -464,7 +464,7 @@ fn stamp(path: &Path) -> Vec<ChangeStamp> {
         Some((path, meta.ino(), meta.size(), meta.ctime(), meta.ctime_nsec()))
     };
     let mut stamps: Vec<ChangeStamp> = one(path.to_owned()).into_iter().collect();
-    // Hooks and settings lie flat. A folder with very many entries is none of these.
+    // Hooks and settings are flat. A folder with very many entries is neither.
     let inside = fs::read_dir(path).into_iter().flatten().flatten().take(1000);
     stamps.extend(inside.filter_map(|entry| one(entry.path())));
     stamps.sort();

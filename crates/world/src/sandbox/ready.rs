@@ -52,7 +52,7 @@ impl ReadySupervisor {
             let Ok(mut process) = supervisor_command(&launcher, &environment, true).spawn() else { return };
             let pid = process.id();
             let waiting = with_pipes(&mut process, launcher, environment);
-            // Where nobody is left who could use it, its pipe closes here, and it ends.
+            // If no user of it is left, its pipe closes here, and it ends.
             if let Some(ready) = ready.upgrade() {
                 *lock(&ready) = waiting;
             }

@@ -105,7 +105,7 @@ impl SandboxSetup {
             argv: run.argv.clone(),
             cwd: run.cwd.clone().into(),
             folder: run.folder.clone().into(),
-            // No time at all is a mistake rather than a wish.
+            // A timeout of zero is a mistake.
             timeout_ms: run.timeout_s.max(1).saturating_mul(1000),
             attended: run.attended,
             git: GitGuard { plain: run.plain_git, folders: run.git_folders.iter().map(PathBuf::from).collect() },
@@ -348,7 +348,7 @@ async fn attempt(
         tell(CommandReport::Output(&chunk[..count]));
         outcome.output.push(&chunk[..count]);
     }
-    // It removes the temporary folder now, and is waited for where nobody else has to wait.
+    // It removes the temporary folder now, and is waited for in the background.
     wait_for_end(supervisor);
     conclude(outcome, ending, control.is_none(), started, taken.flatten()).await.into()
 }
@@ -356,7 +356,7 @@ async fn attempt(
 /// Sends the order, and what is in the folder.
 async fn pass_on(control: &mut ChildStdin, order: &RunOrder, setup: &SandboxSetup) -> Result<(), serde_json::Error> {
     let wanted = order.wanted();
-    // The order may be longer than a pipe. A supervisor that cannot be written to says so by ending.
+    // The order may be longer than a pipe. A supervisor that cannot be written to has ended.
     send(control, &RunOrder { scan_follows: wanted.is_some(), ..order.clone() }).await?;
     let Some(wanted) = wanted else { return Ok(()) };
     // Meanwhile the supervisor starts, and the fence does what does not depend on the folder.
@@ -459,7 +459,7 @@ async fn scanned(folder: PathBuf, wanted: ScanTarget, setup: &SandboxSetup) -> O
         let scan = scan_again(&folder, wanted, &listings);
         Some(ScannedFolder { folder, scan })
     });
-    // A path that is no text cannot be passed on.
+    // A path that is not UTF-8 cannot be sent.
     scanning.await.ok().flatten().filter(|found| serde_json::to_vec(found).is_ok())
 }
 

@@ -58,7 +58,7 @@ pub fn main() -> ExitCode {
         _ => {}
     }
     inherited_fds::close();
-    // A Ctrl-C at the terminal is for the host to interpret. It must not end the one who cleans up.
+    // The host handles a Ctrl-C at the terminal. It must not end the process that cleans up.
     let _ = rustix::process::setsid();
     Tree::watch_over_orphans();
     let begins_early = std::env::args_os().skip(2).any(|argument| argument == EARLY);
@@ -169,7 +169,7 @@ async fn run(
     };
     let output = std::io::stderr().as_fd().try_clone_to_owned();
     let terminal = ours.take().zip(output.ok()).map(|(ours, output)| Terminal::relay(ours, output));
-    // The command, or who attends to its terminal, has the pipe now. It shall end with the last one who can write to it.
+    // The command, or the relay of its terminal, has the pipe now. It must end with its last writer.
     release_output();
     let fences = match ready {
         Some(FenceReport::Fenced(fences)) => fences,
@@ -202,7 +202,7 @@ async fn run(
             () = sleep_until(end) => {}
         }
     }
-    // What is alone is the fence, which ends by itself and has nothing in common with the command any more.
+    // The remaining process is the fence, which ends on its own and no longer shares anything with the command.
     if !voice.is_alone() || terminal.is_some() {
         ending.stuck = tree.kill();
     }
@@ -370,7 +370,7 @@ impl Voice {
 fn tell(report: &SupervisorReport) {
     if let Ok(mut line) = serde_json::to_vec(report) {
         line.push(b'\n');
-        // The host may be gone. That is no reason to leave anything undone.
+        // The host may be gone. The cleanup continues anyway.
         let _ = std::io::stdout().write_all(&line).and_then(|()| std::io::stdout().flush());
     }
 }
@@ -463,7 +463,7 @@ impl HostPipe {
     async fn line(&mut self) -> Option<Vec<u8>> {
         let [term, int, hup] = &mut self.signals;
         tokio::select! {
-            // First the signals: who is told to end takes no order that came at the same moment.
+            // Signals first, because a supervisor that must end takes no order that arrives at the same moment.
             biased;
             _ = term.recv() => None,
             _ = int.recv() => None,

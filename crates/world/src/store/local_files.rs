@@ -75,8 +75,8 @@ impl LocalFiles {
             let draft = self.draft(name);
             match replace(&draft, &path, bytes) {
                 Ok(()) => return Ok(path),
-                // Before it was locked, somebody who sweeps took it for one that was left behind; or a process of the
-                // same number in another container writes a draft of the same name.
+                // A cleanup took the unlocked file for an abandoned one, or a process with the same ID in another
+                // container writes a draft with the same name.
                 Err(error) if tries < TRIES && matches!(error.kind(), NotFound | AlreadyExists) => tries += 1,
                 Err(error) => {
                     // A disk that is full shall not be filled with halves.

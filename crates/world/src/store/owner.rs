@@ -40,10 +40,11 @@ impl Owner {
         std::fs::create_dir_all(&folder)?;
         for attempt in 0..TRIES {
             let name = format!("{}-{:016x}", std::process::id(), chance.wrapping_add(attempt));
-            // Locked first, named after: nobody ever sees the file without its lock and takes it for dead.
+            // Locked before it gets its name, so that no process sees the file without its lock and takes it for
+            // dead.
             let unnamed = folder.join(format!(".{name}"));
             let lock = OpenOptions::new().create_new(true).write(true).open(&unnamed)?;
-            // Before it was locked, somebody who sweeps may have taken it for one that was left behind.
+            // Before it was locked, a cleanup may have taken it for an abandoned one.
             let locked = flock(&lock, FlockOperation::NonBlockingLockExclusive).map_err(io::Error::from);
             match locked.and_then(|()| rename(&unnamed, &folder.join(&name))) {
                 Ok(()) => {
@@ -110,7 +111,7 @@ fn rename(from: &Path, to: &Path) -> io::Result<()> {
 
 #[expect(clippy::disallowed_methods, reason = "an owner's file is the store's own")]
 fn remove(path: &Path) {
-    // Left behind, it is removed by whoever finds it unlocked.
+    // If this fails, the next process that finds it unlocked removes it.
     let _ = std::fs::remove_file(path);
 }
 

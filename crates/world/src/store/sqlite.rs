@@ -169,7 +169,7 @@ fn make_private_file(file: &Path) -> std::io::Result<()> {
             one.push(end);
             let Ok(found) = std::fs::metadata(&one) else { continue };
             if found.permissions().mode() & 0o077 != 0 {
-                // One that belongs to somebody else stays as it is.
+                // The file of another user stays unchanged.
                 let _ = std::fs::set_permissions(&one, std::fs::Permissions::from_mode(0o600));
             }
         }

@@ -201,8 +201,8 @@ impl WebClient {
                 )),
             }
         })?;
-        // The resolver has seen to it already, but this is where the connection really went. That it may
-        // be this machine is no fault: many a proxy runs here.
+        // The resolver has checked the name, but this is where the connection really went. This machine is allowed,
+        // because a proxy may run here.
         if let Some(remote) = response.remote_addr() {
             guard::allow_at_all(url.host_str().unwrap_or_default(), remote.ip()).map_err(ReadRefusal)?;
         }

@@ -31,7 +31,7 @@ pub(super) fn read(html: &str) -> HtmlPage {
                 if let Some((skipped, depth)) = &mut skipping {
                     *depth += usize::from(skipped == name && !tag.is_closed);
                 } else if matches!(name, "noscript" | "svg" | "template") {
-                    // One that is closed at once has no end of its own.
+                    // A self-closed element has no end tag.
                     skipping = (!tag.is_closed).then(|| (tag.name.clone(), 1));
                 } else {
                     writer.open(&tag);

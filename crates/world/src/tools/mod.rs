@@ -94,7 +94,7 @@ struct Going(Arc<AtomicBool>);
 
 impl Going {
     fn on(&self) -> Result<(), ReadRefusal> {
-        // Nobody reads this sentence; it ends the work by the way that every refusal takes.
+        // This text is never shown; it ends the work like any other refusal.
         if self.0.load(Ordering::Relaxed) { Err(ReadRefusal::new("It was stopped.")) } else { Ok(()) }
     }
 }
@@ -104,7 +104,7 @@ struct Watched<'a, R>(R, &'a Going);
 
 impl<R: Read> Read for Watched<'_, R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        // Not `Interrupted`, upon which those who read try again.
+        // Not `Interrupted`, because readers retry on that.
         self.1.on().map_err(|refusal| io::Error::other(refusal.0))?;
         self.0.read(buffer)
     }

@@ -37,7 +37,7 @@ fn beside(place: &ReadScope, inside: &Path, going: &Going) -> Result<Vec<String>
     }
     let (Some(folder), Some(name)) = (folder, missing.file_name()) else { return Ok(Vec::new()) };
     let folder = place.root().join(folder);
-    // A link may lead out of the folder, and names there are nobody's business.
+    // A link may lead out of the folder, and names there must not be revealed.
     let Some(folder) = folder.canonicalize().ok().filter(|folder| folder.starts_with(place.root())) else {
         return Ok(Vec::new());
     };

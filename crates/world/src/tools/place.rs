@@ -81,7 +81,7 @@ impl ReadScope {
             Ok(real) if real.starts_with(self.root()) => Ok(FoundPath { shown, real }),
             Ok(_) => Err(self.linked_outside(&shown)),
             Err(error) => {
-                // Beyond a link that leads outside, not even whether something is there is told.
+                // Behind a link that leads outside, even the existence of a file is not revealed.
                 let reached = whole.ancestors().skip(1).find_map(|ancestor| ancestor.canonicalize().ok());
                 if reached.is_some_and(|reached| !reached.starts_with(self.root())) {
                     return Err(self.linked_outside(&shown));
@@ -148,7 +148,7 @@ impl ReadScope {
         let inside = self.inside(asked).ok()?;
         let whole = self.root().join(&inside);
         whole.symlink_metadata().err().filter(is_absent)?;
-        // Beyond a link that leads outside, not even whether something is there is told.
+        // Behind a link that leads outside, even the existence of a file is not revealed.
         let reached = whole.ancestors().skip(1).find_map(|ancestor| ancestor.canonicalize().ok())?;
         reached.starts_with(self.root()).then(|| nearest::names(self, &inside, going).unwrap_or_default())
     }

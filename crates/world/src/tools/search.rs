@@ -67,14 +67,14 @@ pub(super) fn search(
             && let Some(entry) = walked.next()?
         {
             let is_file = entry.kind().is_file();
-            // Lines of such a file are shown when it is asked for by its name, and somebody may say no.
+            // Lines of such a file are shown only if it is named, because the user may refuse that.
             let below = entry.path().strip_prefix(&top.real).unwrap_or(entry.path());
             if is_file && has_secret(&below.to_string_lossy()) {
                 secrets += 1;
                 continue;
             }
             if is_file && names.as_ref().is_none_or(|names| names.fits(place, &top.real, entry.path())) {
-                // A file that vanished or may not be read is no reason to end the search.
+                // A file that vanished or cannot be read does not end the search.
                 walked.missed += usize::from(page.search(&mut searcher, entry.path()).is_err());
                 going.on()?;
             }
@@ -293,8 +293,8 @@ impl Sink for Hits<'_, '_> {
 fn line(path: &str, mark: char, number: Option<u64>, bytes: &[u8], match_at: usize) -> String {
     let text = String::from_utf8_lossy(bytes);
     let text = text.trim_end_matches(['\n', '\r']);
-    // Where the match begins, in characters; bytes that are no text count as one each, which is near
-    // enough to bring it into view.
+    // Where the match begins, in characters. Invalid bytes count as one each, which is close enough to bring it into
+    // view.
     let before = String::from_utf8_lossy(&bytes[..match_at.min(bytes.len())]).chars().count();
     let skipped = if before + BEFORE_MATCH > LONGEST_LINE { before.saturating_sub(BEFORE_MATCH) } else { 0 };
     let mut rest = text.chars().skip(skipped);

@@ -127,7 +127,7 @@ pub fn copy_folder(original: &Path, copy: &Path, dependencies: BuildFolders) -> 
     let began = Instant::now();
     remove(copy);
     fs::create_dir_all(copy).map_err(io_error(copy))?;
-    // Nobody else looks into it.
+    // Private to the user.
     fs::set_permissions(copy, fs::Permissions::from_mode(0o700)).map_err(io_error(copy))?;
     let mut cloner = Cloner { can_clone: true, stats: CopyStats::default() };
     let is_dependency = move |entry: &WalkEntry| {
@@ -217,7 +217,7 @@ fn clone_tree(from: &Path, to: &Path, cloner: &mut Cloner) -> bool {
             }
         }
     }
-    // It takes no place of its own, so that it does not count against the limit of a copy.
+    // It shares its storage, so it does not count against the limit of a copy.
     cloner.stats.files += files;
     cloner.stats.cloned_bytes += bytes;
     true

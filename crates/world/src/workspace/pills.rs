@@ -24,7 +24,7 @@ pub struct PillFile {
 /// The pills that a person keeps beside their settings. They may be links: whose the folder is, is known.
 pub fn of_person(folder: &Path, cap: usize) -> Vec<PillFile> {
     read_all(folder, |path| {
-        // A FIFO without a writer would hold an open for ever.
+        // Opening a FIFO without a writer would block.
         if !path.metadata()?.is_file() {
             return Err(io::Error::other("it is not a file"));
         }

@@ -255,7 +255,7 @@ fn finish(files: Vec<FileWriter<'_>>, directories: &Directories<'_>) -> WrittenS
     for one in files.iter().filter(|one| one.is_deletion()) {
         directories.remove_empty(one.place());
     }
-    // From here on, nobody knows any more which directories are the set's own.
+    // After this, the directories of the set can no longer be told apart.
     for one in &files {
         directories.unmark(one.place());
     }

@@ -352,7 +352,7 @@ fn from_model(message: &Message, generation: GeminiGeneration) -> Vec<GeminiPart
                     ..GeminiPart::default()
                 });
             }
-            // Summaries of thoughts are for people, and a model cannot be shown as the one who showed a picture.
+            // Thought summaries are for people, and an assistant message cannot contain an image.
             _ => {}
         }
     }

@@ -179,7 +179,7 @@ impl GeminiReader {
             pieces.push(ReplyPiece::Warning(format!("The provider blocked the prompt ({reason}).")));
             self.finish = Some(StopReason::ContentFiltered);
         }
-        // One reply was asked for; whatever else comes is not it.
+        // One reply was requested; other candidates are ignored.
         if let Some(candidate) = chunk.candidates.into_iter().find(|candidate| candidate.index == 0) {
             for part in candidate.content.parts {
                 self.part(part, &mut pieces)?;

@@ -62,7 +62,7 @@ impl PromptFit {
 
     /// What a person should know once Ollama has said how many tokens it read.
     pub(super) fn shortfall(&self, read: u64) -> Option<String> {
-        // Some servers count otherwise. What comes nowhere near the window was not cut, whatever they say.
+        // Some servers count differently. A prompt far below the window was not cut, even if they report it.
         let may_be_cut = self.num_ctx < self.needed && self.prompt.saturating_mul(2) >= self.num_ctx;
         let cut = may_be_cut && read > 0 && read.saturating_mul(2) < self.prompt;
         cut.then(|| {
@@ -254,7 +254,7 @@ fn assistant<'a>(message: &'a Message, tools: &mut BTreeMap<&'a str, &'a str>) -
             Part::Thinking { .. } | Part::RedactedThinking { .. } | Part::Image { .. } | Part::ToolResult(_) => {}
         }
     }
-    // Reasoning is asked for where it led to a tool; after an answer nobody needs it any more.
+    // Reasoning is sent back where it led to a tool call. After an answer it is not needed.
     if wire.tool_calls.is_empty() {
         wire.thinking = Cow::default();
     }

@@ -68,7 +68,7 @@ impl KnownModel {
             "model": ollama.model,
             "prompt": "What is the weather like? Answer in JSON.",
             "stream": false,
-            // Reasoning would take long, and nobody reads it.
+            // Reasoning would take long and is not used.
             "think": false,
             "format": schema(),
             // With another window the model would be loaded twice.
@@ -77,7 +77,7 @@ impl KnownModel {
         match ollama.ask("/api/generate", &body, ollama.idle).await {
             Ok(answer) => *known.insert(obeys(&answer)),
             Err(fault) if refuses_format(&fault) => *known.insert(false),
-            // Whatever this was, it says nothing about schemas.
+            // Any other fault says nothing about schemas.
             Err(fault) => {
                 tracing::debug!(problem = %fault.problem, model = ollama.model, "schemas could not be tried");
                 false

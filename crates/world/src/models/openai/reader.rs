@@ -342,7 +342,7 @@ impl OpenAiReader {
             pieces.push(ReplyPiece::Progress(PromptProgress { read_tokens: processed, prompt_tokens: total }));
         }
         let told = pieces.len();
-        // One reply was asked for; whatever else comes is not it.
+        // One reply was requested; other choices are ignored.
         if let Some(choice) = choices.into_iter().flatten().find(|choice| choice.index.unwrap_or(0) == 0) {
             if let Some(error) = choice.error.filter(|error| !error.is_null()) {
                 return Err(stopped(&json!({"error": error})));
@@ -423,7 +423,7 @@ impl OpenAiReader {
             }
         };
         let call = &mut self.calls[place];
-        // Some servers give each piece an id of its own; the first is the call's.
+        // Some servers give each piece its own ID; the first one is the call's.
         let new_id = call.id.is_empty() && !id.is_empty();
         if new_id {
             call.id.clone_from(&id);
@@ -497,7 +497,7 @@ impl OpenAiReader {
             if !call.id.is_empty() && self.taken.insert(call.id.clone()) {
                 continue;
             }
-            // Results are told apart by these ids, so each must be there and be the only one.
+            // Results refer to these IDs, so each call needs a unique one.
             let id = (place..).map(|n| format!("call_{n}")).find(|id| !self.taken.contains(id)).unwrap_or_default();
             self.taken.insert(id.clone());
             pieces.push(ReplyPiece::Tool {
@@ -525,7 +525,7 @@ impl OpenAiReader {
             _ => StopReason::from(printable(name, 100)),
         };
         match reason {
-            // Several servers say `stop` whatever made the model stop.
+            // Several servers always report `stop`.
             StopReason::EndTurn if !self.calls.is_empty() => StopReason::ToolUse,
             StopReason::EndTurn if self.refused => StopReason::ContentFiltered,
             reason => reason,

@@ -170,8 +170,8 @@ fn rules(order: &RunOrder, network: bool) -> Result<(SyscallRules, SyscallRules)
     let others =
         families.iter().map(|family| is(0, SeccompCmpOp::Ne, as_word(*family))).collect::<Result<Vec<_>, _>>()?;
     rules.insert(libc::SYS_socket, if others.is_empty() { Vec::new() } else { vec![SeccompRule::new(others)?] });
-    // One end of a pair of these can be led elsewhere, to whatever takes single messages: the system's log, or
-    // a service that waits to be told something. Those of the other kinds cannot. The last four bits are the kind.
+    // One end of a pair of these can be connected elsewhere, to any service that takes single messages, such as the
+    // system's log. Pairs of the other kinds cannot. The last four bits are the kind.
     let kinds = [libc::SOCK_DGRAM, libc::SOCK_RAW].map(|kind| rule(1, SeccompCmpOp::MaskedEq(0xf), as_word(kind)));
     rules.insert(libc::SYS_socketpair, kinds.into_iter().collect::<Result<_, _>>()?);
     // Typing into a terminal as if a person did.
@@ -182,8 +182,7 @@ fn rules(order: &RunOrder, network: bool) -> Result<(SyscallRules, SyscallRules)
     if !order.is_init {
         refuse_others(&mut rules, order.fence.supervisor)?;
     }
-    // Its flags are in memory, where a filter cannot look. A C library that is told that there is no such
-    // call uses the older one.
+    // Its flags are in memory, which a filter cannot read. A C library that gets ENOSYS uses the older call.
     let mut absent: SyscallRules = BTreeMap::from([(libc::SYS_clone3, Vec::new())]);
     for rules in [&mut rules, &mut absent] {
         add_second_faces(rules);
@@ -194,8 +193,8 @@ fn rules(order: &RunOrder, network: bool) -> Result<(SyscallRules, SyscallRules)
 /// Refuses what programs do to others by their numbers. In a process namespace others have none, and the number that
 /// the supervisor has outside is that of one of the command's own.
 fn refuse_others(rules: &mut SyscallRules, supervisor: u32) -> Result<(), seccompiler::BackendError> {
-    // Landlock keeps signals inside only since Linux 6.12. The supervisor must be out of reach before that
-    // as well, for it is the one who kills. -1 is everyone, and a negative number is a group.
+    // Landlock keeps signals inside only since Linux 6.12. Before that, the supervisor must be out of reach too,
+    // because it does the killing. -1 is everyone, and a negative number is a group.
     let supervisor = i32::try_from(supervisor).unwrap_or(i32::MAX);
     let reach = |targets: &[i32]| -> Result<Vec<SeccompRule>, _> {
         targets.iter().map(|pid| rule(0, SeccompCmpOp::Eq, as_word(*pid))).collect()

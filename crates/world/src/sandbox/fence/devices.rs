@@ -44,7 +44,7 @@ pub(super) struct OwnDevices {
 /// Covers all devices with a few. The process already has its own mount namespace.
 pub(super) fn cover(order: &RunOrder) -> Result<OwnDevices, Errno> {
     let folder = Path::new(FOLDER);
-    // Whoever works in shared memory sees no other there than the real one.
+    // A session that works in shared memory needs the real one.
     if order.folder.starts_with(folder) || order.fence.temp.as_ref().is_some_and(|temp| temp.starts_with(folder)) {
         return Ok(OwnDevices::default());
     }
@@ -52,7 +52,7 @@ pub(super) fn cover(order: &RunOrder) -> Result<OwnDevices, Errno> {
     let names = PLAIN.iter().chain([&TERMINAL]);
     let mut kept: Vec<(&str, OwnedFd)> = names.filter_map(|path| Some((*path, open(path)?))).collect();
     if order.terminal {
-        // It is none of the new ones, and programs that want to know its name look here next.
+        // It is not one of the new terminals, and programs that want its name look here next.
         let name = rustix::termios::ttyname(std::io::stderr(), Vec::new()).ok();
         kept.extend(name.and_then(|name| name.to_str().ok().and_then(open)).map(|terminal| ("/dev/console", terminal)));
     }

@@ -21,7 +21,7 @@ const SET: &[(&str, &str)] = &[
     ("log.showSignature", "false"),
     ("log.diffMerges", "separate"),
     ("safe.bareRepository", "explicit"),
-    // A submodule has settings of its own, which git would obey when it looks at the submodule's files.
+    // A submodule has its own settings, which git would obey when it reads the submodule's files.
     ("diff.ignoreSubmodules", "dirty"),
     ("diff.submodule", "short"),
     ("status.submoduleSummary", "false"),
@@ -223,7 +223,7 @@ fn shows_only_named_files(folder: &Path, line: &str) -> Result<(), String> {
     let is_hash = |word: &&str| word.len() >= 4 && word.chars().all(|c| c.is_ascii_hexdigit());
     let hashes: Vec<&str> = line.split(|c: char| !c.is_ascii_alphanumeric()).filter(is_hash).collect();
     for hash in hashes {
-        // What is no object of the repository is shown by nobody.
+        // A hash that is not an object of the repository is never shown.
         let kind = ask(folder, &["cat-file", "-t", hash])?.map(|done| done.stdout);
         if kind.is_some_and(|kind| kind.starts_with(b"blob")) {
             return Err(format!("Git shows the file {hash} without its name, and it could hold secrets."));

@@ -170,7 +170,7 @@ fn cover(home: &Path, order: &RunOrder) -> Result<Vec<PathBuf>, Errno> {
     // `~/bin/..`, or a link to the home, would bring all of it back; a link to a secret, that one.
     let is_closed = |real: &Path| home.starts_with(real) || order.hidden.iter().any(|hidden| real.starts_with(hidden));
     kept.retain(|(path, _)| own.contains(&path) || real(path).is_some_and(|real| !is_closed(&real)));
-    // Outer before inner; what is in something that is kept needs no mount of its own.
+    // Outer before inner; what is inside a kept folder needs no mount.
     kept.sort_by(|(one, _), (other, _)| one.cmp(other));
     kept.dedup_by(|(inner, _), (outer, _)| inner.starts_with(outer));
     let open = |path: &Path| rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).ok();

@@ -16,7 +16,7 @@ pub(super) fn step_apart() -> Apart {
 
 /// Puts up all fences that the order asks for.
 pub(super) fn shut_in(order: &RunOrder, apart: Option<Apart>, marks: NextMarks<'_>) -> FenceReport {
-    // A session of its own: no terminal, and one group by which it can be told to end.
+    // A new session: no terminal, and one process group that can be signaled.
     let _ = rustix::process::setsid();
     limit(Resource::Core, Some(0));
     // Without mounts, nothing can be marked. But the supervisor has to be done with the folder.

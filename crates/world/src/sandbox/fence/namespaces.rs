@@ -53,7 +53,7 @@ pub(in super::super) fn found() -> Result<(), NamespaceError> {
     let (user, group) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
     unshare(UnshareFlags::NEWUSER | UnshareFlags::NEWPID)
         .map_err(|errno| NamespaceError::Unavailable(format!("namespaces cannot be entered: {}", said(errno))))?;
-    // The same person, and nobody else.
+    // Map only the same user.
     let _ = write("/proc/self/setgroups", "deny");
     write("/proc/self/uid_map", &format!("{user} {user} 1")).map_err(|errno| halfway("no user can be named", errno))?;
     write("/proc/self/gid_map", &format!("{group} {group} 1"))
@@ -223,7 +223,7 @@ fn cover(path: &Path, nothing: &Path) -> Result<(), Errno> {
             let flags = HARMLESS | MountFlags::NOEXEC | MountFlags::RDONLY;
             mount("tmpfs", path, "tmpfs", flags, c"mode=0555,size=4k")
         }
-        // A link is not followed: what it leads to is covered where it is, or is no file of the folder.
+        // A link is not followed: its target is covered where it is, or is not in the folder.
         false if path.is_symlink() => match path.canonicalize() {
             Ok(real) => mount_bind(nothing, real),
             Err(_) => Ok(()),

@@ -66,7 +66,7 @@ fn try_restrict(
         rules = allow(rules, Path::new(path), device)?;
     }
     if order.terminal {
-        // The one made for this command, by whichever name: standard error is it.
+        // The terminal of this command under any name: it is standard error.
         rules = allow(rules, Path::new(devices::TERMINAL), device)?;
         rules = allow(rules, Path::new("/proc/self/fd/2"), device)?;
     }

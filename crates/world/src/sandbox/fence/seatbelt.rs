@@ -101,7 +101,7 @@ pub(super) fn fenced(program: &str, bounds: &Bounds, argv: &[String]) -> Result<
     for (name, value) in parameters {
         words.extend(["-D".to_owned(), format!("{name}={value}")]);
     }
-    // So that a command that begins with a dash is no option.
+    // So that a command that begins with a dash is not taken for an option.
     words.push("--".to_owned());
     words.extend(argv.iter().cloned());
     Ok(words)

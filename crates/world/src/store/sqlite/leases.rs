@@ -35,8 +35,8 @@ fn claim(tx: &Transaction<'_>, owner: &dyn Liveness, session: SessionId, serves:
          ON CONFLICT (session) DO UPDATE SET owner = excluded.owner, token = excluded.token",
         params![session.as_str(), owner.name(), token],
     )?;
-    // What the last owner ran is not running: it must find room again like everybody else.
-    // What a server has begun, the next one goes on with by itself.
+    // Requests of the last owner are not running and must get a slot again. What a server has begun, the next server
+    // continues automatically.
     tx.execute(
         "UPDATE jobs SET running = 0, served = served OR ?2 WHERE session = ?1 AND status IS NULL",
         params![session.as_str(), serves],

@@ -35,7 +35,7 @@ impl DatabaseThread {
     ) -> Result<T> {
         let (answer, answered) = oneshot::channel();
         let order: StoreWork = Box::new(move |connection| {
-            // Whoever asked may be gone; the work is done all the same.
+            // The caller may be gone; the work is done anyway.
             let _ = answer.send(work(connection));
         });
         let ended = || StoreError::Io("the store is shut down".into());

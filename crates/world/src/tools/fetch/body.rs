@@ -91,7 +91,7 @@ fn decode<'a>(form: BodyForm, given: Option<&str>, bytes: &'a [u8]) -> Cow<'a, s
         Some(encoding) => encoding.decode(bytes).0,
         None => {
             let (text, _, has_errors) = UTF_8.decode(bytes);
-            // The end may be cut within a character, which is no sign of another encoding.
+            // The end may be cut within a character, which does not mean another encoding.
             let is_cut_only = std::str::from_utf8(bytes).is_err_and(|error| error.error_len().is_none());
             if has_errors && !is_cut_only { WINDOWS_1252.decode_without_bom_handling(bytes).0 } else { text }
         }

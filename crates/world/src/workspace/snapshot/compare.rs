@@ -68,7 +68,7 @@ impl SnapshotDiff {
         }
         self.writes.retain(|seen| {
             let way = ways.get(&folder.join(&seen.path)).map(Vec::as_slice).unwrap_or_default();
-            // What was announced and not done, or done before, does not go on from where the file was.
+            // A write that was announced and not done, or done before, does not continue the file's state.
             let step = |now, write: &&FileWrite| if write.before == now { write.after.clone() } else { now };
             way.iter().fold(seen.before.clone(), step) != seen.after
         });

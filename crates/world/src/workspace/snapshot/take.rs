@@ -138,7 +138,7 @@ impl Taking<'_> {
             if !entry.kind().is_file() && !entry.kind().is_symlink() {
                 continue;
             }
-            // What a command has made and git ignores is no loss when it stays.
+            // An ignored file that a command made may stay.
             if self.order.afterwards && entry.is_ignored() && !self.order.known.entries.contains_key(&path) {
                 continue;
             }
@@ -181,7 +181,7 @@ impl Taking<'_> {
         if self.order.afterwards {
             return known.folders.contains_key(path) || (entry.is_ignored() && !was_kept());
         }
-        // What was kept before, or was to be, stays so: whoever edits the rules must not make it go.
+        // What was stored before, or was to be, stays stored: an edit of the ignore rules must not remove it.
         let was_to_be_kept = || match known.folders.get(path) {
             Some(why) => *why != WhyUnkept::Rebuildable,
             None => known.folders.keys().any(|above| path.starts_with(above)),
@@ -226,7 +226,7 @@ impl Taking<'_> {
         let left_out: BTreeMap<PathBuf, IgnoredGroup> = groups.into_iter().filter(does_not_fit).collect();
         self.met.retain(|met| met.ignored.as_ref().is_none_or(|top| !left_out.contains_key(top)));
         for (path, group) in left_out {
-            // A build that cannot write its output fails in ways that nobody understands.
+            // A build that cannot write its output fails with confusing errors.
             let is_output = built(&self.order.folder.path().join(&path)) == Some(Built::Output);
             let ask = is_output || path.to_str().is_none();
             self.taken.folders.insert(path.clone(), WhyUnkept::Full);
@@ -282,7 +282,7 @@ impl Taking<'_> {
             if out.is_empty() {
                 continue;
             }
-            // A build that cannot write its output fails in ways that nobody understands.
+            // A build that cannot write its output fails with confusing errors.
             let ask = kind == Built::Output;
             if ask || out.len() > MOST_LINKED {
                 out = vec![directory];

@@ -213,7 +213,7 @@ pub(super) fn sync(dir: &OwnedFd) -> Result<(), Errno> {
         Err(errno) => return Err(errno),
     };
     match rustix::fs::fsync(&opened) {
-        // Some network file systems cannot sync directories, and keep them in order by themselves.
+        // Some network file systems cannot sync directories, and keep them consistent themselves.
         Ok(()) | Err(Errno::INVAL | Errno::NOTSUP | Errno::BADF | Errno::ROFS) => Ok(()),
         Err(errno) => Err(errno),
     }
