@@ -1,8 +1,8 @@
-//! What a model sees besides the conversation, piece by piece. Every piece has a cap, and what is cut says so.
+//! The parts of a prompt besides the conversation. Each has a size limit, and a cut is marked.
 //!
-//! Providers cache a prompt from its beginning, so what stands there must not change: stable fragments make the system
-//! text, byte by byte the same for as long as the settings are. Volatile ones become notes in the conversation, told
-//! when they are new and recorded with the call that tells them.
+//! Providers cache a prompt from its beginning, so the beginning must not change: stable fragments make up the system
+//! text, which is the same byte for byte as long as the settings are. Volatile ones become notes in the conversation,
+//! sent when they are new and recorded with the call that sends them.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;

@@ -1,11 +1,10 @@
-//! The change history: what was applied can be undone and redone, any number of sets
-//! at once, all of them or none; and so can a part of a set.
+//! The change history: any number of change sets can be undone and redone at once, all of them or none, and a part of
+//! a set can be undone.
 //!
-//! A move is compared first: the world finds out what it would make of the files as they are now, set by
-//! set, and merges it with what a person has edited since ([`crate::merge`]). What it found is recorded
-//! before any file is touched, and the sets stand between what was found and what was left from then on. So
-//! taking back three sets is the same as taking back one three times, and the way back leads to exactly
-//! what was there.
+//! A move is compared first: the world computes what it would do to the current files, set by set, and merges it with
+//! the user's later edits ([`crate::merge`]). The result is recorded before any file is touched, and the sets are
+//! updated to it. So undoing three sets is the same as undoing one three times, and a redo restores exactly what was
+//! there.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,4 +1,4 @@
-//! What can happen to a session.
+//! The inputs of a session.
 
 use std::collections::BTreeMap;
 

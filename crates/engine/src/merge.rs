@@ -1,12 +1,11 @@
-//! Three-way merge: what two sides have made of the same text, brought together line by line.
+//! Three-way merge of texts, line by line.
 //!
-//! A line that neither side has touched keeps its bytes, its ending and its place. What only one side has
-//! changed is taken from it. Where both have changed the same lines, or lines without an untouched one
-//! between them, and not to the same, there is a [`Clash`], and nobody guesses. Bytes that are no text are
-//! merged only where nothing has to be taken apart: one side is as the base is, or both are the same.
+//! A line that neither side has touched keeps its bytes, its ending, and its place. A change of one side is taken
+//! over. Where both sides have changed the same or adjacent lines differently, there is a [`Clash`], and nothing is
+//! guessed. Binary files are merged only if one side is unchanged or both sides are the same.
 //!
-//! Lines are compared as everywhere ([`crate::proposal::compare`]), so that hunks have the numbers that people
-//! see. On hostile texts the answer is coarser; a coarser answer clashes more often and is never wrong.
+//! Lines are compared as everywhere ([`crate::proposal::compare`]), so that hunks have the numbers that users see.
+//! For hostile texts the comparison is coarser, which gives more clashes but never a wrong result.
 
 #[cfg(test)]
 mod tests;

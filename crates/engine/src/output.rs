@@ -1,4 +1,4 @@
-//! What a step asks for.
+//! The output of a step.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
-//! May this be done? One place answers, from the person's rules, settings and mode. It alone vouches
-//! for approvals.
+//! Permissions: decides whether an action may run, from the user's rules, settings, and mode. Only this module issues
+//! approvals.
 
 mod case;
 mod commands;

@@ -1,4 +1,4 @@
-//! Questions to a person: how they are asked, and how their answers are recorded.
+//! Questions to the user: how they are asked, and how their answers are recorded.
 
 use trimtab_vocab::checkpoint::{Ask, Choice, ChoiceRole, ChoiceText};
 use trimtab_vocab::event::{CheckpointFact, Status};

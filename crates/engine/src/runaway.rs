@@ -1,12 +1,11 @@
-//! Notices while a reply streams that it only repeats itself: the same few words again and again, as small models do at
-//! low temperatures.
+//! Detects a streaming reply that only repeats itself, as small models do at low temperatures.
 //!
-//! The text is read in units: a word, a sign, white space, at most eight characters each. For each period up to
-//! `LONGEST_PERIOD` it is counted how many units in a row are the same as those one period before. Memory is constant and
-//! the time for a unit too, so a reply is read in linear time however it is cut into pieces.
+//! The text is read in units: a word, a sign, or white space, at most eight characters each. For each period up to
+//! `LONGEST_PERIOD`, the number of successive units that equal the unit one period before is counted. Memory and the
+//! time per unit are constant, so a reply is read in linear time, no matter how it is split into pieces.
 //!
-//! Only exact repetition counts. Lists whose lines differ by a number, tables, encoded data and code repeat their pattern
-//! but not their units.
+//! Only exact repetition counts. Lists whose lines differ by a number, tables, encoded data, and code repeat their
+//! pattern but not their units.
 
 /// Units of the longest part that is recognized when it comes again.
 const LONGEST_PERIOD: usize = 256;

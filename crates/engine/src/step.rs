@@ -1,4 +1,4 @@
-//! The one door: an input goes in, facts and effects come out.
+//! The entry point: an input goes in, facts and effects come out.
 
 use trimtab_vocab::event::SessionFact;
 use trimtab_vocab::{Fact, Problem, RequestId, SessionId};

@@ -1,7 +1,7 @@
-//! What a terminal would finally show of what a program has written: progress bars at their end, no
-//! colours, no cursor that moves. Binary output is described and not shown.
+//! Renders program output as a terminal would finally show it: progress bars at their end, no colors, no cursor
+//! movement. Binary output is described, not shown.
 //!
-//! One pass, and as much memory as there is text: positions that a program may jump to are bounded.
+//! It takes one pass and memory proportional to the text, because cursor positions are bounded.
 
 /// A program's output, for reading.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,8 +1,8 @@
-//! How many tokens a text has, about: for windows and for bills that a provider leaves open.
+//! Estimates the tokens of a text, for windows and for usage that a provider does not report.
 //!
-//! Every provider cuts differently, so no table of one of them would be right for all. What they
-//! share is followed: common words are one token, long ones several, digits go by threes, signs by
-//! ones or twos, scripts without spaces by about a character each.
+//! Every provider splits differently, so no single table is right. The estimate follows what they share: common words
+//! are one token, long ones several, digits go by threes, signs by ones or twos, and scripts without spaces by about
+//! one character each.
 
 use trimtab_vocab::{Part, Prompt};
 

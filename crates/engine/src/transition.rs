@@ -1,5 +1,5 @@
-//! The transition that is being built: the state to read, facts that become true as they are said, and what is asked
-//! of the world.
+//! The transition that is being built: the state to read, the facts that are emitted, and the effects that are
+//! requested.
 
 use std::collections::VecDeque;
 

@@ -1,4 +1,4 @@
-//! Which tasks somebody may mean: those whose titles share words with what was said, then what is near.
+//! The tasks that a request may mean: those whose titles share words with it, then those that are near in time.
 
 use std::collections::BTreeSet;
 

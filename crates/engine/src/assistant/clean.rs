@@ -1,4 +1,4 @@
-//! A model's words as a person reads them in a plain line: without tags, fences and line ends.
+//! A model's text as a plain line: without tags, fences, and line ends.
 
 /// Stands for an answer in which nothing was said.
 pub(super) const OKAY: &str = "Okay.";

@@ -1,4 +1,4 @@
-//! From what the router made of a request to one decision: how sure it is comes first, then what the words name.
+//! Turns the router's verdict into one decision: its confidence comes first, then what the text names.
 
 use trimtab_vocab::event::RouteDecision;
 use trimtab_vocab::{AutoMode, Entities, Where};

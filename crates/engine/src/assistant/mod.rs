@@ -1,8 +1,8 @@
-//! Requests about the user's own tasks: a path is found, then words are answered or operations proposed, judged,
-//! repaired once and summed up. Nothing is applied here: that is always a person's own act.
+//! Requests about the user's tasks: a path is chosen, then a question is answered, or operations are proposed,
+//! checked, repaired once, and summarized. Nothing is applied here: only the user applies operations.
 //!
-//! `go_on` reads where a request stands and does what comes next, so that it goes on from anywhere: after a
-//! reply, an answer from another program, or a kill.
+//! `go_on` reads the recorded state and does the next thing, so it continues from any point: after a reply, an answer
+//! from another program, or a kill.
 
 mod candidates;
 mod clarify;

@@ -1,5 +1,5 @@
-//! What words say about which tasks are meant, without asking anybody: days, priorities, numbers. What a person
-//! chose and what the router found become one filter here.
+//! What the text says about the tasks that are meant, without a model: days, priorities, numbers. The user's
+//! selection and the router's result become one filter here.
 
 use trimtab_vocab::{Date, Entities, Priority, ScheduledRange, Selection, Where};
 

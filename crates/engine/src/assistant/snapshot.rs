@@ -1,4 +1,4 @@
-//! As much of the tasks as a model is shown. Whoever has the tasks calls this; nothing of it is decided elsewhere.
+//! The part of the tasks that a model sees. The caller passes the tasks, and only this module selects them.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! What the router made of a request, read with care.
+//! Parses the router's verdict tolerantly.
 
 use std::sync::LazyLock;
 

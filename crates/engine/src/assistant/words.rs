@@ -1,4 +1,4 @@
-//! What a model wrote as operations, and operations in words of our own.
+//! Parses operations that a model wrote, and describes operations in words.
 
 use std::borrow::Cow;
 use std::sync::LazyLock;

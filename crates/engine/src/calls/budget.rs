@@ -1,4 +1,4 @@
-//! Money: a call that could pass the budget is not made; a person is asked first.
+//! The budget: before a call that could exceed it, the user is asked.
 
 use trimtab_vocab::checkpoint::Ask;
 use trimtab_vocab::event::{Level, Status};

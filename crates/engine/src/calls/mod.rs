@@ -1,4 +1,4 @@
-//! Calls of models: who is asked, what that may cost, and how long to wait before another try.
+//! Model calls: which model is called, what it may cost, and how long to wait before a retry.
 
 pub(crate) mod budget;
 pub(crate) mod purpose;

@@ -1,5 +1,4 @@
-//! Questions before the work: asked once, before anything is planned, and never answered by anybody but a
-//! person.
+//! Clarifying questions: asked once, before anything is planned, and only the user can answer them.
 
 use serde_json::Value;
 use trimtab_vocab::checkpoint::{Ask, Choice, ChoiceRole};

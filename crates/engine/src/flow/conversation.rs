@@ -1,5 +1,5 @@
-//! From talk to work: while a person talks, nothing is carried out. When they say so, what was agreed on is
-//! written down, shown, and then planned and done.
+//! From conversation to work: during a conversation, nothing is changed. When the user asks for it, the agreement is
+//! written down, shown, planned, and implemented.
 
 use serde::Deserialize;
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! Carrying out a plan: one step at a time, in the order of work, with a person where they want to be.
+//! Runs a plan: one step at a time, in order, with the approvals that the user wants.
 
 use trimtab_vocab::checkpoint::{Ask, Choice, StepAsk};
 use trimtab_vocab::event::{PlanFact, RouteDecision, Stage, StepsFact};

@@ -1,6 +1,6 @@
-//! Whether words ask for what was talked about to be carried out. A list of triggers names the words, the documented
-//! ones unless others are set; what surrounds them decides: a question, a "not yet", a thought about how it could be
-//! done are no wish.
+//! Detects whether a message asks to implement what was discussed. A list of triggers has the phrases, by default the
+//! documented ones. The context decides: a question, a "not yet", or a thought about how it could be done is not a
+//! request.
 
 use std::cmp::Reverse;
 

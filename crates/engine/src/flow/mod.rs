@@ -1,6 +1,6 @@
-//! What comes between a person's wish and the work: questions, agreement, a plan, its steps, and whether
-//! the person is content. Everything here reads the state that answers and replies have made, and says
-//! what comes first; so it goes on from anywhere, after an answer from another program or a kill.
+//! What comes between a request and the work: questions, agreement, a plan, its steps, and the satisfaction check.
+//! Everything here reads the recorded state and does the next thing, so a new process or an answer from another
+//! program continues from any point.
 
 pub(crate) mod clarify;
 pub(crate) mod conversation;

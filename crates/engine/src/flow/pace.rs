@@ -1,5 +1,5 @@
-//! The incremental pace: all steps are listed at once, one or two are done per turn, and the person says
-//! "continue", or lets it be said. The single pace: each round of tools is followed by a rest.
+//! The incremental pace: all steps are listed at once, one or two are done per turn, and "continue" comes from the
+//! user or automatically. The single pace: a pause follows each round of tools.
 
 use trimtab_vocab::event::{BugFact, RequestFact, RouteDecision};
 use trimtab_vocab::{NextStep, Pace, Todo};

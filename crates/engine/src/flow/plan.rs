@@ -1,4 +1,4 @@
-//! Plans: shown to a person, and changed until they are content.
+//! Plans: shown to the user, and revised until they are approved.
 
 use serde::Deserialize;
 use serde_json::{Value, json};

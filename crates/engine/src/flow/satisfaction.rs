@@ -1,4 +1,4 @@
-//! Whether a person is content with what was done; if not, it is done again with what they say.
+//! The satisfaction check: if the user is not satisfied, the work is repeated with their feedback.
 
 use std::collections::BTreeSet;
 

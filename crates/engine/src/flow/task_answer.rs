@@ -1,4 +1,4 @@
-//! Answers to a question about tasks: which are meant, of those that are offered.
+//! Answers to the question which of the offered tasks are meant.
 
 use serde_json::Value;
 use trimtab_vocab::{Choosable, Question, Selection, TaskId};

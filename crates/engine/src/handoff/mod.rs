@@ -1,9 +1,9 @@
-//! When a conversation fills its limit, a person decides: it goes on in a new session (handoff), here with
-//! all of it (extend), or as it is.
+//! When a conversation reaches its limit, the user decides: it continues in a new session (handoff), here in full
+//! (extend), or unchanged.
 //!
-//! A handoff is one step: the new session, with its copy of the change history, becomes durable together with
-//! the fact that names it, or neither does. There is no half of it to be resumed. A set can be moved in one
-//! session only, the one that has it last; so the same change is never undone twice.
+//! A handoff is one transaction: the new session, with its copy of the change history, becomes durable together with
+//! the fact that names it, or neither does. A change set can be moved only in the session that has it last, so the
+//! same change is never undone twice.
 
 mod text;
 

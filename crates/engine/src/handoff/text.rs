@@ -1,5 +1,5 @@
-//! What a new session gets from the session that it continues: the documented text, made of what the session
-//! remembers. Names and words in it come from models and files, so none of them may begin a line of its own.
+//! The text that a new session gets from the session that it continues, in the documented form. Names and texts in it
+//! come from models and files, so none of them may begin a line.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

@@ -1,5 +1,5 @@
-//! How much of a message is sent as it is. A larger one is stored whole first; the model is sent its head, its tail and
-//! the name that the rest is read by.
+//! The size limit of a message. A larger one is stored first; the model gets its head, its tail, and the name for
+//! reading the rest.
 
 use trimtab_vocab::{RefKey, Request};
 

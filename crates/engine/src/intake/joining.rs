@@ -1,5 +1,5 @@
-//! A new message while a request of the session runs or waits for a person. What it meets is seen here, in the
-//! same step that takes it in: a request that ends a moment earlier swallows nothing.
+//! A new message while a request of the session runs or waits for the user. The decision is made in the same step
+//! that accepts the message, so a request that ends a moment earlier loses nothing.
 
 use trimtab_vocab::checkpoint::{Ask, ChoiceText};
 use trimtab_vocab::event::{CheckpointKind, RequestFact};

@@ -1,4 +1,4 @@
-//! Words to a request: the gate that nothing said gets past unrecorded.
+//! Turns messages into requests: nothing passes unrecorded.
 
 mod gate;
 mod joining;

@@ -1,8 +1,7 @@
-//! Which of a person's words are lasting.
+//! Detects which of the user's sentences are worth remembering, by how they begin.
 //!
-//! Sentence by sentence, by how they begin. The rules would rather miss something than keep what was meant for
-//! the moment: what is missed can be added by hand or said with "remember that", what is kept wrongly stands in
-//! every later prompt. Material is never looked at: quotations, code, long texts, and whatever follows a colon.
+//! The rules prefer to miss something: what is missed can be added by hand or with "remember that", and what is
+//! stored wrongly is in every later prompt. Quotations, code, long texts, and everything after a colon are ignored.
 
 use super::LONGEST;
 use super::words::{

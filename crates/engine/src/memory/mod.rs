@@ -1,8 +1,8 @@
-//! Long-term memory: what a person says once and means for good.
+//! Long-term memory of what the user says once and means permanently.
 //!
-//! What is noted are the person's own words and nothing else: not what a model, a file, a tool or a page says.
-//! Which words are lasting is decided by rules (`durable.rs`), so it costs no call. It is said after the answer
-//! and before the request's end, becomes durable with them, and a person can see, edit and delete all of it.
+//! Only the user's own words are stored, not those of a model, a file, a tool, or a page. Rules decide which
+//! (`durable.rs`), so it costs no call. Memories are emitted after the answer and before the request's end, become
+//! durable with them, and the user can see, edit, and delete all of them.
 
 mod durable;
 mod words;

@@ -1,4 +1,4 @@
-//! The words by which lasting sentences are told from those of the moment.
+//! The words by which lasting sentences are recognized.
 
 /// What a polite person says first.
 pub(super) const BEFORE: &[&[&str]] = &[

@@ -1,5 +1,5 @@
-//! One case before the permit: what the action is about, what guards that, and what rules and settings say of it.
-//! Commands that stay in the sandbox are judged in `commands`.
+//! One permission case: the action's subject, what protects it, and what rules and settings say about it. Commands
+//! that stay in the sandbox are decided in `commands`.
 
 use trimtab_vocab::wording::{PermissionReason, Refusal};
 use trimtab_vocab::{Applying, Approval, ApprovalClass, ControlFile, Rule, RuleVerdict};

@@ -1,5 +1,5 @@
-//! Commands: what happens with a line, by the person's rules, the tables and the settings. A session and
-//! `check-command` both ask here.
+//! Permissions of commands, by the user's rules, the tables, and the settings. Sessions and `check-command` both use
+//! this.
 
 use trimtab_vocab::wording::{Notice, PermissionReason, Refusal};
 use trimtab_vocab::{Applying, Approval, ApprovalClass, CommandClass, Rule, RuleVerdict, RunSettings, Sandbox};

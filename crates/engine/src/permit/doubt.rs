@@ -1,4 +1,4 @@
-//! What makes an action doubtful, so that it is asked about whatever the settings say.
+//! What makes an action doubtful, so that it asks regardless of the settings.
 
 use trimtab_vocab::wording::PermissionReason;
 

@@ -1,4 +1,4 @@
-//! How many pictures words ask for.
+//! How many images a request asks for.
 
 /// Nouns for pictures, in the singular.
 pub(crate) const NOUNS: &str = "\

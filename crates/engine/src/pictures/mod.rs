@@ -1,8 +1,7 @@
-//! Pictures: how many and from which prompts, whether there is money for them, what came of each, and what the
-//! person wants saved. Each call is a tool call of the program's own: recorded before it is made, and its end
-//! before anything follows from it.
+//! Image generation: the number of images, their prompts, the budget, the results, and what the user saves. Each call
+//! is an internal tool call: recorded before it is made, and its end before anything follows from it.
 //!
-//! `go_on` reads where a request stands and does what comes next, so that it goes on from anywhere.
+//! `go_on` reads the recorded state and does the next thing, so a new process continues from any point.
 
 pub(crate) mod count;
 mod prompts;

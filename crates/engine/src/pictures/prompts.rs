@@ -1,4 +1,4 @@
-//! Prompts for pictures: how they are asked for, and what is made of the answer.
+//! Image prompts: how they are requested, and how the answer is read.
 
 use serde_json::Value;
 use trimtab_vocab::Prompt;

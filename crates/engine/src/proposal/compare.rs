@@ -1,9 +1,8 @@
-//! What differs between two states of a file: blocks of lines, hunks with context, and counts.
+//! Compares two states of a file: blocks of lines, hunks with context, and counts.
 //!
-//! The same two states always give the same hunks, on every machine and however busy it is: people and
-//! scripts name a hunk by its number (`PATH:K`, from 1, in the order of the file), so there is no clock
-//! in here that could cut the comparison short. Lines end with `\n` and nothing else, and the blocks are
-//! those that `git diff` finds, so that lines added and removed are the numbers of `git diff --numstat`.
+//! The same two states always give the same hunks, on every machine and under any load: users and scripts name a hunk
+//! by its number (`PATH:K`, from 1, in the order of the file), so no clock cuts the comparison short. Lines end with
+//! `\n` only, and the blocks are those of `git diff`, so that the counts equal `git diff --numstat`.
 
 use std::collections::HashMap;
 use std::ops::Range;

@@ -1,4 +1,4 @@
-//! The parts of a reply that count as said, and its code fences.
+//! The parts of a reply that are statements, and its code fences.
 
 use std::borrow::Cow;
 use std::ops::Range;

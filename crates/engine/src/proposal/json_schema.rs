@@ -1,5 +1,6 @@
-//! Whether a JSON value fits a JSON Schema, for the part of the standard that people write by hand. A schema with
-//! anything else in it is refused before it is used: a keyword that is passed over would promise what nobody checks.
+//! Validates a JSON value against a JSON Schema, for the part of the standard that people write by hand. A schema
+//! with anything else is refused before it is used, because an ignored keyword would promise a check that does not
+//! happen.
 
 use regex_automata::meta::Regex;
 use serde_json::{Map, Value};

@@ -1,4 +1,4 @@
-//! Plans as a model or a person writes them: read with care, and put into an order.
+//! Parses plans of models and users, and puts them into order.
 
 use std::collections::{BTreeMap, BTreeSet};
 

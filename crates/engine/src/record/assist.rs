@@ -1,4 +1,4 @@
-//! How far a request about the user's tasks is, and what is remembered of earlier ones.
+//! The state of a request about the user's tasks, and what is remembered from earlier ones.
 
 use trimtab_vocab::checkpoint::Ask;
 use trimtab_vocab::event::{ProposalKind, RouteDecision, RouteFact, Stage};

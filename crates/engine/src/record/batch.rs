@@ -1,4 +1,4 @@
-//! The tools of one reply, and how far each is.
+//! The tool calls of one reply, and the state of each.
 
 use std::sync::Arc;
 

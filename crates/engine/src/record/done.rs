@@ -1,4 +1,4 @@
-//! What a request has done, counted from facts.
+//! The actions of a request, counted from facts.
 
 use trimtab_vocab::event::{
     BugFact, ChangeFact, ChangedFile, CommandDone, CommandFact, CommandsFact, ContextFact, DoneFacts, ToolFact,

@@ -1,4 +1,4 @@
-//! What is kept of the results of tools: their first words, and what tells whether two are the same.
+//! What is stored of tool results: their first words, and a fingerprint to compare two of them.
 
 /// How the result of a command begins that has ended by itself.
 pub(crate) const EXIT_CODE: &str = "Exit code ";

@@ -1,4 +1,4 @@
-//! What a person and the copilot have agreed on for a request, and how far it is carried out.
+//! What the user and the model have agreed on for a request, and its progress.
 
 use std::collections::{BTreeMap, BTreeSet};
 

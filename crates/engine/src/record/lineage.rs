@@ -1,4 +1,4 @@
-//! Where a session comes from, and where it went on.
+//! The parent of a session, and the sessions that continue it.
 
 use std::collections::BTreeMap;
 

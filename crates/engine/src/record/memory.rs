@@ -1,5 +1,5 @@
-//! What a session remembers beside its conversation: enough to tell another session how things stand,
-//! however often the conversation was summed up since.
+//! What a session remembers beside its conversation: enough for a handoff, no matter how often the conversation was
+//! summarized.
 
 use std::collections::VecDeque;
 

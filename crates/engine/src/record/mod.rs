@@ -1,4 +1,4 @@
-//! The state of a session, and the one way it changes: [`Session::fold`], in `fold/`.
+//! The state of a session. It changes only through [`Session::fold`], in `fold/`.
 
 mod assist;
 mod batch;

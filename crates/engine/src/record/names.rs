@@ -1,5 +1,5 @@
-//! Names that facts carry and that the fold reads: choices of checkpoints, verdicts on proposals, kinds of bugs,
-//! and tools of our own. They are part of the log's format and never change.
+//! Names that facts carry and that the fold reads: choices of checkpoints, verdicts on proposals, kinds of bugs, and
+//! internal tools. They are part of the log's format and never change.
 
 /// Who says "continue" automatically; a new turn begins with it.
 pub(crate) const AUTO_CONTINUE: &str = "auto_continue";

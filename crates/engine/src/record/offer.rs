@@ -1,4 +1,4 @@
-//! What a request may do, by its path and by the model that is asked.
+//! The tools that a request offers, by its path and its model.
 
 use trimtab_vocab::event::RouteDecision;
 use trimtab_vocab::{AnswerProtocol, ModelFacts, Request};

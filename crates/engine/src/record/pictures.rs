@@ -1,4 +1,4 @@
-//! The gallery: how facts about pictures become state.
+//! The image gallery: folds facts about images into state.
 
 use serde_json::json;
 use trimtab_vocab::{CallId, GeneratedImage, ImageFact, ImageId, PicturePlan, RequestId, ToolCall, Usage};

@@ -1,4 +1,4 @@
-//! Whether the rounds of a request bring anything new. A round is a reply and what came of its tools.
+//! Whether the rounds of a request make progress. A round is a reply and the results of its tools.
 
 use std::collections::{BTreeMap, BTreeSet};
 

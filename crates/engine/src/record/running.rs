@@ -1,4 +1,4 @@
-//! A request that is being worked on, waits for its turn, or can go on once a person answers.
+//! A request that is running, queued, or waiting for an answer.
 
 use std::collections::VecDeque;
 

@@ -1,4 +1,4 @@
-//! What an answer wants changed and run, as tool calls and as a series of commands.
+//! The changes and commands of a structured answer, as tool calls and as a series of commands.
 
 use serde_json::{Value, json};
 use trimtab_vocab::{Answer, FileChange, Series, ToolCall};

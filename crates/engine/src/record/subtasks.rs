@@ -1,4 +1,4 @@
-//! The sub-tasks of a request: how facts about them become state.
+//! The sub-tasks of a request: folds facts about them into state.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,6 +1,6 @@
-//! Whether the words of a request ask for something to be done: files to be changed, or commands to be run. Only what is
-//! clear counts, because a request that asked for a deed and ends without one is reported as not done. Words about
-//! words ("write a summary of README.md") and code without a place ("create a function that …") ask for an answer.
+//! Detects whether a request asks for an action: a change of files, or a command. Only clear cases count, because a
+//! request that asked for an action and ends without one is reported as not done. Requests for texts ("write a
+//! summary of README.md") and for code without a place ("create a function that …") ask for an answer.
 
 use super::words::{self, after_lead, contains_word, listed, names_a_path, plain, sentences};
 

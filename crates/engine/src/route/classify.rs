@@ -1,4 +1,4 @@
-//! The one call that looks at a task before it is begun, and the reading of its answer.
+//! The model call that classifies a request before it starts, and the parser of its answer.
 
 use std::sync::LazyLock;
 

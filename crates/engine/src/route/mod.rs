@@ -1,6 +1,6 @@
-//! Which path a request takes, in layers: what the person chose, what their words plainly say, and only
-//! where that does not place it one look by the fast model. Work in a folder goes straight to the
-//! agent; conversation has no tools; plan mode looks and changes nothing.
+//! Chooses the path of a request, in layers: the user's choice, what the text clearly says, and otherwise one call of
+//! the fast model. Work in a folder goes straight to the agent, a conversation has no tools, and plan mode is
+//! read-only.
 
 mod asked;
 mod calibrate;

@@ -1,7 +1,7 @@
-//! What can be told from the words of a request without asking anybody.
+//! What can be derived from the text of a request without a model.
 //!
-//! Rules may prefer a conversation where nothing could be changed anyway, and they may notice what a
-//! person says about the way they want to work. They never decide that a task is clear.
+//! Rules may choose a conversation if nothing could be changed anyway, and they may notice how the user wants to
+//! work. They never decide that a task is clear.
 
 use crate::pictures::count;
 use crate::proposal::file_names::{is_language_name, is_named_without_extension};

@@ -1,4 +1,4 @@
-//! What a user is asked about sub-tasks, and what the answers lead to.
+//! The questions about sub-tasks, and what follows from their answers.
 
 use trimtab_vocab::checkpoint::{Ask, ChoiceRole, ChoiceText};
 use trimtab_vocab::wording::{AnswerLabel, BreakdownNote, QuestionTitle, StrategyNote};

@@ -1,5 +1,5 @@
-//! What is wrong about an operation, and what to write instead. Each error is a word for programs, then a
-//! colon and the advice: whoever wrote the operation can repair it from that alone.
+//! Validates operations. Each error is a keyword for programs, a colon, and advice that is enough to repair the
+//! operation.
 
 use serde_json::{Map, Value};
 use trimtab_vocab::{Category, Date, Operation, Priority, Repeat, Task, TaskFields, TimeOfDay, Weekday};

@@ -1,8 +1,7 @@
-//! A person's own tasks: what an operation means, when a task occurs, what a filter fits.
+//! The user's tasks: the meaning of operations, the days of a task, and filters.
 //!
-//! All of it is pure. Whoever calls says what time it is ([`Moment`]) and hands over the tasks; what comes
-//! back is what to write. A dry run and the real thing are the same function, [`try_out`]: the one shows what
-//! came out, the other writes it.
+//! All of it is pure. The caller passes the time ([`Moment`]) and the tasks, and gets what to write. A dry run and
+//! the real one are the same function, [`try_out`].
 
 pub mod calendar;
 mod check;

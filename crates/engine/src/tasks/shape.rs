@@ -1,6 +1,5 @@
-//! What somebody wrote as operations, brought into their normal form: names that mean the same, numbers in
-//! quotes, words for days. Nothing is invented; what cannot be read stays as it is and is reported by
-//! [`super::check`].
+//! Normalizes written operations: synonyms of names, numbers in quotes, words for days. Nothing is invented; what
+//! cannot be read stays unchanged and is reported by [`super::check`].
 
 use serde_json::{Map, Value};
 use trimtab_vocab::{Annotated, Date, Operation, Proposed, TimeOfDay, Weekday};

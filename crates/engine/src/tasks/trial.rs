@@ -1,5 +1,5 @@
-//! Operations tried out on copies. What comes out is a dry run, a check of a proposal, or the writes and
-//! results of applying them: three ways to look at one [`Trial`].
+//! Applies operations to copies. The result is a dry run, a check of a proposal, or the writes and results of
+//! applying them: three views of one [`Trial`].
 
 use std::collections::{BTreeMap, BTreeSet};
 

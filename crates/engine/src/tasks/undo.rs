@@ -1,4 +1,4 @@
-//! Taking back what was done to tasks, and bringing it forward again, beside what a person has changed since.
+//! Undo and redo of task changes, merged with the user's later changes.
 
 use trimtab_vocab::{Date, OnConflict, Task, TaskConflict, TaskWrite, Time};
 

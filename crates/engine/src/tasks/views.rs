@@ -1,4 +1,4 @@
-//! What is to be done today, this week, late, some day; and how much of it there is.
+//! Views of tasks: today, this week, overdue, and unscheduled, with their counts.
 
 use std::cmp::Reverse;
 

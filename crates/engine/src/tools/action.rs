@@ -1,4 +1,4 @@
-//! What a tool call comes to.
+//! The parsed tool call.
 
 use serde_json::Value;
 use trimtab_vocab::{Plan, ReadOp, RefKey, SubTaskPlan, Todo};

@@ -1,4 +1,4 @@
-//! Pages of the web.
+//! Fetches web pages.
 
 use std::net::{IpAddr, Ipv4Addr};
 

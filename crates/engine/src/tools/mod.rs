@@ -1,8 +1,8 @@
-//! The tools a model may ask for, and the reading of their calls into a [`ToolAction`].
+//! The tools that a model can call, and the parser of their calls into a [`ToolAction`].
 //!
-//! The registry holds definitions as owned data: what the model is told of a tool, and how it is treated. Nothing else
-//! in the engine goes by a tool's name. The tools of the program itself are declared one file each, the description
-//! beside the reading of the arguments; what a tool does is the world's.
+//! The registry has definitions as owned data: the description for the model, and how the tool is treated. Nothing
+//! else in the engine depends on a tool's name. Built-in tools are declared one file each, with the description
+//! beside the parser of the arguments; the world performs them.
 
 mod action;
 mod ask_user;

@@ -1,4 +1,4 @@
-//! Seeing the folder.
+//! Tools that read the folder.
 
 use serde::Deserialize;
 use trimtab_vocab::ReadOp;

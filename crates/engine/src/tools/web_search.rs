@@ -1,4 +1,4 @@
-//! Questions to a search service of the web.
+//! Web search.
 
 use serde::Deserialize;
 

@@ -1,5 +1,5 @@
-//! Questions to a person, and what follows from their answers. A question waits for as long as it
-//! takes; silence answers nothing.
+//! Questions to the user, and what follows from their answers. A question waits indefinitely; silence answers
+//! nothing.
 
 use trimtab_vocab::checkpoint::{Ask, Choice, ChoiceRole, ChoiceText};
 use trimtab_vocab::event::{Level, ProposalFact, RequestFact, RuleFact, SessionFact, Status};

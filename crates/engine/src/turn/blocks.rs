@@ -1,5 +1,5 @@
-//! Models that know fenced text better than calls of tools answer in words, with whole files and replacements in fences.
-//! What is certain of it becomes the same proposals that tools make; what is not is asked for once more.
+//! Replies of models that work better with fenced text than with tool calls: whole files and replacements in fences.
+//! What is certain becomes the same proposals that tools make; the rest is requested once more.
 
 use std::sync::Arc;
 

@@ -1,8 +1,8 @@
-//! A part of a proposed change: which files of it a person wants, and which hunks of them.
+//! Partial approval of a proposed change: which files the user wants, and which of their hunks.
 //!
-//! What is chosen is recorded with the answer; what that makes of the files is found out by the world, from the two
-//! states that the proposal has stored, and recorded before anything is written. So what was approved is what is
-//! applied: the plan is made from that record, and only if it is about the very part that the answer named.
+//! The choice is recorded with the answer. The world computes the resulting files from the two states that the
+//! proposal has stored, and this is recorded before anything is written. So what was approved is what is applied: the
+//! plan is made from that record, and only if it is about exactly the part that the answer named.
 
 use trimtab_vocab::checkpoint::PermissionAsk;
 use trimtab_vocab::event::{ProposalFact, ProposalKind};

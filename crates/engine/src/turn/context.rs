@@ -1,7 +1,7 @@
-//! Making the conversation fit: before each call it is looked whether the window is nearly full. Then
-//! the older part is stored whole, summed up part by part, and replaced by its summary, together with the
-//! summary that stood before it (`summary.rs`). Models are asked for one rarely; in between, the older part is
-//! shortened without a call. What still does not fit is sent as head and tail.
+//! Keeps the conversation within the window. Before each call, it checks whether the window is nearly full. Then the
+//! older part is stored, summarized part by part, and replaced by its summary, together with the previous summary
+//! (`summary.rs`). Models are seldom asked for one; in between, the older part is shortened without a call. What
+//! still does not fit is sent as head and tail.
 
 use std::fmt::Write as _;
 use std::sync::Arc;

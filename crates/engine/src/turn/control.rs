@@ -1,4 +1,4 @@
-//! What a person says to a request while it runs.
+//! The user's control of a running request.
 
 use trimtab_vocab::checkpoint::Ask;
 use trimtab_vocab::event::{ContextFact, Level, RequestFact, SessionFact, Status};

@@ -1,4 +1,4 @@
-//! When a turn ends, and what it comes to.
+//! When a turn ends, and its result.
 
 use trimtab_vocab::event::{AnswerFact, Level, Stage, Status};
 use trimtab_vocab::wording::{Notice, StageLabel};

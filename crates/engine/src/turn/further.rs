@@ -1,7 +1,7 @@
-//! What a person could ask for next, read off the end of an answer in words.
+//! Suggested next steps, read from the end of an answer.
 //!
-//! A structured answer has a field for it; a model that works with tools is asked for a short list under a
-//! heading. Whatever does not look exactly like that list is part of the answer and nothing else.
+//! A structured answer has a field for them; a model that works with tools is asked for a short list under a heading.
+//! Anything that does not look exactly like that list is part of the answer.
 
 use trimtab_vocab::NextStep;
 

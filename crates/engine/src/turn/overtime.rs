@@ -1,5 +1,5 @@
-//! How long a command may take, and what happens when its time is up: where somebody is there, it goes
-//! on while they are asked; where nobody is, it is ended.
+//! The time limit of commands. When the time is up, an attended command continues while the user is asked, and an
+//! unattended one is ended.
 
 use trimtab_vocab::checkpoint::{Ask, ChoiceText};
 use trimtab_vocab::wording::{AnswerLabel, QuestionTitle};

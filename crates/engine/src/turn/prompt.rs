@@ -1,4 +1,4 @@
-//! What the model is sent in a turn: fragments, the conversation, and the tools.
+//! The prompt of a turn: fragments, the conversation, and the tools.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! What came of a batch of tools, in a line each: for the model before its next step, for the ledger
-//! of the run, and for the person. Derived from the results; no model is asked.
+//! The results of a batch of tools, one line each: for the model's next call, for the ledger of the run, and for the
+//! user. Derived from the results without a model.
 
 use trimtab_vocab::event::{ReflectionEntry, ReflectionFact, ToolStatus};
 

@@ -1,6 +1,6 @@
-//! Models without tool calls answer with one JSON object. It is read with all the care of
-//! `proposal::recover`; what it wants changed or run becomes the same proposals that tools make. Where the
-//! rules cannot read all of it, a model may repair it once; where it was cut off, the person decides.
+//! Replies of models without tool calls: one JSON object, read by `proposal::recover`. Its changes and commands
+//! become the same proposals that tools make. If the rules cannot read all of it, a model may repair it once; if it
+//! was cut off, the user decides.
 
 use serde_json::{Map, Value, json};
 use trimtab_vocab::checkpoint::Ask;

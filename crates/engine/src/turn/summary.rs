@@ -1,8 +1,8 @@
-//! The summary that stands at the beginning of a conversation in the place of older turns.
+//! The summary that replaces older turns at the beginning of a conversation.
 //!
-//! There is one, of bounded size: a share of the window. Each new one takes the place of the one before it and carries
-//! over what there is room for: its words, shortened from their beginning, and its names, those that nobody used again
-//! last. What is left out stays in the stored source, which begins with the summary before it.
+//! There is one, and its size is a share of the window. Each new one replaces the previous one and carries over what
+//! fits: its text, shortened from the beginning, and its names, dropping the ones that were not used again. What is
+//! left out stays in the stored source, which begins with the previous summary.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;

@@ -1,5 +1,5 @@
-//! A name for the session, found by the fast model beside the work. Without one that is set for such
-//! work, the first words of the first request are the name: a name is not worth a call of a dear model.
+//! The title of a session, found by the fast model in parallel with the work. If no fast model is set, the title is
+//! the beginning of the first request, because a title is not worth an expensive call.
 
 use trimtab_vocab::event::{SessionFact, UsageFact};
 use trimtab_vocab::{Prompt, RequestId, Usage};

@@ -1,4 +1,4 @@
-//! What commands do to files: which commands are watched, and what is recorded and told of it.
+//! File changes by commands: which commands are watched, and what is recorded and reported.
 
 use trimtab_vocab::event::{ByCommand, Change, ChangeFact, ChangedFile};
 use trimtab_vocab::{

@@ -1,5 +1,5 @@
-//! Whether words only ask to look. They are read for certainty: words that could ask for a change do not only ask to look,
-//! nor do words in a language that the lists do not know.
+//! Detects requests that only ask to look. They must be certain: words that could ask for a change do not count, nor
+//! do words in an unknown language.
 
 /// What a request to look begins with.
 const LOOKING: &str = "\

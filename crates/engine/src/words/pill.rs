@@ -1,5 +1,5 @@
-//! Pills: workflows that a person writes down as Markdown files and calls by name. Reading the files is the
-//! world's; what they say, and what becomes of a call, is decided here.
+//! Pills: workflows that the user writes as Markdown files and calls by name. The world reads the files; their
+//! meaning, and what a call does, is decided here.
 
 use trimtab_vocab::{Mode, Pill};
 

@@ -1,4 +1,4 @@
-//! What a request's words name: files and pages. Whether a file is there, the world knows.
+//! The files and pages that a request's text names. Only the world knows whether a file exists.
 
 use crate::proposal::file_names;
 

@@ -1,4 +1,4 @@
-//! Which files of a folder a request is about, by its words alone.
+//! Which files of a folder a request is about, by its text alone.
 
 use trimtab_vocab::sensitive_paths;
 

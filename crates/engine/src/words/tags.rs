@@ -1,4 +1,4 @@
-//! What a request's words are marked with: `#research`. The words stay as they are.
+//! The tags in a request's text: `#research`. The text stays unchanged.
 
 use trimtab_vocab::event::RouteDecision;
 

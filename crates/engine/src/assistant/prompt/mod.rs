@@ -1,5 +1,5 @@
-//! What the models are sent. Words of people and tasks are data in them: bounded, on one line or in JSON, so that
-//! a title cannot pass for an instruction of ours.
+//! The prompts. Texts of users and tasks are data in them: bounded, on one line or in JSON, so that a title cannot
+//! pass for an instruction.
 
 mod chat;
 mod propose;

@@ -1,4 +1,4 @@
-//! Operations for what a person wants.
+//! The prompt for operations.
 
 use serde_json::{Value, json};
 use trimtab_vocab::Format;

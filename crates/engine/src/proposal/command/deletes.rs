@@ -1,4 +1,4 @@
-//! Commands that delete: a person is asked each time.
+//! Commands that delete files, which ask each time.
 
 /// Programs and subcommands that take files away, and the names by which programs in other languages do.
 const NAMES: &[&str] = &[

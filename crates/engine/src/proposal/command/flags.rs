@@ -1,8 +1,7 @@
-//! Reading a program's flags against the ones that are known to be safe.
+//! Checks a program's flags against the ones that are known to be safe.
 //!
-//! The tables are lists of what may be used, never of what may not: a flag that a newer version adds asks.
-//! For the same reason a shortened long option asks; which option it stands for depends on all the options
-//! that the installed version has.
+//! The tables are allowlists: a flag that a newer version adds asks. So does an abbreviated long option, because its
+//! meaning depends on all options of the installed version.
 
 use trimtab_vocab::wording::CommandReason;
 

@@ -1,11 +1,11 @@
 //! Commands: which run automatically, which ask, and which are denied.
 //!
-//! A line runs by itself only if the exact words of each part are known, each part begins with an allowed prefix,
+//! A line runs automatically only if the exact words of each part are known, each part begins with an allowed prefix,
 //! uses only flags and operands that the program's table knows to be safe, and stays in the folder. It is refused
-//! only for what no request needs. Everything else asks, and the reason names the part. When in doubt, it asks.
+//! only for what no request needs. Everything else asks, and the reason names the part.
 //!
-//! The way of a line: `strange` looks at its characters, `read` splits it into parts and words, `refuse` looks
-//! for what is refused, `rules` matches prefixes, `programs` knows flags and operands.
+//! `strange` checks the characters of a line, `read` splits it into parts and words, `refuse` looks for what is
+//! refused, `rules` matches prefixes, and `programs` knows flags and operands.
 
 mod defaults;
 mod deletes;

@@ -1,5 +1,5 @@
-//! Words that are not known before the shell has expanded them, but bounded: globs, and what a command prints. Only a
-//! line that does nothing but look may have them.
+//! Words that are known only after the shell has expanded them, but bounded: globs, and the output of a command. Only
+//! a read-only line may have them.
 
 use trimtab_vocab::wording::CommandReason;
 

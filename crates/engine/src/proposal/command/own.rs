@@ -1,4 +1,4 @@
-//! The product's own things: its settings, rules, log and secrets, its port, and itself.
+//! Trimtab's own resources: its settings, rules, log, secrets, port, and program.
 
 use trimtab_vocab::wording::CommandReason;
 

@@ -1,4 +1,4 @@
-//! Where a path leads, as far as its text tells. Links are not followed: the sandbox answers for those.
+//! Resolves a path by its text. Links are not followed: the sandbox handles those.
 
 use trimtab_vocab::wording::CommandReason;
 

@@ -1,8 +1,8 @@
 //! What is refused outright: the few things that no request needs.
 //!
-//! A refusal has no button, so each must be beyond doubt; whatever is merely dangerous asks. The look goes
-//! through wrappers, subshells, substitutions and texts for other shells. It guesses variables that the line
-//! itself sets, and it does not try to be complete: a line that hides well enough still asks.
+//! A refusal cannot be overridden, so each must be beyond doubt; what is merely dangerous asks. The check covers
+//! wrappers, subshells, substitutions, and scripts for other shells. It guesses variables that the line itself sets.
+//! It is not complete: a line that hides well enough still asks.
 
 use trimtab_vocab::wording::CommandReason;
 

@@ -1,4 +1,4 @@
-//! Characters that make a line look other than it is.
+//! Characters that make a line look different from what it is.
 
 use trimtab_vocab::wording::CommandReason;
 

@@ -1,4 +1,4 @@
-//! A word of a command line: what it says, and whether that is what the program will get.
+//! A word of a command line: its text, and whether the program will get exactly that.
 
 /// Stands in a word for what only the shell can know. It is no character of any path or flag.
 pub(super) const UNKNOWN: char = '\u{FFFC}';

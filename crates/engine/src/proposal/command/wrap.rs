@@ -1,4 +1,4 @@
-//! Programs that run other programs: what they would run, so that a refusal cannot be walked around.
+//! Programs that run other programs: what they would run, so that a wrapper cannot bypass a refusal.
 
 use super::paths::resolve;
 use super::word::{Word, among};

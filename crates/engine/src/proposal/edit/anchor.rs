@@ -1,7 +1,7 @@
-//! What a hunk says about its place: the line behind `@@` that it lies after, and the end of the file.
+//! The hints of a hunk about its place: the anchor line behind `@@`, and the end of the file.
 //!
-//! An anchor binds. It never makes lines fit that do not, but of the places that fit it leaves only those that lie
-//! after it, and of several it takes the one in the block that the anchor opens.
+//! An anchor is binding. It never makes lines match that do not, but it excludes matches before it, and of several it
+//! prefers the one in the block that the anchor opens.
 
 use std::cell::Cell;
 use std::ops::Range;

@@ -1,5 +1,5 @@
-//! Examples of our own prompts, and words that stand for a text, sent back as if they were the text of a file. Small models
-//! do this; written to a file they would replace a program by the words that describe it.
+//! Detects examples from our prompts, and placeholders for a text, sent back as the text of a file. Small models do
+//! this; written to a file, they would replace a program by its description.
 
 use super::{Edit, EditRefusal, RefusalKind, SearchReplace};
 

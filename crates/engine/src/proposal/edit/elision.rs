@@ -1,8 +1,8 @@
-//! Placeholders for text that a model left out ("... existing code ..."). Written to a file they
-//! would replace the code that they stand for.
+//! Detects placeholders for text that a model left out ("... existing code ..."). Written to a file, they would
+//! replace the code that they stand for.
 //!
-//! A line is judged only if a placeholder is all that it has, or if a comment behind code says in so
-//! many words that something was left out: `...` is also Python's empty body, a spread, a range.
+//! A line counts only if it is nothing but a placeholder, or if a comment behind code says explicitly that something
+//! was left out: `...` is also Python's empty body, a spread, a range.
 
 use std::collections::HashSet;
 

@@ -1,4 +1,4 @@
-//! The lines of a diff that are about the file and not of it: names, modes, and `@@`.
+//! The header lines of a diff: names, modes, and `@@`.
 
 use super::hunk::Numbers;
 

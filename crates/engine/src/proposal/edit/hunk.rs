@@ -1,4 +1,4 @@
-//! A hunk: the old side that says where, and the new side that says what.
+//! A hunk: the old side gives the place, the new side the text.
 
 /// What a line of a hunk does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,5 +1,4 @@
-//! Indentation: whether an edit's differs from the file's in one uniform way, and what added lines
-//! have to begin with then.
+//! Indentation: whether an edit differs from the file uniformly, and how added lines must be indented then.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,4 @@
-//! Two lines of a diff on one line (`-old+new`): what a lost line break makes of an edit.
+//! Detects two lines of a diff on one line (`-old+new`), which a lost line break causes.
 
 use super::hunk::{Op, PatchHunk};
 use super::lines::{is_blank, shown, trim_end};

@@ -1,4 +1,4 @@
-//! A file as lines that remember how they end, so that a line nobody touches comes out byte for byte.
+//! A file as lines with their line ends, so that untouched lines keep every byte.
 
 use super::{EditRefusal, RefusalKind};
 

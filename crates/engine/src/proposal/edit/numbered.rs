@@ -1,7 +1,7 @@
-//! Line numbers that were copied into a search block together with the lines.
+//! Removes line numbers that were copied into a search block.
 //!
-//! Reading a file shows each line with its number and a tab. Other tools put ` | `, `→` or `: ` there, and models that
-//! were trained on those write them, too.
+//! `read_file` shows each line with its number and a tab. Other tools use ` | `, `→`, or `: `, and models that were
+//! trained on those write them, too.
 
 use super::SearchReplace;
 use super::lines::{TextLine, TextLines, split, without_bom};

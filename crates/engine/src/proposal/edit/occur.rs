@@ -1,4 +1,4 @@
-//! Where a run of lines occurs in a file: in linear time, however repetitive the file is.
+//! Finds a run of lines in a file, in linear time even for repetitive files.
 
 use std::borrow::Cow;
 use std::collections::HashMap;

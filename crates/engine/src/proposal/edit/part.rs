@@ -1,4 +1,4 @@
-//! A search that is a part of a line.
+//! A search for a part of a line.
 
 use super::lines::{LineEnding, TextLine, TextLines, is_blank, split};
 use super::splice::written;

@@ -1,8 +1,8 @@
-//! Finding the one place where a hunk fits.
+//! Finds the one place where a hunk fits.
 //!
-//! Looser comparisons are tried only when stricter ones find nothing: every byte, then all but white
-//! space at line ends, then all but indentation that differs uniformly, then tabs inside lines. If a
-//! comparison finds several places, the line number may name one of them; no looser one is asked.
+//! Looser comparisons are tried only when stricter ones find nothing: every byte, then all but trailing white space,
+//! then all but a uniform difference in indentation, then tabs inside lines. If a comparison finds several places,
+//! the line number may choose one of them; no looser comparison follows.
 
 use std::cell::OnceCell;
 use std::collections::HashMap;

@@ -1,4 +1,4 @@
-//! Putting placed hunks into a file: copied lines stay as they are, added ones take its line ends.
+//! Puts placed hunks into a file: context lines stay unchanged, added lines get the file's line ends.
 
 use std::borrow::Cow;
 

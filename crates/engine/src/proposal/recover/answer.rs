@@ -1,4 +1,4 @@
-//! The schema of an answer, and the signs by which one says of itself that it was cut.
+//! The schema of an answer, and the signs in an answer that it was cut.
 
 use std::sync::LazyLock;
 

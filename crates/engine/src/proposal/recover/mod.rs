@@ -1,11 +1,10 @@
-//! Damaged answers: what is certain comes back exactly, what is not does not.
+//! Recovers damaged answers: certain parts are returned exactly, and the rest is left out.
 //!
-//! [`recover`] reads a model's structured answer out of any bytes. It invents no field and alters
-//! no text without a word; it says when an answer was cut, and then no file change of it may be
-//! applied, because a cut change cannot be told from a whole one by those who apply it. The work is
-//! linear in the input and the stack does not grow with it.
+//! [`recover`] reads a model's structured answer from any bytes. It invents no field and reports every repair. It
+//! reports when an answer was cut, and then none of its file changes may be applied, because a cut change cannot be
+//! told from a complete one. The work is linear in the input, and the stack does not grow with it.
 //!
-//! [`mod@json`] underneath knows nothing of answers and reads other schemas as well.
+//! [`mod@json`] does not know answers and reads other schemas as well.
 
 mod answer;
 pub mod json;

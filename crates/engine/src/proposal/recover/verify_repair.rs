@@ -1,8 +1,8 @@
-//! What a model makes of a damaged answer, and how far it is believed.
+//! Checks whether a model's repair of a damaged answer is credible.
 //!
-//! A model that repairs may also improve, shorten and invent. So nothing of a repair is believed unless
-//! all of it is: what the rules had read must be there unchanged, every text must have been there before,
-//! and nothing that was said between the first and the last of them may be missing.
+//! A model that repairs may also improve, shorten, and invent. So a repair is accepted only as a whole: everything
+//! that the rules had read must be unchanged, every text must have been there before, and nothing between the first
+//! and the last of them may be missing.
 
 use std::fmt::Write as _;
 

@@ -1,4 +1,4 @@
-//! Search blocks: what is looked for between one pair of marks, what takes its place between the next.
+//! Search blocks: the text to find between one pair of markers, its replacement between the next.
 
 use super::super::edit::{Edit, SearchReplace};
 use super::super::fences::ReplyFence;

@@ -1,10 +1,10 @@
-//! Changes of files that a reply holds as text: whole files, diffs and search blocks in fences. What is certain becomes
-//! an edit; what is not is said to be left, with the reason. Nothing here knows a session: for models that are told to
-//! answer so, this is the way in which they change files.
+//! File changes that a reply contains as text: whole files, diffs, and search blocks in fences. What is certain
+//! becomes an edit; the rest is reported with the reason. Models with the protocol `edit_blocks` change files this
+//! way.
 //!
-//! A path is certain if the fence names it (`python hello.py`), the line before it does (`**hello.py**`), its first line
-//! does in a comment, or it is the only file that the request names. A text is certain if its fence has an end, nothing
-//! in it stands for text that was left out, and it is not a part of the file that is there.
+//! A path is certain if the fence names it (`python hello.py`), the line before it does (`**hello.py**`), its first
+//! line does in a comment, or it is the only file that the request names. A text is certain if its fence is closed,
+//! it has no placeholder for omitted text, and it is not a part of the existing file.
 
 mod blocks;
 mod path;

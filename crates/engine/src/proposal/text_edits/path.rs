@@ -1,4 +1,4 @@
-//! Which file a block of code is.
+//! The file that a block of code belongs to.
 
 use std::borrow::Cow;
 

@@ -1,4 +1,4 @@
-//! Tools end, changes are proposed and applied, and the history moves.
+//! Folds the end of tools, proposed and applied changes, and moves of the history.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,4 @@
-//! Questions open, and what people answer takes effect.
+//! Folds questions and their answers.
 
 use trimtab_vocab::checkpoint::Ask;
 use trimtab_vocab::event::{CheckpointFact, CheckpointKind, RuleFact};

@@ -1,4 +1,4 @@
-//! The conversation is made to fit.
+//! Folds compressions of the conversation.
 
 use std::sync::Arc;
 

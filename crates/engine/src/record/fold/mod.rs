@@ -1,4 +1,4 @@
-//! How facts become state. Nothing else changes a session.
+//! Folds facts into state. Nothing else changes a session.
 
 mod change;
 mod checkpoint;

@@ -1,4 +1,4 @@
-//! Models are called, and what they say becomes part of the conversation.
+//! Folds model calls and their replies.
 
 use std::sync::Arc;
 

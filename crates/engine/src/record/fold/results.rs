@@ -1,4 +1,4 @@
-//! How the results of tools stand in the conversation.
+//! The form of tool results in the conversation.
 
 use trimtab_vocab::event::ToolStatus;
 use trimtab_vocab::{INTERRUPT_TOOL, Message, Part, Role, ToolResult};

@@ -1,5 +1,5 @@
-//! iCalendar read into tasks. A calendar comes from anywhere: sizes are bounded, time is linear, and what is
-//! not understood is said rather than guessed.
+//! Reads iCalendar into tasks. A calendar is untrusted: sizes are bounded, time is linear, and what is not understood
+//! is reported, not guessed.
 
 use trimtab_vocab::{Category, Date, Priority, RecurrenceFields, Task, TaskFields, Time, TimeOfDay};
 

@@ -1,4 +1,4 @@
-//! Rhythms as recurrence rules, and back.
+//! Converts recurrences to and from iCalendar rules.
 
 use trimtab_vocab::{Date, Recurrence, Repeat, Task, TimeOfDay, Weekday};
 

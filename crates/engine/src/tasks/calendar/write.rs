@@ -1,4 +1,4 @@
-//! Tasks written as iCalendar.
+//! Writes tasks as iCalendar.
 
 use trimtab_vocab::{Category, Date, Priority, Task, Time};
 

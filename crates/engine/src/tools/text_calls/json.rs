@@ -1,7 +1,7 @@
-//! JSON as models write it, and the calls that it is.
+//! JSON as models write it, and the calls in it.
 //!
-//! Beyond the standard, only what has a single reading is read: line ends inside of a text, commas behind the last
-//! element, Python's names for true, false and nothing, and escapes that JSON does not know, which keep their backslash.
+//! Beyond the standard, only unambiguous deviations are accepted: line ends inside a string, trailing commas,
+//! Python's literals, and unknown escapes, which keep their backslash.
 
 use std::sync::Arc;
 

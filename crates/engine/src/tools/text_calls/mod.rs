@@ -1,10 +1,10 @@
 //! Tool calls that a model wrote as text. Models without a fitting chat template, and servers that do not know the
-//! template's format, pass a call on as words: in a fence, between the markers of the model's family, or bare. They are
-//! read here into names and arguments; whether they are carried out is not decided here.
+//! template's format, return a call as text: in a fence, between the markers of the model's family, or bare. They are
+//! parsed here into names and arguments; whether they run is not decided here.
 //!
-//! A text is a call only where nothing else of it is left over: a marker's whole content, a fence's whole body, or whole
-//! lines. `json` reads JSON as models write it, `python` reads calls such as `read_file(path="a")`, `tagged` reads
-//! arguments between tags.
+//! A text is a call only if nothing else is left over: a marker's whole content, a fence's whole body, or whole
+//! lines. `json` reads JSON as models write it, `python` reads calls such as `read_file(path="a")`, and `tagged`
+//! reads arguments between tags.
 
 mod json;
 mod python;

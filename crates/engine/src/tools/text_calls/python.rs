@@ -1,4 +1,4 @@
-//! Calls as Python writes them: `read_file(path="a.txt", limit=3)`.
+//! Calls in Python syntax: `read_file(path="a.txt", limit=3)`.
 
 use serde_json::{Map, Number, Value};
 

@@ -1,4 +1,4 @@
-//! Calls whose arguments stand between tags, each in its own.
+//! Calls whose arguments are between tags, one tag each.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! One call on its way: *offered → trust → hooks → prepare → permit → act*. A stage lets it pass, or says what becomes
-//! of it instead. What it then waits for, such as a preparation or an answer, brings it back.
+//! The stages of one call: *offered → trust → hooks → prepare → permit → act*. A stage passes it on, or decides what
+//! happens instead. When the thing that it waits for arrives, such as a preparation or an answer, the call continues.
 
 use std::sync::Arc;
 

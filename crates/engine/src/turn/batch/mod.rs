@@ -1,8 +1,8 @@
-//! The tools of a reply: begun in order, those that only look side by side, those that act one at a
-//! time, each through the permit.
+//! The tool calls of a reply: started in order, read-only ones in parallel, others one at a time, each with its
+//! permission check.
 //!
-//! Here is their order. `call` does the next thing that one of them needs, `asking` asks a person for it, `ended` says
-//! what came of it, and `stopping` ends what a person does not want any more.
+//! This file has the order. `call` does the next thing that one of them needs, `asking` asks the user for it, `ended`
+//! records the result, and `stopping` ends calls that the user stops.
 
 mod asking;
 mod call;

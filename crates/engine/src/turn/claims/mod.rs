@@ -1,6 +1,6 @@
-//! A status is true: what a model only says is not done. Calls and files that a reply holds as text are read as the calls
-//! that they are; where a request asked for a deed and the reply has none, the model is told once which call is missing;
-//! and a request that ends all the same without what it asked for ends as not done.
+//! Makes the status true: what a model only claims is not done. Calls and files that a reply contains as text are
+//! read as the calls that they are. If a request asked for an action and the reply has none, the model is told once
+//! which call is missing. A request that still ends without it ends as not done.
 
 mod said;
 

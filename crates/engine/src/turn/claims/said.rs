@@ -1,4 +1,4 @@
-//! What a reply says about deeds: that they were done, that they cannot be, that nothing had to be done.
+//! What a reply claims: that something was done, that it cannot be done, or that nothing had to be done.
 
 use crate::proposal::file_names::{has_known_extension, is_named_without_extension};
 

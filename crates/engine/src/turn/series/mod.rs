@@ -1,5 +1,5 @@
-//! Several commands of one answer: they run one after the other, each through the permit, and after each the
-//! model sees what came of it and says how to go on.
+//! Several commands in one answer: they run one after the other, each with its permission check. After each one, the
+//! model sees the result and says how to continue.
 
 pub mod verdict;
 

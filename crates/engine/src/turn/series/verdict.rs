@@ -1,7 +1,7 @@
-//! How a reply decides on a series of commands, and the commands that plain words mark.
+//! How a reply continues a series of commands, and the commands that are marked in plain text.
 //!
-//! A structured verdict is believed as it stands. Words are read with caution: what is not clear pauses, and
-//! whatever is read off them still has to pass the policy and the permit.
+//! A structured verdict is taken literally. Text is read with caution: an unclear verdict pauses, and commands from
+//! text still have to pass the policy and the permission check.
 
 use serde::Deserialize;
 use serde_json::Value;

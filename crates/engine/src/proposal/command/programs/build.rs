@@ -1,5 +1,5 @@
-//! Building and testing with Cargo, Go and Python. The folder's own code runs, as the documents allow; flags that
-//! put another program or another configuration into the build ask.
+//! Builds and tests with Cargo, Go, and Python. The folder's own code may run, as documented; flags that add another
+//! program or configuration ask.
 
 use trimtab_vocab::wording::CommandReason;
 

@@ -1,7 +1,7 @@
-//! Checks and tests of a folder's own code, in Python and elsewhere, and the builds that bundle them. They run as
-//! `cargo test` does; flags that repair, that write reports elsewhere or that name a plugin or a configuration ask.
+//! Checks and tests of a folder's own code, in Python and other languages, and bundlers. They run as `cargo test`
+//! does; flags that fix code, write reports elsewhere, or name a plugin or a configuration ask.
 //!
-//! These rows only say yes. What they do not know is judged as ever: a person who allows `make` means all its targets.
+//! These rows only allow. Other uses are checked as usual: a user who allows `make` means all its targets.
 
 use trimtab_vocab::wording::CommandReason;
 

@@ -1,5 +1,5 @@
-//! `git`: the subcommands that only look. What its configuration makes it run (a monitor, a text converter, an
-//! external diff) cannot be seen in the words; the sandbox answers for that, and no flag here asks for more of it.
+//! `git`: the read-only subcommands. What its configuration makes it run (a monitor, a text converter, an external
+//! diff) cannot be seen in the words; the sandbox handles that, and no flag here adds to it.
 
 use trimtab_vocab::wording::CommandReason;
 

@@ -1,5 +1,5 @@
-//! `sed` and `awk`: each has a language that can write files and start programs. A small part of it, which can be
-//! read without doubt, only prints.
+//! `sed` and `awk`: their languages can write files and start programs. A small subset, which can be parsed with
+//! certainty, only prints.
 
 use trimtab_vocab::wording::CommandReason;
 

@@ -1,7 +1,7 @@
-//! What is known about programs: which flags and operands are safe. One table per family.
+//! Tables of programs: which flags and operands are safe. One table per family.
 //!
-//! *Safe* means: it only looks, or it changes only what the documents let it change (the folder's own files,
-//! by copying, moving and building), it ends by itself, and it starts nothing that its arguments name.
+//! *Safe* means: it is read-only, or it changes only what is documented (the folder's own files, by copying, moving,
+//! and building), it ends, and it starts nothing that its arguments name.
 
 mod build;
 mod check;

@@ -1,5 +1,5 @@
-//! Programs that ask each time, whatever the rules say: those that delete, those that take other rights, and
-//! those whose words do not show what will run.
+//! Programs that ask each time, regardless of the rules: those that delete, those that change privileges, and those
+//! whose words do not show what will run.
 
 use trimtab_vocab::wording::CommandReason;
 

@@ -1,4 +1,4 @@
-//! Programs that look: at files, at texts, at the machine.
+//! Read-only programs for files, texts, and the machine.
 
 use trimtab_vocab::wording::CommandReason;
 

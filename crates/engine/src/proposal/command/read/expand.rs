@@ -1,4 +1,4 @@
-//! Words with their quotes and expansions, the half of the reader that works inside a word.
+//! Words with their quotes and expansions: the part of the reader that works inside a word.
 
 use trimtab_vocab::wording::CommandReason;
 

@@ -1,5 +1,5 @@
-//! Loops over words that are known, or over the files that a glob matches: their commands are judged once for each
-//! value, so that what is judged is what runs.
+//! Loops over known words, or over the files that a glob matches: their commands are checked once for each value, so
+//! that what is checked is what runs.
 
 use trimtab_vocab::wording::CommandReason;
 

@@ -1,14 +1,13 @@
-//! Reads a command line as a shell would, and says where it cannot know what the shell will do.
+//! Reads a command line as a shell would, and reports where it cannot know what the shell will do.
 //!
-//! Two questions are asked of a line, and one reading answers both. What may run by itself needs the
-//! exact words of every part: the first thing that the shell would still change is kept as the
-//! `trouble`, and a line with trouble is never run by itself. What must be refused needs the opposite,
-//! a look into every corner: so the reader never gives up, flattens subshells, loops, functions and
-//! substitutions into one list of parts, and guesses the words it cannot know.
+//! One reading answers two questions. A line that runs automatically needs the exact words of every part: the first
+//! thing that the shell would still change is recorded as the `trouble`, and a line with trouble never runs
+//! automatically. A refusal needs the opposite, a look into every corner: so the reader never stops early, flattens
+//! subshells, loops, functions, and substitutions into one list of parts, and guesses the words that it cannot know.
 //!
-//! It is our own and not `brush-parser`, which is the second opinion in the tests: a line of sixty
-//! opening brackets keeps that parser busy for ever, and two thousand nested braces end the process.
-//! This reader passes over the line once, and its depth is bounded.
+//! It is our own reader and not `brush-parser`, which is the second opinion in the tests: a line of sixty opening
+//! brackets makes that parser run forever, and two thousand nested braces crash the process. This reader passes over
+//! the line once, and its depth is bounded.
 
 mod expand;
 mod loops;

@@ -1,4 +1,4 @@
-//! Hunks that contradict themselves: their counts are not those of the body, and the body shows why.
+//! Hunks that contradict themselves: their counts do not match the body, and the body shows why.
 
 use super::super::hunk::PatchHunk;
 use super::super::lines::shown;

@@ -1,4 +1,4 @@
-//! Which files a diff is about: the names in its headers, and what they say together.
+//! The files that a diff is about: the names in its headers, and their combination.
 
 use super::super::header::{self, DiffName};
 use super::super::hunk::PatchHunk;

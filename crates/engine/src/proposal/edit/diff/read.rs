@@ -1,4 +1,4 @@
-//! Reading a diff: its headers for what it is about, its bodies for hunks.
+//! Parses a diff: headers and hunks.
 
 use super::super::header::{self, DiffName};
 use super::super::hunk::{HunkLine, Op, PatchHunk};

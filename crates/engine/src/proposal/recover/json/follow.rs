@@ -1,7 +1,7 @@
-//! What comes next, and how well it fits what is open.
+//! What comes next, and how well it fits the open objects.
 //!
-//! This is the one question behind every mending: would the text go on as the schema says if the
-//! value ended here? The look ahead is one token long, with the closing brackets before it.
+//! Every repair asks this question: would the text continue as the schema says if the value ended here? The lookahead
+//! is one token, with the closing brackets before it.
 
 use super::schema::Schema;
 use super::source::{JsonSource, NameStyle};

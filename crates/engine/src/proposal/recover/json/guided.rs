@@ -1,7 +1,7 @@
-//! The guided reader: a damaged text, read by the names and kinds of the schema.
+//! The guided reader: reads damaged text by the names and types of the schema.
 //!
-//! It never fails and always moves on. Where one sensible reading exists it takes that and tells;
-//! where none does, the value becomes a hole and the object around it doubtful.
+//! It never fails and always advances. Where one sensible reading exists, it takes that and reports it; otherwise,
+//! the value becomes a hole, and the object around it doubtful.
 
 mod values;
 

@@ -1,9 +1,8 @@
-//! Where a text ends whose quotation marks cannot be trusted.
+//! Finds the end of a string whose quotation marks cannot be trusted.
 //!
-//! A mark ends the text if what follows fits what is open. Marks inside a text come in pairs, so
-//! the mark that ends it comes after an even number of them; that tells the end from the end of
-//! something quoted, even where the text holds JSON with the same names. Where this leaves a doubt
-//! the text is doubtful, and nobody gets to see it.
+//! A mark ends the string if what follows fits the open objects. Marks inside a string come in pairs, so the mark
+//! that ends it comes after an even number of them; this works even if the string contains JSON with the same names.
+//! If a doubt remains, the string is doubtful and is not returned.
 
 use super::follow::{PlaceFit, begins, follow, outer_name};
 use super::schema::Care;

@@ -1,4 +1,4 @@
-//! What had to be mended to read a text.
+//! The repairs that were needed to read a text.
 
 use std::fmt;
 

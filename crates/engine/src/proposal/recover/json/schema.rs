@@ -1,8 +1,7 @@
-//! What a reader expects: the names and kinds that decide how damage is read.
+//! The schema of a reader: the names and types that decide how damage is read.
 //!
-//! A schema is built at run time, because the arguments of a tool are described by the tool. It is
-//! no validator: it says what a thing is called and what kind it is, and what it is worthless
-//! without.
+//! It is built at run time, because a tool describes its own arguments. It is not a validator: it has names, types,
+//! and required fields only.
 
 /// The kind of a value.
 #[derive(Debug, Clone, PartialEq)]

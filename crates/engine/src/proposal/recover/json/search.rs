@@ -1,8 +1,7 @@
-//! Finding the thing in the text: past thoughts, talk, drafts and decoys, through wrappers.
+//! Finds the object in the text: past reasoning, prose, drafts, and decoys, through wrappers.
 //!
-//! The search goes over the text once. At each bracket that may begin something it asks a reader,
-//! and goes on after what that one has read. Useless reading is paid for, so that a hostile text
-//! cannot make it long.
+//! The search passes over the text once. At each bracket that may begin something it tries a reader, and continues
+//! after what was read. Useless reading has a budget, so that a hostile text cannot make it slow.
 
 mod beginnings;
 mod finds;

@@ -1,4 +1,4 @@
-//! From what was read to what the schema says: names put right, kinds converted, doubts left out.
+//! Fits what was read to the schema: corrects names, converts types, and leaves out doubtful values.
 
 use serde_json::{Map, Value};
 

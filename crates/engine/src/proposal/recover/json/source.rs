@@ -1,7 +1,6 @@
-//! The text under the reader's finger: gaps, names, quotation marks, words.
+//! The cursor over the text: gaps, names, quotation marks, words.
 //!
-//! Everything here looks forward a bounded way, or a way that a cache makes bounded, so that the
-//! readers above stay linear. Steps are counted, for the tests that hold us to it.
+//! Lookahead is bounded, or cached, so that the readers stay linear. Steps are counted for the tests that check this.
 
 use std::cell::Cell;
 

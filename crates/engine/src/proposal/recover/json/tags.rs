@@ -1,4 +1,4 @@
-//! Tags around an answer: what a model thought, and where it says that it answers.
+//! Tags around an answer: reasoning, and markers of the answer.
 
 use std::cell::Cell;
 

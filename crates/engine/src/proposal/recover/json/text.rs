@@ -1,4 +1,4 @@
-//! What stands between two quotation marks, taken out of its escapes.
+//! Unescapes the text between two quotation marks.
 
 use super::repair::{Notes, Repair};
 use super::source::Quote;

@@ -1,4 +1,4 @@
-//! What was read, and the stack on which it grows.
+//! The parsed tree, and the stack that builds it.
 
 use super::schema::{Object, Schema};
 

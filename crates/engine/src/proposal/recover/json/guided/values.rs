@@ -1,4 +1,4 @@
-//! Texts and words in the guided reader.
+//! Strings and words in the guided reader.
 
 use super::super::exact::node;
 use super::super::follow::{PlaceFit, follow, outer_name};

@@ -1,4 +1,4 @@
-//! Where something may begin.
+//! Where an object may begin.
 
 use std::collections::VecDeque;
 

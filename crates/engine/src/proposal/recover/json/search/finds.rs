@@ -1,4 +1,4 @@
-//! What fits in what was read, and which of several fits best.
+//! Which of the parsed objects fit the schema, and which fits best.
 
 use serde_json::Value;
 
