@@ -16,7 +16,7 @@ use trimtab_vocab::{Message, Part, Prompt, Role};
 pub(crate) enum Cache {
     /// Never: it is part of the system text.
     Stable,
-    /// It may: it is told as a note. `gone` is told once it no longer holds.
+    /// It may change, and is sent as a note. `gone` is sent once it no longer applies.
     Volatile { gone: &'static str },
 }
 
@@ -38,7 +38,7 @@ impl Fragment {
         Self { name, text: text.into(), cap, cache: Cache::Stable }
     }
 
-    /// Something that is told when it is new.
+    /// A fragment that is sent when it is new.
     pub(crate) fn volatile(
         name: &'static str,
         text: impl Into<Cow<'static, str>>,
@@ -73,7 +73,7 @@ pub(crate) fn system(fragments: &[Fragment]) -> String {
     fragments.iter().filter(|fragment| fragment.cache == Cache::Stable).map(Fragment::capped).collect()
 }
 
-/// What is to be told because it differs from what was told last.
+/// The notes that differ from what was sent last.
 pub(crate) fn notes(fragments: &[Fragment], told: &BTreeMap<String, String>) -> Vec<PromptNote> {
     let note = |fragment: &Fragment| {
         let Cache::Volatile { gone } = fragment.cache else { return None };
@@ -106,7 +106,7 @@ pub(crate) fn note_in(part: &Part) -> Option<(&str, &str)> {
     text.strip_prefix(PromptNote::MARK)?.split_once("] ")
 }
 
-/// Whether words are a note: they are told again where they are needed, so nobody has to sum them up.
+/// Whether a text is a note. Notes are sent again where needed, so they are never summarized.
 pub(crate) fn is_note(words: &str) -> bool {
     words.starts_with(PromptNote::MARK)
 }

@@ -18,7 +18,7 @@ use crate::record::{ChangeSet, HistoryMove, Session};
 use crate::transition::Transition;
 use crate::{Compared, Effect, RewindPath, RewindPreview, RewindStep, handoff, permit};
 
-/// A person wants so many sets taken back (below zero) or brought forward.
+/// The user wants to undo (below zero) or redo so many sets.
 pub(crate) fn wanted(step: &mut Transition<'_>, by: i64, on_conflict: OnConflict) {
     if !may_begin(step) {
         return;
@@ -63,7 +63,7 @@ pub(crate) fn expire(step: &mut Transition<'_>, ids: &[ChangeSetId], reason: Str
     step.keep_only(needed.into_iter().collect());
 }
 
-/// A person does not want a part of a set any more.
+/// The user wants to undo a part of a set.
 pub(crate) fn part_unwanted(
     step: &mut Transition<'_>,
     of: &ChangeSetId,
@@ -256,7 +256,7 @@ fn moved(set: &ChangeSet, in_force: i64, back: bool) -> Moved {
     Moved { change_set: set.id.clone(), files, position: position(in_force), by: None, message: None }
 }
 
-/// The files of a set, as the model is told of them.
+/// The files of a set, as text for the model.
 fn paths(set: &ChangeSet) -> String {
     set.writes.iter().map(|write| write.path.as_str()).collect::<Vec<_>>().join(", ")
 }

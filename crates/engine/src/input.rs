@@ -26,7 +26,7 @@ pub enum Input {
     Said { request: Box<Request> },
     /// A person wants something of a request.
     Controlled {
-        /// Which one; absent: whichever is running.
+        /// The request; absent: the running one.
         #[serde(default)]
         request: Option<RequestId>,
         action: Control,
@@ -62,7 +62,7 @@ pub enum Input {
     },
     /// There is room for the request to run.
     Admitted { request: RequestId },
-    /// There is no room yet.
+    /// No slot is free yet.
     Held {
         request: RequestId,
         /// How many run or wait before it.
@@ -71,7 +71,7 @@ pub enum Input {
     /// A model call reached its end.
     Replied {
         call: CallId,
-        /// What came of it.
+        /// Its result.
         reply: Reply,
         /// Where the raw text is stored.
         #[serde(default)]
@@ -136,10 +136,10 @@ pub enum Input {
     Drawn {
         call: CallId,
         time: Time,
-        /// The pictures; none: `fault` says why.
+        /// The images; none: see `fault`.
         #[serde(default)]
         pictures: Vec<MadePicture>,
-        /// Why there are none.
+        /// Why there are no images.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         fault: Option<Fault>,
     },
@@ -188,15 +188,15 @@ pub enum Input {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         effects: Option<Box<FileEffects>>,
     },
-    /// It is known what a command did to files whose end nobody saw.
+    /// The file changes of an interrupted command are known.
     Surveyed {
         call: CallId,
         /// What it did.
         effects: Box<FileEffects>,
     },
-    /// A command's time is up, and it goes on.
+    /// A command's time is up, and it still runs.
     Overdue { call: CallId },
-    /// A person made a rule, in whichever session.
+    /// The user added a rule, in any session.
     RuleAdded { rule: Rule },
     /// The settings say something about commands that they may not have said when a request was made.
     Listed {
@@ -219,7 +219,7 @@ pub enum Input {
     },
     /// A wait is over.
     TimerFired { timer: TimerId },
-    /// A session that this one was handed off to is no more.
+    /// A session that this one was handed off to was deleted.
     ChildGone {
         child: SessionId,
         /// The change sets that it had handed on, and to whom.

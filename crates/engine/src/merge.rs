@@ -27,11 +27,11 @@ pub enum Clash {
         /// What the right side has made of it.
         theirs: Vec<u8>,
     },
-    /// One of the three is no text, so that no part of it can be told from the others.
+    /// One of the three is not text, so it cannot be merged in parts.
     NoText,
     /// One of the three has more bytes or lines than are compared.
     TooLarge,
-    /// One side has changed the file, and to the other it is not a file any more; or both have made one.
+    /// One side has changed the file and the other has removed it, or both have created one.
     Existence,
     /// Both have changed who may do what with the file.
     Mode,
@@ -53,7 +53,7 @@ const MOST_LINES: usize = 1_000_000;
 /// Whose lines are taken where both sides clash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Prefer {
-    /// Nobody's: the merge fails.
+    /// Neither: the merge fails.
     #[default]
     Neither,
     /// The left side's.
@@ -62,7 +62,7 @@ pub enum Prefer {
     Right,
 }
 
-/// Brings together what `left` and `right` have made of a file; absent: there is none.
+/// Merges the changes of `left` and `right` to a file; absent: there is no file.
 pub fn merge_files(
     base: Option<File<'_>>,
     left: Option<File<'_>>,
@@ -153,8 +153,7 @@ pub fn hunks(before: &[u8], after: &[u8]) -> Vec<DiffHunk> {
     compare::hunks(before, after)
 }
 
-/// The new text without some of its hunks, which are counted from 1; what has no such hunk is told by its
-/// number.
+/// The new text without some of its hunks, counted from 1; the error is the number of a hunk that does not exist.
 pub fn without(before: &[u8], after: &[u8], unwanted: &[u32]) -> Result<Vec<u8>, u32> {
     let hunks = hunks(before, after);
     let all = u32::try_from(hunks.len()).unwrap_or(u32::MAX);

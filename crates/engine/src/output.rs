@@ -37,8 +37,8 @@ pub enum Output {
         key: RefKey,
         text: String,
     },
-    /// Of all stored contents of files only these, by their hashes, are needed any more. The others are
-    /// forgotten together with the facts that say so.
+    /// Only these stored file contents, by their hashes, are still needed. The others are deleted together with this
+    /// commit.
     KeepOnly { hashes: Vec<String> },
     /// Something for the trail of what was decided, together with the facts.
     Audit {
@@ -175,14 +175,14 @@ pub enum Effect {
         /// How the files are is noted first, so that what it does to them can be told.
         watch: Option<SnapshotLimits>,
     },
-    /// Tell what a command did to files whose end nobody saw; answered by `Surveyed`.
+    /// Find the file changes of an interrupted command; answered by `Surveyed`.
     InspectEffects {
         request: RequestId,
         call: CallId,
         /// As when it was run.
         watch: SnapshotLimits,
     },
-    /// Say what becomes of a command that is overdue.
+    /// Decide about a command that is overdue.
     Overtime { call: CallId, overtime: Overtime },
     /// End a call now; a model's answer is `CallAborted`, a command's `Ran`, unless it was quicker;
     /// a look has none.
@@ -203,8 +203,8 @@ pub enum Effect {
         /// What the person has set about their tasks.
         settings: Box<AutoMode>,
     },
-    /// Make a copy of the folder for a worker and let it begin; asked again, it goes on where it was. Its session reports
-    /// the rest, in `WorkerReported`.
+    /// Copy the folder for a worker and start it; if repeated, it continues. Its session reports the rest, in
+    /// `WorkerReported`.
     StartWorker(Box<WorkerOrder>),
     /// Remove the copy of a worker that has ended.
     DropWorker { worker: SessionId, folder: String },
@@ -263,7 +263,7 @@ pub struct RewindPath {
     pub path: String,
     /// From set to set.
     pub steps: Vec<RewindStep>,
-    /// It takes back a part of a set, by a set that is to be made of what is found.
+    /// It undoes a part of a set, by a new set that is made from the result.
     pub is_undo: bool,
 }
 
@@ -302,7 +302,6 @@ pub struct WorkerOrder {
     pub folder: String,
     /// Changes of other workers that it builds upon.
     pub seed: Vec<MergePart>,
-    /// What it is told to do.
     pub said: Request,
 }
 

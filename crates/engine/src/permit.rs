@@ -27,7 +27,7 @@ use case::{PermitCase, PermitSubject};
 pub(crate) enum Ruling {
     /// Yes, and by what.
     Go(Permit),
-    /// Somebody must say so.
+    /// The user must decide.
     Ask {
         /// The proposed change, which says who may answer.
         class: ApprovalClass,
@@ -63,7 +63,7 @@ impl Permit {
         (person.is_some() || !class.needs_person()).then_some(Self { by: Approval::Answer, person })
     }
 
-    /// A change that was approved and begun before: what is recorded of it says so.
+    /// A change that was approved and started before, according to the record.
     pub(crate) fn recorded(session: &Session, call: &CallId) -> Option<Self> {
         let item = session.active()?.batch.as_ref()?.item(call)?;
         (item.progress == Progress::Acting && item.writes.is_some()).then_some(Self::standing(Approval::Answer))
@@ -91,8 +91,8 @@ impl Permit {
         FilePlan::new(Approved::witness(set, self.by))
     }
 
-    /// The plan for a command that may run. Outside of the sandbox, a person must have decided so; `settings` says so
-    /// where they have switched the sandbox off themselves.
+    /// The plan for a command that may run. Outside of the sandbox, the user must have decided that; `settings` says
+    /// so if they have switched the sandbox off.
     #[expect(clippy::disallowed_methods, reason = "this is the one place that vouches for an approval")]
     pub(crate) fn command(self, run: CommandRun, settings: Sandbox) -> Option<CommandPlan> {
         let fingerprint = fingerprint(&run);
@@ -111,8 +111,8 @@ pub(crate) fn fingerprint(run: &CommandRun) -> String {
     blake3::hash(run.sealed().as_bytes()).to_hex().to_string()
 }
 
-/// A person changes files with a command of their own: there is nobody else to ask. What no one may
-/// change from here is refused all the same.
+/// The plan for a change that the user makes with their own command, so there is no one to ask. Protected files are
+/// refused anyway.
 pub fn user_initiated(set: FileSet) -> Result<FilePlan, Refusal> {
     match set.writes.iter().any(|write| guard(&write.path) == Some(Guard::Control(ControlFile::Own))) {
         true => Err(Refusal::OwnFiles),
@@ -157,8 +157,7 @@ pub(crate) fn is_trusted(session: &Session, active: &RunningRequest) -> bool {
 }
 
 impl Session {
-    /// Whether the folder may be read and worked in, by what is known of the request that is worked on, or else of
-    /// the one that would go on next.
+    /// Whether the folder may be used, according to the running request, or else to the one that would continue next.
     pub fn is_trusted(&self) -> bool {
         let request = self.foremost();
         request.is_some_and(|active| is_trusted(self, active))

@@ -181,8 +181,8 @@ const MEASURES: &[&str] = &[
     "items",
 ];
 
-/// How often a request wants the same thing, as far as it says so: "500 zeros", "the line ok 300 times", "a 40x20 grid". A
-/// number alone is a port, a year or a version.
+/// How often a request wants the same thing, if it says so: "500 zeros", "the line ok 300 times", "a 40x20 grid". A
+/// number alone is a port, a year, or a version.
 pub(crate) fn asked_repeats(text: &str) -> u32 {
     let text = text[..text.floor_char_boundary(4_000)].to_lowercase();
     let words: Vec<&str> =

@@ -10,13 +10,13 @@ pub struct Readable {
     pub text: String,
     /// Whether the text says all that the bytes say.
     pub is_whole: bool,
-    /// Whether they are no text at all.
+    /// Whether they are binary.
     pub is_binary: bool,
 }
 
 /// The bytes at the beginning that tell whether they are a text.
 const SNIFFED: usize = 8 * 1024;
-/// Columns that a cursor can jump to. What is written there by itself may be longer.
+/// Columns that a cursor can jump to. Text without jumps may be longer.
 const WIDEST: usize = 1_000;
 /// Spaces that jumps may leave behind, all together.
 const PADDING: usize = 256 * 1024;
@@ -33,7 +33,7 @@ pub fn readable(bytes: &[u8]) -> Readable {
     Readable { text, is_whole, is_binary: false }
 }
 
-/// Whether bytes are no text; what they look like, if that can be told.
+/// Whether bytes are binary, and what they look like, if known.
 fn binary(bytes: &[u8]) -> Option<&'static str> {
     const KINDS: &[(&[u8], &str)] = &[
         (b"\x7fELF", ", a program"),

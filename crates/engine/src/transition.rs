@@ -27,7 +27,7 @@ pub(crate) enum Next {
     Routed(Box<RouteFact>),
     /// Its calls begin, as far as they may.
     Batch,
-    /// One of its calls goes on.
+    /// One of its calls continues.
     Call { call: CallId },
     /// One of its calls has ended.
     CallEnded { call: CallId, status: ToolStatus, text: String },
@@ -60,12 +60,11 @@ impl<'a> Transition<'a> {
         None
     }
 
-    /// What came of it by now.
+    /// Its outputs so far.
     pub(crate) fn so_far(&self) -> &[Output] {
         &self.outputs
     }
 
-    /// What came of it.
     pub(crate) fn into_outputs(self) -> Vec<Output> {
         self.outputs
     }

@@ -10,7 +10,7 @@ use crate::flow::{self, FlowQuestion, FlowWait};
 use crate::record::{Assist, RunningRequest};
 use crate::transition::Transition;
 
-/// What is asked where the router found no better words.
+/// The question if the router found none.
 pub(super) const DEFAULT_QUESTION: OwnWords = OwnWords::AsksWhich;
 /// Options that stand in a question's text.
 const INLINE: usize = 5;

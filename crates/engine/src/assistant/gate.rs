@@ -6,7 +6,7 @@ use trimtab_vocab::{AutoMode, Entities, Where};
 use super::scope;
 use crate::route::RequestSignals;
 
-/// Above this, a question that names nothing is only a question, whatever the router says.
+/// Above this, a question that names nothing is only a question, regardless of the router.
 const VERY_SURE: f64 = 0.85;
 
 /// What is decided on.

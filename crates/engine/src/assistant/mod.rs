@@ -340,7 +340,7 @@ fn repaired(step: &mut Transition<'_>, request: &RequestId, outcome: RepairOutco
     go_on(step);
 }
 
-/// Nobody could sum it up: the operations say it themselves.
+/// The summary failed: the operations are listed instead.
 fn summed_up_by_rule(step: &mut Transition<'_>, request: &RequestId, error: &str) {
     let Some(assist) = step.session.active().and_then(|active| active.assist.as_ref()) else { return };
     let text = words::summary(&assist.operations);
@@ -353,7 +353,7 @@ fn answer(step: &mut Transition<'_>, request: &RequestId, summary: String) {
     finish(step, request, Status::Completed, None);
 }
 
-/// Operations of an earlier request that nobody has applied are left when others take their place.
+/// Pending operations of an earlier request are dropped when others replace them.
 fn leave_earlier(step: &mut Transition<'_>) {
     let Some(open) = step.session.task_memory().proposal.clone() else { return };
     let is_own = step.session.active().is_some_and(|active| active.request.id == open.request);

@@ -76,7 +76,7 @@ pub(super) fn replied(step: &mut Transition<'_>, words: &str) {
     go_on(step);
 }
 
-/// Nobody could look: operations are proposed, and a person sees them before anything happens.
+/// The router failed: operations are proposed, and the user sees them before anything happens.
 pub(super) fn failed(step: &mut Transition<'_>) {
     let Some(request) = step.session.active().map(|active| active.request.id.clone()) else { return };
     let told = json!({

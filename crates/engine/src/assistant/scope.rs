@@ -64,8 +64,8 @@ pub(super) fn named(text: &str, today: Date) -> (Entities, Where) {
     (entities, filter)
 }
 
-/// The part of a sentence that says which tasks: what follows "to" or "as" is what shall become of them, and
-/// whoever adds one says nothing about those that are there.
+/// The part of a sentence that selects tasks: what follows "to" or "as" is the new value, and a sentence that adds a
+/// task selects none.
 fn source(text: &str) -> &str {
     let creates = ["add ", "create ", "new ", "remind "].iter().any(|verb| text.trim_start().starts_with(verb));
     if creates {

@@ -12,7 +12,7 @@ use super::prompt::operation_line;
 use crate::proposal::recover::json::{self as reader, Object, Schema};
 
 pub(crate) use crate::record::names::verdict::APPLIED;
-/// The verdict on those that nobody wanted.
+/// The verdict on rejected operations.
 pub(super) const LEFT: &str = "left";
 
 /// Fields by which an object can be told to be an operation.
@@ -67,7 +67,7 @@ pub(super) fn body(words: &str) -> Value {
     read.map(|reading| reading.value).unwrap_or(Value::Null)
 }
 
-/// A thought that never ends is no answer, whatever stands in it.
+/// Removes reasoning that is never closed, because it is not an answer.
 fn without_open_thought(words: &str) -> &str {
     match words.rfind("<think>") {
         Some(at) if is_tagged(words) && !words[at..].contains("</think>") => &words[..at],
@@ -81,7 +81,7 @@ fn is_tagged(words: &str) -> bool {
     ["<think>", "<response>"].iter().any(|tag| words[..first].contains(tag))
 }
 
-/// The one thing in a text that is JSON and has operations. Of several somebody has to choose, and it is not done here.
+/// The only JSON value with operations in a text. None if there are several, because the choice is not made here.
 fn exactly(words: &str) -> Option<Value> {
     let said = if is_tagged(words) { Cow::Owned(clean::without_tags(words)) } else { Cow::Borrowed(words) };
     let (first, last) = (said.find(['{', '['])?, said.rfind(['}', ']'])?);
@@ -131,7 +131,7 @@ pub(super) fn summary(operations: &[Annotated]) -> String {
     }
 }
 
-/// Two objects in one; what is no object adds nothing.
+/// Merges two objects; other values add nothing.
 pub(super) fn joined(one: Value, other: Value) -> Value {
     let fields = |value: Value| match value {
         Value::Object(fields) => fields,

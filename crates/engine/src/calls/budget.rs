@@ -53,7 +53,7 @@ pub(crate) fn allow(session: &Session, prompt: &Prompt) -> BudgetVerdict {
     BudgetVerdict::UpTo(if room >= f64::from(u32::MAX) { u32::MAX } else { room as u32 })
 }
 
-/// Judges something with a price of its own; the bill, if it is more than there is.
+/// Checks something with its own price; the bill, if it exceeds the budget.
 pub(crate) fn allow_price(session: &Session, next: f64) -> Option<Bill> {
     let (budget, spent) = (session.budget()?, session.spent());
     (spent + next > budget).then_some(Bill { budget, spent, next })

@@ -4,7 +4,7 @@ use trimtab_vocab::CallId;
 
 const FIRST_MS: u64 = 500;
 const LONGEST_MS: u64 = 30_000;
-/// A provider may ask for more than our own longest wait, but not for for ever.
+/// A provider may ask for more than our longest wait, up to this.
 const LONGEST_ASKED_MS: u64 = 600_000;
 /// How long a server may take to load a model: large ones come from slow disks.
 const LONGEST_LOAD_MS: u64 = 30 * 60_000;

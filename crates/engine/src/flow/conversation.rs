@@ -20,7 +20,7 @@ pub(crate) use crate::record::names::choice::TALK;
 /// The bug of requirements that came in words of the model's own.
 const UNREADABLE: &str = "requirements";
 
-/// What the model is told while a person talks first.
+/// The model's instruction while the user discusses first.
 pub(crate) const TALKING: &str = "\nThe user wants to discuss first. Do not start the work until they ask for it. Ask about open decisions that matter, one or two questions at a time. When the requirements are clear, summarize them, beginning with \"Here's what I understand:\", and say that \"go ahead\" starts the work.";
 
 /// Who writes down what was agreed on.
@@ -43,7 +43,7 @@ pub(crate) enum TalkOrWork {
     Refused(Problem),
 }
 
-/// Whether the request belongs to a conversation, and what becomes of it.
+/// Whether the request belongs to a conversation, and how it proceeds.
 pub(crate) fn decide(session: &Session, active: &RunningRequest) -> Option<TalkOrWork> {
     let request = &active.request;
     let copilot = &request.settings.copilot;
@@ -182,7 +182,7 @@ pub(super) fn confirm(step: &mut Transition<'_>) -> FlowWait {
     super::ask(step, asking)
 }
 
-/// What the model is told when it has understood something wrongly.
+/// The model's message after a misunderstanding.
 pub(crate) fn corrected(words: &str) -> String {
     format!("[This is not quite what the user wants. Their correction:]\n{words}\n{COMPILE}")
 }

@@ -26,7 +26,7 @@ fn place<'a>(flow: &'a Flow, id: &str) -> Option<(&'a PlanStep, u32, u32)> {
     Some((&plan.steps[order[number]], count(number + 1), count(order.len())))
 }
 
-/// What the model is told when a step begins: all it needs, also if the conversation was summed up since.
+/// The model's message when a step begins: all it needs, even if the conversation was summarized since.
 pub(crate) fn told(flow: &Flow, id: &str) -> Option<String> {
     let (step, number, of) = place(flow, id)?;
     let mut text = format!("[PLAN STEP {number} of {of}] {}\n", step.title);
@@ -68,8 +68,8 @@ fn in_order(flow: &Flow) -> impl Iterator<Item = &PlanStep> {
     plan.flat_map(|plan| order(plan).unwrap_or_default().into_iter().map(|at| &plan.steps[at]))
 }
 
-/// Goes from step to step. `Some(true)`: somebody is asked, or the request has ended. `Some(false)`: the model
-/// works on a step. `None`: look again.
+/// Moves from step to step. `Some(true)`: the user is asked, or the request has ended. `Some(false)`: the model works
+/// on a step. `None`: call it again.
 pub(super) fn advance(step: &mut Transition<'_>) -> Option<bool> {
     let active = step.session.active()?;
     let flow = &active.flow;
@@ -134,7 +134,7 @@ pub(super) fn skip(step: &mut Transition<'_>, request: &RequestId, id: &str) {
     end(step, request, id, StepStatus::Skipped, String::new());
 }
 
-/// Records what came of a step.
+/// Records the result of a step.
 pub(crate) fn end(step: &mut Transition<'_>, request: &RequestId, id: &str, status: StepStatus, note: String) {
     let Some(active) = step.session.unfinished(request) else { return };
     let Some((of_plan, number, of)) = place(&active.flow, id) else { return };

@@ -4,7 +4,7 @@
 
 use std::cmp::Reverse;
 
-/// Words that may stand before a wish and change nothing about it.
+/// Words before a request that do not change it.
 const FILLERS: &[&str] = &[
     "yes",
     "yeah",
@@ -52,7 +52,7 @@ const FILLERS: &[&str] = &[
     "to",
 ];
 
-/// Beginnings after which a wish stands.
+/// Phrases that introduce a request.
 const LEADS: &[&str] = &[
     "let us",
     "i want you to",
@@ -70,10 +70,10 @@ const LEADS: &[&str] = &[
     "go and",
 ];
 
-/// Beginnings that let somebody; before other words than `go ahead` they say what is possible.
+/// Phrases that give permission; before anything but `go ahead`, they describe a possibility.
 const LETTING: &[&str] = &["you can", "you may", "we can", "i think you can", "feel free to"];
 
-/// Words that take a wish back.
+/// Words that negate a request.
 const NEGATIONS: &[&str] = &[
     "don't",
     "dont",
@@ -214,10 +214,10 @@ pub fn can_trigger(phrase: &str) -> bool {
     phrase.len() <= LONGEST_TRIGGER && to_implement(phrase, &[phrase]).is_some()
 }
 
-/// Bytes of a trigger at most; nobody says more to begin.
+/// Bytes of a trigger at most.
 pub const LONGEST_TRIGGER: usize = 100;
 
-/// The trigger in these words, if they are a wish.
+/// The trigger in a text, if it is a request.
 pub fn to_implement<'t>(words: &str, triggers: &'t [impl AsRef<str>]) -> Option<&'t str> {
     let triggers: Vec<Trigger<'t>> = triggers.iter().filter_map(|trigger| read(trigger.as_ref())).collect();
     let words = plain(words);
@@ -281,7 +281,7 @@ fn sentences(words: &str) -> impl Iterator<Item = &str> {
     words.split_inclusive(['\n', '.', '!', '?', ';']).map(str::trim).filter(|sentence| !sentence.is_empty())
 }
 
-/// The trigger of one clause, if it is a wish.
+/// The trigger of one clause, if it is a request.
 fn imperative<'t>(clause: &[&str], asks: bool, next: Option<&str>, triggers: &[Trigger<'t>]) -> Option<&'t str> {
     let rest = without_fillers(clause);
     let polite = matches!(rest, ["can" | "could" | "would" | "will", "you", ..]);
@@ -334,7 +334,7 @@ fn is_question(before: &[&str]) -> bool {
     before.first().is_some_and(|first| QUESTIONS.contains(first))
 }
 
-/// Whether a wish may follow these words: none at all, or one of these beginnings.
+/// Whether a request can follow these words: none, or one of these phrases.
 fn leads(before: &[&str], beginnings: &[&str]) -> bool {
     let text = before.join(" ");
     let rest = beginnings.iter().find_map(|lead| text.strip_prefix(lead)).unwrap_or(&text);

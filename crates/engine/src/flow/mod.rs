@@ -31,9 +31,9 @@ use crate::transition::{Next, Transition};
 /// Whether a person has to be waited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FlowWait {
-    /// It is answered already: go on.
+    /// It is already answered: continue.
     Settled,
-    /// Somebody has to answer.
+    /// The user has to answer.
     Waits,
 }
 
@@ -84,8 +84,8 @@ fn nudge(step: &mut Transition<'_>, request: &RequestId, text: &str) {
     step.then(Next::Turn);
 }
 
-/// What must come before the next call of the model. Whether it takes the call's place: somebody is asked, or
-/// the request has ended.
+/// Does what must come before the next model call. Returns whether it replaces the call: the user is asked, or the
+/// request has ended.
 pub(crate) fn comes_first(step: &mut Transition<'_>) -> bool {
     loop {
         let Some(active) = step.session.active() else { return true };

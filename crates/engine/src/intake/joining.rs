@@ -26,7 +26,7 @@ fn has_ended(session: &Session, parked: &RunningRequest) -> bool {
     session.checkpoints().any(|(_, open)| open.request == parked.request.id && ends(&open.ask))
 }
 
-/// Why a message cannot be passed on and must be a request of its own.
+/// Why a message cannot join a request and must be a separate one.
 fn obstacle(request: &Request) -> Option<&'static str> {
     if request.pill.is_some() {
         Some("a pill is its own request")
@@ -43,8 +43,8 @@ fn obstacle(request: &Request) -> Option<&'static str> {
     }
 }
 
-/// Gives the words to the request that they meet: as the answer, if it asks one thing that words can answer,
-/// else as words for the model. Otherwise the message is a request of its own; the text says why, if it meets one.
+/// Gives a message to the running request: as the answer, if it asks one thing that text can answer, else as text for
+/// the model. Otherwise the message is a separate request, with the reason if there is a running one.
 pub(super) fn join(step: &mut Transition<'_>, request: Request) -> Result<(), (Box<Request>, Option<&'static str>)> {
     let found = met(step.session).map(|active| (active.request.id.clone(), active.makes_pictures()));
     let Some((into, draws)) = found else {

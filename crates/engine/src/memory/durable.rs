@@ -163,7 +163,7 @@ fn is_of_the_moment(words: &[String]) -> bool {
     moment || words.iter().any(|word| OF_THE_MOMENT.contains(&word.as_str()))
 }
 
-/// What is asked for whenever there is occasion.
+/// A standing request.
 fn is_standing(words: &[String]) -> bool {
     let first = words[0].as_str();
     let second = words[1].as_str();
@@ -282,7 +282,7 @@ fn is_being(words: &[String]) -> bool {
     words.len() <= 6 && words.last().is_some_and(|last| BEING.contains(&last.as_str()))
 }
 
-/// "Hi, I'm Ada": a name, because somebody greets with it.
+/// "Hi, I'm Ada": a name, because it follows a greeting.
 fn introduces(words: &[String], text: &str) -> bool {
     let names = match words {
         [im, name] if im == "i'm" => Some(name),

@@ -25,14 +25,14 @@ const AT_ONCE: usize = 5;
 
 /// What goes before the entries in a prompt.
 const INTRODUCTION: &str = "Facts from earlier requests that the user wants you to remember. The latest list counts, and the current request overrides it:";
-/// What is told when nothing is remembered any more.
+/// The note when nothing is remembered any longer.
 const FORGOTTEN: &str = "The user no longer wants you to remember anything from earlier requests.";
 /// Bytes of it that are sent: more than any setting asks for.
 const CAP: usize = 24 * 1024;
 
-/// Which entries the model is told in a folder: all if they fit into `bytes`, else those first that share most
-/// words with the request, and of these the latest. They keep the order of `entries`, oldest first, so that a
-/// prompt stays the same from request to request for as long as it can.
+/// The entries that the model gets in a folder: all if they fit into `bytes`, else those that share most words with
+/// the request, the latest first. They keep the order of `entries`, oldest first, so that a prompt stays the same
+/// from request to request if possible.
 pub fn recall(entries: &[MemoryEntry], folder: Option<&str>, words: &str, bytes: usize) -> Vec<Remembered> {
     let holds = |entry: &&MemoryEntry| entry.folder.is_none() || entry.folder.as_deref() == folder;
     let known: Vec<&MemoryEntry> = entries.iter().filter(holds).collect();
@@ -69,7 +69,7 @@ fn line(text: &str) -> String {
     format!("\n- {}", words.join(" "))
 }
 
-/// What a model is told of earlier sessions.
+/// The fragment with the memories of earlier sessions.
 pub(crate) fn fragment(session: &Session) -> Fragment {
     let entries = session.recalled();
     let lines: String = entries.iter().map(|entry| line(&entry.text)).collect();
@@ -77,14 +77,14 @@ pub(crate) fn fragment(session: &Session) -> Fragment {
     Fragment::volatile("memory", text, CAP, FORGOTTEN)
 }
 
-/// Tells the record what the model is told from here on, if that has changed.
+/// Records which memories the model gets from here on, if they have changed.
 pub(crate) fn recalled(step: &mut Transition<'_>, request: &RequestId, entries: Vec<Remembered>) {
     if entries != step.session.recalled() {
         step.emit(Some(request), MemoryFact::Recalled { entries });
     }
 }
 
-/// A request ends: what its person said for good is noted.
+/// At the end of a request: stores what the user said permanently.
 pub(crate) fn ending(step: &mut Transition<'_>, request: &RequestId, status: Status) {
     let Some(active) = step.session.unfinished(request).filter(|_| status == Status::Completed) else { return };
     let entries = noted(active, step.session);

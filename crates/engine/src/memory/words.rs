@@ -20,7 +20,7 @@ pub(super) const BEFORE: &[&[&str]] = &[
     &["trimtab"],
 ];
 
-/// Whoever begins so means it for good, whatever follows.
+/// Beginnings that always mean something permanent.
 pub(super) const FOR_GOOD: &[&[&str]] = &[
     &["remember", "that"],
     &["remember", "my"],
@@ -106,7 +106,7 @@ pub(super) const OF_ONESELF: &[&[&str]] = &[
     &["mi", "nombre", "es"],
 ];
 
-/// What is lasting about somebody, if they say "my … is".
+/// Lasting properties in "my … is".
 pub(super) const ONES_OWN: &[&str] = &[
     "name",
     "names",
@@ -155,7 +155,7 @@ pub(super) const ONES_OWN: &[&str] = &[
     "preferences",
 ];
 
-/// What somebody is for good.
+/// Lasting properties in "I am …".
 pub(super) const BEING: &[&str] = &[
     "developer",
     "engineer",

@@ -18,7 +18,7 @@ pub(super) struct CommandCase<'a> {
     pub(super) folder: Option<&'a str>,
     /// The person has agreed to what it is a part of.
     pub(super) agreed: bool,
-    /// An answer proposes it: it waits until somebody runs it.
+    /// An answer proposes it: it waits until the user runs it.
     pub(super) proposed: bool,
 }
 
@@ -146,8 +146,8 @@ impl CommandCase<'_> {
         (verdict.decision == CommandDecision::Auto).then(|| verdict.rule.unwrap_or_else(|| "a rule".into()))
     }
 
-    /// Whether a command that the tables know runs without a question. One that only reads does, as other reads do;
-    /// one that builds or tests does where a setting or an agreement says so.
+    /// Whether a known command runs without a question. A read-only one does, as other reads do; one that builds or
+    /// tests does if a setting or an agreement says so.
     fn runs_automatically(&self, class: CommandClass) -> bool {
         let by_class = class == CommandClass::Read && !self.proposed;
         by_class || self.agreed || self.settings.commands.apply == Applying::Auto

@@ -8,7 +8,7 @@ use crate::record::RunningRequest;
 use crate::tools::ToolAction;
 use crate::words;
 
-/// Why somebody should look at a change before it is made.
+/// Why the user should see a change before it is made.
 pub(super) fn about(active: &RunningRequest, action: &ToolAction, prospect: Prospect<'_>) -> Option<PermissionReason> {
     let is_unasked_text = active.batch.as_ref().is_some_and(|batch| batch.unasked_text);
     if is_unasked_text && matches!(action, ToolAction::Change(_) | ToolAction::Run { .. }) {

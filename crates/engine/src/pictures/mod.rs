@@ -30,7 +30,7 @@ pub(crate) fn reads_its_words(active: &RunningRequest) -> bool {
     !matches!(active.request.picture.as_deref(), Some(PictureWish::Regenerate { .. } | PictureWish::Save { .. }))
 }
 
-/// "Based on the README" names a file, though not by its whole name; whoever says so wants it read.
+/// "Based on the README" names a file without its extension, and means that file.
 pub(crate) fn add_readme(words: &str, named: &mut References) {
     let is_readme = |word: &str| word.eq_ignore_ascii_case("readme");
     let says_so = words.split(|c: char| !c.is_alphanumeric()).any(is_readme);
@@ -140,7 +140,7 @@ pub(crate) fn replied(step: &mut Transition<'_>, said: &str) {
     plan_prompts(step, prompts);
 }
 
-/// Nobody could write prompts. The person's own words will do.
+/// No prompts could be written, so the user's text is the prompt.
 pub(crate) fn given_up(step: &mut Transition<'_>) {
     replied(step, "");
 }
@@ -285,7 +285,7 @@ fn is_missing(picture: Option<&GeneratedImage>) -> bool {
     picture.is_none_or(|picture| picture.key().is_none())
 }
 
-/// All calls have ended: says what came of them, and ends the request.
+/// All calls have ended: reports the results, and ends the request.
 pub(crate) fn closed(step: &mut Transition<'_>, outcomes: &[(ToolStatus, String)]) {
     let Some(active) = step.session.active() else { return };
     let request = active.request.id.clone();

@@ -14,7 +14,7 @@ const FILES: usize = 24 * 1024;
 /// Bytes of one prompt.
 const LONGEST: usize = 4_000;
 
-/// What to send to whoever writes the prompts. What the request names was read, and goes along.
+/// The prompt for the model that writes image prompts, with the files that the request names.
 pub(super) fn ask(active: &RunningRequest, count: u32) -> Prompt {
     let (model, facts) = calls::fast(&active.request);
     let what = if count == 1 { "one prompt".to_owned() } else { format!("{count} distinct prompts") };

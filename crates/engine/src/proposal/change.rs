@@ -68,7 +68,7 @@ impl ProposedChange {
 }
 
 impl MergeOrder {
-    /// Every file that somebody changed; one that several have changed is named for each.
+    /// Every changed file, once per change.
     fn paths(&self) -> impl Iterator<Item = &str> {
         self.parts.iter().flat_map(|part| &part.writes).map(|write| write.path.as_str())
     }

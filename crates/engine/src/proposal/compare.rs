@@ -75,7 +75,7 @@ pub fn lines(bytes: &[u8]) -> Vec<&[u8]> {
     bytes.split_inclusive(|byte| *byte == b'\n').collect()
 }
 
-/// Whether these bytes are no text, as `git` judges it.
+/// Whether bytes are binary, by the rule of `git`.
 pub fn is_binary(bytes: &[u8]) -> bool {
     bytes[..bytes.len().min(BINARY_PREFIX)].contains(&0)
 }
@@ -119,8 +119,7 @@ pub fn hunks_of(blocks: Vec<ChangedBlock>, last: usize, context: usize) -> Vec<D
     hunks
 }
 
-/// The change as a patch and its counts. A state that is absent is no file. What is no text has no lines
-/// to count.
+/// The change as a patch with its counts. An absent state means no file. Binary files have no lines to count.
 pub fn patch(path: &str, before: Option<&[u8]>, after: Option<&[u8]>) -> (String, LineStats) {
     let name = |there: bool, prefix: &str| if there { format!("{prefix}/{path}") } else { "/dev/null".to_owned() };
     let (from, to) = (name(before.is_some(), "a"), name(after.is_some(), "b"));

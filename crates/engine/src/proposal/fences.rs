@@ -37,7 +37,7 @@ pub(crate) fn without_thoughts(text: &str) -> String {
     String::from_utf8(bytes).unwrap_or_default()
 }
 
-/// Where reasoning ends whose beginning is not part of the reply; 0 if there is none.
+/// Where reasoning ends that began before the reply; 0 if there is none.
 fn before_reply(text: &str) -> usize {
     let code: Vec<Range<usize>> =
         fences(text).into_iter().filter(|fence| fence.is_closed).map(|fence| fence.range).collect();

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 /// Schemas within schemas, and references that lead to references.
 const DEEPEST: usize = 64;
-/// So many mistakes are told at once.
+/// Errors that are reported at once.
 const MOST_ERRORS: usize = 10;
 /// Bytes of a value that are quoted.
 const LONGEST_QUOTE: usize = 60;

@@ -28,7 +28,7 @@ enum WrittenStep {
     Whole(Box<StepFields>),
 }
 
-/// The fields of a step; weak models have names of their own for them.
+/// The fields of a step, with the names that weak models use.
 #[derive(Deserialize, Default)]
 pub(crate) struct StepFields {
     #[serde(default)]

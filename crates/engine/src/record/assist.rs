@@ -36,7 +36,7 @@ pub struct Assist {
     pub said: String,
     /// The operations as they are proposed.
     pub proposal: Option<ProposalId>,
-    /// Their version; 0: there are none.
+    /// Their version; 0: none.
     pub version: u32,
     /// Each with what is wrong about it.
     pub operations: Vec<Annotated>,
@@ -62,9 +62,9 @@ pub enum AssistState {
     Judging,
     /// They are to be repaired.
     Repairing,
-    /// What came of that is to be judged.
+    /// The repair is to be checked.
     Rejudging,
-    /// They are to be summed up.
+    /// They are to be summarized.
     Summarizing,
 }
 
@@ -75,7 +75,7 @@ pub struct TaskMemory {
     pub question: Option<(String, String)>,
     /// The tasks that a person has last confirmed to mean, and when.
     pub scope: Option<(Where, Time)>,
-    /// Operations that nobody has applied or left yet.
+    /// Operations that are neither applied nor rejected.
     pub proposal: Option<OpenProposal>,
 }
 

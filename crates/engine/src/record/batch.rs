@@ -13,18 +13,18 @@ use crate::tools::{self, ToolAction};
 pub struct Batch {
     /// The calls, in the model's order.
     pub items: Vec<BatchItem>,
-    /// The conversation went on without the results: they are told in words.
+    /// The conversation continued without the results, so they are sent as text.
     pub(super) passed_over: bool,
     /// Its changes come from an answer that was cut off: each is asked about.
     pub(crate) recovered: bool,
     /// They come from an answer that had to be repaired: each is asked about.
     pub(crate) mended: bool,
-    /// They were written as text, and the request does not clearly ask for a deed: each that does more than look is
-    /// asked about.
+    /// They were written as text, and the request does not clearly ask for an action: each that is not read-only
+    /// asks.
     pub(crate) unasked_text: bool,
     /// It is the current command of a series.
     pub of_series: bool,
-    /// It makes or saves pictures: no model has asked for it, and none is told.
+    /// It makes or saves images: no model has called it, and none gets the result.
     pub of_pictures: bool,
     /// It is the sub-tasks that the user wants: no model has asked for them.
     pub of_subtasks: bool,
@@ -56,7 +56,7 @@ pub struct BatchItem {
     pub stopping: bool,
     /// The command as the model had asked for it, if a person has edited it.
     pub edited_from: Option<String>,
-    /// What came of it in the sandbox, while a person is asked whether to run it outside.
+    /// Its result in the sandbox, while the user is asked whether to run it outside.
     pub held: Option<WithheldResult>,
     /// A person wants it run outside of the sandbox.
     pub outside: bool,
@@ -64,13 +64,13 @@ pub struct BatchItem {
     pub widened: bool,
     /// Why it did not start, or was stopped, when it was to run automatically: only an answer starts it now.
     pub blocked: Option<String>,
-    /// What it needs, while it runs without that anybody was asked.
+    /// Its class, while it runs without approval.
     pub automatic: Option<CommandClass>,
     /// Paths that it would change in a version-control area which the folder's structure shows.
     pub versions: Vec<String>,
     /// Files of which it would drop most.
     pub losses: Vec<FileLoss>,
-    /// How often it was tried in vain.
+    /// Failed tries.
     pub tries: u32,
     /// What a command wrote, as people see it; absent: none has run to its end.
     pub output: Option<String>,
@@ -105,7 +105,7 @@ pub enum Progress {
     Done(ToolOutcome),
 }
 
-/// What came of a tool call.
+/// The result of a tool call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolOutcome {
     /// How it ended.
@@ -124,7 +124,7 @@ pub struct UserDecision {
     pub text: Option<String>,
     /// The hash of the command that it is about.
     pub fingerprint: Option<String>,
-    /// It is about a command whose end nobody saw.
+    /// It is about an interrupted command.
     pub of_outcome: bool,
     /// A person said it, and not a rule or an option in their place.
     pub by_person: bool,
@@ -165,7 +165,7 @@ impl Batch {
         Self { items: vec![item], passed_over: true, of_subtasks: true, ..Self::default() }
     }
 
-    /// The same, for a model that knows no tools: its results are told in words.
+    /// The same for a model without tools: its results are sent as text.
     pub(super) fn in_words(self) -> Self {
         Self { passed_over: true, of_answer: true, ..self }
     }
@@ -184,12 +184,12 @@ impl Batch {
         self.items.iter_mut().find(|item| item.call_id == *call)
     }
 
-    /// Whether somebody is to be asked.
+    /// Whether the user is asked.
     pub fn is_asking(&self) -> bool {
         self.items.iter().any(|item| matches!(item.progress, Progress::Asking { .. }))
     }
 
-    /// Whether anything goes on by itself.
+    /// Whether anything runs without an answer.
     pub fn is_running(&self) -> bool {
         self.items.iter().any(|item| matches!(item.progress, Progress::Started | Progress::Acting))
     }
@@ -256,7 +256,7 @@ impl BatchItem {
         !matches!(self.progress, Progress::Pending | Progress::Done(_))
     }
 
-    /// What came of it, once it ended.
+    /// Its result, once it ended.
     pub fn done(&self) -> Option<&ToolOutcome> {
         match &self.progress {
             Progress::Done(done) => Some(done),

@@ -19,7 +19,7 @@ const COMMAND: usize = 200;
 /// What a request has done.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DoneState {
-    /// What is told at its end.
+    /// Reported at its end.
     pub facts: DoneFacts,
     /// A change that it wanted was in place before.
     pub in_place: bool,
@@ -29,7 +29,7 @@ pub struct DoneState {
     pub acted: bool,
     /// A person or a rule has refused something of it.
     pub declined: bool,
-    /// How often the model was told that it has done nothing.
+    /// How often the model was reminded that it has done nothing.
     pub nudges: u32,
 }
 

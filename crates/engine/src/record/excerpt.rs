@@ -1,6 +1,6 @@
 //! What is stored of tool results: their first words, and a fingerprint to compare two of them.
 
-/// How the result of a command begins that has ended by itself.
+/// The beginning of the result of a command that exited.
 pub(crate) const EXIT_CODE: &str = "Exit code ";
 
 /// Characters of a finding.

@@ -10,7 +10,7 @@ use super::names::choice;
 use super::{Checkpoint, RecordedAnswer, RunningRequest, Session, carried, legacy};
 use crate::proposal::plan::order;
 
-/// Decisions that a step is told of, the last ones.
+/// The latest decisions that a step gets.
 const DECISIONS: usize = 24;
 
 /// What was asked, agreed and done.
@@ -30,7 +30,7 @@ pub struct Flow {
     pub requirements: Option<Requirements>,
     /// The plan as it is now.
     pub plan: Option<Plan>,
-    /// Its version; 0: there is none.
+    /// Its version; 0: none.
     pub version: u32,
     pub approval: Option<PlanApproval>,
     /// How its steps stand; what is not in here has not begun.
@@ -43,7 +43,7 @@ pub struct Flow {
     pub checked: Option<String>,
     /// What the person decided on the way.
     pub decisions: Vec<String>,
-    /// How often the model was told that its plan cannot be read.
+    /// How often the model was told that its plan is invalid.
     pub complaints: u32,
     /// Files were changed or commands run in this attempt.
     pub acted: bool,
@@ -314,8 +314,8 @@ impl Session {
             .collect()
     }
 
-    /// The request begins afresh: what was said since, feedback above all, is gone from the conversation. What
-    /// was changed in the folder is still changed, and the model must know.
+    /// The request starts over: later messages, including feedback, leave the conversation. The folder keeps its
+    /// changes, and the model must know.
     fn start_over(&mut self, request: &RequestId, message: Option<&str>) {
         let note = carried(message, || legacy::afresh(&self.changed_by(request)));
         let summaries = self.conversation.summaries;

@@ -7,7 +7,7 @@ use trimtab_vocab::{ChangeSetId, SessionId, Usage};
 
 use super::WorkerRole;
 
-/// Where a session comes from, and where it went on.
+/// The parent of a session, and the sessions that continue it.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Lineage {
     /// The session that was handed off to this one, or that it was forked from.
@@ -31,7 +31,7 @@ pub struct Lineage {
     pub budget_usd: Option<f64>,
     /// How many workers it has started.
     pub workers: u32,
-    /// It was told to stop before it was told what to do.
+    /// It was stopped before it got its request.
     pub is_dismissed: bool,
     /// The last reported cost of each worker, with its model.
     pub reported_cost: BTreeMap<SessionId, (Usage, String)>,

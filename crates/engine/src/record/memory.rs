@@ -10,7 +10,7 @@ use trimtab_vocab::{Fact, RequestId};
 
 /// Pairs of words that are kept.
 const PAIRS: usize = 3;
-/// Bytes of what somebody said that are kept.
+/// Bytes of a message that are kept.
 const WORDS: usize = 2 * 1024;
 /// Troubles that are kept, of each sort.
 const TROUBLES: usize = 10;
@@ -34,13 +34,13 @@ pub struct Memory {
     pub troubles: VecDeque<(String, String)>,
     /// Commands that failed lately, and how.
     pub failed_commands: VecDeque<(String, String)>,
-    /// Bytes of all that was said and found; what was summed up counts too, because it is kept.
+    /// Bytes of all messages and results; summarized ones count too, because they are stored.
     pub stored: u64,
     /// The call that is being made is behind the scenes.
     aside: bool,
 }
 
-/// What a person said, and what came of it.
+/// A request and its result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RememberedExchange {
     request: RequestId,

@@ -55,7 +55,7 @@ use fold::{RecordedAnswer, carried};
 /// A session as its facts made it.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Session {
-    /// Its name; absent where nobody needs to know.
+    /// Its ID; absent if it is not needed.
     id: Option<SessionId>,
     lineage: Lineage,
     memory: Memory,
@@ -103,7 +103,7 @@ struct ConversationState {
 #[derive(Debug, Clone, Default, PartialEq)]
 struct RequestQueue {
     waiting: VecDeque<RunningRequest>,
-    /// Requests that ended for want of a person, and go on once somebody answers.
+    /// Requests that ended because no one could answer, and continue after an answer.
     parked: Vec<RunningRequest>,
     /// All that were ever taken in.
     known: BTreeSet<RequestId>,
@@ -129,7 +129,7 @@ struct SessionPermissions {
 /// What the model knows besides the conversation.
 #[derive(Debug, Clone, Default, PartialEq)]
 struct SessionContext {
-    /// What of earlier sessions the model is told.
+    /// The memories of earlier sessions that the model gets.
     recalled: Vec<Remembered>,
     /// What the model was last told besides the conversation, by name, as far as it still stands in there.
     told: BTreeMap<String, String>,
@@ -159,7 +159,7 @@ struct ChangeHistory {
     in_force: usize,
     /// The history is being moved.
     moving: Option<HistoryMove>,
-    /// How many sets have taken back a part of another.
+    /// How many sets undo a part of another.
     undos: u64,
 }
 
@@ -180,7 +180,7 @@ pub(crate) struct HistoryMove {
     pub(crate) to: usize,
     /// Where a person has edited the same lines since.
     pub(crate) on_conflict: OnConflict,
-    /// It takes back a part of a set.
+    /// It undoes a part of a set.
     pub(crate) undo: Option<Undo>,
     /// What the sets mean for files that are not as they left them; absent: not compared yet.
     pub(crate) merged: Option<Vec<MergedWrite>>,
@@ -198,7 +198,7 @@ struct Squeezed {
 /// Something that waits for a person.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Checkpoint {
-    /// The request that cannot go on without it.
+    /// The request that waits for it.
     pub request: RequestId,
     /// What sort of answer it waits for.
     pub kind: CheckpointKind,
@@ -229,7 +229,7 @@ impl Session {
         self.id.as_ref()
     }
 
-    /// Where it comes from, and where it went on.
+    /// Its parent, and the sessions that continue it.
     pub fn lineage(&self) -> &Lineage {
         &self.lineage
     }
@@ -289,7 +289,7 @@ impl Session {
         &self.queue.parked
     }
 
-    /// Whether a request is worked on, waits for its turn, or can go on once a person answers.
+    /// Whether a request is running, queued, or waiting for an answer.
     pub fn is_unfinished(&self, request: &RequestId) -> bool {
         self.unfinished(request).is_some()
     }
@@ -315,7 +315,7 @@ impl Session {
         all.filter(|request| changes(&request.settings)).map(|request| request.id.clone()).collect()
     }
 
-    /// The request that is worked on, or else the one that would go on next.
+    /// The running request, or else the one that would continue next.
     pub(crate) fn foremost(&self) -> Option<&RunningRequest> {
         self.active.iter().chain(&self.queue.waiting).chain(&self.queue.parked).next()
     }
@@ -356,8 +356,7 @@ impl Session {
         self.lineage.spent_usd + self.spending.usage.cost_usd.unwrap_or(0.0)
     }
 
-    /// The request that is worked on, while it can only go on once somebody answers, or once its workers are done.
-    /// Nothing of it runs here, so it needs no slot among the running ones.
+    /// The running request, while it waits for an answer or for its workers. It needs no slot then.
     pub fn resting(&self) -> Option<&RequestId> {
         let is_at_work = |active: &RunningRequest| active.batch.as_ref().is_some_and(Batch::is_running);
         let rests = |active: &&RunningRequest| match active.phase {
@@ -411,7 +410,7 @@ impl Session {
         self.queue.known.contains(request)
     }
 
-    /// Whether anybody has said anything in it.
+    /// Whether it has any request.
     pub(crate) fn has_requests(&self) -> bool {
         !self.queue.known.is_empty()
     }
@@ -426,7 +425,7 @@ impl Session {
         &self.permissions.rules
     }
 
-    /// What of earlier sessions the model is told.
+    /// The memories of earlier sessions that the model gets.
     pub fn recalled(&self) -> &[Remembered] {
         &self.context.recalled
     }
@@ -490,7 +489,7 @@ impl Session {
         self.active.as_ref().map(|active| model_for(&active.request).0)
     }
 
-    /// The tools that a model was offered last; none where no record says so.
+    /// The tools that a model was offered last, if recorded.
     pub fn offered_tools(&self) -> &OfferedTools {
         &self.models.offered_tools
     }
@@ -542,7 +541,7 @@ impl Session {
         self.changes.moving.is_some()
     }
 
-    /// How many sets have taken back a part of another.
+    /// How many sets undo a part of another.
     pub(crate) fn undos(&self) -> u64 {
         self.changes.undos
     }

@@ -16,13 +16,13 @@ pub mod choice {
     pub const WAIT: &str = "wait";
     /// Not now and not later.
     pub const NEVER: &str = "never";
-    /// Not this time: the model is told so, and goes on. Understood wherever a plan or a tool is asked about.
+    /// Not this time: the model is told, and continues. Valid for every plan and tool.
     pub const REJECT: &str = "reject";
     /// The folder may be read and worked in.
     pub const TRUST: &str = "trust";
     /// It may not.
     pub const DISTRUST: &str = "no";
-    /// Go on.
+    /// Continues the request.
     pub const CONTINUE: &str = "continue";
     /// End the request.
     pub const STOP: &str = "stop";
@@ -36,7 +36,7 @@ pub mod choice {
     pub const OUTSIDE: &str = "outside";
     /// Run it again in the ordinary sandbox, where it may write in the folder.
     pub const WIDEN: &str = "widen";
-    /// A command that is overdue may go on for as long again.
+    /// Gives a command that is overdue the same time again.
     pub const EXTEND: &str = "extend";
     /// It may take as long as it takes.
     pub const UNLIMITED: &str = "unlimited";
@@ -47,7 +47,7 @@ pub mod choice {
     pub const EACH: &str = "each";
     /// Once more.
     pub const RETRY: &str = "retry";
-    /// Apply what was whole in a reply that was cut off, each change with a question of its own.
+    /// Applies the complete changes of a reply that was cut off, each with its own question.
     pub const APPLY: &str = "apply";
     /// The answer is in words.
     pub const OTHER: &str = "other";
@@ -63,7 +63,7 @@ pub mod choice {
     pub const REPLAN: &str = "replan";
     /// Leave it.
     pub const CANCEL: &str = "cancel";
-    /// Not yet: the conversation goes on.
+    /// Not yet: the conversation continues.
     pub const TALK: &str = "talk";
     /// It is as it should be.
     pub const SATISFIED: &str = "satisfied";

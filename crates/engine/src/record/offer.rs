@@ -15,7 +15,7 @@ pub(crate) fn offer(route: Option<RouteDecision>) -> ToolOffer {
     }
 }
 
-/// Who is asked, and what is known about it: a message with pictures goes to whoever can see.
+/// The model and its facts: a message with images goes to the vision model.
 pub(crate) fn model_for(request: &Request) -> (&str, ModelFacts) {
     let settings = &request.settings;
     if request.images.is_empty() || settings.models.vision_model.is_empty() {

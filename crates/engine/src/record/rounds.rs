@@ -34,7 +34,7 @@ pub(crate) struct RoundHistory {
     last: u64,
     /// Rounds in a row that brought nothing new.
     idle: u32,
-    /// The model was told that it repeats itself, and nothing new has come since.
+    /// The model was warned about repeating itself, without progress since.
     warned: bool,
     /// The last reply says in words what an earlier one has said.
     says_the_same: bool,
@@ -47,7 +47,7 @@ pub(crate) enum Repetition {
     None,
     /// They had the same result so often, and the model has not been told.
     Again { times: u32 },
-    /// The model was told, and repeats itself all the same.
+    /// The model was warned and still repeats itself.
     Endless,
 }
 
@@ -83,7 +83,7 @@ impl RoundHistory {
         self.idle = if is_new || is_refused { 0 } else { self.idle + 1 };
     }
 
-    /// Begins anew: a person wants it to continue, or what it has seen is not before its eyes any more.
+    /// Starts over: the user wants it to continue, or the model no longer sees its earlier results.
     pub(super) fn restart(&mut self) {
         *self = Self { files: std::mem::take(&mut self.files), ..Self::default() };
     }

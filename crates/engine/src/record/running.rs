@@ -65,8 +65,8 @@ pub struct CallState {
     pub steps: u32,
     /// Steps beyond the limit that a person has allowed.
     pub more_steps: u32,
-    /// The limit of steps is reached, and the model says how far it came. It holds until a person allows more steps,
-    /// so it is no purpose of a single call.
+    /// The step limit is reached, and the model assesses its progress. It holds until the user allows more steps, so
+    /// it is not the purpose of a single call.
     pub assessing: bool,
     /// The words that ask it to.
     pub(super) assessment: Option<String>,
@@ -151,13 +151,13 @@ pub struct ToolHistory {
 /// How the conversation is made to fit while a request runs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CompressionState {
-    /// The part of the conversation that is being summed up, between the first and the last call for it.
+    /// The part of the conversation that is being summarized, between the first and the last call for it.
     pub current: Option<Compressing>,
     /// How often it was.
     pub count: u32,
     /// It was since the last call.
     pub fits: bool,
-    /// A person was told that it fills its limit, and has decided how to go on or was not there.
+    /// The user was told that the limit is reached, and has decided how to continue or was not there.
     pub told_full: bool,
 }
 
@@ -166,7 +166,7 @@ pub struct CompressionState {
 pub struct Compressing {
     /// Where the source is kept whole.
     pub source: RefKey,
-    /// How many messages, from the first that is no summary.
+    /// How many messages, from the first after the summary.
     pub messages: usize,
     /// Tokens before.
     pub before: u64,
@@ -307,7 +307,7 @@ impl RunningRequest {
         agreed
     }
 
-    /// Whether it can only go on once a person has answered.
+    /// Whether it waits for the user's answer.
     pub(super) fn waits_for_a_person(&self) -> bool {
         matches!(self.phase, Phase::Waiting { .. })
             || (self.phase == Phase::Tools && self.batch.as_ref().is_some_and(Batch::is_asking))

@@ -5,8 +5,8 @@ use trimtab_vocab::{Answer, FileChange, Series, ToolCall};
 
 use super::names::choice::{EACH, RUN};
 
-/// Commands of one answer that are run at most, and the bytes of them all. Every event about a series holds all of
-/// it, and nobody reads through more before they agree.
+/// Commands of one answer that are run at most, and the bytes of them all. Every event about a series contains all of
+/// it, and no user reads more before approving.
 pub(crate) const MOST: usize = 100;
 pub(crate) const LONGEST: usize = 64 * 1024;
 

@@ -112,8 +112,7 @@ impl SubtaskRun {
         self.states.iter().find(|(_, state)| is_its(state)).map(|(id, _)| id.as_str())
     }
 
-    /// Whether nothing moves without the user: a worker waits for an answer, or it is to be decided what becomes of a
-    /// sub-task that failed.
+    /// Whether only the user can continue it: a worker waits for an answer, or a failed sub-task needs a decision.
     pub(crate) fn is_stuck(&self) -> bool {
         let is = |status: SubtaskStatus| self.states.values().any(|state| state.status == status);
         !is(SubtaskStatus::Running) && (is(SubtaskStatus::NeedsUser) || is(SubtaskStatus::Failed))
@@ -155,7 +154,7 @@ impl RunningRequest {
             && !settings.machine.workers.is_empty()
     }
 
-    /// Whether it only waits for workers, so that it needs no slot of its own.
+    /// Whether it only waits for workers, so that it needs no slot.
     pub(super) fn waits_for_workers(&self) -> bool {
         let Some(run) = &self.subtasks else { return false };
         let is_over = |id: &str| !run.state(id).is_at_work();

@@ -212,7 +212,7 @@ pub(crate) fn deeds(text: &str) -> AskedDeeds {
     asked
 }
 
-/// The other wishes of a sentence: "add a flag and run the tests".
+/// The other requests in a sentence: "add a flag and run the tests".
 fn further(phrase: &str) -> impl Iterator<Item = &str> {
     [" and ", ", then ", " then ", ", "].into_iter().flat_map(move |joint| phrase.split(joint).skip(1)).map(after_lead)
 }

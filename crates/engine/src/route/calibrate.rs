@@ -8,7 +8,7 @@ use trimtab_vocab::{Analysis, Copilot, Question, Routing};
 use super::classify::RouteClass;
 use super::words::RequestSignals;
 
-/// What is asked when the model found nothing better.
+/// The question if the model found none.
 pub(crate) const DEFAULT_QUESTION: OwnWords = OwnWords::AsksWhatAndHow;
 
 /// The decision.

@@ -95,7 +95,7 @@ fn plain(decision: RouteDecision, confidence: f64, reason: &str) -> RouteFact {
     }
 }
 
-/// The groups of tools that a path needs where nobody has said more.
+/// The default tool groups of a path.
 fn needs(decision: RouteDecision) -> Vec<String> {
     let names: &[&str] = match decision {
         RouteDecision::Chat | RouteDecision::Image => &[],
@@ -160,7 +160,7 @@ pub(crate) fn replied(step: &mut Transition<'_>, said: &str) {
     step.then(Next::Routed(Box::new(fact)));
 }
 
-/// Nobody could look. Permissions guard the work, so it begins.
+/// The classification failed. The work begins anyway, because permissions guard it.
 pub(crate) fn failed(step: &mut Transition<'_>) {
     let decision = RouteDecision::Direct;
     let reason = "the router failed; work in a folder goes straight to the agent, and permissions guard it";

@@ -31,7 +31,7 @@ pub(crate) struct RequestSignals {
     pub(crate) destroys: bool,
 }
 
-/// Words that are only a greeting or thanks; nobody needs tools to answer them.
+/// Words of greetings and thanks, which need no tools.
 const SMALL_TALK: &str = "\
 hello, hi, hey, hi there, hello there, good morning, good afternoon, good evening, good night, thanks, \
 thank you, thanks a lot, thank you very much, many thanks, thx, cheers, great, nice, cool, perfect, \
@@ -56,7 +56,7 @@ update, upgrade, use, validate, verify, wipe, wire, wrap, write";
 const DESTROYING: &str = "\
 delete, remove, drop, erase, wipe, purge, reset, clean, uninstall, overwrite, truncate, rm";
 
-/// What may stand before such a verb and leaves it a wish.
+/// Phrases that can precede such a verb in a request.
 const WISHES: &str = "\
 please, pls, kindly, can you, could you, would you, will you, can we, could we, you should, you must, \
 i want you to, i need you to, i'd like you to, i would like you to, i want to, i need to, i'd like to, \
@@ -91,7 +91,7 @@ const NAMING: &str = "name, name me, suggest, suggest me, recommend, recommend m
 
 const COUNTS: &str = "a few, some, two, three, four, five, six, seven, eight, nine, ten, a dozen, several";
 
-/// What makes such a wish one for work on files.
+/// Words that make it a request for work on files.
 const OF_WORK: &str = "\
 this, these, here, our, my, file, files, folder, code, repo, repository, project, function, functions, class, test, \
 tests, module, script, page, readme, docs, changelog, commit, commits, branch, user story, user stories, ticket, \
@@ -139,10 +139,10 @@ let's discuss, lets discuss, let's talk, lets talk, let's brainstorm, lets brain
 i want to discuss, i'd like to discuss, what do you think, your opinion, just talk, thinking about, \
 i'm wondering, i am wondering, talk me through, talk through";
 
-/// Bytes that are looked at: what somebody wants stands at the beginning.
+/// Bytes that are scanned, because a request is at the beginning.
 const MOST_SCANNED: usize = 4_000;
 
-/// Reads the words. Code in fences says nothing about what is wanted of it.
+/// Scans the text. Code in fences is ignored.
 pub(crate) fn read(text: &str) -> RequestSignals {
     let text = &text[..text.floor_char_boundary(MOST_SCANNED)];
     let plain = plain(text);
@@ -216,7 +216,7 @@ fn wished(sentence: &str) -> Option<&str> {
     listed(DOING).chain(listed(DESTROYING)).any(|known| known == verb).then_some(verb)
 }
 
-/// A sentence without the words that only lead up to a wish, at most as many as people use.
+/// A sentence without the phrases that introduce a request.
 pub(super) fn after_lead(sentence: &str) -> &str {
     let mut rest = sentence.trim_start_matches(['-', '*', '•', '>', '#', '(', '"', ' ']);
     rest = rest.trim_start_matches(|c: char| c.is_ascii_digit()).trim_start_matches(['.', ')', ' ']);
@@ -256,7 +256,7 @@ fn is_picture(all: &str) -> bool {
         || listed("artwork, pixel art, banner image").any(|noun| contains_word(first, noun))
 }
 
-/// A wish without a beginning that only names what to take its subject from: "Based on the README, draw …".
+/// A request without an introduction that names its source: "Based on the README, draw …".
 fn after_subject(phrase: &str) -> &str {
     match phrase.split_once(',') {
         Some((subject, rest)) if SUBJECT.iter().any(|lead| begins(subject, lead)) => {

@@ -339,8 +339,7 @@ pub(super) fn reply_size(settings: &RunSettings, fine: usize, count: usize) -> (
     (tokens, cut.max(overlong).clamp(0.0, 1.0))
 }
 
-/// The way that is taken where nobody chooses: the coarsest whose replies are hardly ever cut off and whose sub-tasks
-/// stay small.
+/// The default size: the coarsest whose replies are hardly ever cut off and whose sub-tasks stay small.
 pub(super) fn suggested(plan: &SubTaskPlan, settings: &RunSettings) -> (Granularity, String) {
     const RISK: f64 = 0.05;
     const STEPS_EACH: usize = 3;

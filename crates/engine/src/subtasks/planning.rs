@@ -128,7 +128,7 @@ pub(crate) fn run_plan(step: &mut Transition<'_>) {
     }
 }
 
-/// How a plan is carried out where nobody has to choose, and whether that was left to the program.
+/// The preset execution order, if the user does not have to choose, and whether the program chose it.
 fn preset_order(settings: &RunSettings) -> Option<(ExecutionOrder, bool)> {
     match settings.subtasks.start {
         Some(SubtaskStart::Parallel) => Some((ExecutionOrder::DependencyGraph, false)),

@@ -18,7 +18,7 @@ pub struct TaskSet {
     /// Each task as the set found it and left it. After a move beside later edits these are what the move
     /// found and left, so that the way back leads to exactly what was there.
     pub writes: Vec<TaskWrite>,
-    /// The set that it takes back.
+    /// The set that it undoes.
     pub undoes: Option<ChangeSetId>,
 }
 
@@ -30,7 +30,7 @@ pub struct TaskHistory {
 }
 
 impl TaskHistory {
-    /// All sets, the oldest first. Those that were taken back come last.
+    /// All sets, the oldest first. Undone sets come last.
     pub fn sets(&self) -> &[TaskSet] {
         &self.sets
     }

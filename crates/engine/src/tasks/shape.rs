@@ -6,8 +6,8 @@ use trimtab_vocab::{Annotated, Date, Operation, Proposed, TimeOfDay, Weekday};
 
 use super::check;
 
-/// The operations in a model's answer: a list, an object with `operations` or `actions`, or a single one.
-/// What is no object is dropped.
+/// The operations in a model's answer: a list, an object with `operations` or `actions`, or a single one. Everything
+/// else is dropped.
 pub fn operations_in(answer: Value) -> Vec<Value> {
     let list = match answer {
         Value::Array(list) => list,
@@ -70,7 +70,7 @@ fn shaped(mut fields: Map<String, Value>, today: Date) -> Map<String, Value> {
     fields
 }
 
-/// Which operation it must be if it does not say so.
+/// The operation that its fields imply if it has no name.
 fn inferred(fields: &Map<String, Value>) -> Option<&'static str> {
     let is_said = |name: &str| fields.get(name).is_some_and(|value| !value.is_null() && value.as_str() != Some(""));
     let has_id = fields.get("id").is_some_and(Value::is_u64);

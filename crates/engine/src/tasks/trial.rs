@@ -76,7 +76,7 @@ pub fn try_out(tasks: &TaskMap, next: TaskId, operations: Vec<Annotated>, at: Mo
 }
 
 impl Trial {
-    /// The operations, each with what is wrong about it: for whoever proposed them.
+    /// The operations with their errors, for the model or user that proposed them.
     pub fn annotated(&self) -> Vec<Annotated> {
         let annotated = |tried: &Tried| {
             let mut errors = tried.errors.clone();
@@ -86,7 +86,7 @@ impl Trial {
         self.tried.iter().map(annotated).collect()
     }
 
-    /// Whether the operations may be applied. A task that is not there is no reason against the others.
+    /// Whether the operations may be applied. A missing task does not block the others.
     pub fn validation(&self) -> Validation {
         let annotated = |tried: &Tried| Annotated { op: tried.op.clone(), errors: tried.errors.clone() };
         let results: Vec<Annotated> = self.tried.iter().map(annotated).collect();
@@ -158,7 +158,7 @@ impl Trial {
         DryRun { results, summary: self.summary, warnings: self.warnings(limits) }
     }
 
-    /// What came of each operation, as change set `change_set`, and what to write.
+    /// The result of each operation, as change set `change_set`, and what to write.
     pub fn applied(self, change_set: ChangeSetId) -> (Applied, Vec<TaskWrite>) {
         let result = |Tried { op, errors, failure, effect }: Tried| {
             let error = match failure {

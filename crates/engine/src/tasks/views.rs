@@ -108,8 +108,7 @@ fn overdue(task: &Task, today: Date) -> Option<Item> {
     (!done_since).then(|| item(task, Some(date), today))
 }
 
-/// A task with the day that it is next due: today or later, and not done yet; a day that was missed if there
-/// is none.
+/// A task with its next due day: today or later, and not done; else the missed day.
 fn open(task: &Task, today: Date) -> Option<Item> {
     if !task.is_repeating() {
         return Some(item(task, task.scheduled_for, today));

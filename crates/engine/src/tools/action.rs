@@ -19,7 +19,7 @@ pub(crate) enum ToolAction {
     },
     /// Find pages of the web.
     SearchWeb {
-        /// What is looked for.
+        /// The search query.
         query: String,
     },
     /// Read a stored text.

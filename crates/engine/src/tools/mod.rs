@@ -51,7 +51,7 @@ const WEB: &str = "web";
 /// Work for others, and what workers share.
 const SUBTASKS: &str = "subtasks";
 
-/// A tool: what a model is told of it, and how it is treated.
+/// A tool: its description for models, and how it is treated.
 #[derive(Debug, Clone)]
 pub(crate) struct ToolDefinition {
     /// Its name, its description and the JSON schema of its arguments.
@@ -104,8 +104,8 @@ impl ToolRegistry {
         self.tools.iter().find(|tool| tool.name() == name)
     }
 
-    /// Those that a model is told of, always in the same order, and the same for work and for planning: the prompt's
-    /// beginning stays the same, byte for byte, so that providers can cache it.
+    /// The offered tools, always in the same order, and the same for work and for planning: the prompt's beginning
+    /// stays the same, byte for byte, so that providers can cache it.
     pub(crate) fn offered(&self, offer: ToolOffer) -> impl Iterator<Item = &ToolDefinition> {
         self.tools.iter().filter(move |_| offer != ToolOffer::Nothing)
     }
@@ -180,7 +180,7 @@ impl BuiltInTool {
     }
 }
 
-/// The tools of the program itself, in the order in which models are told of them.
+/// The built-in tools, in the order of the prompt.
 const BUILT_IN: &[BuiltInTool] = &[
     read::READ,
     read::LIST,

@@ -13,7 +13,7 @@ use crate::transition::Transition;
 /// So often a reply is sent back.
 const ROUNDS: u32 = 2;
 
-/// What the model is told from the beginning.
+/// The model's instruction about the schema.
 pub(super) fn rule(active: &RunningRequest) -> String {
     let Some(schema) = &active.request.settings.style.answer_schema else { return String::new() };
     format!(

@@ -120,7 +120,7 @@ pub(super) fn ask_what_instead(step: &mut Transition<'_>) {
     ask(step, question, Status::NeedsUser);
 }
 
-/// The limit of steps is reached; may it go on?
+/// Asks whether to continue beyond the limit of steps.
 pub(super) fn ask_for_more_steps(step: &mut Transition<'_>) {
     let Some(active) = step.session.active() else { return };
     let (limit, more) = (active.step_limit(), active.request.settings.models.max_steps);
@@ -149,7 +149,7 @@ pub(super) fn ask_about_repeat(step: &mut Transition<'_>, what: &str, times: u32
     ask(step, question, Status::NeedsUser);
 }
 
-/// A command whose end nobody saw. It is never run again by itself.
+/// Asks about an interrupted command, which is never rerun automatically.
 pub(super) fn ask_about_outcome(step: &mut Transition<'_>, call: &CallId, command: &str) {
     let is_outside = batch::find(step, call).is_some_and(|(_, item)| item.outside);
     let title = if is_outside { QuestionTitle::UnknownOutcomeOutside } else { QuestionTitle::UnknownOutcome };
@@ -316,8 +316,8 @@ fn add_rule(step: &mut Transition<'_>, request: &RequestId, rule: Rule) {
     }
 }
 
-/// An answer will not do, and the person is told why. A request that was asked about at a terminal which is gone
-/// has nobody left to wait for, and ends there until somebody answers.
+/// Refuses an answer with a reason. A request that was asked at a terminal which is gone has no one to wait for, and
+/// ends there until the next answer.
 fn object(step: &mut Transition<'_>, checkpoint: &Checkpoint, objection: Objection) {
     let request = &checkpoint.request;
     step.notify(request, Level::Warning, Notice::Objection(objection));
@@ -328,8 +328,8 @@ fn object(step: &mut Transition<'_>, checkpoint: &Checkpoint, objection: Objecti
     }
 }
 
-/// An answer is there: the request goes on, if it is its turn and no question about the whole of it is
-/// still open. Otherwise the answer is kept until then.
+/// After an answer: the request continues if it is its turn and no question about the whole of it is open. Otherwise
+/// the answer is kept until then.
 fn after_answer(step: &mut Transition<'_>, request: &RequestId, call: Option<&CallId>) {
     let blocks = |open: &Checkpoint| open.worker.is_none() && open.ask.call().is_none();
     let is_blocked = step.session.checkpoints().any(|(_, open)| open.request == *request && blocks(open));
@@ -363,7 +363,7 @@ fn rule_of(ask: &Ask, choice: &str, text: Option<&str>) -> Option<Rule> {
     }
 }
 
-/// A rule is suggested after a while; it is never made by itself.
+/// Suggests a rule after a while; rules are never added automatically.
 fn suggest(step: &mut Transition<'_>, request: &RequestId, rule: &Rule) {
     let times = step.session.times_allowed(rule);
     if times >= OFTEN && times.is_multiple_of(OFTEN) {
@@ -371,7 +371,7 @@ fn suggest(step: &mut Transition<'_>, request: &RequestId, rule: &Rule) {
     }
 }
 
-/// Goes on with the request that is worked on, from wherever it is.
+/// Continues the running request from its recorded state.
 pub(super) fn go_on(step: &mut Transition<'_>) {
     go_on_with(step, None);
 }
@@ -389,7 +389,7 @@ fn go_on_with(step: &mut Transition<'_>, call: Option<&CallId>) {
     resume(step, had_stopped, call);
 }
 
-/// The instructions of a folder that was trusted in the middle of a request are read: its tools go on.
+/// The instructions of a folder that was trusted during a request are read: its tools continue.
 pub(super) fn instructed(step: &mut Transition<'_>) {
     resume(step, true, None);
 }
@@ -415,8 +415,8 @@ pub(crate) fn rule_added(step: &mut Transition<'_>, rule: Rule) {
     }
 }
 
-/// The lists of commands in the settings may be others than a request was made with. Like a rule, they count for
-/// what is asked from now on, and for what is being asked.
+/// The lists of commands in the settings may have changed since the request was made. Like a rule, they apply to new
+/// and open questions.
 pub(crate) fn listed(step: &mut Transition<'_>, lists: &Lists) {
     let outdated = step.session.outdated(lists);
     for request in &outdated {
@@ -427,7 +427,7 @@ pub(crate) fn listed(step: &mut Transition<'_>, lists: &Lists) {
     }
 }
 
-/// A rule is no more.
+/// A rule was removed.
 pub(crate) fn rule_removed(step: &mut Transition<'_>, rule: Rule) {
     if step.session.rules().contains(&rule) {
         step.emit(None, RuleFact::Removed { rule });
@@ -478,7 +478,7 @@ pub(crate) fn supersede(step: &mut Transition<'_>) {
     }
 }
 
-/// Whether somebody may be asked, or what is to be done instead.
+/// Whether the user can be asked, or what happens instead.
 pub(super) fn approve(active: &RunningRequest) -> Approve {
     active.request.settings.approve
 }

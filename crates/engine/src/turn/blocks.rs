@@ -17,10 +17,10 @@ use crate::tokens::estimate;
 use crate::transition::Transition;
 use crate::words;
 
-/// The file of the example. Nobody means it, so a copied example changes nothing.
+/// The file of the example. No project has it, so a copied example changes nothing.
 const EXAMPLE: &str = "example_greeting.py";
 
-/// What the model is told about the form of its answer. No path stands in it: small models copy what they see.
+/// The form of an answer. It has no path, because small models copy what they see.
 pub(super) const FORM: &str = r#"You are Trimtab, a copilot that edits the files of a project. You have no tools. You are shown files, and answer with the complete new text of every file that has to change.
 
 Write each file like this: its name alone on a line, then its complete text in a fence. Use the name that you were shown, and nothing before it.
@@ -71,9 +71,9 @@ fn shows_a_long_file(messages: &[Arc<Message>]) -> bool {
     messages.iter().flat_map(|message| &message.parts).any(is_long)
 }
 
-/// A conversation with the form of the answer at its end, and the example before it where a change is wanted; and the
-/// tokens that this adds. Who is only asked something would answer with a file if there were an example, because that
-/// does; and who is asked again may have copied it. Who has done something is told what came of it, and nothing else.
+/// A conversation with the form of the answer at its end, and an example before it if a change is wanted; and the
+/// tokens that this adds. A question gets no example, because the model would imitate it and answer with a file;
+/// neither does a retry, because the model may have copied it. After an action, the model gets only its results.
 pub(super) fn framed(active: &RunningRequest, messages: Vec<Arc<Message>>) -> (Vec<Arc<Message>>, u64) {
     let done = &active.done.facts;
     if !done.files.is_empty() || !done.commands.is_empty() || active.series.is_some() || active.calls.assessing {
@@ -149,7 +149,7 @@ fn only_asks(asked: &str) -> bool {
 
 /// Commands of one answer at most.
 const MOST_COMMANDS: usize = 10;
-/// Words of a request that wants something run. A fence that only shows how to start a program is no proposal.
+/// Words of a request to run something. Otherwise, a fence that shows how to start a program is not a proposal.
 const RUNS: [&str; 12] =
     ["run", "execute", "test", "tests", "install", "build", "start", "launch", "compile", "commit", "format", "lint"];
 const SHELLS: [&str; 6] = ["sh", "bash", "shell", "zsh", "console", "terminal"];
@@ -355,7 +355,7 @@ fn shown_in(messages: &[Arc<Message>], path: &str) -> Option<ShownFile> {
     })
 }
 
-/// Stands above a file of which there is no room for more.
+/// The note above a file that does not fit.
 const BEGINNING: &str = "Only its beginning is shown, so change it with SEARCH blocks and never write it whole:";
 
 /// The beginning of a file, as it is shown.

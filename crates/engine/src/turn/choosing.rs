@@ -22,7 +22,7 @@ pub(crate) struct Partition {
     pub(crate) left: Vec<ChangePart>,
 }
 
-/// Why these are no part of what a checkpoint asks about, in a sentence for whoever chose them.
+/// Why these are not parts of what a checkpoint asks about.
 pub fn objection(session: &Session, checkpoint: &CheckpointId, wanted: &[ChangePart]) -> Option<Objection> {
     match session.checkpoint(checkpoint) {
         Some(open) => read(session, open, wanted).err(),
@@ -141,7 +141,7 @@ fn is_of(writes: &[FileWrite], item: &BatchItem, parts: &[ChangePart]) -> bool {
     writes.len() == parts.len() && writes.iter().zip(parts).all(same)
 }
 
-/// What the model is told, so that it does not take the rest for done.
+/// The model's message, so that it does not take the rest for done.
 pub(super) fn told(summary: &str, chosen: &HunkSelection) -> String {
     let named = |part: &ChangePart| match part.hunks.as_slice() {
         [] => format!("all of {}", part.path),

@@ -27,7 +27,7 @@ const REDUCE_SYSTEM_PROMPT: &str = "You get summaries of consecutive parts of on
 
 /// Tokens of one part at most.
 const LARGEST_PART: u64 = 24_000;
-/// Bytes of what is sent to be summed up, whatever its tokens are.
+/// Bytes of a source for a summary, regardless of its tokens.
 const CAP: usize = 512 * 1024;
 /// Tokens of a summary.
 const SUMMARY_TOKENS: u32 = 1_500;
@@ -156,7 +156,7 @@ fn tail_start(session: &Session, room: u64) -> usize {
     at.min(if parts(last) { last.saturating_sub(1) } else { last })
 }
 
-/// Makes the next call that the summary needs, or ends it where all of it is summed up.
+/// Makes the next call for the summary, or finishes it.
 pub(super) fn call(step: &mut Transition<'_>) {
     let Some(active) = step.session.active() else { return };
     let Some(compressing) = &active.compression.current else { return };
@@ -192,14 +192,14 @@ fn summary_tokens(facts: &ModelFacts) -> u32 {
     SUMMARY_TOKENS.min(facts.max_output).min(u32::try_from(facts.window / 4).unwrap_or(u32::MAX))
 }
 
-/// Tokens of one part for whoever sums it up. Estimates can be wrong by a fifth.
+/// Tokens of one part for the summarizing model. Estimates can be wrong by a fifth.
 fn part_room(session: &Session) -> u64 {
     let facts = session.active().map(|active| fast(&active.request).1).unwrap_or_default();
     let reply = u64::from(summary_tokens(&facts));
     (facts.window.saturating_sub(reply + FRAME) / 5 * 4).clamp(512, LARGEST_PART)
 }
 
-/// The source in parts that fit whoever sums it up. What was only shortened before comes first.
+/// The source in parts that fit the summarizing model. Text that was only shortened before comes first.
 fn parts(session: &Session, compressing: &Compressing) -> Vec<String> {
     let largest = part_room(session);
     let from = session.summaries();
@@ -270,7 +270,7 @@ fn archived_line(text: &str) -> &str {
     text.lines().rev().find(|line| guard::is_archived(line)).unwrap_or_default()
 }
 
-/// Nobody could sum it up: the first words of each message stand for it. The source is stored anyway.
+/// The summary failed: the first words of each message replace it. The source is stored anyway.
 pub(super) fn give_up(step: &mut Transition<'_>) {
     let Some(active) = step.session.active().filter(|active| active.compression.current.is_some()) else { return };
     let request = active.request.id.clone();

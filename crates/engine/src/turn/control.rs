@@ -102,14 +102,14 @@ pub(crate) fn controlled(step: &mut Transition<'_>, wanted: Option<RequestId>, a
     }
 }
 
-/// What waits for a person who does not want it any more ends where it is.
+/// Ends a request that waits for an answer, because the user canceled it.
 fn leave_parked(step: &mut Transition<'_>, parked: &RequestId) {
     step.emit(Some(parked), RequestFact::Reopened {});
     batch::leave(step, parked);
     finish(step, parked, Status::Cancelled, None);
 }
 
-/// Nothing that runs, or waits for its turn or for a person, goes on. What a model had said to the end was said.
+/// Ends everything that runs, is queued, or waits for an answer. Complete replies are kept.
 pub(crate) fn leave_all(step: &mut Transition<'_>) {
     let waiting: Vec<RequestId> = step.session.waiting().map(|waiting| waiting.id.clone()).collect();
     waiting.iter().for_each(|waiting| withdraw(step, waiting));

@@ -13,7 +13,7 @@ use crate::transition::Transition;
 
 pub(crate) use crate::record::names::bug::HOLLOW;
 
-/// What the model is told when its words were cut off at the output limit and it is to go on by itself.
+/// The model's message when its text was cut off at the output limit and it continues automatically.
 pub(super) const GO_ON: &str =
     "[Your reply was cut off at the output limit. Continue exactly where it stopped, without repeating anything.]";
 
@@ -157,7 +157,7 @@ pub(crate) fn answer(
     Some(request)
 }
 
-/// The words of a reply, with those before it that were cut off and went on in it.
+/// The text of a reply, joined with the cut-off replies that it continues.
 fn put_together(session: &Session, words: &str) -> String {
     let mut pieces = vec![words.to_owned()];
     let mut rest = session.conversation();
@@ -172,7 +172,7 @@ fn put_together(session: &Session, words: &str) -> String {
     pieces.concat()
 }
 
-/// The model has said how far it came: one banner, its words, and a way to go on.
+/// The model has assessed its progress: one banner, its text, and a way to continue.
 pub(super) fn assessed(step: &mut Transition<'_>, words: &str, stop: Option<&StopReason>) {
     let (words, banner) = judged(words);
     let Some(request) = step.session.active().map(|active| active.request.id.clone()) else { return };

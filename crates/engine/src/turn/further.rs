@@ -5,13 +5,13 @@
 
 use trimtab_vocab::NextStep;
 
-/// What the model is told.
+/// The model's instruction.
 pub(crate) const RULE: &str = "\n- If there is something sensible to do next, end with a line \"Next steps:\" and one to three list items, each \
 a request that the user could send as it is.";
 
 /// Offers that are kept.
 const MOST: usize = 5;
-/// Characters of one offer; what is longer is no request but an explanation.
+/// Characters of one offer; a longer one is an explanation, not a request.
 const LONGEST: usize = 300;
 
 /// What the end of an answer offers.
@@ -43,7 +43,7 @@ fn is_heading(line: &str) -> bool {
         .any(|known| name.eq_ignore_ascii_case(known))
 }
 
-/// One item of the list, or nothing if the line is none.
+/// One item of the list, if the line is one.
 fn offer(line: &str) -> Option<NextStep> {
     let line = line.trim();
     let item = line.strip_prefix(['-', '*', '•']).or_else(|| {

@@ -13,8 +13,8 @@ const DRAWN: char = '\u{fe0f}';
 /// Who speaks about a banner quotes it.
 const QUOTES: [char; 5] = ['`', '"', '“', '\'', '«'];
 
-/// The words without banners, and the banner that they hold. Of several, the least is believed; one that is only
-/// spoken of counts where no other is said; where there is none, nothing was achieved as far as anybody said.
+/// The text without banners, and its banner. Of several, the lowest counts; a banner that is only mentioned counts if
+/// there is no other; without any, nothing was achieved.
 pub(super) fn judged(words: &str) -> (String, &'static str) {
     let (rest, said) = read(words);
     let mentioned = || {

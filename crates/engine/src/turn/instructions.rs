@@ -19,7 +19,7 @@ use crate::transition::Transition;
 /// The answer that accepts instructions as they are now.
 pub const USE: &str = "use";
 
-/// Bytes of a changed file that somebody can be asked about: they see all of it.
+/// Bytes of a changed file that the user can be asked about, because they must see all of it.
 const LARGEST: usize = 256 * 1024;
 
 /// What of the instructions may be used; nothing if a person is asked first.
@@ -81,7 +81,7 @@ fn ask(step: &mut Transition<'_>, changed: &[InstructionFile], rule: Rule) {
     answers::ask(step, question, Status::NeedsUser);
 }
 
-/// What there is to say about files that nobody has accepted as they are.
+/// The state of instruction files that are not accepted in their current version.
 fn state(session: &Session, files: &[InstructionFile]) -> InstructionsState {
     let names = files.iter().map(|file| visible(&file.path)).collect::<Vec<_>>().join(", ");
     let is_known = |file: &InstructionFile| {
@@ -125,7 +125,7 @@ pub(super) fn load(step: &mut Transition<'_>) {
     });
 }
 
-/// A person has accepted instructions: what they had accepted before does not count any more.
+/// The user has accepted instructions, which replace the earlier ones.
 pub(super) fn replace(step: &mut Transition<'_>, request: &RequestId, new: Option<Rule>) {
     let old: Vec<Rule> = rules(step.session).filter(|rule| Some(*rule) != new.as_ref()).cloned().collect();
     for rule in old {

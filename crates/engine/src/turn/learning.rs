@@ -54,7 +54,7 @@ fn shorter(step: &Transition<'_>, window: Option<u64>, counted: Option<u64>) -> 
     (held >= SMALLEST_WINDOW).then_some(held)
 }
 
-/// Says what was found out, for this request and for whoever asks the same model later.
+/// Records what was learned about a model, for this request and later ones.
 pub(super) fn learn(step: &mut Transition<'_>, request: &RequestId, learned: LearnedFacts) {
     let (approve, attended, max_steps, trusted, tools) = (None, None, None, None, None);
     step.emit(
@@ -73,8 +73,8 @@ pub(super) fn change_protocol(step: &mut Transition<'_>, request: &RequestId, pr
 /// Replies with calls in text that show that a model does not know how to call tools.
 const TEXT_REPLIES: u32 = 2;
 
-/// A model that writes its calls as text, again and again, goes over to the object that its server can hold it to, unless
-/// somebody has said how it is to work. Whether it does.
+/// Switches a model that keeps writing its calls as text to a JSON object that its server can enforce, unless the
+/// user has set the protocol. Returns whether it did.
 pub(super) fn leave_tools(step: &mut Transition<'_>, request: &RequestId) -> bool {
     let Some(active) = step.session.active() else { return false };
     let facts = model(&active.request).1;

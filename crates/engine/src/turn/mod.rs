@@ -225,7 +225,7 @@ pub(crate) fn loaded(step: &mut Transition<'_>, request: &RequestId, loaded: Loa
     }
 }
 
-/// A file as it is shown to whoever has to write it again: without numbers of lines.
+/// A file without line numbers, for a model that has to write it again.
 fn raw(file: LoadedFile) -> LoadedFile {
     // A page or a list is no file, and has no hash.
     match file.hash.is_some() {
@@ -235,7 +235,7 @@ fn raw(file: LoadedFile) -> LoadedFile {
     }
 }
 
-/// Whether the tools of a request go on once the instructions of a folder that was trusted meanwhile are read.
+/// Whether tools wait for the instructions of a folder that was trusted meanwhile.
 fn awaits_instructions(session: &Session) -> bool {
     session.active().is_some_and(|active| match &active.phase {
         Phase::Waiting { checkpoint } => active.trust.is_uninstructed && session.checkpoint(checkpoint).is_none(),
@@ -295,7 +295,7 @@ pub(crate) fn next(step: &mut Transition<'_>) {
     call_model(step);
 }
 
-/// There is no room yet; the person should know why nothing moves.
+/// No slot is free yet: tell the user why nothing happens.
 pub(crate) fn held(step: &mut Transition<'_>, request: &RequestId, ahead: u32) {
     if active(step, request).is_none() {
         return;
@@ -353,7 +353,7 @@ pub(crate) fn replied(
     }
 }
 
-/// What a reply leads to: the stop reason decides, and the words only where there is none.
+/// What follows from a reply: the stop reason decides, and the text only if there is none.
 fn decide(step: &mut Transition<'_>, request: &RequestId, words: &str, stop: Option<&StopReason>) {
     let Some(active) = step.session.active() else { return };
     let wants_tools = active.batch.is_some();
@@ -520,8 +520,8 @@ pub(crate) fn timer_fired(step: &mut Transition<'_>, fired: &TimerId) {
 
 /// A new owner: what `interrupted` names is no longer running, and neither is any wait.
 ///
-/// A model call is made again, because a call has no effect but its price; whatever had come of it
-/// is kept in the log. A wait is begun anew: the provider may have asked for it.
+/// A model call is repeated, because it has no effect but its price; its partial result stays in the log. A wait
+/// starts again, because the provider may have asked for it.
 pub(crate) fn woke(step: &mut Transition<'_>, interrupted: Vec<Interrupted>) {
     let under_way: Vec<CallId> = interrupted.iter().map(|one| one.call.clone()).collect();
     if under_way.contains(&CallId::history()) {
@@ -585,7 +585,7 @@ pub(crate) fn stop(step: &mut Transition<'_>) {
     }
 }
 
-/// The program failed at an input: say so, and end the request that it was about.
+/// The program failed at an input: report it, and end its request.
 pub(crate) fn give_up(step: &mut Transition<'_>, input: Option<Input>, problem: Problem) {
     let said = match input {
         Some(Input::Said { request }) if !step.session.knows(&request.id) => Some(*request),
@@ -629,7 +629,7 @@ fn bug(problem: &Problem) -> BugFact {
     BugFact { kind: "internal".into(), by: "host".into(), message: problem.message.clone() }
 }
 
-/// Takes back a request that has not begun.
+/// Withdraws a request that has not started.
 pub(crate) fn withdraw(step: &mut Transition<'_>, request: &RequestId) {
     if step.session.waiting().any(|waiting| waiting.id == *request) {
         batch::leave(step, request);
@@ -691,12 +691,12 @@ pub(super) fn room(step: &Transition<'_>) -> Option<(u64, u64)> {
     Some(context::room(step.session, &prompt::build(step.session)?, &facts))
 }
 
-/// Whether a person wants to be asked before anything is summed up.
+/// Whether the user wants to be asked before a summary.
 fn asks_first(step: &Transition<'_>) -> bool {
     step.session.active().is_some_and(|active| active.request.settings.context.strategy == ContextStrategy::Ask)
 }
 
-/// Keeps what came of a call that did not reach its end, and counts what it cost.
+/// Stores the partial result of a call, and counts its cost.
 fn save_partial(
     step: &mut Transition<'_>,
     request: &RequestId,

@@ -15,7 +15,7 @@ const WORDS: usize = 2_000;
 /// Characters of a name at most.
 const LONGEST: usize = 60;
 
-/// Asks for a name, if the session has none and somebody is there for such work.
+/// Asks for a title, if the session has none and a fast model is set.
 pub(super) fn ask(step: &mut Transition<'_>) {
     let Some(active) = step.session.active() else { return };
     let settings = &active.request.settings;
@@ -37,7 +37,7 @@ pub(super) fn ask(step: &mut Transition<'_>) {
     step.request(Effect::Title { request, prompt: Box::new(prompt) });
 }
 
-/// A person gave it a name: whatever else it is called, or is about to be.
+/// The user renamed the session, which overrides every other title.
 pub(crate) fn renamed(step: &mut Transition<'_>, title: String) {
     if !title.is_empty() {
         step.emit(None, SessionFact::Titled { title, by: Some("user".into()) });
@@ -64,7 +64,7 @@ mod tests {
     use crate::record::Session;
     use crate::{Input, Output, step};
 
-    /// A session whose first request has just been admitted, and what is asked for then.
+    /// A session whose first request was just admitted, and its effects.
     fn begun(name: Option<&str>) -> (Session, Vec<Effect>) {
         let mut session = Session::default();
         let id: RequestId = "r1".parse().expect("an id");

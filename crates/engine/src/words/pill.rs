@@ -41,8 +41,8 @@ pub struct PillCall<'a> {
     pub arguments: &'a str,
 }
 
-/// Reads words as a call: they begin with a slash and a name, which nothing but white space follows. A path
-/// such as `/etc/hosts` is none. Whether there is such a pill is another question.
+/// Parses a text as a call: it begins with a slash and a name, and white space follows. A path such as `/etc/hosts`
+/// is not a call. Whether the pill exists is not checked.
 pub fn call(text: &str) -> Option<PillCall<'_>> {
     let rest = text.trim_start().strip_prefix('/')?;
     let (name, arguments) = rest.split_at(rest.find(char::is_whitespace).unwrap_or(rest.len()));
@@ -274,8 +274,8 @@ fn split(arguments: &str) -> Vec<&str> {
     words
 }
 
-/// Whether a pill lets a tool be used. It only narrows: what it names goes through the permit all the same.
-/// Tools that touch nothing, such as the list of steps, are every pill's.
+/// Whether a pill allows a tool. It only narrows: the permission check still applies. Tools that touch nothing, such
+/// as the list of steps, are always allowed.
 pub(crate) fn allows(pill: &Pill, tool: &str) -> bool {
     // A name that no tool has is refused like one of the folder's own.
     let group = match tools::registry().get(tool) {
@@ -287,7 +287,7 @@ pub(crate) fn allows(pill: &Pill, tool: &str) -> bool {
         && (pill.categories.is_empty() || pill.categories.iter().any(|known| known == group))
 }
 
-/// What the model is told when it asks for another.
+/// The model's message when it calls another tool.
 pub(crate) fn refusal(pill: &Pill, tool: &str) -> String {
     let allowed: Vec<&str> = tools::registry().names().into_iter().filter(|name| allows(pill, name)).collect();
     format!("The user's workflow /{} does not allow {tool}. It allows: {}.", pill.name, allowed.join(", "))

@@ -11,8 +11,8 @@ pub struct References {
     pub urls: Vec<NamedUrl>,
     /// At least one file is named with an `@`.
     pub is_explicit: bool,
-    /// Files that are named with an `@` and could hardly be anything else: whoever wrote `@alice` or `@property` means
-    /// no file, and whoever wrote `@src/main.rs` does.
+    /// Files that are named with an `@` and are hardly anything else: `@alice` and `@property` are not files, and
+    /// `@src/main.rs` is.
     pub marked: Vec<String>,
 }
 
@@ -25,9 +25,9 @@ pub struct NamedUrl {
     pub is_explicit: bool,
 }
 
-/// Files and pages that are looked at, at most; a paste with hundreds of paths is not a wish to load them.
+/// Files and pages that are loaded, because a paste with hundreds of paths does not ask to load them.
 const MOST: usize = 20;
-/// Words in which anything is looked for, in bytes: a request is short, a paste is not.
+/// Bytes of a request that are searched: a request is short, a paste is not.
 const SEARCHED: usize = 16 * 1024;
 
 /// Finds what words name: `@path`, paths, and addresses.

@@ -2,7 +2,7 @@
 
 use trimtab_vocab::event::RouteDecision;
 
-/// Tags of one request at most; a paste full of them is no list of marks.
+/// Tags of one request at most, because a paste may be full of them.
 const MOST: usize = 16;
 /// Characters of a tag at most.
 const LONGEST: usize = 40;
@@ -128,7 +128,7 @@ fn is_tag(name: &str) -> bool {
     name.chars().next().is_some_and(char::is_alphabetic) && name.chars().count() <= LONGEST && !(colour && looks_made)
 }
 
-/// The path that a tag asks for, where nobody has chosen one, and the groups of tools it needs.
+/// The path that a tag selects, if the user has not chosen one, and its tool groups.
 pub(crate) fn path(tags: &[String]) -> Option<(&'static str, RouteDecision, Option<&'static [&'static str]>)> {
     tags.iter().find_map(|tag| match tag.as_str() {
         "chat" => Some(("chat", RouteDecision::Chat, None)),

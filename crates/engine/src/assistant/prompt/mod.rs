@@ -21,7 +21,7 @@ pub(super) use summary::line as operation_line;
 pub(super) const TURNS: usize = 3;
 /// Characters of one of them.
 const TURN: usize = 1_000;
-/// Bytes of what is asked.
+/// Bytes of the request.
 const INSTRUCTION: usize = 8_000;
 /// Bytes of one half of a prompt.
 const HALF: usize = 256 * 1024;
@@ -49,7 +49,7 @@ pub(super) struct Focus {
     pub(super) missing: Vec<String>,
 }
 
-/// The two halves of a prompt: what the model is told about its task, and what it works on.
+/// The two halves of a prompt: the instructions, and the data.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Parts {
     pub(super) system: String,

@@ -22,7 +22,7 @@ pub(super) enum FlagStyle {
     OneDash,
     /// The same, and the first operand ends the flags: the rest belongs to another program.
     OneDashFirst,
-    /// Whatever stands there is a text, also with a dash.
+    /// Any text, also with a dash.
     Texts,
 }
 
@@ -62,7 +62,7 @@ pub(super) struct Flags {
     pub(super) long: &'static str,
 }
 
-/// Flags that name an output, a configuration, a plugin or a program, in whatever program they occur.
+/// Flags that name an output, a configuration, a plugin, or a program, in any program.
 const NEVER: &str = "output output-file out outfile out-file log-file config config-file rcfile plugin plugins \
     load-plugins init-hook pre exec exec-batch compress-program to-command checkpoint-action eval require import preload \
     ext-diff textconv open-files-in-pager files0-from magic-file compile hostname-bin search-zip upload-pack \

@@ -60,7 +60,7 @@ pub struct CommandVerdict {
     /// The words to run without a shell: there is one part, and nothing in it is the shell's business.
     #[serde(skip)]
     pub direct: Option<Vec<String>>,
-    /// The line that runs in its place when nobody is asked: no glob in it becomes an option.
+    /// The line that runs instead without approval: no glob in it becomes an option.
     #[serde(skip)]
     pub rewritten: Option<String>,
     /// The globs that the shell expands, each with the folder that it is expanded in.
@@ -74,9 +74,9 @@ pub struct CommandVerdict {
 /// What a line is judged by.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Policy {
-    /// Prefixes that may run by themselves, as far as the programs' tables allow.
+    /// Prefixes that may run automatically, as far as the programs' tables allow.
     pub allow: Vec<String>,
-    /// Whether nobody has set that list: then what is known to only look, and the usual checks, run as well.
+    /// Whether that list is the default: then read-only programs and the usual checks run as well.
     pub usual: bool,
     /// Prefixes that always ask.
     pub ask: Vec<String>,
@@ -90,7 +90,7 @@ pub struct Policy {
     pub own: Vec<String>,
     /// The ports that the product listens on.
     pub ports: Vec<u16>,
-    /// Whether commands run in the sandbox. Outside it nothing runs by itself.
+    /// Whether commands run in the sandbox. Outside it, nothing runs automatically.
     pub sandboxed: bool,
     /// Whether a rule vouches for flags and operands that no table knows to be safe. It changes nothing about the
     /// reading of a line: each part must match, its words must be known, it must stay in the folder, and what is
@@ -117,18 +117,18 @@ impl Policy {
         }
     }
 
-    /// The same with a list that somebody has set: that is the whole list.
+    /// The same with a list from the settings, which replaces the default.
     #[must_use]
     pub fn only(self, allow: Vec<String>) -> Self {
         Self { allow, usual: false, ..self }
     }
 }
 
-/// Longer lines ask: nobody reads them before they agree.
+/// Longer lines ask, because no user reads them completely.
 const LONGEST: usize = 16 * 1024;
 /// Longer ones are not even looked at for a refusal.
 const LONGEST_COMMAND: usize = 64 * 1024;
-/// Builtins that are no programs, so that nothing but a shell can run them.
+/// Builtins that only a shell can run.
 const ONLY_IN_SHELL: &[&str] = &[
     "cd", "pushd", "popd", "export", "unset", "set", "shopt", "alias", "unalias", "source", ".", "eval", "exec",
     "trap", "type", "command", "builtin", "read", "local", "declare", "typeset", "readonly", "let", "jobs", "wait",
@@ -276,8 +276,8 @@ pub(crate) fn begins(rule: &str, argv: &[&str]) -> Option<usize> {
     rules::begins(rule, argv)
 }
 
-/// The words of a git command that shows differences itself, not by a program that a repository names, and that does
-/// not look into the files of submodules, which have settings of their own.
+/// A git command that shows differences without external programs that a repository names, and without looking into
+/// submodules, which have their own settings.
 pub(crate) fn shown_by_git(mut argv: Vec<String>) -> Vec<String> {
     let shown = argv.iter().skip(1).take_while(|word| word.starts_with('-')).count() + 1;
     let flags: &[&str] = match argv.get(shown).map(String::as_str) {
@@ -300,7 +300,7 @@ fn direct(reading: &CommandLine, argv: &[Vec<String>]) -> Option<Vec<String>> {
     }
 }
 
-/// The rule that allows one part in this place, or the reason why it asks and the rule that says so.
+/// The rule that allows one part in this place, or the reason why it asks with the rule.
 fn allowed<'p>(
     argv: &[String],
     part: &SimpleCommand,

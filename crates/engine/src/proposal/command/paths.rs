@@ -36,7 +36,7 @@ pub(super) fn within_any_case(path: &str, root: &str) -> bool {
     within(&path.to_lowercase(), &root.to_lowercase())
 }
 
-/// Whether a program may read this path by itself; the reason if not.
+/// Whether a program may read this path automatically; the reason if not.
 pub(super) fn readable(path: &str, folder: &str) -> Result<(), CommandReason> {
     if path == "-" || path == "/dev/null" {
         return Ok(());
@@ -69,7 +69,7 @@ fn aims_at_secret(piece: &str) -> bool {
     filled("") || filled("x") || (!piece.starts_with(wild) && samples().any(|name| could_be(piece, name)))
 }
 
-/// Names by which a glob that begins with letters is told to aim at secrets: those that begin like little else.
+/// Sample names of secrets, to detect a glob that matches them: names with a distinctive beginning.
 fn samples() -> impl Iterator<Item = &'static str> {
     let is_telling = |name: &&str| [".", "id_", "credentials", "secrets"].iter().any(|start| name.starts_with(start));
     let patterns = SECRET_PATTERNS.iter().map(|pattern| pattern.trim_end_matches('*'));
@@ -91,7 +91,7 @@ fn could_be(glob: &str, name: &str) -> bool {
     true
 }
 
-/// Whether a program may change this path by itself; the reason if not.
+/// Whether a program may change this path automatically; the reason if not.
 pub(super) fn writable(path: &str, folder: &str) -> Result<(), CommandReason> {
     readable(path, folder)?;
     if path == "/dev/null" {

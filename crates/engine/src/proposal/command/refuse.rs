@@ -173,7 +173,7 @@ fn code_of(code: &str, place: &RunPlace, layer: usize, left: &mut usize) -> Opti
     })
 }
 
-/// The quoted texts of a program, whatever its language.
+/// The string literals of a program in any language.
 fn literals(code: &str) -> Vec<String> {
     let mut found = Vec::new();
     let mut open: Option<(char, String)> = None;

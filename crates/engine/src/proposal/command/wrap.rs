@@ -10,11 +10,11 @@ pub(super) enum WrappedCommand {
     Argv(Vec<Word>),
     /// A text that a shell will read.
     Script(String),
-    /// A program text for an interpreter that is no shell.
+    /// A program for an interpreter that is not a shell.
     Code(String),
 }
 
-/// Runs its operands as a command after its own flags: name, flags with a value, operands of its own.
+/// Runs its operands as a command after its own flags: name, flags with a value, number of own operands.
 struct Wrapper(&'static str, &'static str, usize);
 
 const WRAPPERS: &[Wrapper] = &[

@@ -134,7 +134,7 @@ impl Finder<'_> {
         Ok((!anchored.lines.is_empty()).then_some(anchored))
     }
 
-    /// The lines that an anchor means: itself, or, if there is none, lines that begin with it as a word does.
+    /// The lines that an anchor matches: exactly, or else as a prefix that ends at a word.
     fn anchor_lines(&self, anchor: &[u8]) -> Vec<usize> {
         for view in [LineMatch::TrailingBlanks, LineMatch::Indentation] {
             let lines = self.index(view).places(&[anchor]);

@@ -44,8 +44,8 @@ fn all_or_partly(path: &str, blocks: &[SearchReplace], before: &[u8], refusal: E
     }
 }
 
-/// Whether a block whose new text was found in the file is there already for certain. Where the old text is not around
-/// it any more, the new one must say enough, and stand there once.
+/// Whether a block whose new text was found in the file is certainly applied already. If the old text is no longer
+/// around it, the new one must be long enough and occur once.
 fn is_certain(block: &SearchReplace, before: &[u8]) -> bool {
     const TELLING: usize = 8;
     let before = String::from_utf8_lossy(before);

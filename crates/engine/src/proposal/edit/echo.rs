@@ -26,7 +26,7 @@ const STAND_INS: [&str; 14] = [
     "the new file content",
 ];
 
-/// Words that stand for a text where brackets say so: `<content>`, `{file_content}`.
+/// Placeholders in brackets: `<content>`, `{file_content}`.
 const IN_BRACKETS: [&str; 12] = [
     "content",
     "contents",

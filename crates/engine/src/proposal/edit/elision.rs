@@ -57,7 +57,7 @@ pub(super) fn is_in(path: &str, text: &str) -> bool {
     )
 }
 
-/// Longer lines are no placeholders.
+/// Longer lines are not placeholders.
 const LONGEST: usize = 200;
 
 /// Dots in a row that stand for something left out, at most; more are a line, or a row of a drawing.

@@ -141,7 +141,7 @@ pub(super) fn anchor(line: &str) -> Option<&str> {
     (!is_numbers && !says_nothing).then_some(text)
 }
 
-/// Reads the numbers of an `@@` line; whatever else stands there is no number.
+/// Parses the numbers of an `@@` line, and ignores the rest.
 pub(super) fn numbers(line: &str) -> Option<Numbers> {
     let mut words = line.trim_start_matches('@').split("@@").next()?.split_whitespace();
     let (old, old_count) = range(words.next()?.strip_prefix('-')?)?;

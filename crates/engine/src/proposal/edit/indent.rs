@@ -29,8 +29,7 @@ enum IndentRule<'a> {
 }
 
 impl<'a> Reindent<'a> {
-    /// The rule behind pairs of indentation, first the edit's and then the file's; `None` if there is
-    /// no single one.
+    /// The rule behind pairs of indentation, the edit's and the file's; `None` if no single rule fits.
     pub(super) fn between(pairs: &[(&'a [u8], &'a [u8])]) -> Option<Self> {
         let mut seen = HashMap::new();
         let mut last = None;

@@ -70,8 +70,8 @@ impl<'a> TextLines<'a> {
     }
 }
 
-/// Splits at LF; a CR right before it belongs to the end. A lone CR is part of the line: nobody has
-/// written such files for decades, and taking it for an end would change what line numbers mean.
+/// Splits at LF; a CR right before it belongs to the line end. A lone CR is part of the line: such files are
+/// obsolete, and splitting there would change line numbers.
 pub(super) fn split(bytes: &[u8]) -> Vec<TextLine<'_>> {
     bytes
         .split_inclusive(|byte| *byte == b'\n')

@@ -170,7 +170,7 @@ impl EditRefusal {
     }
 }
 
-/// What becomes of one file.
+/// The result for one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileAfter {
     /// The file, as the edit names it.

@@ -144,8 +144,8 @@ fn borders(wanted: &[u32]) -> Vec<usize> {
     border
 }
 
-/// All places at which each line is one of its alternatives, white space at line ends apart if
-/// `view` says so. Starts from the rarest line; `None` if that still takes too long.
+/// All places at which each line is one of its alternatives, ignoring trailing white space if `view` says so. Starts
+/// from the rarest line; `None` if that takes too long.
 pub(super) fn places_of_alternatives(
     view: LineMatch,
     file: &[&[u8]],

@@ -22,8 +22,7 @@ fn occurrences(file: &TextLines<'_>, search: &[u8]) -> Vec<(usize, usize)> {
     found
 }
 
-/// The first place of `wanted`, in time that grows with `text` only: a search that almost fits everywhere is no reason to
-/// be slow.
+/// The first place of `wanted`, in time linear in `text`, even if it almost matches everywhere.
 fn find(text: &[u8], wanted: &[u8]) -> Option<usize> {
     memchr::memmem::find(text, wanted)
 }

@@ -22,7 +22,7 @@ pub(super) struct Placed<'t> {
     pub(super) start: usize,
     /// The added lines, in the file's style.
     pub(super) added: Vec<Vec<u8>>,
-    /// The hunk with the file's blank lines instead of its own.
+    /// The hunk with the file's blank lines.
     pub(super) aligned: Option<PatchHunk<'t>>,
 }
 
@@ -309,8 +309,8 @@ impl<'f> Finder<'f> {
         if done && some { Err(self.done(name, start)) } else { Ok(()) }
     }
 
-    /// Refuses an addition at the edge of its context if the very lines stand there: it was applied
-    /// before. Lines without a letter or digit are no sign of that; a brace may well be repeated.
+    /// Refuses an addition at the edge of its context if the same lines are there: it was applied before. Lines
+    /// without a letter or digit do not count, because a brace may be repeated.
     fn refuse_if_repeated(&self, name: &str, hunk: &PatchHunk<'_>, start: usize) -> Result<(), EditRefusal> {
         let only_adds = hunk.changes() && hunk.lines.iter().all(|line| line.op != Op::Remove);
         let telling = hunk.added().any(|line| line.iter().any(|byte| byte.is_ascii_alphanumeric() || *byte >= 0x80));

@@ -139,7 +139,7 @@ fn final_newline(hunk: &PatchHunk<'_>) -> Option<bool> {
     }
 }
 
-/// The bytes of lines. Only the last may be without an end, and is if `newline` says so.
+/// The bytes of lines. Only the last may be without a line end, according to `newline`.
 pub(super) fn written(
     has_bom: bool,
     lines: Vec<(Cow<'_, [u8]>, LineEnding)>,

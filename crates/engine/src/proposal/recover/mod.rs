@@ -54,11 +54,11 @@ pub struct Recovered {
     pub blocked: bool,
     /// Fields in which something was there that could not be kept.
     pub lost: Vec<String>,
-    /// Its author left something out with dots: nobody can bring that back.
+    /// The model left something out with dots, which cannot be restored.
     pub elided: bool,
     /// Its next steps were plain texts, as they once were.
     pub plain_steps: bool,
-    /// What had to be mended to read it.
+    /// The repairs that were needed.
     pub repairs: Vec<String>,
     /// A model repaired it, or the rules had to guess where a text of it ends.
     pub is_guessed: bool,
@@ -81,10 +81,10 @@ pub fn recover(bytes: &[u8], stop: ReplyStop) -> Recovered {
     counted(bytes, stop).0
 }
 
-/// A reply this short that changes files is suspect, where a person has asked for strictness.
+/// Whether a reply that changes files is suspiciously short, if the user has chosen the strict setting.
 ///
-/// It is a documented sign of truncation, but it does not count by itself: a whole answer that
-/// deletes one file is shorter than that, and its last bracket proves it whole.
+/// It is a documented sign of truncation, but not sufficient: a complete answer that deletes one file is shorter, and
+/// its last bracket proves it complete.
 pub fn suspiciously_short(bytes: &[u8], answer: &Answer) -> bool {
     const SHORT: usize = 200;
     !answer.file_changes.is_empty() && String::from_utf8_lossy(bytes).trim().chars().count() < SHORT
@@ -128,8 +128,8 @@ fn counted(bytes: &[u8], stop: ReplyStop) -> (Recovered, u64) {
     (recovered, steps)
 }
 
-/// Text of two bytes a sign, if a byte order mark says so. A broken pair becomes bytes that are no
-/// text, so that what holds it is left out like any other such text.
+/// Decodes UTF-16 if there is a byte order mark. A broken pair becomes invalid bytes, so that its string is left out
+/// like any other invalid one.
 fn from_utf16(bytes: &[u8]) -> Option<Vec<u8>> {
     let read: fn([u8; 2]) -> u16 = match bytes.get(..2)? {
         [0xff, 0xfe] => u16::from_le_bytes,

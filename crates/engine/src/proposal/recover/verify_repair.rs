@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::{Recovered, ReplyStop, recover};
 
-/// Says what is wrong with a damaged answer, with hints, for whoever is to repair it.
+/// What is wrong with a damaged answer, with hints, for the repairing model.
 pub fn complaints(damaged: &str, read: &Recovered) -> String {
     let mut text = String::new();
     let body = unwrapped(damaged);
@@ -52,7 +52,7 @@ pub fn attempted(text: &str) -> bool {
     body.starts_with('{') && named(body)
 }
 
-/// The documented signs of a cut in a text: files are changed in few words, or the last sign is no bracket.
+/// The documented signs of a cut: files are changed in few words, or the last character is not a bracket.
 pub fn looks_cut(text: &str, read: &Recovered) -> bool {
     super::suspiciously_short(text.as_bytes(), &read.answer) || !unwrapped(text).ends_with('}')
 }
@@ -156,7 +156,7 @@ fn skeleton(text: &str) -> String {
     text.chars().filter(is_kept).flat_map(char::to_lowercase).collect()
 }
 
-/// A text with JSON's escapes read, wherever they stand. What is no escape stays as it is.
+/// Decodes JSON escapes anywhere in a text. Invalid escapes stay unchanged.
 fn unescape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;

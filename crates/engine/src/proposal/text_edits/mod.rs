@@ -27,7 +27,7 @@ pub struct FileNames<'t> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ShownFile {
     Whole(String),
-    /// Its beginning: whoever writes it again from that loses the rest.
+    /// Its beginning: writing it again from that would lose the rest.
     Part,
 }
 
@@ -129,7 +129,7 @@ const NOT_FILES: &[&str] = &[
     "http",
 ];
 
-/// Whether a fence may hold a file's text even if only its language says so.
+/// Whether a fence may contain a file even if only its language says so.
 fn is_code(fence: &ReplyFence<'_>) -> bool {
     !NOT_FILES.contains(&fence.language().to_ascii_lowercase().as_str()) && !fence.body.trim().is_empty()
 }

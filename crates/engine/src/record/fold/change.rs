@@ -170,8 +170,8 @@ impl Session {
         undo.is_some_and(|undo| undo.change_set == *id)
     }
 
-    /// A part of a set was taken back, by a set of its own.
-    /// The history has moved these files: what was prepared for them before is not what it would come to now.
+    /// A part of a set was undone by a new set. Proposals for these files were prepared for an older state and are
+    /// outdated.
     fn outdate_proposals(&mut self, files: &[&str]) {
         let queue = &mut self.queue;
         let all = self.active.iter_mut().chain(&mut queue.waiting).chain(&mut queue.parked);
@@ -195,7 +195,7 @@ impl Session {
         self.start_next();
     }
 
-    /// Several commands of an answer moved on: one begins, or its end is told to the model, or the rest is left.
+    /// A series of commands advances: one starts, its end is reported to the model, or the rest is skipped.
     pub(super) fn fold_commands(&mut self, request: Option<&RequestId>, fact: &CommandsFact) {
         let Some(request) = request else { return };
         let CommandsFact { series, message, .. } = fact;

@@ -105,8 +105,8 @@ impl Session {
         self.conversation.sent = from.unwrap_or(self.conversation.messages.len());
     }
 
-    /// What counts as told is what stands in the conversation, after parts of it were taken out or put back: the last note
-    /// of each name. What does not stand there is told again, where it still holds.
+    /// Recomputes the sent notes from the conversation, after parts of it were removed or restored: the last note of
+    /// each name. Missing notes are sent again if they still apply.
     pub(in crate::record) fn read_told(&mut self) {
         let told = self.conversation.messages.iter().filter(|message| message.role == Role::User);
         let notes = told.flat_map(|message| &message.parts).filter_map(fragment::note_in);

@@ -43,7 +43,7 @@ pub(super) fn results(
     Message { role: Role::User, parts }
 }
 
-/// The results of tools that have no place of their own in the conversation.
+/// Tool results as text, because they have no matching call in the conversation.
 pub(super) fn in_words(message: Message, named: bool) -> Message {
     let parts = message.parts.into_iter().map(|part| match part {
         Part::ToolResult(result) if !named => Part::Text { text: result.content },

@@ -87,8 +87,8 @@ const CALL_FENCES: &[&str] = &[
 /// Calls that are looked for in a reply at most.
 const MOST: usize = 500;
 
-/// The calls that a text holds, in order. `offered` are the tools that the model was told of: a name without markers is
-/// a call only if it is one of them.
+/// The calls in a text, in order. `offered` are the tools of the prompt: a name without markers is a call only if it
+/// is one of them.
 pub(crate) fn read(text: &str, offered: &[Arc<ToolSpec>]) -> Vec<WrittenCall> {
     let said = without_thoughts(text);
     let mut reader = TextReader { text: &said, offered, found: Vec::new(), taken: Vec::new() };
@@ -218,7 +218,7 @@ impl TextReader<'_> {
         }
     }
 
-    /// Calls that stand in lines of their own, without a fence.
+    /// Calls on separate lines, without a fence.
     fn bare(&mut self, fences: &[ReplyFence<'_>]) {
         let in_fence = |at: usize| fences.iter().any(|fence| fence.range.contains(&at));
         let mut at = 0;
@@ -251,7 +251,7 @@ impl TextReader<'_> {
         }
     }
 
-    /// Whether these can be nothing but calls of tools, also where no marker says so.
+    /// Whether these can only be tool calls, even without a marker.
     fn are_calls(&self, calls: &[NamedCall]) -> bool {
         calls.iter().all(|call| self.is_offered(&call.name) || call.is_plain)
     }

@@ -61,7 +61,7 @@ pub(crate) fn run_call(step: &mut Transition<'_>, call: &CallId) {
     }
 }
 
-/// The last two stages: where a call goes on that was answered within the same step.
+/// The last two stages, for a call that was answered within the same step.
 pub(super) fn permit_and_act(step: &mut Transition<'_>, call: &CallId) {
     let Some((request, item)) = find(step, call) else { return };
     let Ok(action) = item.action.clone() else { return };
@@ -133,7 +133,7 @@ fn is_own(active: &RunningRequest) -> bool {
     active.batch.as_ref().is_some_and(|batch| batch.of_pictures)
 }
 
-/// Stage 2: the folder may be touched. Nobody may have been asked yet.
+/// Stage 2: the folder is trusted. The user may not have been asked yet.
 fn trust(step: &mut Transition<'_>, staged: &StagedCall) -> Option<()> {
     let active = step.session.active()?;
     if !staged.action.touches_the_folder() || permit::is_trusted(step.session, active) {
@@ -176,7 +176,7 @@ struct PermittedCall {
     run: Option<CommandRun>,
 }
 
-/// Stage 5: it may be done. Asks if somebody must say so, and refuses what may not be.
+/// Stage 5: it is allowed. Asks if the user must decide, and refuses what is denied.
 fn permit(step: &mut Transition<'_>, staged: &StagedCall) -> Option<PermittedCall> {
     let StagedCall { request, call, item, action } = staged;
     if let Some(permit) = Permit::unneeded(action) {
@@ -213,7 +213,7 @@ fn permit(step: &mut Transition<'_>, staged: &StagedCall) -> Option<PermittedCal
     None
 }
 
-/// Whether it is still open what becomes of the call: a result that was withheld, a no and a skip end it.
+/// Whether the call is still undecided: a withheld result, a denial, and a skip end it.
 fn decided(step: &mut Transition<'_>, staged: &StagedCall) -> Option<()> {
     let StagedCall { request, call, item, .. } = staged;
     // What failed in the sandbox has come to that, unless a person wants it run outside.
@@ -407,7 +407,7 @@ fn as_clause(sentence: &str) -> String {
     letters.next().map_or_else(String::new, |first| first.to_lowercase().chain(letters).collect())
 }
 
-/// What did not start or was stopped when it was to run automatically needs an answer now, whatever allowed it.
+/// A command that did not start or was stopped when it ran automatically needs an answer now, even if it was allowed.
 fn unless_blocked(session: &Session, item: &BatchItem, action: &ToolAction, ruling: Ruling) -> Ruling {
     if !matches!(ruling, Ruling::Go(_)) {
         return ruling;
@@ -427,12 +427,12 @@ pub(super) fn rule_about(session: &Session, action: &ToolAction) -> Rule {
     Rule { verdict: RuleVerdict::Allow, tool, pattern, folder }
 }
 
-/// Whether there is nobody to be asked, and nobody has said no to everything.
+/// Whether the run is unattended and does not deny every prompt (`--approve deny`).
 pub(super) fn is_alone(active: &RunningRequest) -> bool {
     !active.request.settings.attended && answers::approve(active) != Approve::Deny
 }
 
-/// What is recorded when a person says no this once, or nobody is to be asked and everything that asks is refused.
+/// Recorded when the user denies it once, or `--approve deny` does.
 pub(in crate::turn) const DENIED: &str = "denied";
 
 fn deny(step: &mut Transition<'_>, call: &CallId, reason: Option<&str>) {
@@ -490,7 +490,7 @@ fn command_run(session: &Session, call: &CallId, command: &str, timeout_s: Optio
     }
 }
 
-/// Whether the rules now answer what is asked about a call: the choice they make.
+/// Whether the rules now answer the question about a call: their choice.
 pub(in crate::turn) fn ruled(session: &Session, active: &RunningRequest, call: &CallId) -> Option<&'static str> {
     let item = active.batch.as_ref()?.item(call)?;
     let action = item.action.as_ref().ok()?;

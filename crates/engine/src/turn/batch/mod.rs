@@ -37,8 +37,8 @@ const SIDE_BY_SIDE: usize = 8;
 /// Bytes of a diff that a question shows.
 pub(super) const SHOWN_DIFF: usize = 16 * 1024;
 
-/// The reply asks for tools: begin, unless they only repeat what was done. A person is asked then. Where nobody is there,
-/// the model hears of it once, and the request ends when it does so again. At the last step the limit of steps asks.
+/// The reply has tool calls: starts them, unless they only repeat earlier ones. Then the user is asked. In unattended
+/// runs, the model is warned once, and the request ends if it repeats them. At the last step, the step limit asks.
 pub(super) fn begin(step: &mut Transition<'_>) {
     let Some(active) = step.session.active() else { return };
     let Some(batch) = &active.batch else { return };
@@ -70,8 +70,8 @@ fn describe(batch: &Batch) -> String {
     text
 }
 
-/// Goes on after an answer: the call that it is about is acted upon, the rest begins. After a rest,
-/// whatever had begun begins again.
+/// Continues after an answer: the call that it is about is handled, the others start. After a pause, started calls
+/// start again.
 pub(super) fn go_on(step: &mut Transition<'_>, had_stopped: bool, call: Option<&CallId>) {
     let Some(batch) = batch_of(step) else { return };
     // A wait ends everything at once, so it is looked for first.
@@ -100,7 +100,7 @@ fn has_said(item: &BatchItem, choice: &str) -> bool {
     item.given.as_ref().is_some_and(|given| given.choice == choice)
 }
 
-/// Begins whatever may begin now; closes the batch when all have ended.
+/// Starts what can start now; closes the batch when all have ended.
 pub(crate) fn advance(step: &mut Transition<'_>) {
     loop {
         let Some(active) = step.session.active() else { return };
@@ -179,8 +179,8 @@ fn proceed(step: &mut Transition<'_>) {
     }
 }
 
-/// A new owner: looks are taken again, writes are finished, and a command whose end nobody saw is
-/// asked about, never run again. What this owner has begun itself is not `interrupted`.
+/// A new owner: reads are repeated, writes are finished, and an interrupted command is asked about and never rerun.
+/// What this owner has started is not `interrupted`.
 pub(super) fn woke(step: &mut Transition<'_>, interrupted: &[CallId]) {
     let Some(batch) = batch_of(step) else { return };
     for item in batch.items.into_iter().filter(|item| interrupted.contains(&item.call_id)) {

@@ -57,8 +57,7 @@ impl ReplyRead {
     }
 }
 
-/// A reply with the calls and files that it holds as text made into calls. Only a reply that is whole and has no call of
-/// its own is read so.
+/// A reply with the calls and files in its text turned into calls. Only for a complete reply without calls.
 pub(super) fn with_text_calls(session: &Session, message: Message, stop: Option<&StopReason>) -> ReplyRead {
     let calls = text_calls_of(session, &message, stop);
     let Some((calls, rest)) = calls.filter(|(calls, _)| !calls.is_empty()) else {
@@ -143,8 +142,8 @@ fn as_diff(path: &str, blocks: &[SearchReplace]) -> String {
     format!("--- a/{path}\n+++ b/{path}\n{}", blocks.iter().map(hunk).collect::<String>())
 }
 
-/// The edits that a reply holds as text, where the request asks for a change and none of its own calls has made one:
-/// a model that calls tools shows code to explain it.
+/// The edits in the text of a reply, if the request asks for a change and no call has made one: a model that calls
+/// tools shows code to explain it.
 fn edits_of(session: &Session, active: &RunningRequest, text: &str) -> Option<TextEdits> {
     if active.path() != Some(RouteDecision::Direct) || !asked(active).change {
         return None;
@@ -311,7 +310,7 @@ fn missing_effect(session: &Session, active: &RunningRequest, words: &str, asked
     false_claim(session, active, words, asked).or_else(missing_file)
 }
 
-/// Whether a request about a file, which is no question and has no verb that is known, was answered with a block of code
+/// Whether a request about a file, which is not a question and has no known verb, was answered with a block of code
 /// and no tool at all: models that cannot call tools show what they should have written.
 fn only_shows_code(active: &RunningRequest, words: &str, asked: AskedDeeds) -> bool {
     let text = &active.request.text;
@@ -340,7 +339,7 @@ fn missing_file(session: &Session, active: &RunningRequest) -> Option<MissingDee
     unmade.or_else(|| changed.find(is_left).cloned().map(MissingDeed::Left))
 }
 
-/// Whether a file that somebody named is this one.
+/// Whether a named file is this one.
 fn is_same_file(named: &str, path: &str) -> bool {
     let (named, path) = (named.trim_start_matches("./").to_lowercase(), path.to_lowercase());
     path == named || path.ends_with(&format!("/{named}")) || named.ends_with(&format!("/{path}"))
@@ -362,7 +361,7 @@ fn false_claim(session: &Session, active: &RunningRequest, words: &str, asked: A
     claimed.find(|path| !session.changed_paths().any(|known| is_same_file(path, known))).map(MissingDeed::Claimed)
 }
 
-/// Tells the model once which call is missing. Whether it was told.
+/// Tells the model once which call is missing. Returns whether it did.
 pub(super) fn ask_for_deed(step: &mut Transition<'_>, request: &RequestId, words: &str) -> bool {
     let Some(missing) = missing(step.session, words) else { return false };
     let Some(active) = step.session.active().filter(|active| active.done.nudges == 0) else { return false };
@@ -379,10 +378,10 @@ pub(super) fn ask_for_deed(step: &mut Transition<'_>, request: &RequestId, words
     true
 }
 
-/// Ends every reminder. Small models say it after us, which is no reason.
+/// The end of every reminder. Small models repeat it, which does not count as a reason.
 const SAY_WHY: &str = "If it cannot be done, say why.";
 
-/// What the model is told: what is missing, and the call that would be right, in the form that it answers in.
+/// The reminder: what is missing, and the right call, in the form that the model answers in.
 fn reminder(active: &RunningRequest, missing: &MissingDeed) -> String {
     let named = words::references(&active.request.text).files;
     // No name stands for one that is not known: it would be copied.

@@ -11,7 +11,7 @@ pub(super) struct ClaimedDeeds {
     pub(super) ran: bool,
 }
 
-/// Deeds that change files, as they are told afterwards.
+/// Verbs in the past that report a change of files.
 const CHANGED: &[&str] = &[
     "created",
     "added",
@@ -37,7 +37,7 @@ const CHANGED: &[&str] = &[
 ];
 /// Deeds that run something.
 const RAN: &[&str] = &["ran", "run", "executed", "installed", "committed", "tested", "built", "compiled"];
-/// Who did it, before the deed.
+/// The subject before such a verb.
 const DOERS: &[&str] =
     &["i", "i've", "i have", "we", "we've", "we have", "has been", "have been", "was", "were", "is now", "are now"];
 /// What says the same of a file: "hello.py is created".
@@ -166,7 +166,7 @@ pub(in crate::turn) fn is_file(word: &str) -> bool {
     is_named_without_extension(name) || has_known_extension(name)
 }
 
-/// The file that a sentence says to be changed: the first one behind the deed, or the last one before it in "hello.py
+/// The file that a sentence reports as changed: the first one after the verb, or the last one before it in "hello.py
 /// was created".
 fn object_of(sentence: &str) -> Option<String> {
     let words = bare_words(sentence);
@@ -189,7 +189,7 @@ pub(super) fn claims(words: &str) -> ClaimedDeeds {
     claimed
 }
 
-/// Whether a reply reports any deed at all, with or without a file's name.
+/// Whether a reply reports any action, with or without a file's name.
 pub(super) fn reports_a_deed(words: &str) -> bool {
     let sentences = sentences(words);
     sentences.iter().any(|sentence| reports(sentence, CHANGED) || reports(sentence, RAN))
@@ -247,7 +247,7 @@ const REFUSALS: &[&str] = &[
     "i stopped",
 ];
 
-/// Whether a reply says that, or why, something is not done. "There are no files to change" gives no reason.
+/// Whether a reply says that, or why, something was not done. "There are no files to change" is not a reason.
 pub(super) fn refuses(words: &str) -> bool {
     let is_reason = |sentence: &String| {
         let denies = ["there is no ", "there are no ", "there's no "].iter().any(|start| sentence.starts_with(start));

@@ -16,7 +16,7 @@ pub enum SeriesVerdict {
     Continue,
     /// These run first.
     Run(Vec<String>),
-    /// Nothing runs until a person says so, and why.
+    /// Nothing runs until the user decides, with the reason.
     Pause(String),
 }
 
@@ -32,7 +32,7 @@ pub struct SeriesContext<'a> {
 /// The schema of a structured verdict.
 pub(crate) const SCHEMA: &str = r#"{"type":"object","properties":{"verdict":{"type":"string","enum":["continue","stop","run"]},"command":{"type":"string"},"reason":{"type":"string"}},"required":["verdict","command","reason"],"additionalProperties":false}"#;
 
-/// Reads a reply. `proposed` are commands that it proposes in a field of its own.
+/// Reads a reply. `proposed` are commands that it proposes in a separate field.
 pub fn verdict(words: &str, proposed: &[String], standing: SeriesContext<'_>) -> SeriesVerdict {
     if let Some(said) = structured(words) {
         return said;
@@ -58,7 +58,7 @@ pub fn verdict(words: &str, proposed: &[String], standing: SeriesContext<'_>) ->
     }
 }
 
-/// Commands that a reply puts forward: the same as what remains is no news.
+/// New commands in a reply; the same as the remaining ones do not count.
 fn suggested(commands: Vec<String>, standing: SeriesContext<'_>) -> SeriesVerdict {
     let is_rest = !standing.remaining.is_empty() && standing.remaining.starts_with(&commands);
     if is_rest {

@@ -199,8 +199,8 @@ const MODULES: &str = "pytest unittest ruff black isort mypy flake8 pylint";
 /// Programs of JavaScript that a folder brings along.
 const BROUGHT: &str = "tsc eslint prettier jest vitest mocha";
 
-/// The words of a check that another program is asked to start, as if it had been called itself. What the folder does
-/// not bring along would have to be fetched, and there is no network in the sandbox.
+/// The arguments of a check that another program starts, as if it were called directly. Tools that the folder does
+/// not contain would be downloaded, but the sandbox has no network.
 pub(super) fn as_called(argv: &[String]) -> Option<Vec<String>> {
     let words: Vec<&str> = argv.iter().map(String::as_str).collect();
     if let Some(argv) = in_packages(&words) {
@@ -251,7 +251,7 @@ fn reports_here(used: &SortedArguments<'_>) -> Result<(), CommandReason> {
     }
 }
 
-/// Makes a file executable, which undo takes back. Any other mode may take rights away that somebody needs.
+/// Makes a file executable, which undo reverts. Any other mode may remove needed permissions.
 fn makes_executable(used: &SortedArguments<'_>) -> Result<(), CommandReason> {
     let is_mode = |mode: &&str| matches!(*mode, "+x" | "a+x" | "u+x" | "ug+x" | "ugo+x");
     match used.operands.split_first() {
@@ -260,7 +260,7 @@ fn makes_executable(used: &SortedArguments<'_>) -> Result<(), CommandReason> {
     }
 }
 
-/// Without any of these `gofmt` prints the sources, which is no check.
+/// Without any of these, `gofmt` prints the sources, which is not a check.
 fn lists_or_compares(used: &SortedArguments<'_>) -> Result<(), CommandReason> {
     if used.has(&["l", "d", "w"]) { Ok(()) } else { Err(CommandReason::PrintsSources) }
 }

@@ -45,8 +45,8 @@ pub(super) fn prints(name: &str, args: &[String], folder: &str) -> Option<Result
     is_pure.then(|| files.iter().try_for_each(|file| readable(file, folder)))
 }
 
-/// The text up to the first `end` that no backslash stands before, and what follows it. Programs differ on brackets
-/// that hold the end, a backslash or another bracket: with such there is none.
+/// The text up to the first unescaped `end`, and the rest. None if brackets contain the end, a backslash, or another
+/// bracket, because programs differ on that.
 fn delimited(text: &str, end: char) -> Option<(&str, &str)> {
     let (mut escaped, mut in_brackets) = (false, false);
     let mut at = 0;

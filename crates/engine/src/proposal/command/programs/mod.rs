@@ -30,7 +30,7 @@ pub(super) enum TableFinding {
     Safe,
     /// Not known to be safe. A rule that says exactly this command may still vouch for it.
     Unsafe(CommandReason),
-    /// Asked about each time, whatever the rules: it deletes, or its words do not show what it runs.
+    /// Asks each time, regardless of the rules: it deletes, or its words do not show what it runs.
     Never(CommandReason),
 }
 
@@ -55,7 +55,7 @@ pub(super) enum Operands {
     Words,
 }
 
-/// What a row cannot say by itself: the reason why these arguments are not known to be safe, if so.
+/// A check that a row cannot express: the reason why these arguments are not known to be safe.
 type Check = fn(&SortedArguments<'_>) -> Result<(), CommandReason>;
 
 /// A program, or one subcommand of it, with what may be used of it.
@@ -177,7 +177,7 @@ pub(super) fn only_looks(argv: &[String], folder: &str) -> bool {
         || readers::ROWS.iter().chain(git::ROWS).any(|row| is_row(CommandClass::Read, row, argv, folder))
 }
 
-/// Whether a program only looks, whatever words it is given.
+/// Whether a program is read-only with any arguments.
 pub(super) fn looks_at_anything(program: &str) -> bool {
     readers::looks_at_anything(program)
 }

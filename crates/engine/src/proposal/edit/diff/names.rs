@@ -60,7 +60,7 @@ impl PatchSection<'_> {
         new.chain(old).chain(git).next().map(String::as_str)
     }
 
-    /// Whether some name is `path`, or there is no name at all.
+    /// Whether a name is `path`, or there is no name.
     fn names(&self, path: &str) -> bool {
         let all = self.new.iter().chain(&self.old).chain(self.from.iter()).chain(self.to.iter()).chain(&self.copies);
         let mut all = all.peekable();

@@ -276,7 +276,7 @@ pub(super) fn may_end(source: &JsonSource<'_>, root: &JsonFrame<'_>, start: usiz
     }
 }
 
-/// Whether prose begins here, on a line of its own, and nothing that is open goes on after it.
+/// Whether prose begins here on a new line, and no open object continues after it.
 pub(super) fn prose_begins(source: &JsonSource<'_>, frames: &[JsonFrame<'_>], pos: usize) -> bool {
     const FAR: usize = 512;
     if !source.at(pos).is_some_and(|b| b.is_ascii_alphabetic()) {

@@ -27,7 +27,6 @@ pub use schema::{Care, Object, Schema};
 pub struct JsonReading {
     /// It, with the names of the schema, and nothing that is not certain.
     pub value: Value,
-    /// What had to be mended.
     pub repairs: Vec<Repair>,
     /// It ended before it was whole.
     pub truncated: bool,

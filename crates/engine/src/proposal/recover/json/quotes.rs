@@ -14,7 +14,7 @@ use super::tree::{FrameKind, JsonFrame};
 pub(super) struct TextEnd {
     /// Where its inside ends.
     pub(super) to: usize,
-    /// Where reading goes on.
+    /// Where reading continues.
     pub(super) next: usize,
     pub(super) how: EndFoundBy,
     /// Whether unescaped marks stood inside.
@@ -205,8 +205,7 @@ impl QuoteScan<'_, '_, '_> {
         QuoteVerdict::Inside
     }
 
-    /// A name that is due stands right before the mark or right after an empty text, without one of
-    /// its own marks.
+    /// An expected name is right before the mark or right after an empty string, without one of its own marks.
     fn name_is_damaged(&self, pos: usize, next: usize, gap: usize) -> bool {
         let Some(frame) = self.frames.last() else { return false };
         if pos == self.from {

@@ -5,7 +5,7 @@ use std::fmt;
 /// What is said of a field that could not be read for certain.
 pub const NOT_CERTAIN: &str = "left out, not certain";
 
-/// One kind of mending. Each is told once, however often it was needed.
+/// One kind of repair. Each is reported once.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Repair {
     /// Between tokens stood a comment.

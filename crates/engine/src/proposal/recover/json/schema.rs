@@ -6,7 +6,7 @@
 /// The kind of a value.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Schema {
-    /// Anything. An object in this place may be a wrapper around what is looked for.
+    /// Anything. An object in this place may be a wrapper.
     Any,
     Text(Care),
     /// True or false.

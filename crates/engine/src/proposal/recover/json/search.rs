@@ -117,7 +117,7 @@ impl JsonSearch<'_> {
         }
     }
 
-    /// Reads what begins with a bracket, and says where to go on.
+    /// Reads what begins with a bracket, and returns where to continue.
     fn bracket(&mut self, pos: usize) -> usize {
         if self.is_escaped(pos) {
             return if self.line_begins(pos) { self.text(pos, pos, b'"') } else { pos + 1 };
@@ -181,7 +181,7 @@ impl JsonSearch<'_> {
         Parsed { node: before.node, closed: false, ..parsed }
     }
 
-    /// JSON that is no answer, unless it wraps one.
+    /// JSON that is not an answer, unless it wraps one.
     fn other(&mut self, pos: usize) -> usize {
         if !self.source.solvent() {
             return pos + 1;

@@ -21,7 +21,7 @@ pub(super) struct Shaper {
 }
 
 impl Shaper {
-    /// The root: each field for itself, whatever became of the others.
+    /// The root: each field independently of the others.
     pub(super) fn root(&mut self, members: &Members, object: &Object) -> Map<String, Value> {
         self.fields(members, object, None).0
     }

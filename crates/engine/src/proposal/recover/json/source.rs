@@ -138,7 +138,7 @@ impl<'t> JsonSource<'t> {
         pos - from
     }
 
-    /// The length of white space beyond ASCII, or of a sign that nobody sees.
+    /// The length of non-ASCII white space or of an invisible character.
     fn wide_blank(&self, pos: usize) -> Option<usize> {
         let rest = &self.bytes[pos..self.bytes.len().min(pos + 4)];
         // The bytes behind the first sign may be of no text.
@@ -160,8 +160,8 @@ impl<'t> JsonSource<'t> {
         (end < self.bytes.len()).then_some(end + 2)
     }
 
-    /// The first place at or after `from` where `find` finds, or the end. The last answer is kept:
-    /// as long as questions move forward, each byte is looked at once.
+    /// The first place at or after `from` where `find` matches, or the end. The last result is cached, so each byte
+    /// is checked once as long as queries move forward.
     fn cached(&self, cache: &Cell<(usize, usize)>, from: usize, find: impl Fn(&[u8]) -> Option<usize>) -> usize {
         let (asked, found) = cache.get();
         if asked <= from && from <= found {
@@ -190,7 +190,7 @@ impl<'t> JsonSource<'t> {
         }
     }
 
-    /// A name at this place, quoted in whatever way or bare.
+    /// A name at this place, with any quotes or bare.
     pub(super) fn name(&self, pos: usize) -> Option<JsonName<'t>> {
         let known = &self.names[pos % NAMES];
         let (at, name) = known.get();

@@ -36,7 +36,7 @@ pub(super) enum ReplyTag {
     Endless,
     /// The end of a thought whose beginning was not seen.
     ThoughtEnds(usize),
-    /// What is said goes on from the first place to the second.
+    /// The answer continues from the first place to the second.
     Said(usize, usize),
 }
 

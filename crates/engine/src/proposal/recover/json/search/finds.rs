@@ -151,7 +151,7 @@ impl JsonSearch<'_> {
 }
 
 impl Find {
-    /// One field may be anybody's; two are no accident.
+    /// One matching field may be a coincidence; two are not.
     fn tier(&self) -> usize {
         self.filled.min(2)
     }
