@@ -56,7 +56,7 @@ pub(crate) fn expire(step: &mut Transition<'_>, ids: &[ChangeSetId], reason: Str
     if !change_sets.is_empty() {
         step.emit(None, ChangeFact::Expired { change_sets, reason });
     }
-    // What was taken back and built over, or proposed and refused, is needed by nobody either.
+    // File contents of undone sets that were built over, and of refused proposals, are not needed either.
     let held = step.session.history().iter().filter(|set| !set.expired).flat_map(|set| &set.writes);
     let states = held.chain(step.session.parked_writes()).flat_map(|write| [&write.before, &write.after]).flatten();
     let needed: BTreeSet<String> = states.map(|state| state.hash.clone()).collect();
@@ -193,7 +193,7 @@ pub(crate) fn compared(step: &mut Transition<'_>, compared: Compared) {
         Compared::Ready { walked } => walked,
     };
     let HistoryMove { to, on_conflict, undo, .. } = moving;
-    // Sets are recorded as they were made, whichever way they are passed.
+    // Sets are recorded as they were made, in both directions.
     let back = undo.is_none() && to < step.session.in_force();
     let merged = |walked: RewindPreview| {
         let RewindPreview { change_set, path, from, to, added, removed, modified } = walked;

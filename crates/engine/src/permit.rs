@@ -287,7 +287,7 @@ fn guard_in(path: &str, broad: bool) -> Option<Guard> {
 pub(crate) fn secret_in(op: &ReadOp) -> Option<&str> {
     let named = match op {
         ReadOp::Read { path, .. } | ReadOp::Search { path, .. } => path,
-        // Names of files are no secrets; what a page holds is asked about by its host.
+        // File names are not secrets, and fetching a page asks by host.
         ReadOp::List { .. } | ReadOp::Glob { .. } | ReadOp::Fetch { .. } | ReadOp::WebSearch { .. } => return None,
     };
     // The folder's own settings may be read: keys are not kept there.

@@ -124,7 +124,7 @@ impl RunawayDetector {
             UnitClass::Blank => UnitWeight::Blank,
         };
         self.unit.clear();
-        // A single space parts words and is none itself.
+        // A single space separates words and is not a unit.
         if is_space {
             return;
         }

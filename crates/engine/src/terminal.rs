@@ -118,7 +118,7 @@ fn sequence(screen: &mut ScreenBuffer, rest: &mut Rest<'_>) {
     }
     let [first, second] = numbers;
     let count = first.max(1);
-    // What is no letter ends a broken sequence, and counts by itself.
+    // A character that is not a letter ends a broken sequence, and counts as text.
     match rest.next_if(|c| matches!(c, '@'..='~')) {
         Some('A') => screen.up(count),
         Some('B') => screen.down(count),
@@ -215,7 +215,7 @@ impl ScreenBuffer {
                 self.erase_line(0);
                 self.lines.truncate(self.row + 1);
             }
-            // A terminal forgets the screen; whoever reads later wants what was on it.
+            // A terminal clears the screen, but its text is wanted later.
             2 | 3 => {
                 self.row = self.lines.len();
                 self.top = self.row;
@@ -234,7 +234,7 @@ impl ScreenBuffer {
             }
             let from = text.len();
             text.extend(line);
-            // What was written over with spaces is not there any more.
+            // Text that was overwritten with spaces is gone.
             text.truncate(from + text[from..].trim_end_matches(' ').len());
         }
         if ends && !text.is_empty() {

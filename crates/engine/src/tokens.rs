@@ -42,7 +42,7 @@ pub fn estimate(text: &str) -> u64 {
         };
         tokens += (f64::from(*digits) / 3.0).ceil();
         tokens += f64::from(*signs) / 1.6;
-        // One space belongs to the word after it; more of them are tokens of their own.
+        // One space belongs to the word after it; more of them are separate tokens.
         tokens += f64::from(spaces.saturating_sub(1)) / 6.0;
         (*letters, *digits, *signs, *spaces) = (0, 0, 0, 0);
     };

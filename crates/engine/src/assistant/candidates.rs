@@ -89,7 +89,7 @@ pub(super) fn candidates<'a>(instruction: &str, shown: &'a TasksShown, named: &[
             (shared.saturating_add(if ids.contains(&task.id) { 1_000 } else { 0 }), at, task)
         })
         .collect();
-    // Whoever names something means that; whoever names nothing may mean anything that is near.
+    // A request that names something means that; one that names nothing may mean anything near.
     if scored.iter().any(|(score, ..)| *score > 0) {
         scored.retain(|(score, ..)| *score > 0);
     }

@@ -179,7 +179,7 @@ fn turns(session: &Session, active: &RunningRequest) -> Vec<Said> {
             earlier.iter().skip(earlier.len().saturating_sub(prompt::TURNS)).map(turn).collect()
         }
     };
-    // A bubble that is still empty is no turn; neither is the message itself, which some clients have added already.
+    // An empty bubble is not a turn; neither is the message itself, which some clients have added already.
     let is_turn = |said: &&Said| !said.text.trim().is_empty();
     let mut turns: Vec<Said> = said.iter().filter(is_turn).cloned().collect();
     if told.is_some() && turns.last().is_some_and(|last| last.text.trim() == active.request.text.trim()) {

@@ -165,7 +165,7 @@ pub(super) fn wanted(active: &RunningRequest, assist: &Assist) -> TaskSelection 
     match assist.filter.is_everything() {
         true => TaskSelection::Foremost { words: named_in(active, assist) },
         false => {
-            // Whoever names tasks by their numbers means these and no others.
+            // Numbers name exactly these tasks.
             let words = if assist.filter.ids.is_some() { "" } else { instruction(active, assist) };
             TaskSelection::Focused { filter: assist.filter.clone(), words: words.to_owned() }
         }

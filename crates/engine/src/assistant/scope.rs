@@ -81,7 +81,7 @@ pub(super) fn selected(selection: &Selection) -> Where {
     let day = selection.date.map(|date| ScheduledRange { from: Some(date), to: Some(date) });
     Where {
         ids: (!selection.ids.is_empty()).then(|| selection.ids.clone()),
-        // Whoever chose tasks and a day chose the tasks; the day is what shall become of them.
+        // With selected tasks and a day, the tasks are the selection, and the day is their new value.
         scheduled_range: day.filter(|_| selection.ids.is_empty()),
         priority: selection.priority.filter(|_| selection.ids.is_empty()),
         ..Where::default()

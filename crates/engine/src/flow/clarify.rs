@@ -116,7 +116,7 @@ pub(crate) fn read(questions: &[Question], text: &str) -> Vec<Option<String>> {
         }
     }
     if at.is_none() {
-        // Words without a number answer the first question, and with it whatever they speak of.
+        // Text without a number answers the first question.
         if let Some(first) = answers.first_mut() {
             *first = Some(text.trim().to_owned());
         }

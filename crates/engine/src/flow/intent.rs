@@ -231,7 +231,7 @@ pub fn to_implement<'t>(words: &str, triggers: &'t [impl AsRef<str>]) -> Option<
             .filter(|clause| !clause.is_empty())
             .collect();
         for (at, clause) in clauses.iter().enumerate() {
-            // "Don't, whatever happens, build it": a refusal that stands alone is about what follows.
+            // "Don't, whatever happens, build it": a negation alone is about what follows.
             negated |= clause.iter().all(|word| matches!(*word, "please" | "don't" | "never" | "not" | "do" | "no"))
                 && clause.iter().any(|word| matches!(*word, "don't" | "never" | "not"));
             let next = clauses.get(at + 1).and_then(|next| next.first()).copied();
@@ -246,7 +246,7 @@ pub fn to_implement<'t>(words: &str, triggers: &'t [impl AsRef<str>]) -> Option<
 
 fn read(written: &str) -> Option<Trigger<'_>> {
     let words: Vec<String> = plain(written).split_whitespace().map(str::to_owned).collect();
-    // What is quoted is left out, and marks alone are no words.
+    // Quotations are left out, and marks alone are not words.
     let is_said = |word: &String| word.contains(char::is_alphanumeric);
     (!words.is_empty() && words.iter().all(is_said)).then_some(Trigger { written, words })
 }
@@ -286,7 +286,7 @@ fn imperative<'t>(clause: &[&str], asks: bool, next: Option<&str>, triggers: &[T
     let rest = without_fillers(clause);
     let polite = matches!(rest, ["can" | "could" | "would" | "will", "you", ..]);
     let insists = clause.iter().any(|word| matches!(*word, "please" | "now"));
-    // "Can you build it?" may be a question about ability; with a please it is none.
+    // "Can you build it?" may be a question about ability; with a please it is a request.
     let (clause, asks) = if polite && insists { (&rest[2..], false) } else { (clause, asks) };
     if asks {
         return None;

@@ -165,7 +165,7 @@ pub(crate) fn follow_up(
         Ask::Plan { .. } if choice == plan::CANCEL => return Some((Status::Cancelled, None)),
         Ask::Plan { .. } if choice == plan::MODIFY => plan::modified(step, request, text.unwrap_or_default()),
         Ask::Understanding { .. } if choice == conversation::TALK => return Some((Status::Completed, None)),
-        // Whoever has said more meanwhile wants more.
+        // A user who has sent more meanwhile wants more.
         Ask::Satisfaction { .. } if choice == satisfaction::SATISFIED => {
             return (!step.session.has_unanswered_words(request)).then_some((Status::Completed, None));
         }

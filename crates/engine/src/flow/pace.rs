@@ -56,7 +56,7 @@ pub(crate) fn enough(session: &Session) -> Option<&'static str> {
 
 /// What a person could say next: "continue" is among it while steps are open.
 pub(crate) fn next_steps(session: &Session, mut given: Vec<NextStep>) -> Vec<NextStep> {
-    // A form says all that it has to say: whatever the pace, steps that it leaves open are gone on with by a person.
+    // A structured answer is complete: at any pace, only the user continues its open steps.
     let applies = session.active().is_some_and(|active| applies(active) || active.answers_in_form());
     // A button that says nothing would send nothing.
     given.retain(|next| !next.input_text.trim().is_empty());

@@ -148,7 +148,7 @@ fn judge(sentence: &str) -> Option<Lasting> {
     if is_standing(said) {
         return if is_of_the_moment(said) { None } else { keep(first, is_personal(said)) };
     }
-    // A group says "here" and "this project" and means it for good.
+    // A group that says "here" and "this project" means it permanently.
     if is_of_a_group(said) {
         let skip = usize::from(said[0] == "this") * 2;
         return if is_of_the_moment(&said[skip..]) { None } else { keep(first, false) };

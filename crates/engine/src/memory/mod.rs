@@ -106,7 +106,7 @@ fn noted(active: &RunningRequest, session: &Session) -> Vec<Remembered> {
     };
     let mut entries: Vec<Remembered> = Vec::new();
     for Lasting { text, personal } in found {
-        // Whoever talks about their tasks is in no folder.
+        // Requests about tasks have no folder.
         let place = session.folder().filter(|folder| !personal && !folder.is_empty());
         let folder = place.map(str::to_owned);
         let same = |entry: &Remembered| entry.folder == folder && entry.text.to_lowercase() == text.to_lowercase();

@@ -68,7 +68,7 @@ fn array(said: &str) -> Option<Vec<String>> {
         None => {
             let mut found = Vec::new();
             let mut rest = &said[from + 1..];
-            // Each string by itself: what stands between them may be damaged.
+            // Each string separately, because the text between them may be damaged.
             while let Some(start) = rest.find('"') {
                 let mut stream = serde_json::Deserializer::from_str(&rest[start..]).into_iter::<String>();
                 match stream.next() {

@@ -139,7 +139,7 @@ impl SchemaCheck<'_> {
             let names = types.as_array().map_or(std::slice::from_ref(types), Vec::as_slice);
             if !names.iter().any(|name| is_type(value, name.as_str().unwrap_or_default())) {
                 let names: Vec<&str> = names.iter().filter_map(Value::as_str).collect();
-                // Whatever else is wrong with it follows from this.
+                // Other errors would follow from this one.
                 return self.complain(place, &format!("is {}, not of type {}", quoted(value), names.join(" or ")));
             }
         }

@@ -123,7 +123,7 @@ impl Session {
         let Some(active) = &mut self.active else { return };
         let Some(assist) = &mut active.assist else { return };
         let asked = assist.clarify.as_ref().map(|prior| prior.question.as_str());
-        // Whoever answers the last question goes on with what it was about, whatever their client remembers.
+        // An answer to the last question continues its subject, regardless of what the client remembers.
         if let (Some(asked), Some((question, instruction))) = (asked, known)
             && assist.instruction.is_none()
             && is_same_question(asked, &question)
@@ -145,7 +145,7 @@ impl Session {
             AskFact::Repaired { .. } => {
                 assist.repaired = true;
                 assist.state = AssistState::Summarizing;
-                // Whoever could not repair it says nothing about the call that comes next.
+                // A failed repair says nothing about the next call.
                 active.calls.failures = 0;
                 active.phase = Phase::Replied;
             }

@@ -92,7 +92,7 @@ impl Session {
                 // It was neither applied nor refused: nothing was left to change.
                 (ToolStatus::Ok, Some((ToolAction::Change(change), progress))) if *progress != Progress::Acting => {
                     match change {
-                        // Whoever sends a file back as it was shown may mean anything by it.
+                        // A file that is sent back unchanged may mean anything.
                         ProposedChange::Edit(Edit::WholeFile { path, .. }) if marks.contains_key(path) => {
                             done.echoed = Some(path.clone());
                         }

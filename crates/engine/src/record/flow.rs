@@ -261,7 +261,7 @@ impl Session {
             },
             Ask::Plan { .. } => match choice {
                 choice::APPROVE | choice::SUBTASKS => active.guide(text),
-                // A list of steps is a new version, which is a fact of its own.
+                // A list of steps is a new version, which is a separate fact.
                 _ => {
                     let sent_back = carried(message, || legacy::sent_back(&active.flow, choice, text));
                     if let Some(sent_back) = sent_back {

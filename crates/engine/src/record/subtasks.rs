@@ -222,7 +222,7 @@ impl Session {
             }
             SubtasksFact::Resolved { path, subtask, choice, by } => {
                 let Some(run) = &mut active.subtasks else { return };
-                // What a model has made of two changes, nobody has seen yet.
+                // The user has not seen a model's merge yet.
                 if let Some(batch) = active.batch.as_mut().filter(|_| by == "model") {
                     batch.mended = true;
                 }
@@ -236,7 +236,7 @@ impl Session {
             SubtasksFact::Unplanned { reason, tries } => {
                 active.calls.misplans = *tries;
                 active.calls.misplan = Some(reason.clone());
-                // That nobody could plan it says nothing about the calls that follow.
+                // A failed plan says nothing about the calls that follow.
                 active.calls.failures = 0;
             }
             SubtasksFact::Shared { key, value, .. } => {

@@ -153,7 +153,7 @@ pub(super) fn read(words: &str) -> Option<RouteClass> {
         Some("direct") => RouteDecision::Direct,
         Some("clarify") => RouteDecision::Clarify,
         Some("image") => RouteDecision::Image,
-        // Whatever it meant, a plan shows it before anything is done.
+        // In doubt, a plan shows it before anything is done.
         _ => RouteDecision::Plan,
     };
     let reason = value.get("reason").and_then(Value::as_str).map(shortened).unwrap_or_default();

@@ -43,7 +43,7 @@ fn by_rules(request: &Request, has_folder: bool) -> Option<RouteFact> {
         return Some(RouteFact { categories, ..plain(decision, 1.0, &reason) });
     }
     let copilot = &request.settings.copilot;
-    // A tag is no wish to begin with the work where a conversation comes first.
+    // A tag does not start the work if a conversation comes first.
     let marked = crate::words::path(&request.tags)
         .filter(|(_, decision, _)| has_folder && !(copilot.conversational && *decision == RouteDecision::Direct));
     if let (Mode::Auto, Some((tag, decision, groups))) = (request.mode, marked) {

@@ -212,7 +212,7 @@ fn is_prose(sentence: &str) -> bool {
 fn wished(sentence: &str) -> Option<&str> {
     let rest = after_lead(sentence);
     let verb = rest.split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
-    // "How do I …" and "should we …" ask; only a verb where a wish begins is one.
+    // "How do I …" and "should we …" are questions; only a verb at the start is a request.
     listed(DOING).chain(listed(DESTROYING)).any(|known| known == verb).then_some(verb)
 }
 

@@ -45,7 +45,7 @@ impl TaskHistory {
         let Fact::Tasks(fact) = fact else { return };
         match fact.clone() {
             TasksFact::Applied { change_set, by, summary, writes, undoes } => {
-                // What was taken back is built over.
+                // Undone sets are built over.
                 self.sets.truncate(self.in_force);
                 self.sets.push(TaskSet { id: change_set, time, by, summary, writes, undoes });
                 self.in_force = self.sets.len();

@@ -95,7 +95,7 @@ fn shape_task(fields: &mut Map<String, Value>, today: Date) {
     change(fields, "scheduledFor", |value| day(value, today));
     change(fields, "timeOfDay", time_of_day);
     change(fields, "tags", tags);
-    // Nothing said about one of these is not a wish to empty it.
+    // `null` for one of these does not mean to clear it.
     for name in ["title", "notes", "priority", "category", "completed", "completedDates", "tags"] {
         if fields.get(name).is_some_and(Value::is_null) {
             fields.remove(name);

@@ -12,7 +12,7 @@ pub(super) const FETCH: BuiltInTool = BuiltInTool {
     name: "fetch_url",
     description: "Get a web page or a text file as text. Asks the user once per host.",
     schema: r#"{"type":"object","properties":{"url":{"type":"string"}},"required":["url"]}"#,
-    // A page is asked for by name, and whoever serves it learns of that: it is more than a look.
+    // The server sees the request, so it is not read-only.
     read_only: false,
     category: Some(WEB),
     read: |input| {

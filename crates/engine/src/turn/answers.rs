@@ -79,7 +79,7 @@ pub(super) fn ask_for_trust(step: &mut Transition<'_>) {
     let refuses = approve(active) == Approve::Deny;
     let folder = step.session.folder().unwrap_or_default().to_owned();
     let is_broad = permit::is_broad(&folder, &active.request.settings.machine);
-    // A folder's name may have line ends, by which it could say something else on a line of its own.
+    // A folder's name may contain line ends, and must not forge another line.
     let shown = visible(&folder).replace(['\n', '\r'], "\u{23ce}");
     let class = Some(ApprovalClass::TrustFolder);
     let trust = |rule: Rule| Ask::Trust { class, rule: Some(rule) };
@@ -90,7 +90,7 @@ pub(super) fn ask_for_trust(step: &mut Transition<'_>) {
         }
         (true, false) => {
             let title = QuestionTitle::TrustBroad(shown);
-            // Another question follows, so nothing is allowed for good yet.
+            // Another question follows, so nothing is allowed permanently yet.
             (Ask::TrustBroad { class }, title, choice(TRUST, AnswerLabel::Continue).with_role(ChoiceRole::AllowOnce))
         }
         (true, true) => {
@@ -218,7 +218,7 @@ pub(crate) fn answered(
     record(step, &request, id.clone(), &choice, text.clone(), by);
     gone::answered(step, &request, &checkpoint.ask, &choice);
     let ends = flow::follow_up(step, &checkpoint, &choice, text.as_deref());
-    // Whoever has said more wants more than what is there.
+    // A user who has sent more wants more than what is there.
     let goes_on = step.session.has_unanswered_words(&request);
     let (accepts, planned) = (accepts && !goes_on, planned || (leaves && goes_on));
     match rule {
@@ -279,7 +279,7 @@ fn accepted(
         Ask::Permission(_) if choice == REJECT => (batch::DENIED.to_owned(), text),
         _ => (choice, text),
     };
-    // To say no needs no button of its own: whoever decides a proposal by its name says just that.
+    // A denial needs no separate choice: a proposal can be rejected by its name.
     let rejects = matches!(checkpoint.ask, Ask::Permission(_)) && choice == batch::DENIED;
     let offered = checkpoint.choice(&choice);
     if !rejects && offered.is_none() {
@@ -345,7 +345,7 @@ fn after_answer(step: &mut Transition<'_>, request: &RequestId, call: Option<&Ca
         }
         return;
     }
-    // What waits for its turn or for room goes on once it has that.
+    // A request that is queued or has no slot continues once it has one.
     let active = step.session.active().filter(|active| active.request.id == *request);
     if active.is_some_and(|active| matches!(active.phase, Phase::Waiting { .. } | Phase::Tools)) {
         go_on_with(step, call);

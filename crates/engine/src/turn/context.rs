@@ -246,7 +246,7 @@ fn transcript(messages: &[Arc<Message>], for_summary: bool) -> String {
         };
         for part in &message.parts {
             let _ = match part {
-                // Whoever goes on from the summary is told again.
+                // Notes are sent again after a summary.
                 Part::Text { text: words } if for_summary && fragment::is_note(words) => Ok(()),
                 Part::Text { text: words } if for_summary && guard::is_archived(words) => {
                     writeln!(text, "{who}: {}", archived_line(words))

@@ -122,7 +122,7 @@ pub(crate) fn leave_all(step: &mut Transition<'_>) {
     }
     let parked: Vec<RequestId> = step.session.parked().iter().map(|parked| parked.request.id.clone()).collect();
     parked.iter().for_each(|parked| leave_parked(step, parked));
-    // Operations on tasks that nobody has decided about yet.
+    // Pending operations on tasks.
     assistant::decided(step, 0);
 }
 

@@ -68,7 +68,7 @@ fn cut(line: &str) -> Option<(usize, String)> {
         let signed = said.strip_suffix(SIGNS);
         let lead = signed.unwrap_or(said);
         let begins = !lead.contains(char::is_alphanumeric);
-        // A line that begins with it in capitals and goes on behind a mark says it as a headline.
+        // A line that begins with it in capitals, followed by a mark, is a headline.
         let heads = begins && after.trim_start_matches('*').starts_with([':', '.', '!', ',', ';', '—', '–', '-', ' ']);
         let heads = heads && (signed.is_some() || !after.trim_start_matches('*').starts_with(' '));
         if lead.ends_with(QUOTES) || !(signed.is_some() || heads) {

@@ -38,7 +38,7 @@ pub(crate) fn preview(text: &str, total: u64, limit: usize, key: Option<&RefKey>
     let saved = key.map(|key| format!("\n[Full result saved as ref:{key}]")).unwrap_or_default();
     let mark = |left_out: u64| format!("\n[... {left_out} of {whole} bytes left out ...]\n");
     let room = limit.saturating_sub(saved.len() + mark(whole).len());
-    // How something ended is told last.
+    // The end matters most, because it shows how something ended.
     let head = &text[..text.floor_char_boundary((room / 3).min(text.len()))];
     let head = head.rfind('\n').filter(|end| *end > head.len() / 2).map_or(head, |end| &head[..end]);
     let from = text.ceil_char_boundary(text.len().saturating_sub(room - room / 3)).max(head.len());

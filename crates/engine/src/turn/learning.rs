@@ -17,7 +17,7 @@ const SMALLEST_WINDOW: u64 = 256;
 /// Records what a failed call says about its model; whether the call may do better now.
 pub(super) fn from_refusal(step: &mut Transition<'_>, request: &RequestId, purpose: &Purpose, retry: Retry) -> bool {
     let Some(active) = step.session.active().filter(|active| active.calls.failures < SHORTENINGS) else { return false };
-    // A small call has a prompt of its own, which does not grow shorter.
+    // A small call has its own prompt, which does not get shorter.
     if purpose::is_small(purpose) && fast(&active.request).0 != model(&active.request).0 {
         return false;
     }
@@ -49,7 +49,7 @@ fn shorter(step: &Transition<'_>, window: Option<u64>, counted: Option<u64>) -> 
         (Some(window), _) => window,
         (None, _) => used.min(facts.window) * 3 / 4,
     };
-    // A refusal of what should have fit says that the guess was too low, whatever the window is.
+    // A refusal of what should have fit means that the estimate was too low, with any window.
     let held = if held >= facts.window { facts.window * 3 / 4 } else { held };
     (held >= SMALLEST_WINDOW).then_some(held)
 }

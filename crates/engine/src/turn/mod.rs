@@ -63,7 +63,7 @@ pub use prompt::{AGENT_CHAT_SYSTEM_PROMPT, AGENT_SYSTEM_PROMPT};
 pub(crate) fn admitted(step: &mut Transition<'_>, request: &RequestId) {
     let Some(active) = active(step, request).filter(|active| active.phase == Phase::Admitting) else { return };
     match active.kind() {
-        // It had ended for want of a person, and goes on where it was.
+        // It had ended because no one could answer, and continues where it was.
         _ if active.route.is_some() => {
             subtasks::restart_workers(step);
             answers::go_on(step);
@@ -137,7 +137,7 @@ pub(crate) fn load_or_next(step: &mut Transition<'_>) {
     }
     let request = active.request.id.clone();
     let works = [active.route, active.path()].map(route::offer).iter().any(|offer| *offer != tools::ToolOffer::Nothing);
-    // Pictures speak for themselves: with them, nothing is looked for in the words.
+    // With images, the text is not searched for references.
     let mut named = if active.request.images.is_empty() {
         words::references(&active.request.text)
     } else {
@@ -159,7 +159,7 @@ pub(crate) fn load_or_next(step: &mut Transition<'_>) {
         .map(|named| named.url)
         .collect();
     let instructions = if trusted && works { instructions::named(active) } else { Vec::new() };
-    // Whoever cannot look is shown what there is.
+    // A model without read tools gets an overview.
     let overview = (trusted && (active.answers_in_form() || subtasks::is_wanted(active))).then(|| Overview {
         words: active.request.words().to_owned(),
         bytes: context::overview_bytes(&model(&active.request).1),
@@ -227,7 +227,7 @@ pub(crate) fn loaded(step: &mut Transition<'_>, request: &RequestId, loaded: Loa
 
 /// A file without line numbers, for a model that has to write it again.
 fn raw(file: LoadedFile) -> LoadedFile {
-    // A page or a list is no file, and has no hash.
+    // A page or a list is not a file, and has no hash.
     match file.hash.is_some() {
         true if context::is_cut(&file.text) => LoadedFile { text: blocks::beginning(&file.text), ..file },
         true => LoadedFile { text: blocks::fenced(&file.text), ..file },
@@ -324,7 +324,7 @@ pub(crate) fn replied(
         ReplyFact::Saved { call, raw, stop_reason: stop, usage, message, partial: false, text_calls, unasked_text },
     );
     let (model, facts) = if purpose::is_small(&purpose) { fast_of(step) } else { model_of(step) };
-    // What is said behind the scenes is no part of the conversation, and fills nothing of it.
+    // Background calls are not part of the conversation and do not fill it.
     let is_conversation = purpose.is_conversation();
     let context_tokens = is_conversation.then(|| step.session.conversation_tokens());
     let context_window = is_conversation.then_some(facts.window);
@@ -451,7 +451,7 @@ pub(crate) fn failed(step: &mut Transition<'_>, call: &CallId, fault: Fault, par
         // The work need not wait for what it can do without.
         Retry::Later { .. } if purpose::is_dispensable(&purpose) => None,
         Retry::Later { .. } if active.calls.failures >= retries => None,
-        // Once, with other words to choose from: a model that repeats itself all the same has nothing more to say.
+        // Once, with other sampling: a model that repeats itself again has nothing more to say.
         Retry::Later { .. } if fault.problem.kind == ProblemKind::Repetition => {
             (active.calls.runaways == 0).then_some(0)
         }
@@ -475,7 +475,7 @@ pub(crate) fn failed(step: &mut Transition<'_>, call: &CallId, fault: Fault, par
         _ if delay.is_some() => back_off(step),
         _ if gone::has_others(&purpose, &problem) => gone::ask(step, problem.nearest),
         Purpose::Route => route::failed(step),
-        // The work does not end because nobody could sum it up.
+        // The work does not end because a summary failed.
         Purpose::Summary => context::give_up(step),
         Purpose::Repair => structured::repaired(step, &request, None),
         Purpose::ImagePrompts => pictures::given_up(step),

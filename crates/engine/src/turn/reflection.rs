@@ -11,7 +11,7 @@ pub const NOTE: &str = "[TOOL REFLECTION]";
 
 /// The assessment of a batch whose tools have all ended.
 pub(super) fn assess(active: &RunningRequest, batch: &Batch) -> ReflectionFact {
-    // The same again with the same end is told apart from the first time.
+    // A repetition with the same result is marked.
     let again = active.tools.rounds.is_known(batch);
     let entries: Vec<ReflectionEntry> = batch.items.iter().map(|item| entry(item, again)).collect();
     // Who answers in a form has called no tools that a note could be about.

@@ -246,7 +246,7 @@ fn settle(step: &mut Transition<'_>, request: &RequestId, words: &str, stop: Opt
 
 /// It was meant to be an answer, and nothing of it can be read: another try is all there is.
 fn unreadable(step: &mut Transition<'_>, request: &RequestId, words: &str, truncated: bool) {
-    // Whoever was found not to use tools, and cannot write the object either, may still write fences.
+    // A model that does not use tools and cannot write the object may still write fences.
     let found = step.session.active().map(|active| model(&active.request).1.protocol);
     if !truncated && found == Some(Some(AnswerProtocol::StructuredJson)) {
         learning::change_protocol(step, request, AnswerProtocol::EditBlocks);

@@ -94,7 +94,7 @@ fn is_path(word: &str) -> bool {
         return false;
     }
     let name = word.rsplit('/').next().unwrap_or(word);
-    // "e.g" and "i.e" are no files.
+    // "e.g" and "i.e" are not files.
     let is_abbreviation = name.len() == 3 && name.as_bytes()[1] == b'.';
     let has_extension = file_names::has_extension(name) && !is_abbreviation;
     has_extension

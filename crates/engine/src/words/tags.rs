@@ -42,7 +42,7 @@ pub fn tags(text: &str) -> Vec<String> {
         let run = start.chars().take_while(|c| *c == mark).count();
         if matches!(mark, '`' | '~') && run >= 3 {
             fence = match fence {
-                // A fence ends with as many marks of its own kind, and with nothing after them.
+                // A fence ends with at least as many marks of its kind, and nothing after them.
                 Some((open, length)) if open == mark && run >= length && start[run..].trim().is_empty() => None,
                 Some(open) => Some(open),
                 None => Some((mark, run)),
@@ -119,7 +119,7 @@ fn is_part(c: char) -> bool {
 
 fn is_tag(name: &str) -> bool {
     let colour = matches!(name.len(), 3 | 4 | 6 | 8) && name.bytes().all(|byte| byte.is_ascii_hexdigit());
-    // `#bad` and `#face` are words as much as colours; with a digit, or doubled as colours are, it is none.
+    // `#bad` and `#face` are words as well as colors; with a digit, or doubled like a color, it is not a tag.
     let looks_made = name.bytes().any(|byte| byte.is_ascii_digit()) || {
         let mut bytes = name.bytes();
         let first = bytes.next();
@@ -133,7 +133,7 @@ pub(crate) fn path(tags: &[String]) -> Option<(&'static str, RouteDecision, Opti
     tags.iter().find_map(|tag| match tag.as_str() {
         "chat" => Some(("chat", RouteDecision::Chat, None)),
         "plan" => Some(("plan", RouteDecision::Plan, None)),
-        // Whoever wants to know needs no commands.
+        // Research needs no commands.
         "research" => Some(("research", RouteDecision::Direct, Some(&["files", "web"][..]))),
         _ => None,
     })

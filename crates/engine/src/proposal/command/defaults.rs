@@ -145,7 +145,7 @@ const MORE: &[&str] = &[
     "pip3 list",
     "pip3 freeze",
     "pip3 show",
-    // They open a socket to see what the machine can do, so that they are no reads.
+    // They open a socket to inspect the machine, so they are not reads.
     "pip --version",
     "pip -V",
     "pip3 --version",

@@ -330,7 +330,7 @@ fn allowed<'p>(
         };
     };
     let exact = rules::exact(&policy.allow, &words);
-    // What it reads from a pipe or a file nobody has seen.
+    // Its input from a pipe or a file is unknown.
     let fed = part.join == Join::Pipe || !part.redirects.is_empty();
     // The longest covering rule says how many words the person has vouched for.
     let ruled = (1..=words.len()).rev().find(|n| rules::exact(&policy.allow, &words[..*n]).is_some()).unwrap_or(1);

@@ -150,7 +150,7 @@ pub(super) fn argument_stays(argument: &str, folder: &str) -> Result<(), Command
         return Err(CommandReason::IsUrl(shown(argument)));
     }
     let stripped = argument.trim_start_matches('-');
-    // `-I/usr` glues a path to its flag; the letter before the slash is no part of it.
+    // `-I/usr` attaches a path to its flag; the letter before the slash is not part of it.
     let glued = (argument.starts_with('-') && !argument.starts_with("--")).then(|| stripped.get(1..)).flatten();
     for piece in argument.split(['=', ':', ',', '@', ' ', '\n', '\t']).chain(glued).chain([stripped, argument]) {
         if !piece.is_empty() && piece != "-" {

@@ -218,7 +218,7 @@ fn executed(words: &[Word], folder: &str, found: &mut Vec<WrappedCommand>) {
     let start = if start.len() > 4096 { "\u{FFFC}" } else { start };
     // With a filter, `{}` is something below the start and not the start itself.
     let filtered = super::wipe::filters(words);
-    // What becomes of the folder's own files is for the person to say.
+    // The user decides about the folder's own files.
     let at_home = resolve(start, folder) == resolve(folder, "/");
     let place =
         if filtered || at_home { format!("{}/\u{FFFC}", start.trim_end_matches('/')) } else { resolve(start, folder) };

@@ -180,7 +180,7 @@ impl Finder<'_> {
         let depth = |line: &[u8]| split_indent(line).0.len();
         let own = texts.get(line).map_or(0, |line| depth(line));
         let start = line + 1;
-        // A brace may open the block on a line of its own, and what closes a list of parameters belongs to its head.
+        // A brace may open the block on its own line, and the end of a parameter list belongs to its head.
         let is_head = |line: &[u8]| depth(line) == own && matches!(line.get(own), Some(b'{' | b')' | b']'));
         let ends = |line: &[u8]| !is_blank(line) && depth(line) <= own && !is_head(line);
         let end = (start..texts.len()).find(|at| ends(texts[*at])).unwrap_or(texts.len());

@@ -60,7 +60,7 @@ fn replace(path: &str, name: &str, block: &SearchReplace, bytes: &[u8]) -> Resul
         Err(refusal) if refusal.kind == RefusalKind::NotFound => refusal,
         other => return other,
     };
-    // What stands in the file as it is given has no copied numbers, whatever it begins with.
+    // Text that matches the file literally has no copied line numbers.
     let (search, replacement) = (without_bom(&block.search), without_bom(&block.replace));
     if let Some(replaced) = part::replace(path, name, &file, search, replacement) {
         return replaced;

@@ -104,7 +104,7 @@ fn place(
             continue;
         };
         let edit = match block.search.trim().is_empty() {
-            // What is to be put where nothing is looked for is a new file; one that is there already is not replaced.
+            // A replacement without a search text is a new file; an existing one is not replaced.
             true => Edit::UnifiedDiff { diff: new_file(&path, &block.replace), path },
             false => Edit::SearchReplace { path, blocks: vec![block] },
         };

@@ -101,7 +101,7 @@ impl Session {
                 if let Some(active) = &mut self.active {
                     active.tools.rounds.changed(&writes);
                 }
-                // What was taken back and is now built over can no longer be redone.
+                // Undone sets that are now built over can no longer be redone.
                 self.changes.sets.truncate(self.changes.in_force);
                 match self.changes.sets.last_mut().filter(|set| set.id == change.change_set) {
                     Some(set) => set.writes.extend(writes),
@@ -117,7 +117,7 @@ impl Session {
             }
             ChangeFact::Inherited(inherited) => {
                 let Inherited { change, writes, expired, .. } = &**inherited;
-                // The names of sets that take back parts go on from where they were.
+                // The numbers of sets that undo parts continue.
                 self.changes.undos = self.changes.undos.max(change.change_set.undo_number().unwrap_or(0));
                 let (id, writes, expired) = (change.change_set.clone(), writes.clone(), *expired);
                 self.changes.sets.push(ChangeSet { id, writes, expired });

@@ -51,7 +51,7 @@ impl Session {
                 active.compression.fits = true;
                 // It has what it read no longer before its eyes, so it may read it again.
                 active.tools.rounds.restart();
-                // Whoever could not sum it up says nothing about the call that comes next.
+                // A failed summary says nothing about the next call.
                 (active.calls.failures, active.calls.runaways) = (0, 0);
                 active.phase = Phase::Replied;
                 let replaced = (*replaces as usize).min(self.conversation.summaries);

@@ -36,7 +36,7 @@ impl Session {
                 let timer = TimerId::before_call(self.next_call());
                 let Some((active, purpose)) = self.calling_mut(call) else { return };
                 if purpose == Purpose::Repair && retry_in_ms.is_none() {
-                    // Whoever could not repair it says nothing about the call that comes next.
+                    // A failed repair says nothing about the next call.
                     active.calls.repairs += 1;
                     active.phase = Phase::Replied;
                     return;
@@ -79,7 +79,7 @@ impl Session {
         if purpose.is_conversation() {
             return self.fold_turn_reply(fact, stopping);
         }
-        // Any other reply is used and not kept: what it comes to is a fact of its own. A part of one is of no use.
+        // Any other reply is used and not stored, because its result is a separate fact. A partial one is useless.
         let Some(active) = self.active.as_mut().filter(|_| !partial) else { return };
         active.calls.start_over();
         if !stopping {

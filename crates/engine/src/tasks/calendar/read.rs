@@ -59,7 +59,7 @@ pub fn read(text: &str, here: Here<'_>) -> CalendarReading {
         let value = property.value.trim().to_ascii_uppercase();
         match (property.name.as_str(), &mut open) {
             ("BEGIN", None) if value == "VTODO" || value == "VEVENT" => open = Some((value == "VEVENT", Vec::new())),
-            // An alarm inside of a task has a name and a description of its own.
+            // An alarm inside of a task has its own name and description.
             ("BEGIN", Some(_)) => inner += 1,
             ("END", Some(_)) if inner > 0 => inner -= 1,
             ("END", Some((is_event, properties))) => {

@@ -62,7 +62,7 @@ fn component(out: &mut String, task: &Task, now: Time) {
             line(&format!("COMPLETED:{}", moment(task.updated_at)));
         }
         (false, false) => line("STATUS:NEEDS-ACTION"),
-        // An event knows no end of its own; ours is kept beside it.
+        // An event has no completion, so ours is an extra property.
         (true, true) => line("X-TRIMTAB-COMPLETED:TRUE"),
         (true, false) => {}
     }

@@ -228,7 +228,7 @@ impl TextReader<'_> {
             let start = at + self.text[at..line_end].len() - self.text[at..line_end].trim_start().len();
             let mut next = line_end + 1;
             if start < line_end && !in_fence(start) && !self.is_taken(start) {
-                // Whatever may be long is read only so often.
+                // Long reads are limited in number.
                 let length = self.text[start..line_end].find(|c: char| !is_of_name(c)).unwrap_or(line_end - start);
                 let is_name = self.is_offered(&plain_name(&self.text[start..start + length]));
                 tries += usize::from(

@@ -45,8 +45,8 @@ pub(crate) fn run_call(step: &mut Transition<'_>, call: &CallId) {
     }
     let Some(action) = offered(step, call, &item) else { return };
     let staged = StagedCall { request, call: call.clone(), item, action };
-    // Hooks stand behind trust: nothing of a folder runs before somebody trusts it. They stand before the preparation:
-    // what they refuse is neither prepared nor asked about.
+    // Hooks come after trust, because nothing of a folder runs before it is trusted. They come before the
+    // preparation, because what they refuse is neither prepared nor asked about.
     if step.session.active().is_some_and(|active| subtasks::has_answer(active, call)) {
         return subtasks::advance(step, call, &SubTaskPlan::default());
     }
@@ -201,7 +201,7 @@ fn permit(step: &mut Transition<'_>, staged: &StagedCall) -> Option<PermittedCal
         Ruling::Go(permit) => return Some(PermittedCall { permit, run }),
         Ruling::Ask { class, .. } if let Some(permit) = answered(class) => return Some(PermittedCall { permit, run }),
         Ruling::Refuse(refusal) => refuse(step, call, refusal),
-        // Where nobody is to be asked, the model can do something about it.
+        // In unattended runs, the model can fix this itself.
         Ruling::Ask { reason: PermissionReason::ReplacesUnread, .. } if is_alone(active) => {
             let path = item.writes.iter().flatten().map(|write| write.path.as_str()).next().unwrap_or_default();
             refuse(step, call, Refusal::Unread(path.to_owned()));
@@ -270,8 +270,8 @@ fn act(step: &mut Transition<'_>, staged: StagedCall, permitted: PermittedCall) 
         }
         ToolAction::Change(_) => {
             let Some(writes) = item.writes else { return };
-            // The file may be as the change leaves it by now. Whoever is killed before it is written cannot tell that
-            // from a change that they have written, so it is not begun.
+            // The file may already be as the change leaves it. After a kill, that could not be told from a change
+            // that was written, so it is not started.
             if item.is_stale {
                 let text = "Not changed: an undo or redo changed the file after this was prepared. Read it again.";
                 return finished(step, &call, ToolStatus::Error, text.to_owned());
@@ -316,7 +316,7 @@ fn start_command(
     let CommandRun { command, argv, cwd, .. } = run.clone();
     let watch = watched::watch_run(step.session, &run);
     let (sandbox, automatic) = (Some(run.sandbox).filter(|sandbox| *sandbox == Sandbox::Off), run.automatic);
-    // Without a person's decision there is no plan for a command outside of the sandbox.
+    // Without the user's decision, there is no plan for a command outside of the sandbox.
     let Some(plan) = permit.command(run, active.request.settings.commands.sandbox) else {
         return refuse(step, call, Refusal::NeedsPerson);
     };
@@ -371,7 +371,7 @@ fn fenced_for(
     timeout_s: Option<u64>,
     asked: CommandRun,
 ) -> CommandRun {
-    // Outside the sandbox there is no fence that a class could ask for.
+    // Outside the sandbox, a class has nothing to restrict.
     if !permit.is_standing() || asked.sandbox == Sandbox::Off {
         return asked;
     }
@@ -397,7 +397,7 @@ fn writes_only_by_git(session: &Session, command: &str) -> bool {
 pub(super) fn run_of(session: &Session, call: &CallId, action: &ToolAction) -> Option<CommandRun> {
     let ToolAction::Run { command, timeout_s, outside, terminal } = action else { return None };
     let run = CommandRun { terminal: *terminal, ..command_run(session, call, command, *timeout_s, false) };
-    // Leaving the sandbox is a permission of its own, and part of what is approved.
+    // Leaving the sandbox is a separate permission, and part of what is approved.
     Some(if outside.is_some() { CommandRun { sandbox: Sandbox::Off, ..run } } else { run })
 }
 

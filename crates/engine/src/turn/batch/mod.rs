@@ -74,7 +74,7 @@ fn describe(batch: &Batch) -> String {
 /// start again.
 pub(super) fn go_on(step: &mut Transition<'_>, had_stopped: bool, call: Option<&CallId>) {
     let Some(batch) = batch_of(step) else { return };
-    // A wait ends everything at once, so it is looked for first.
+    // A pause ends everything at once, so it is checked first.
     let waited = |item: &BatchItem| item.done().is_none() && has_said(item, answers::WAIT);
     if let Some(item) = batch.items.iter().find(|item| waited(item)) {
         let words = item.given.as_ref().and_then(|given| given.text.clone());

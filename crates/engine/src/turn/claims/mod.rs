@@ -224,7 +224,7 @@ fn is_judged(active: &RunningRequest) -> bool {
 pub(super) fn asked(active: &RunningRequest) -> AskedDeeds {
     let text = &active.request.text;
     let mut asked = route::deeds(text);
-    // Models that write edit blocks are small ones: what is said about a file is taken for a wish rather than believed done.
+    // Models that write edit blocks are small: a statement about a file is taken for a request, not believed done.
     asked.change |= active.writes_blocks() && !words::only_looks(text) && route::is_unclear_about_a_file(text);
     active.steering.said.iter().fold(asked, |asked, said| match route::deeds(said) {
         _ if route::wants_only_words(said) => AskedDeeds::default(),
@@ -273,7 +273,7 @@ fn missing_call(session: &Session, active: &RunningRequest, words: &str) -> Opti
     let mut calls = text_calls::read(words, &offered).into_iter();
     let call = calls.find(|call| !is_quoted(session, &words[call.range.clone()]))?;
     if offered.iter().all(|spec| spec.name != call.name) {
-        // A name that is no tool's may belong to what was asked for.
+        // An unknown tool name may belong to the request.
         return asked(active).any().then_some(MissingDeed::Tool(call.name));
     }
     let call = ToolCall { id: String::new(), name: call.name, input: call.input, broken: None };
@@ -282,7 +282,7 @@ fn missing_call(session: &Session, active: &RunningRequest, words: &str) -> Opti
 
 fn missing_effect(session: &Session, active: &RunningRequest, words: &str, asked: AskedDeeds) -> Option<MissingDeed> {
     let done = &active.done;
-    // Who was told no has had an answer.
+    // A denial is an answer.
     let is_skipped = active.flow.statuses.values().any(|status| *status == StepStatus::Skipped);
     if (done.declined || is_skipped) && !said::reports_a_deed(words) {
         return None;
@@ -291,7 +291,8 @@ fn missing_effect(session: &Session, active: &RunningRequest, words: &str, asked
     let changed = !done.facts.files.is_empty() || done.in_place || done.acted;
     let ran = !done.facts.commands.is_empty();
     let claimed = said::claims(words);
-    // A small model that finds everything in place is not believed: it says so of what it has only copied.
+    // A small model that finds everything in place is not believed, because it says this about text that it has only
+    // copied.
     let finds_in_place = !active.writes_blocks() && said::finds_in_place(words) && (done.facts.reads > 0 || ran);
     let is_explained = || {
         !said::reports_a_deed(words) && (said::refuses(words) || said::asks_back(words) || finds_in_place)
@@ -365,7 +366,7 @@ fn false_claim(session: &Session, active: &RunningRequest, words: &str, asked: A
 pub(super) fn ask_for_deed(step: &mut Transition<'_>, request: &RequestId, words: &str) -> bool {
     let Some(missing) = missing(step.session, words) else { return false };
     let Some(active) = step.session.active().filter(|active| active.done.nudges == 0) else { return false };
-    // In a conversation there are no tools to ask for; about a plan, the model may have been told already.
+    // A conversation has no tools to ask for, and the model may have been reminded of the plan already.
     let is_told = active.path() == Some(RouteDecision::Chat) || active.flow.complaints > 0;
     if is_told || active.calls.steps >= active.step_limit() {
         return false;

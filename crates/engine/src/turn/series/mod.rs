@@ -129,7 +129,7 @@ fn start(step: &mut Transition<'_>) {
     let series = Series { state: SeriesState::Running, ..series.begun(call) };
     step.enter(&request, Stage::Running, StageLabel::Command(series.done + 1, series.total));
     say(step, &request, series, String::new(), String::new());
-    // Folding it has made the command a batch of its own.
+    // Folding it has made a batch from the command.
     batch::begin(step);
 }
 

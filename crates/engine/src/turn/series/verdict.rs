@@ -96,7 +96,7 @@ pub(super) fn structured(words: &str) -> Option<SeriesVerdict> {
     Some(match (said.verdict.trim().to_lowercase().as_str(), command) {
         ("run", Some(command)) => SeriesVerdict::Run(vec![command]),
         ("continue", None) => SeriesVerdict::Continue,
-        // Both "go on" and another command: which of them is meant, a person can tell.
+        // Both "continue" and another command: the user decides which is meant.
         ("continue", Some(command)) => SeriesVerdict::Pause(
             reason.unwrap_or_else(|| format!("the model says continue, but names another command: {command}")),
         ),

@@ -106,7 +106,7 @@ pub(super) const ROWS: &[KnownProgram] = &[
         operands: Operands::None,
         check: None,
     },
-    // What is installed lands outside the folder, and building it runs code that nobody has looked at.
+    // An installation goes outside the folder, and building it runs unknown code.
     KnownProgram {
         names: &["pip", "pip3"],
         subs: &["install"],

@@ -144,7 +144,7 @@ pub(super) const ROWS: &[KnownProgram] = &[
         None,
     ),
     KnownProgram {
-        // Not `-O`, which opens a pager of its own choice, and not `-a`: see above.
+        // Not `-O`, which opens a pager, and not `-a`: see above.
         names: &["git"],
         subs: &["grep"],
         flags: Flags {

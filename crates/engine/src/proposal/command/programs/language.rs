@@ -188,7 +188,7 @@ fn awk(program: &str) -> bool {
                 rest = after;
                 continue;
             }
-            // It ends what stands before it, so that a `/` is no division.
+            // It ends the expression before it, so a `/` is not a division.
             '\n' => {
                 (rest, before, keyword) = (after, ';', false);
                 continue;

@@ -126,7 +126,7 @@ pub(super) const ROWS: &[KnownProgram] = &[
         Operands::Read,
     ),
     row(&["stat"], "Lc:ft", "dereference format= printf= terse file-system", Operands::Read),
-    // Not `-f`, `-m` and `-C`, which read and write files of its own, nor `-z`, which unpacks.
+    // Not `-f`, `-m`, and `-C`, which read and write other files, nor `-z`, which unpacks.
     row(&["file"], "bihLk", "brief mime mime-type mime-encoding no-dereference", Operands::Read),
     row(
         &["od"],
@@ -242,7 +242,7 @@ pub(super) const ROWS: &[KnownProgram] = &[
         operands: Operands::Search,
         check: None,
     },
-    // What they ask is looked at word by word elsewhere.
+    // Their expressions are checked word by word elsewhere.
     row(&["test", "["], "", "", Operands::None),
 ];
 
@@ -323,7 +323,7 @@ pub(super) fn xargs(args: &[String], folder: &str) -> Result<(), CommandReason> 
     const OWN: Flags = Flags { style: FlagStyle::Gnu, short: "0rtn+L+P+I:", long: "null no-run-if-empty max-args=+" };
     let mut at = 0;
     while args.get(at).is_some_and(|arg| arg.starts_with('-')) {
-        // Only a flag that is whole by itself, or with its value in the next word, so that the command is found for sure.
+        // Only a complete flag, or one with its value in the next word, so that the command is found reliably.
         let takes_next = matches!(args[at].as_str(), "-n" | "-L" | "-P" | "-I" | "--max-args");
         at += 1 + usize::from(takes_next);
     }

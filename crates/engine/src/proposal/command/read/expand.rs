@@ -48,7 +48,7 @@ impl ShellReader {
                     word.known = false;
                 }
                 '(' if any && word.pattern => {
-                    // An extended pattern such as `@(a|b)`: its inside is no command.
+                    // An extended pattern such as `@(a|b)`: its inside is not a command.
                     self.trouble(CommandReason::ExtendedPattern);
                     self.at += 1;
                     word.text.push('(');

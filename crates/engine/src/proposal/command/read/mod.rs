@@ -219,7 +219,7 @@ impl ShellReader {
                     if !draft.empty() {
                         owed = false;
                     }
-                    // After `&&` and the like a line end means nothing, and what was owed still is.
+                    // After operators such as `&&`, a line end means nothing, and the operator still applies.
                     let join = if draft.empty() { draft.join } else { Join::Next };
                     self.finish(draft, false);
                     draft = CommandDraft::new(join);
@@ -359,7 +359,7 @@ impl ShellReader {
         let from = self.at;
         let words = self.word();
         if self.at == from {
-            // Nothing was taken, which would be for ever: pass over the character.
+            // Nothing was consumed, which would loop forever: skip the character.
             self.trouble(CommandReason::UnreadCharacter);
             self.at += 1;
             return;

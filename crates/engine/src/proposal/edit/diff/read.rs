@@ -248,7 +248,7 @@ impl<'t> DiffReader<'_, 't> {
         {
             self.end_section()?;
             self.current.headed = true;
-            // The pair that follows says it again, so it is only needed where there is none.
+            // The pair that follows repeats it, so it is needed only without one.
             if !self.is_pair(at + 2) {
                 self.current.pair(None, Some(header::name(rest)));
             }

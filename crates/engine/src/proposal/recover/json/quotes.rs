@@ -101,7 +101,7 @@ pub(super) fn text_end(
                 }
                 QuoteVerdict::Inside => {}
             }
-            // An apostrophe is no quotation mark.
+            // An apostrophe is not a quotation mark.
             if mark != Quote::Single || !scan.between_letters(pos) {
                 scan.inner += 1;
             }
@@ -350,7 +350,7 @@ impl QuoteScan<'_, '_, '_> {
         match self.source.bytes[before] {
             b',' if due => {
                 let last = self.source.bytes[before - 1];
-                // Blanks before a comma belong to the text: nobody puts them after the mark.
+                // Blanks before a comma belong to the string, because they are not written after the mark.
                 let sure = before > self.from && !matches!(last, b'\n' | b'\r' | b'\t' | b'"' | b'\\' | b'\'');
                 end(before, before, if sure { EndFoundBy::Missing } else { EndFoundBy::Doubtful })
             }

@@ -113,7 +113,7 @@ impl Shaper {
     }
 
     fn plain(&mut self, text: &str, object: &Object, path: &str) -> Option<Value> {
-        // An empty text is nothing that anybody meant.
+        // An empty string has no meaning here.
         if object.plain.is_empty() || text.trim().is_empty() {
             return None;
         }

@@ -126,7 +126,7 @@ impl<'t> JsonSource<'t> {
         while let Some(byte) = self.at(pos) {
             pos += match byte {
                 0..=b' ' | 0x7f => 1,
-                // Bytes that are no text at all, between tokens.
+                // Invalid bytes between tokens.
                 0x80..=0xc1 | 0xf5.. => 1,
                 0xc2..=0xf4 if let Some(len) = self.wide_blank(pos) => len,
                 // A comma or a colon as Chinese and Japanese write it. Between tokens it can only mean the sign of

@@ -81,7 +81,7 @@ impl Tags {
         if let Some(end) = self.end(source, at, pos + 1) {
             return Some(ReplyTag::Thought(tag_end(source, end, close)));
         }
-        // What is said ends what was thought, even if nobody said so.
+        // The answer ends the reasoning, even without a closing tag.
         if let Some(said) = self.opening(source, pos + 1) {
             return Some(ReplyTag::Thought(said));
         }

@@ -83,7 +83,7 @@ impl JsonSearch<'_> {
     /// are its own.
     fn inside(&mut self, members: &Members, claims: bool) -> Option<Find> {
         let mut best = None;
-        // What looks like an element of an answer is what is left of one: the text of a file in it is no answer.
+        // What looks like an element of an answer is the rest of one: the text of a file in it is not an answer.
         let element =
             |object: &Object| members.named.iter().filter(|(name, _)| object.find(name).is_some()).count() > 1;
         let claims = claims || self.base.fields.iter().filter_map(|field| field.schema.object()).any(element);
