@@ -32,7 +32,7 @@ pub const LONGEST_TEXT: usize = 16 * 1024 * 1024;
 pub struct World {
     /// Where everything is kept.
     pub store: Arc<dyn Store>,
-    /// Who is asked.
+    /// Finds models by name.
     pub models: Arc<dyn ModelRegistry>,
     /// What time it is.
     pub clock: Arc<dyn Clock>,
@@ -77,7 +77,7 @@ impl ModelRegistry for Providers {
     }
 }
 
-/// Where it is said.
+/// Where a request goes.
 #[derive(Debug, Clone)]
 pub enum SendTo {
     /// In a new session in this folder.
@@ -101,7 +101,7 @@ pub struct Answered {
     pub by: String,
 }
 
-/// Where to look for what comes of it.
+/// The session and request in which the results appear.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sent {
     pub session: SessionId,
@@ -126,7 +126,7 @@ impl Drop for ClientInner {
     }
 }
 
-/// What a client knows of the machine that it runs on; a simulation has none of it.
+/// Facts about the machine that the client runs on; empty in a simulation.
 #[derive(Default)]
 struct LocalContext {
     settings: Option<PathBuf>,

@@ -28,7 +28,7 @@ pub struct RequestDraft {
     pub images: Vec<(String, String)>,
     /// A request for images; the text is the prompt.
     pub picture: Option<PictureWish>,
-    /// What it does to a request that runs in its session.
+    /// What happens if a request of its session is running.
     pub when_busy: WhenBusy,
     /// Treats the text as a message even if it begins like a pill, because the user did not type that beginning.
     pub literal: bool,
@@ -72,7 +72,7 @@ impl Manner {
     }
 }
 
-/// What a request does to one that runs in its session.
+/// What a new request does if another one of its session is running.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum WhenBusy {
     /// As the settings say.

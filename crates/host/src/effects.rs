@@ -34,7 +34,7 @@ const SAVE_EVERY: Duration = Duration::from_millis(250);
 /// A partial reply is also saved once this many bytes are unsaved.
 const SAVE_BYTES: usize = 4 * 1024;
 
-/// What a task needs to tell its actor.
+/// A task's link to its actor.
 #[derive(Clone)]
 pub(crate) struct ActorHandle {
     pub(crate) lease: Lease,

@@ -18,7 +18,7 @@ pub struct SessionChanges<'a>(pub(crate) &'a Client);
 #[derive(Clone, Copy)]
 pub struct ImageGallery<'a>(pub(crate) &'a Client);
 
-/// What is remembered beyond sessions.
+/// Memories of all sessions.
 #[derive(Clone, Copy)]
 pub struct Memories<'a>(pub(crate) &'a Client);
 
@@ -53,7 +53,7 @@ impl Client {
         ImageGallery(self)
     }
 
-    /// What is remembered beyond sessions.
+    /// Memories of all sessions.
     pub fn memory(&self) -> Memories<'_> {
         Memories(self)
     }

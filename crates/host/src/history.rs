@@ -73,12 +73,12 @@ pub struct RewindRefusal {
     /// Where in the log that is.
     pub at: u64,
     pub reason: String,
-    /// Where a person's edits stand in the way.
+    /// Conflicts with the user's edits.
     pub conflicts: Vec<Conflict>,
 }
 
 impl History {
-    /// What all sets in force come to: each file as it was before the first and is after the last.
+    /// The sum of all applied sets: each file before the first and after the last.
     pub fn net(&self) -> Vec<FileWrite> {
         let mut files: BTreeMap<&str, FileWrite> = BTreeMap::new();
         for write in self.sets.iter().take(self.in_force).flat_map(|set| &set.writes) {

@@ -87,7 +87,7 @@ pub async fn list_models(
     model.list().await.map_err(|fault| fault.problem)
 }
 
-/// What is known about a model, with what its server says and what its work has shown.
+/// The facts about a model, including those that its server reports and its work has shown.
 pub async fn informed_facts(profile: &config::Profile, model: &str) -> trimtab_vocab::ModelFacts {
     use trimtab_world::clock::{Clock, SystemClock};
     let notes = ModelNotes::new(&profile.data);
@@ -111,7 +111,7 @@ pub async fn prove_fences(profile: &config::Profile) -> Vec<(String, Option<Stri
     proofs.into_iter().map(|proof| (proof.what, proof.broken)).collect()
 }
 
-/// What one command may use, in words: as the settings have it and as far as it holds on this machine.
+/// The limits of a command in words, according to the settings and to what this machine supports.
 pub fn command_limits(profile: &config::Profile) -> String {
     let trimtab_world::sandbox::CommandLimits { memory, cpu_s, file_size, processes, .. } = profile.hands.limits;
     let amount = |limit: Option<u64>, unit: u64, name: &str| match limit {

@@ -22,7 +22,7 @@ const OTHER_SERVER: &str = "local";
 pub struct FoundModel {
     /// `provider/name`.
     pub model: String,
-    /// Who serves it, as people call it.
+    /// The display name of its server.
     pub server: String,
     pub base_url: String,
     /// How it speaks.
@@ -68,7 +68,7 @@ impl FoundModel {
         self.model.split_once('/').map_or("", |(provider, _)| provider)
     }
 
-    /// What is said of it in one line.
+    /// Its description in one line.
     pub fn line(&self) -> String {
         let state = if self.loading { ", still loading" } else { "" };
         format!("{} at {} ({}{state})", self.server, self.base_url, self.model)

@@ -29,7 +29,7 @@ const PATIENCE: Duration = Duration::from_secs(3);
 /// Parameters below which a model knows fenced edits better than calls of tools.
 const SMALL: u64 = 3_000_000_000;
 
-/// What was found out about one model.
+/// The learned facts about one model.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ModelNote {
@@ -58,7 +58,7 @@ struct LearnedTimes {
     protocol: i64,
 }
 
-/// What a model came to in one protocol.
+/// A model's test result in one protocol.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct TestedProtocol {
@@ -142,7 +142,7 @@ impl ModelNotes {
         }
     }
 
-    /// What was found out about a model.
+    /// The learned facts about a model.
     pub fn about(&self, model: &str) -> Option<ModelNote> {
         self.all().ok()?.remove(model)
     }
@@ -258,7 +258,7 @@ fn fitting(server: &ServerFacts, own_tools: Option<bool>, facts: &ModelFacts) ->
         .then_some(AnswerProtocol::EditBlocks)
 }
 
-/// What a person's own entry in models.toml says of a model.
+/// The user's entry for a model in models.toml.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct OwnEntry {
     pub window: Option<u64>,

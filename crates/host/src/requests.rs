@@ -90,7 +90,7 @@ impl Requests<'_> {
         Ok(())
     }
 
-    /// What waits for a person, in every session: the events that opened it.
+    /// The open checkpoints of all sessions: the events that opened them.
     pub async fn checkpoints(self) -> Result<Vec<Event>, Problem> {
         let mut open = self.0.store().checkpoints().await.map_err(store_problem)?;
         // What a worker asks is asked in the session that it works for.
@@ -113,7 +113,7 @@ impl Requests<'_> {
         Ok(jobs)
     }
 
-    /// How one request stands; none if it was never taken in.
+    /// The status of a request; none if it was never accepted.
     pub async fn get(self, request: &RequestId) -> Result<Option<JobRow>, Problem> {
         self.0.store().job(request).await.map_err(store_problem)
     }

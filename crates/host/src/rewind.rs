@@ -16,7 +16,7 @@ const SHOWN: usize = 20;
 /// Bytes of each side of a conflict that are shown.
 const SIDE: usize = 2_000;
 
-/// What a move would make of the files, or why it cannot be made. One file after the other: a move of ten
+/// Computes what a move would do to the files, or why it is not possible. It works file by file, so a move of ten
 /// thousand files is never in memory at once.
 pub async fn walk(
     store: &dyn Store,

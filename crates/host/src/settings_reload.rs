@@ -11,7 +11,7 @@ use crate::config::{self, Profile};
 /// By what a file is known to be the same as before.
 type SettingsStamp = Option<(SystemTime, u64)>;
 
-/// What was last read, and for whom.
+/// What was last read, and for which folder.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct LastRead {
     files: [SettingsStamp; 2],

@@ -46,7 +46,7 @@ pub struct TaskList {
 pub struct ApplyOperations {
     /// The operations, not checked yet.
     pub operations: Vec<Value>,
-    /// Who wants it.
+    /// Who requests it.
     pub by: TaskAuthor,
     /// The idempotency key.
     pub key: Option<String>,
@@ -106,7 +106,7 @@ impl Client {
 }
 
 impl TaskList {
-    /// What time it is, and which day where the person is.
+    /// The current time, and the day in the user's time zone.
     pub fn moment(&self) -> Moment {
         let now = self.deps.world.clock.now();
         Moment { now, today: when::day(now, &self.zone) }

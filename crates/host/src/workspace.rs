@@ -53,7 +53,7 @@ impl Contents for BTreeMap<String, Vec<u8>> {
 #[derive(Debug, Clone)]
 pub struct SnapshotRequest {
     pub folder: String,
-    /// What is known of them already.
+    /// The files that are already stored.
     pub known: Arc<Snapshot>,
     /// How much is noted.
     pub watch: SnapshotLimits,
@@ -167,7 +167,7 @@ impl Keep for Handing {
     }
 }
 
-/// What a command has to tell while it runs.
+/// The messages of a running command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CommandUpdate<'t> {
     /// It has written this.
@@ -181,7 +181,7 @@ pub enum CommandUpdate<'t> {
 pub struct EndedCommand {
     /// The result; its output is still to be read.
     pub ran: Ran,
-    /// What it wrote, as far as it is kept.
+    /// Its output, as far as it is kept.
     pub output: Vec<u8>,
     /// Bytes that it wrote and that are not kept.
     pub dropped: u64,

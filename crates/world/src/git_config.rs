@@ -85,7 +85,7 @@ pub struct Repository {
     pub work_tree: Option<PathBuf>,
 }
 
-/// What git runs or obeys in a folder, whether it is there or not; all paths absolute and in the folder.
+/// What git runs or obeys in a folder, existing or not; all paths are absolute and in the folder.
 #[derive(Debug, Default)]
 pub struct Orders {
     /// Settings and programs.
@@ -99,7 +99,8 @@ pub struct Orders {
 }
 
 impl Orders {
-    /// What the settings of these repositories, and of the user, name in `folder`, which has no links in its path.
+    /// The paths in `folder` that the settings of these repositories and of the user name. `folder` has no links in
+    /// its path.
     pub fn read(folder: &Path, repositories: &[Repository]) -> Self {
         Self::with(folder, &of_the_user(), repositories)
     }

@@ -39,7 +39,7 @@ pub(super) fn picture_model(provider: &str) -> Option<String> {
     DATA.pictures.get(provider).map(|name| format!("{provider}/{name}"))
 }
 
-/// Where the table comes from, in words: `litellm 1.2.3, 2026-11-16`.
+/// The source of the table: `litellm 1.2.3, 2026-11-16`.
 pub fn catalog_source() -> String {
     format!("{}, {}", DATA.source, DATA.date)
 }
@@ -123,7 +123,7 @@ impl Catalog {
             .collect()
     }
 
-    /// What is known about `provider/name`.
+    /// The facts about `provider/name`.
     pub fn facts(&self, model: &str) -> ModelFacts {
         let mut facts = ModelFacts { known: false, ..ModelFacts::default() };
         // From the shortest name that fits to the longest: the more exact one has the last word.

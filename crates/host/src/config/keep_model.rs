@@ -13,7 +13,7 @@ use super::resolve::Profile;
 pub struct ProviderAddress<'a> {
     pub provider: &'a str,
     pub base_url: &'a str,
-    /// What it speaks, if that is not what a provider speaks by default.
+    /// Its protocol, if it is not the provider's default.
     pub kind: Option<&'a str>,
 }
 

@@ -12,15 +12,15 @@ use trimtab_world::tools::edits;
 pub struct SettingKey {
     /// Its name in the file, with dots.
     pub path: &'static str,
-    /// What it may hold.
+    /// Its type.
     pub kind: SettingKind,
     /// The default, as TOML.
     pub default: &'static str,
-    /// What it is for.
+    /// Its purpose, in one sentence.
     pub help: &'static str,
 }
 
-/// What a setting may hold.
+/// The type of a setting.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum SettingKind {
     Text,
@@ -48,7 +48,7 @@ pub enum SettingKind {
 }
 
 impl SettingKind {
-    /// What it takes, as the end of a sentence.
+    /// The expected value, as the end of a sentence.
     pub fn takes(self) -> String {
         match self {
             Self::Text => "a string".to_owned(),

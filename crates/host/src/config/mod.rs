@@ -126,7 +126,7 @@ pub fn keep_key(profile: &Profile, provider: &str, key: &str) -> Result<(), Prob
     key_file::write(&profile.file.with_file_name("keys.toml"), provider, key)
 }
 
-/// Where the key of a provider was found, as a person would look for it.
+/// Where the key of a provider was found, for the user.
 pub fn key_place(profile: &Profile, provider: &str) -> Option<String> {
     let settings = profile.providers.get(provider).filter(|settings| settings.key.is_some())?;
     let set = |name: &&String| std::env::var_os(name).is_some_and(|value| !value.is_empty());

@@ -46,7 +46,7 @@ pub struct Profile {
     pub record: Option<PathBuf>,
     /// What may be done without asking, and how.
     pub hands: PermissionSettings,
-    /// How much of the work a person wants to see before it happens.
+    /// Which steps the user wants to see before they happen.
     pub copilot: Copilot,
     /// What happens when a conversation grows too large.
     pub context: ContextSettings,
@@ -54,11 +54,11 @@ pub struct Profile {
     pub image: ImageSettings,
     /// The person's own tasks.
     pub tasks: TaskSettings,
-    /// How often a stream of the server says that it lives.
+    /// The interval of keep-alive comments in a stream of the server.
     pub heartbeat: Duration,
     /// Which of the user's words later sessions remember.
     pub memory: MemorySettings,
-    /// What a new message does to a request of its session that runs.
+    /// What a new message does while a request of its session runs.
     pub while_running: WhileRunning,
     /// How the terminal UI looks and which keys it has.
     pub tui: TuiSettings,
@@ -67,7 +67,7 @@ pub struct Profile {
     pub(super) raw: RawSettings,
 }
 
-/// How the terminal UI looks and which keys it has; the surface knows what the words mean.
+/// The look and the keys of the terminal UI; the surface interprets them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TuiSettings {
     /// The name of the theme.
@@ -134,13 +134,13 @@ pub struct PermissionSettings {
     pub trusted: Vec<String>,
     /// The name of the assistant, and how it summarizes its work.
     pub style: AnswerStyle,
-    /// What is done about answers that are damaged, cut off or change nothing.
+    /// How damaged, cut-off, and empty answers are handled.
     pub recovery: Recovery,
     /// The machine as commands meet it.
     pub machine: Machine,
 }
 
-/// How a person's own tasks are dealt with.
+/// The settings for the user's tasks.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TaskSettings {
     /// What an assistant may do without asking. It never deletes.
@@ -402,7 +402,7 @@ impl Profile {
         }
     }
 
-    /// What is known about a model, and how it is to work.
+    /// The facts about a model, with its protocol.
     pub fn facts(&self, model: &str) -> ModelFacts {
         let facts = self.catalog.facts(model);
         match self.chosen_protocol() {

@@ -15,11 +15,11 @@ const LARGEST: usize = 16 * 1024 * 1024;
 /// The result of a calendar import.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Imported {
-    /// What was made of it; none: there was nothing new in it.
+    /// What was applied; none: there was nothing new in it.
     pub applied: Option<Applied>,
-    /// What was left out, and what of the rest.
+    /// The entries that were left out, in whole or in part.
     pub skipped: Vec<Skipped>,
-    /// How many tasks of it are there already.
+    /// Tasks that already exist.
     pub known: usize,
 }
 

@@ -594,7 +594,7 @@ struct AnthropicUsage {
     cache_creation: Option<CacheCreation>,
 }
 
-/// How long what was written to the cache stays there.
+/// How long cache writes are kept.
 #[derive(Deserialize, Default, Clone, Copy)]
 struct CacheCreation {
     #[serde(default)]

@@ -123,17 +123,17 @@ impl Assembly {
         &self.words
     }
 
-    /// What the provider has told of its price so far.
+    /// The usage that the provider has reported so far.
     pub fn usage(&self) -> Usage {
         self.usage
     }
 
-    /// How much has come, thinking and calls of tools included.
+    /// Received bytes, including reasoning and tool calls.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// What a person should know about the call.
+    /// Warnings about the call for the user.
     pub fn warnings(&self) -> &[String] {
         &self.warnings
     }

@@ -42,7 +42,7 @@ impl LocalServerKind {
         }
     }
 
-    /// What people call it.
+    /// Its display name.
     pub fn title(self) -> &'static str {
         match self {
             Self::LlamaCpp => "llama.cpp",

@@ -34,7 +34,7 @@ const LONGEST_AFTERTHOUGHT: Duration = Duration::from_secs(5);
 /// A shorter key is part of too many words to be told from them.
 const SHORTEST_KEY: usize = 8;
 
-/// How an address is reached. There is one client for each way, made when it is first needed.
+/// How an address is reached. Each way has its own client, made when it is first needed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Route {
     /// A server on this machine, without TLS: no certificate is ever looked at.

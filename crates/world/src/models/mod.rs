@@ -130,7 +130,7 @@ pub trait Model: Send + Sync {
     }
 }
 
-/// What a server says about a model; what it does not say is absent.
+/// What a server reports about a model; the rest is absent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ServerFacts {
@@ -180,7 +180,7 @@ pub struct Listed {
 /// Pictures to make.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DrawOrder {
-    /// What is to be seen.
+    /// The description of the image.
     pub prompt: String,
     pub count: u32,
     /// For example `1024x1024`; absent: the provider's default.

@@ -243,8 +243,8 @@ impl<'a> ResponsesBody<'a> {
     }
 }
 
-/// What a model's name tells about it: the API refuses settings that a model has no use for instead of
-/// passing them over.
+/// What a model's name says about it: the API refuses settings that a model does not support, instead of ignoring
+/// them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ModelFamily {
     /// Thinks before it speaks, and takes no temperature.

@@ -81,7 +81,7 @@ pub(super) struct NotedEntry {
     pub(super) may_be_built: bool,
 }
 
-/// What a directory holds, without what does not matter.
+/// The relevant entries of a directory.
 #[derive(Debug, Clone)]
 pub(super) struct Listing {
     /// How many entries there are, with those that do not matter.

@@ -30,13 +30,13 @@ const LATER: Duration = Duration::from_millis(600);
 /// Whether a fence holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Proof {
-    /// What it keeps commands from.
+    /// What it keeps commands from doing.
     pub what: String,
     /// How it was broken, or why it is not there.
     pub broken: Option<String>,
 }
 
-/// What is tried, each with what it is a proof of.
+/// The attempts, each with the restriction that it proves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 enum ProofAttempt {
     WriteOutside,

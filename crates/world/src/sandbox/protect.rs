@@ -51,7 +51,7 @@ enum EntryKind {
     File,
 }
 
-/// How the mounts shall treat a path.
+/// How a path is mounted.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum MountMark {
@@ -97,7 +97,7 @@ pub(super) struct Aftermath {
     pub(super) undone: Vec<String>,
 }
 
-/// What is to be mounted, as it is found.
+/// The mounts that were found so far.
 #[derive(Default)]
 struct ProtectedPaths {
     read_only: BTreeSet<PathBuf>,

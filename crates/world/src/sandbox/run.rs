@@ -42,13 +42,13 @@ pub struct SandboxSetup {
     pub private: Vec<String>,
     /// What one command may use.
     pub limits: CommandLimits,
-    /// What is known about the folders in which commands have run.
+    /// Listings of the folders in which commands have run.
     pub listings: ListingCache,
-    /// Where the supervisor of the next command waits, if one shall be started ahead.
+    /// The supervisor for the next command, if one is started ahead.
     pub ready: Option<ReadySupervisor>,
 }
 
-/// What one command may use. `None`: as much as there is.
+/// The limits of one command. `None`: unlimited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CommandLimits {
     /// Address space of one process, in bytes. Programs with a garbage collector reserve far more than
@@ -141,7 +141,7 @@ pub struct CommandOutcome {
     pub stopped: bool,
     /// How long it took.
     pub took: Duration,
-    /// What it wrote to standard output and standard error, in order.
+    /// Its standard output and standard error, in order.
     pub output: Collected,
     /// Processes that it had left running, and that were killed.
     pub left: u32,
@@ -168,7 +168,7 @@ impl CommandOutcome {
     }
 }
 
-/// What a command has to tell while it runs.
+/// The messages of a running command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CommandReport<'t> {
     /// It has written this.

@@ -36,7 +36,7 @@ const TELLING: &[&str] = &["HEAD", "objects", "refs", "commondir", CACHE, ENVIRO
 const FIXTURES: &[&str] =
     &["test", "tests", "testdata", "test_data", "test-data", "fixtures", "__fixtures__", "testing"];
 
-/// What was found; all paths absolute.
+/// The results; all paths are absolute.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct FolderScan {
     /// Outermost control files and folders, apart from repositories.
@@ -70,7 +70,7 @@ struct Ahead {
     rules: ScanRules,
 }
 
-/// What counts in a folder, by where it lies.
+/// The rules for a folder, by its place.
 #[derive(Clone, Copy, Default)]
 struct ScanRules {
     /// It lies in a control folder, where only secrets are looked for.

@@ -14,7 +14,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// So many ends are noted before anything else gets its turn.
 const AT_ONCE: usize = 1000;
 
-/// What a look for processes that have ended has found.
+/// The result of reaping ended processes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reaped {
     /// None is left.

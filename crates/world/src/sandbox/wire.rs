@@ -9,8 +9,8 @@ use trimtab_vocab::{CommandClass, Overtime, Sandbox};
 use super::protect::MountMark;
 use super::scan::{FolderScan, ScanTarget};
 
-/// What is to be run, from the host to the supervisor and on to the fence. Its groups are flat on the wire: where the
-/// program is replaced while it runs, an older host talks to a newer supervisor.
+/// The order to run a command, from the host to the supervisor and on to the fence. Its groups are flat on the wire,
+/// because an older host may talk to a newer supervisor when the program is replaced while it runs.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(super) struct RunOrder {
     pub(super) argv: Vec<String>,
@@ -29,7 +29,7 @@ pub(super) struct RunOrder {
     pub(super) writes_repository: bool,
     #[serde(flatten)]
     pub(super) home: EmptiedHomes,
-    /// What the host finds in the folder comes next, as [`HostMessage::Scanned`].
+    /// The host's scan of the folder comes next, as [`HostMessage::Scanned`].
     #[serde(default)]
     pub(super) scan_follows: bool,
     /// The supervisor has entered a user and a process namespace, in which the fence is the first process.
@@ -42,7 +42,7 @@ pub(super) struct RunOrder {
     pub(super) terminal: bool,
     /// What must not be read.
     pub(super) hidden: Vec<PathBuf>,
-    /// What must not be written, although it lies in the folder.
+    /// Paths in the folder that must not be written.
     #[serde(default)]
     pub(super) read_only: Vec<PathBuf>,
     #[serde(flatten)]
@@ -73,7 +73,7 @@ pub(super) struct GitGuard {
     pub(super) folders: Vec<PathBuf>,
 }
 
-/// What a command may use of the machine.
+/// The resource limits of a command.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(super) struct ResourceLimits {
     pub(super) memory: Option<u64>,
@@ -123,7 +123,7 @@ impl RunOrder {
     }
 }
 
-/// What the supervisor has made of a folder. The fence gets it after the order, and has done the rest by then.
+/// The supervisor's preparation of a folder. The fence gets it after the order, and has done the rest by then.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(super) struct FolderMarks {
     /// How the paths of the folder are treated, outer before inner.
@@ -132,14 +132,14 @@ pub(super) struct FolderMarks {
     pub(super) unmarked: Option<String>,
 }
 
-/// What was found in a folder, with its real path.
+/// The scan of a folder, with its real path.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct ScannedFolder {
     pub(super) folder: PathBuf,
     pub(super) scan: FolderScan,
 }
 
-/// What the host has to say after the order.
+/// The messages of the host after the order.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum HostMessage {
@@ -149,7 +149,7 @@ pub(super) enum HostMessage {
     Scanned(Option<ScannedFolder>),
 }
 
-/// What the fence has to say.
+/// The messages of the fence.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum FenceReport {
@@ -167,7 +167,7 @@ pub(super) enum FenceReport {
     Failed(String),
 }
 
-/// What the supervisor has to say.
+/// The messages of the supervisor.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum SupervisorReport {
@@ -204,7 +204,7 @@ pub(super) struct CommandEnding {
     pub(super) undone: Vec<String>,
 }
 
-/// Which fences are up. What a sandbox promises holds only as far as these do.
+/// The active layers. A sandbox restricts only as far as these do.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fences {
     /// Files outside of the folder cannot be written.

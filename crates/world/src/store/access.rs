@@ -4,7 +4,7 @@
 
 use trimtab_vocab::Time;
 
-/// What a token is for.
+/// The purpose of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TokenKind {
     /// A program shows it with every request.
@@ -32,9 +32,9 @@ impl TokenKind {
 /// A token, without its secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TokenRow {
-    /// What a person calls it; no two have the same name.
+    /// Its name, which is unique.
     pub name: String,
-    /// What it is for.
+    /// Its purpose.
     pub kind: TokenKind,
     /// When it was made.
     pub created: Time,

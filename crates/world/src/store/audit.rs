@@ -22,7 +22,7 @@ pub struct AuditEntry {
     pub action: String,
     pub session: Option<SessionId>,
     pub request: Option<RequestId>,
-    /// What the action adds.
+    /// The fields of the action.
     pub fields: Map<String, Value>,
 }
 

@@ -39,7 +39,7 @@ pub enum StoreError {
     /// No session has this ID.
     #[error("unknown session {0}")]
     NoSession(SessionId),
-    /// What should be made is there already.
+    /// It already exists.
     #[error("there is one already")]
     Taken,
     /// Something else.

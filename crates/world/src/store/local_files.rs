@@ -30,7 +30,7 @@ impl LocalFiles {
         format!("{kind}-{}", &blake3::hash(thing.as_bytes()).to_hex()[..24])
     }
 
-    /// What is kept under a name; `None` if nothing is, or nothing that can be read.
+    /// The text under a name; `None` if there is none, or it cannot be read.
     pub fn read(&self, name: &str) -> Option<String> {
         self.try_read(name).ok().flatten()
     }

@@ -43,7 +43,7 @@ pub fn hash(bytes: &[u8]) -> String {
     blake3::hash(bytes).to_hex().to_string()
 }
 
-/// What a store gives back.
+/// The result of a store operation.
 pub type Result<T> = std::result::Result<T, StoreError>;
 
 /// The right to run a session. Its holder is the only owner; a newer lease makes it void.
@@ -153,9 +153,9 @@ pub struct Commit {
     pub finished: Vec<(RequestId, Status)>,
     /// Requests that had ended and continue.
     pub reopened: Vec<RequestId>,
-    /// What waits for a person now, each as the event that opened it.
+    /// New checkpoints, each as the event that opened it.
     pub opened: Vec<(CheckpointId, Event)>,
-    /// What no longer does.
+    /// Checkpoints that were answered or dropped.
     pub resolved: Vec<CheckpointId>,
     /// Requests that ended permanently, without an open question.
     pub closed: Vec<RequestId>,
@@ -219,7 +219,7 @@ pub struct JobRow {
     pub served: bool,
 }
 
-/// How a request stands, as the store sees it.
+/// The status of a request in the store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum JobState {
     /// It has not begun.
@@ -232,7 +232,7 @@ pub enum JobState {
     Finished(Status),
 }
 
-/// What a session holds of files.
+/// The file contents that a session stores.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileSpace {
     pub session: SessionId,

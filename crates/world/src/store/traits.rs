@@ -132,7 +132,7 @@ pub trait RuleStore: Send + Sync {
     async fn change_rules(&self, change: RuleChange, tell: Vec<(Recipient, NewInput)>) -> Result<()>;
 }
 
-/// What is remembered beyond sessions.
+/// Memories of all sessions.
 #[async_trait]
 pub trait RecallStore: Send + Sync {
     /// What is remembered beyond sessions, oldest first: the latest `limit` of what holds in a folder, or of all.

@@ -26,7 +26,7 @@ const MOST_REDIRECTS: usize = 5;
 /// As much of an error page as is worth showing.
 const LONGEST_ERROR: usize = 1_000;
 
-/// What a page may take.
+/// The limits of a fetch.
 #[derive(Debug, Clone, Copy)]
 struct FetchLimits {
     /// Bytes of its body, unpacked.
@@ -59,7 +59,7 @@ pub(super) async fn fetch(url: &str) -> ReadResult {
 const PICTURE_LIMITS: FetchLimits =
     FetchLimits { body: 32_000_000, text: 0, total: Duration::from_secs(120), idle: Duration::from_secs(30) };
 
-/// Where a picture lies that was made for the person.
+/// The address of an image that was generated for the user.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PictureAddress<'a> {
     /// The address, as a provider gave it.

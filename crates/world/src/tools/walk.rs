@@ -6,7 +6,7 @@ use std::path::Path;
 use super::{Going, LONGEST_WALK, ReadRefusal, ReadScope};
 use crate::workspace::{FolderWalk, WalkEntry};
 
-/// What of the names that begin with a dot is seen. `.git` never is, unless it is asked for itself.
+/// Which hidden entries are shown. `.git` never is, unless it is named.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Hidden {
     /// Those at the top: there they are settings that belong to the project.

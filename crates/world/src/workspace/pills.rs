@@ -17,7 +17,7 @@ pub struct PillFile {
     pub path: PathBuf,
     /// Its name without `.md`.
     pub stem: String,
-    /// What stands in it, or why that cannot be said.
+    /// Its content, or why it cannot be read.
     pub text: Result<String, String>,
 }
 

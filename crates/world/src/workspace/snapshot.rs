@@ -127,7 +127,7 @@ struct SnapshotEntry {
     content: SnapshotContent,
 }
 
-/// What tells without reading that a file is as it was.
+/// Metadata that shows without reading that a file is unchanged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct FileStamp {
     size: u64,
@@ -149,7 +149,7 @@ impl FileStamp {
     }
 }
 
-/// What is known of the bytes.
+/// The known state of the bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum SnapshotContent {
     Kept {

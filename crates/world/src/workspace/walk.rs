@@ -25,7 +25,7 @@ impl WalkEntry {
         &self.path
     }
 
-    /// How many names lie between it and the beginning, which is 0.
+    /// Its depth below the start, which is 0.
     pub fn depth(&self) -> usize {
         self.depth
     }
@@ -35,7 +35,7 @@ impl WalkEntry {
         self.path.file_name().unwrap_or(self.path.as_os_str())
     }
 
-    /// What it is; a link is a link.
+    /// Its type, without following a link.
     pub fn kind(&self) -> FileType {
         self.kind
     }

@@ -57,7 +57,7 @@ use self::one::{FileStatus, FileWriter, WriteFault};
 use super::Folder;
 use super::folder::Astray;
 
-/// What is about to be done: tests stand in the way here, to fail it, to race it, or to be killed.
+/// The next operation. Tests intercept it, to fail it, to race it, or to be killed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum WriteStep {
     MakeDirectory,

@@ -183,7 +183,7 @@ impl<'a> GeminiBody<'a> {
     }
 }
 
-/// What a model's name tells about it: the API refuses settings that a model has no use for.
+/// What a model's name says about it: the API refuses settings that a model does not support.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum GeminiGeneration {
     /// Does not think, or is not known to.

@@ -17,7 +17,7 @@ const LONGEST_QUESTION: Duration = Duration::from_secs(10);
 /// about the weather with one of them.
 const WORDS: [&str; 2] = ["quince", "medlar"];
 
-/// What is known about one model of one server.
+/// The known facts about one model of one server.
 #[derive(Default)]
 pub(super) struct KnownModel {
     shown: OnceCell<ServerFacts>,

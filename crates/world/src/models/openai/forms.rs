@@ -5,7 +5,7 @@ use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 
 use trimtab_vocab::{Fault, Format, ProblemKind};
 
-/// What a server was found to take.
+/// The response formats that a server was found to support.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum TakenForm {
     #[default]

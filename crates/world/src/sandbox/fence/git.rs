@@ -40,7 +40,7 @@ pub(super) const REMOVED: &[&str] =
 const MOST_BYTES: usize = 1 << 20;
 const MOST_OVERRIDES: usize = 200;
 
-/// What a setting means for a command that only looks.
+/// The effect of a setting on a read-only command.
 #[derive(Debug, PartialEq, Eq)]
 enum GitSettingEffect {
     Harmless,

@@ -25,7 +25,7 @@ pub(super) struct Writer {
     deeper_tables: usize,
 }
 
-/// What stands before the next word.
+/// The pending markup before the next word.
 #[derive(Default, Clone)]
 struct PendingSpace {
     lines: usize,

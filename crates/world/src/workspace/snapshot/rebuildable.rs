@@ -101,8 +101,8 @@ pub(super) fn built(directory: &Path) -> Option<Built> {
     beside.iter().any(|name| is_file(parent.join(name))).then_some(kind)
 }
 
-/// Whether a write has a say in which folders count as such: it changes what git ignores, or makes a file that must
-/// lie beside one. A file that was there already said the same before.
+/// Whether a write affects which folders count as such: it changes what git ignores, or creates a file that must be
+/// beside one. An existing file had the same effect before.
 pub fn decides(write: &FileWrite) -> bool {
     let name = write.path.rsplit('/').next().unwrap_or_default();
     let is = |other: &&str| other.eq_ignore_ascii_case(name);

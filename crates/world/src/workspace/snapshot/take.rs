@@ -27,7 +27,7 @@ const MOST_LINKED: usize = 200;
 /// A folder that takes longer is too large to be noted before every command.
 const LONGEST: Duration = Duration::from_secs(15);
 
-/// Who keeps the bytes of files, by their hash, and may say that enough is enough.
+/// Stores the bytes of files by their hash, and can stop the scan.
 pub trait Keep {
     fn keep(&mut self, hash: &str, bytes: Vec<u8>);
     /// Whether the caller no longer waits for the snapshot.
@@ -38,7 +38,7 @@ pub trait Keep {
 #[derive(Debug, Clone, Copy)]
 pub struct SnapshotOrder<'a> {
     pub folder: &'a Folder,
-    /// What is known already.
+    /// The earlier snapshot.
     pub known: &'a Snapshot,
     /// Files at most.
     pub files: usize,

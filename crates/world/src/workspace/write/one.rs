@@ -16,7 +16,7 @@ use super::directories::{Directories, rename_to_free, sync};
 use super::outcome::{ChangeKind, ChangedPath, Why};
 use super::{Gate, WriteStep};
 
-/// What is at a name.
+/// The entry with a name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum PathState {
     Nothing,
@@ -24,7 +24,7 @@ enum PathState {
     Something(&'static str),
 }
 
-/// How a file stands.
+/// The state of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FileStatus {
     /// As the plan expects it before.
@@ -35,7 +35,7 @@ pub(super) enum FileStatus {
     Elsewhere,
 }
 
-/// What came in the way of one file.
+/// Why one file failed.
 #[derive(Debug)]
 pub(super) enum WriteFault {
     Changed,

@@ -12,7 +12,7 @@ pub struct WrittenSet {
     pub files: Vec<ChangedPath>,
 }
 
-/// What was done to one file.
+/// The change of one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChangedPath {
     /// As in the plan.
