@@ -56,7 +56,7 @@ pub enum Input {
         parts: Vec<ChangePart>,
         /// Who wants it.
         by: String,
-        /// Where they said so.
+        /// The surface of the request.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         surface: Option<String>,
     },
@@ -76,7 +76,7 @@ pub enum Input {
         /// Where the raw text is stored.
         #[serde(default)]
         raw: Option<RefKey>,
-        /// What a person should know about the call.
+        /// Warnings about the call for the user.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         warnings: Vec<String>,
     },
@@ -84,14 +84,14 @@ pub enum Input {
     CallFailed {
         call: CallId,
         fault: Fault,
-        /// What had come by then.
+        /// The partial result.
         #[serde(default)]
         partial: Option<Partial>,
     },
     /// A model call was ended as asked.
     CallAborted {
         call: CallId,
-        /// What had come by then.
+        /// The partial result.
         #[serde(default)]
         partial: Option<Partial>,
     },
@@ -117,10 +117,10 @@ pub enum Input {
         request: RequestId,
         #[serde(default)]
         files: Vec<LoadedFile>,
-        /// What could not be read.
+        /// Files that could not be read.
         #[serde(default)]
         missing: Vec<String>,
-        /// What of it is not there at all, as far as the person should know.
+        /// Missing files that the user should know about.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         absent: Vec<AbsentFile>,
         /// The folder's own instructions, as earlier versions reported them.
@@ -184,7 +184,7 @@ pub enum Input {
     Ran {
         call: CallId,
         ran: Ran,
-        /// What it did to files, if it was watched.
+        /// Its file changes, if it was watched.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         effects: Option<Box<FileEffects>>,
     },
@@ -230,13 +230,13 @@ pub enum Input {
     WorkerReported { worker: SessionId, report: WorkerReport },
     /// The session has a new owner: what ran under the old one is no longer running.
     Woke {
-        /// What can be told of it.
+        /// The interrupted calls, as far as known.
         #[serde(default)]
         interrupted: Vec<Interrupted>,
     },
 }
 
-/// What a worker reports to its parent session.
+/// A worker's report to its parent session.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "report", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum WorkerReport {
@@ -265,14 +265,14 @@ pub enum WorkerReport {
     /// It has ended.
     Ended {
         status: Status,
-        /// What it said at the end.
+        /// Its final text.
         #[serde(default)]
         summary: String,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         error: Option<Problem>,
         #[serde(default)]
         usage: Usage,
-        /// What it made of the files.
+        /// Its file changes.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         writes: Vec<FileWrite>,
     },
@@ -293,12 +293,12 @@ pub struct WorkerAsk {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Partial {
-    /// What the model had said.
+    /// The partial message.
     pub message: Message,
     /// Where the raw text is stored.
     #[serde(default)]
     pub raw: Option<RefKey>,
-    /// What it came to by then, as far as that is known.
+    /// Its usage so far, if known.
     #[serde(default)]
     pub usage: Usage,
 }
@@ -313,7 +313,7 @@ pub struct Interrupted {
     pub partial: Option<Partial>,
 }
 
-/// What a change would make of the files.
+/// The prepared result of a change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "prepared", rename_all = "camelCase")]
 pub enum Prepared {
@@ -322,7 +322,7 @@ pub enum Prepared {
         writes: Vec<FileWrite>,
         /// The change of each, for people: a unified diff.
         diffs: Vec<String>,
-        /// How many hunks each has that can be told apart.
+        /// The number of separate hunks of each.
         #[serde(default)]
         hunks: Vec<u32>,
         /// Paths among them that lie in a version-control area, as the folder's structure shows.
@@ -348,7 +348,7 @@ pub enum Prepared {
     },
 }
 
-/// What a part of a change makes of the files.
+/// The prepared result of a part of a change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "narrowed", rename_all = "camelCase")]
 pub enum Narrowed {
@@ -382,7 +382,7 @@ pub enum NoEffect {
     Malformed,
 }
 
-/// What a move of the history would make of the files.
+/// The prepared result of a move of the history.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "compared", rename_all = "camelCase")]
 pub enum Compared {
@@ -446,12 +446,12 @@ pub struct Ran {
     pub blocked: Option<String>,
     /// Milliseconds it took.
     pub took_ms: u64,
-    /// What it wrote, in order, as a terminal would show it in the end.
+    /// Its output, in order, as a terminal would finally show it.
     pub output: String,
     /// Bytes it wrote, if `output` is not all of it.
     pub output_bytes: u64,
     /// Where all that it wrote is stored.
     pub raw: Option<RefKey>,
-    /// What else is to be said of it, a sentence each.
+    /// Additional notes, a sentence each.
     pub notes: Vec<String>,
 }

@@ -14,7 +14,7 @@ use std::ops::Range;
 
 use crate::proposal::compare::{self, ChangedBlock, DiffHunk};
 
-/// Where both sides want something else.
+/// A place where both sides differ.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Clash {
     Lines {

@@ -12,7 +12,7 @@ use trimtab_vocab::{
 use crate::Input;
 use crate::proposal::{MergePart, ProposedChange};
 
-/// What is shown of a folder to a model that cannot look for itself: its list of files, and those that seem to matter.
+/// The overview of a folder for a model without read tools: its list of files, and those that seem relevant.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Overview {
     /// The words of the request, by which files are chosen.
@@ -271,9 +271,9 @@ pub struct RewindPath {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RewindStep {
     pub change_set: ChangeSetId,
-    /// What the history has left.
+    /// The state that the history left.
     pub from: Option<FileState>,
-    /// What it was on the other side.
+    /// The state on the other side.
     pub to: Option<FileState>,
     /// Only these hunks of it, counted from 1; none: all of it.
     pub hunks: Vec<u32>,
@@ -305,7 +305,7 @@ pub struct WorkerOrder {
     pub said: Request,
 }
 
-/// What a model is to be shown of the person's tasks.
+/// The selection of the user's tasks for a model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TaskSelection {
     /// This week and some of the rest: to find out what is meant, and to answer in words.

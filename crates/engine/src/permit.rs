@@ -183,7 +183,7 @@ pub fn is_broad(folder: &str, machine: &Machine) -> bool {
     folder.is_empty() || holds(&machine.home) || machine.own.iter().any(|own| holds(own))
 }
 
-/// What is known of the files that a change would make.
+/// The known facts about the files of a change.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Prospect<'a> {
     pub(crate) writes: &'a [FileWrite],

@@ -48,7 +48,7 @@ enum UnitClass {
     Sign,
 }
 
-/// How much a unit says.
+/// The weight of a unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum UnitWeight {
     Blank,

@@ -57,7 +57,7 @@ fn binary(bytes: &[u8]) -> Option<&'static str> {
     (odd * 10 > head.len().max(1) * 3).then_some(kind)
 }
 
-/// What a terminal would show in the end.
+/// The text that a terminal would finally show.
 pub fn shown(raw: &str) -> String {
     let plain = |c: char| !c.is_control() || matches!(c, '\n' | '\t');
     if raw.chars().all(plain) {

@@ -18,7 +18,7 @@ pub(crate) struct Transition<'a> {
     next: VecDeque<(RequestId, Next)>,
 }
 
-/// What a room leaves to the turn, which is above it, once the room has returned.
+/// Work that a room defers to the turn above it.
 #[derive(Debug)]
 pub(crate) enum Next {
     /// The request continues.

@@ -48,7 +48,7 @@ static SCHEMA: LazyLock<Schema> = LazyLock::new(|| {
     )
 });
 
-/// What the router made of a request.
+/// The router's verdict.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct RouterVerdict {
     /// Chat, plan or clarify.

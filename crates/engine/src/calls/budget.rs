@@ -14,7 +14,7 @@ pub(crate) use crate::record::names::choice::{RAISE, STOP};
 /// A reply shorter than this is not worth asking for.
 const SHORTEST_REPLY: u32 = 256;
 
-/// What the budget says to a call.
+/// The budget's decision about a call.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum BudgetVerdict {
     /// Nothing.
@@ -25,7 +25,7 @@ pub(crate) enum BudgetVerdict {
     TooDear(Bill),
 }
 
-/// What there is, what is spent, and what the call would take at least.
+/// The budget, what is spent, and what the call would cost at least.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Bill {
     budget: f64,

@@ -209,7 +209,7 @@ struct Trigger<'t> {
     words: Vec<String>,
 }
 
-/// Whether a phrase can be a trigger: it must be heard at least when nothing else is said.
+/// Whether a phrase can be a trigger: it must be recognized at least when it stands alone.
 pub fn can_trigger(phrase: &str) -> bool {
     phrase.len() <= LONGEST_TRIGGER && to_implement(phrase, &[phrase]).is_some()
 }

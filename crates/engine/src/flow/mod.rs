@@ -190,7 +190,7 @@ pub(crate) fn follow_up(
     None
 }
 
-/// How a request ends that a person stopped at a rest or between steps.
+/// The end of a request that the user stopped at a pause or between steps.
 pub const STOPPED_BY_USER: &str = "stopped_by_user";
 
 /// The last JSON object in a text that `read` accepts, or the last complaint about one. Models put words, fences

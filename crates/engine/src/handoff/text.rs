@@ -55,8 +55,7 @@ pub fn context(session: &Session) -> String {
     text
 }
 
-/// What a person finds in the input line of the new session: what they had asked for, if that is not done,
-/// and the tasks that are open.
+/// The initial input of the new session: the last request, if it is not done, and the open tasks.
 pub fn prefill(session: &Session) -> Option<String> {
     let open = session.todos().iter().filter(|todo| !todo.completed).take(LINES);
     let tasks: String = (1..).zip(open).map(|(n, todo)| format!("{n}. {}\n", line(&todo.text))).collect();

@@ -19,7 +19,7 @@ pub struct Lasting {
     pub personal: bool,
 }
 
-/// What is lasting in a message.
+/// The parts of a message to remember.
 pub fn lasting(message: &str) -> Vec<Lasting> {
     if message.len() > LONGEST_MESSAGE {
         return Vec::new();

@@ -10,7 +10,7 @@ use crate::proposal::command::{self, CommandDecision, CommandVerdict, Policy};
 /// The tool's name in rules about commands.
 const TOOL: &str = "run_command";
 
-/// What a command is judged by besides its words.
+/// The context in which a command is checked.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct CommandCase<'a> {
     pub(super) settings: &'a RunSettings,
@@ -22,7 +22,7 @@ pub(super) struct CommandCase<'a> {
     pub(super) proposed: bool,
 }
 
-/// What a session does with a command.
+/// How a session treats a command.
 #[derive(Debug, Clone)]
 pub struct CommandRuling {
     /// Whether it runs, asks, or is refused.
@@ -30,7 +30,7 @@ pub struct CommandRuling {
     pub reason: PermissionReason,
     /// The rule that decided, if one did.
     pub rule: Option<String>,
-    /// What the tables say about it.
+    /// The tables' verdict.
     pub verdict: CommandVerdict,
     /// The person's own rule refuses it.
     is_forbidden: bool,
@@ -154,12 +154,13 @@ impl CommandCase<'_> {
     }
 }
 
-/// What a session in this folder does with a command that its model asks for.
+/// How a session in this folder treats a command of its model.
 pub fn check_command(settings: &RunSettings, rules: &[Rule], folder: &str, line: &str) -> CommandRuling {
     CommandCase { settings, rules, folder: Some(folder), agreed: false, proposed: false }.judge(line)
 }
 
-/// What a new rule leaves asking although it seems to allow it, in words for the person; none if it does what it says.
+/// What still asks although a new rule seems to allow it, in words for the user; none if the rule has its full
+/// effect.
 pub fn unanswered_by(rule: &Rule, settings: &RunSettings) -> Option<Notice> {
     if rule.verdict != RuleVerdict::Allow || rule.tool != TOOL || rule.pattern == "*" {
         return None;

@@ -103,7 +103,7 @@ fn target<'a>(root: &'a Value, reference: &str) -> Option<&'a Value> {
     root.pointer(reference.strip_prefix('#')?)
 }
 
-/// What is wrong with a value, a line each with its place; nothing, if it fits. The schema is one without objections.
+/// The errors of a value, a line each with its place; none if it is valid. The schema must have no objections.
 pub fn schema_errors(schema: &Value, value: &Value) -> Vec<String> {
     let mut errors = Vec::new();
     SchemaCheck { root: schema, errors: &mut errors }.value(schema, value, "", DEEPEST);

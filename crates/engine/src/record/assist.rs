@@ -22,13 +22,13 @@ pub struct Assist {
     pub entities: Entities,
     /// Which tasks it is about.
     pub filter: Where,
-    /// What is not said.
+    /// Missing information.
     pub missing: Vec<String>,
     /// How sure the router was.
     pub confidence: f64,
     /// The question that was answered last, by this request or within it.
     pub clarify: Option<Prior>,
-    /// What was asked first, where its own words only answer a question.
+    /// The original request, if its own text only answers a question.
     pub instruction: Option<String>,
     /// Questions that it has asked.
     pub asked: u32,
@@ -46,7 +46,7 @@ pub struct Assist {
     pub stage: Option<Stage>,
 }
 
-/// Where a request about the tasks stands: what is done next, or is being done.
+/// The state of a request about tasks: what is done next, or is being done.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum AssistState {
     /// A path is to be found.
@@ -68,7 +68,7 @@ pub enum AssistState {
     Summarizing,
 }
 
-/// What is remembered from one request about the tasks to the next.
+/// What is kept between requests about tasks.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct TaskMemory {
     /// The last question, and what had been asked for.

@@ -36,15 +36,15 @@ pub struct Batch {
 #[derive(Debug, Clone, PartialEq)]
 pub struct BatchItem {
     pub call_id: CallId,
-    /// What the model asked for.
+    /// The model's tool call.
     pub call: Arc<ToolCall>,
     /// What that comes to, or why it cannot be read: a sentence for the model.
     pub(crate) action: Result<Arc<ToolAction>, String>,
     /// How far it is.
     pub progress: Progress,
-    /// What a person said about it.
+    /// The user's decision about it.
     pub given: Option<UserDecision>,
-    /// What it would make of the files.
+    /// The prepared file changes.
     pub writes: Option<Vec<FileWrite>>,
     /// One of these files was changed by a move of the history after that was found out.
     pub is_stale: bool,
@@ -72,16 +72,16 @@ pub struct BatchItem {
     pub losses: Vec<FileLoss>,
     /// Failed tries.
     pub tries: u32,
-    /// What a command wrote, as people see it; absent: none has run to its end.
+    /// The output of a command, as the user sees it; absent: none has ended.
     pub output: Option<String>,
 }
 
 /// The part of a change that a person wants.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HunkSelection {
-    /// What is wanted.
+    /// The selected parts.
     pub parts: Vec<ChangePart>,
-    /// What is not.
+    /// The rejected parts.
     pub left: Vec<ChangePart>,
     /// The difference between the two, as a patch, once it is known what the part makes of the files.
     pub left_out: Option<String>,
@@ -110,13 +110,13 @@ pub enum Progress {
 pub struct ToolOutcome {
     /// How it ended.
     pub status: ToolStatus,
-    /// What the model reads.
+    /// The text for the model.
     pub content: String,
-    /// What it sees.
+    /// The images for the model.
     pub images: Vec<ImageRef>,
 }
 
-/// What a person said about a tool call.
+/// The user's decision about a tool call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UserDecision {
     pub choice: String,

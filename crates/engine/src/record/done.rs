@@ -16,7 +16,7 @@ const LISTED: usize = 200;
 /// Bytes of a command that are kept.
 const COMMAND: usize = 200;
 
-/// What a request has done.
+/// The actions of a request.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DoneState {
     /// Reported at its end.

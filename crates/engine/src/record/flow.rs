@@ -13,27 +13,27 @@ use crate::proposal::plan::order;
 /// The latest decisions that a step gets.
 const DECISIONS: usize = 24;
 
-/// What was asked, agreed and done.
+/// The questions, agreements, and progress of a request.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Flow {
     /// Where it stands.
     pub state: FlowState,
-    /// What the task looked like before it was begun.
+    /// The classification of the task.
     pub analysis: Option<Analysis>,
-    /// How much work it looked like, 0 to 100.
+    /// The estimated complexity, 0 to 100.
     pub complexity: u8,
     /// The person was asked what is not clear.
     pub clarified: bool,
     /// The person let it begin.
     pub begun: bool,
-    /// What a conversation came to.
+    /// The agreed result of a conversation.
     pub requirements: Option<Requirements>,
     /// The plan as it is now.
     pub plan: Option<Plan>,
     /// Its version; 0: none.
     pub version: u32,
     pub approval: Option<PlanApproval>,
-    /// How its steps stand; what is not in here has not begun.
+    /// The status of its steps; a missing step has not begun.
     pub statuses: BTreeMap<String, StepStatus>,
     /// The step that ended last.
     pub last: Option<String>,
@@ -41,7 +41,7 @@ pub struct Flow {
     pub cleared: Option<String>,
     /// The step whose end a person has seen.
     pub checked: Option<String>,
-    /// What the person decided on the way.
+    /// The user's decisions so far.
     pub decisions: Vec<String>,
     /// How often the model was told that its plan is invalid.
     pub complaints: u32,

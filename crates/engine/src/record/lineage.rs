@@ -12,7 +12,7 @@ use super::WorkerRole;
 pub struct Lineage {
     /// The session that was handed off to this one, or that it was forked from.
     pub parent: Option<SessionId>,
-    /// What a person finds in the input line, until they say something.
+    /// The initial text of the input line, until the first request.
     pub prefill: Option<String>,
     /// The sessions that it was handed off to, the latest last. One that was deleted is not among them.
     pub children: Vec<SessionId>,

@@ -26,7 +26,7 @@ pub struct Memory {
     pub exchanges: u64,
     /// The last pairs, oldest first.
     pub pairs: VecDeque<RememberedExchange>,
-    /// What the last answer, or the last summary of the conversation, says.
+    /// The text of the last answer, or of the last summary of the conversation.
     pub summary: String,
     /// Files that requests named and that were read for them, in the order of their first use.
     pub referenced: Vec<String>,

@@ -109,7 +109,7 @@ struct RequestQueue {
     known: BTreeSet<RequestId>,
 }
 
-/// What a session has cost, and may cost.
+/// The cost and the budget of a session.
 #[derive(Debug, Clone, Default, PartialEq)]
 struct Spending {
     calls: u64,
@@ -118,7 +118,7 @@ struct Spending {
     budget: Option<f64>,
 }
 
-/// What a person has decided for more than one call.
+/// The user's decisions for more than one call.
 #[derive(Debug, Clone, Default, PartialEq)]
 struct SessionPermissions {
     rules: Vec<Rule>,
@@ -126,7 +126,7 @@ struct SessionPermissions {
     allowed: BTreeMap<String, u32>,
 }
 
-/// What the model knows besides the conversation.
+/// The model's context besides the conversation.
 #[derive(Debug, Clone, Default, PartialEq)]
 struct SessionContext {
     /// The memories of earlier sessions that the model gets.
@@ -169,7 +169,7 @@ pub struct ChangeSet {
     pub id: ChangeSetId,
     /// The files, before and after.
     pub writes: Vec<FileWrite>,
-    /// What they were is not kept any longer.
+    /// Its file contents are no longer stored.
     pub expired: bool,
 }
 
@@ -186,7 +186,7 @@ pub(crate) struct HistoryMove {
     pub(crate) merged: Option<Vec<MergedWrite>>,
 }
 
-/// What a summary stands for.
+/// The source of a summary.
 #[derive(Debug, Clone, PartialEq)]
 struct Squeezed {
     source: RefKey,
@@ -202,7 +202,7 @@ pub struct Checkpoint {
     pub request: RequestId,
     /// What sort of answer it waits for.
     pub kind: CheckpointKind,
-    /// What it asks about.
+    /// Its subject.
     pub ask: Ask,
     pub title: String,
     /// The answers to choose from.
@@ -259,7 +259,6 @@ impl Session {
         &self.conversation.messages
     }
 
-    /// What is being worked on.
     pub fn active(&self) -> Option<&RunningRequest> {
         self.active.as_ref()
     }
@@ -269,7 +268,7 @@ impl Session {
         self.queue.waiting.iter().map(|waiting| &waiting.request)
     }
 
-    /// What waits for a person.
+    /// An open checkpoint.
     pub fn checkpoint(&self, id: &CheckpointId) -> Option<&Checkpoint> {
         self.checkpoints.get(id)
     }
@@ -375,8 +374,7 @@ impl Session {
         }
     }
 
-    /// What is under way and would be lost with its owner: the model call, or tools that have begun. While
-    /// the request rests, nothing of it is.
+    /// The calls that would be lost with their owner: the model call, or started tools. None while the request waits.
     pub fn under_way(&self) -> Vec<CallId> {
         let tools = self.active.iter().filter(|active| matches!(active.phase, Phase::Tools | Phase::Stopping { .. }));
         let tools = tools.flat_map(|active| &active.batch).flat_map(|batch| &batch.items);
@@ -415,7 +413,7 @@ impl Session {
         !self.queue.known.is_empty()
     }
 
-    /// What the session cost so far.
+    /// The cost of the session so far.
     pub fn usage(&self) -> Usage {
         self.spending.usage
     }
@@ -484,7 +482,7 @@ impl Session {
         &self.todos
     }
 
-    /// Who is asked for the request that is worked on.
+    /// The model of the running request.
     pub fn model_at_work(&self) -> Option<&str> {
         self.active.as_ref().map(|active| model_for(&active.request).0)
     }

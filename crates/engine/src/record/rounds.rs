@@ -17,7 +17,7 @@ const PATIENCE: u32 = 3;
 /// repeats itself.
 const PATIENCE_WITH_THE_SAME: u32 = 1;
 
-/// What the rounds of a request have brought so far.
+/// The progress of a request, round by round.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct RoundHistory {
     /// The files that the request has changed, as it left them: the same call means something else once they differ.
@@ -40,7 +40,7 @@ pub(crate) struct RoundHistory {
     says_the_same: bool,
 }
 
-/// What is known of calls before they are made.
+/// Whether calls repeat earlier ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Repetition {
     /// They may bring something new.

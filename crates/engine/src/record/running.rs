@@ -20,7 +20,7 @@ pub struct RunningRequest {
     pub request: Request,
     /// How far it is.
     pub phase: Phase,
-    /// What it cost so far.
+    /// Its cost so far.
     pub usage: Usage,
     /// Checkpoints so far.
     pub checkpoints: u32,
@@ -28,9 +28,9 @@ pub struct RunningRequest {
     pub route: Option<RouteDecision>,
     /// The groups of tools that it needs.
     pub categories: Vec<String>,
-    /// What was agreed on with the person, and how far it is carried out.
+    /// The agreement with the user, and its progress.
     pub flow: Flow,
-    /// How far it is, if it is about the person's tasks.
+    /// Its state, if it is about the user's tasks.
     pub assist: Option<Box<Assist>>,
     /// The tools of its last reply, until all of them have ended.
     pub batch: Option<Batch>,
@@ -40,17 +40,17 @@ pub struct RunningRequest {
     pub subtasks: Option<Box<SubtaskRun>>,
     /// Its calls of the model, and what was wrong with the replies.
     pub calls: CallState,
-    /// What its person has said to it.
+    /// The user's messages to it.
     pub steering: SteeringState,
-    /// What its person has said about the folder.
+    /// The user's answers about the folder.
     pub trust: TrustState,
-    /// What its tools have come to.
+    /// The results of its tools.
     pub tools: ToolHistory,
-    /// What it has done.
+    /// Its actions.
     pub done: DoneState,
     /// How its conversation is made to fit.
     pub compression: CompressionState,
-    /// What it names was read, or the model was called without.
+    /// Its references were read, or the model was called without them.
     pub loaded: bool,
     /// Its words stand in the conversation.
     pub(super) begun: bool,
@@ -74,7 +74,7 @@ pub struct CallState {
     pub failures: u32,
     /// Milliseconds that it has waited for the server to load the model.
     pub loading_ms: u64,
-    /// Those among them in which the model repeated itself without end.
+    /// Failures in which the model repeated itself endlessly.
     pub runaways: u32,
     /// Why its last reply ended.
     pub stop: Option<StopReason>,
@@ -105,14 +105,14 @@ impl CallState {
     }
 }
 
-/// What a person has said to a request while it ran.
+/// The user's messages to a running request.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SteeringState {
     /// Words for the model that it has not been sent yet.
     pub steers: Vec<String>,
-    /// Those among them that a person has said: they are not lost, however the request ends.
+    /// Unsent messages of the user, which are not lost when the request ends.
     pub untold: Vec<String>,
-    /// What its person has said since, for what is lasting in it.
+    /// The user's later messages, for long-term memory.
     pub said: Vec<String>,
     /// It is to pause after this step.
     pub pausing: bool,
@@ -120,10 +120,10 @@ pub struct SteeringState {
     pub diverted: bool,
 }
 
-/// What a person has said about the folder of a request.
+/// The user's answers about the folder of a request.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TrustState {
-    /// What a person said when asked to trust the folder.
+    /// The answer to the trust question.
     pub answer: Option<bool>,
     /// The folder was trusted after its instructions would have been read.
     pub is_uninstructed: bool,
@@ -133,14 +133,14 @@ pub struct TrustState {
     pub declined: Option<String>,
 }
 
-/// What the tools of a request have come to.
+/// The results of the tools of a request.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ToolHistory {
     /// How many tools it has used.
     pub used: u32,
     /// What its tools have found, the first words of each; for the synthesis.
     pub findings: Vec<String>,
-    /// What its steps have come to, the last ones.
+    /// The results of its latest steps.
     pub ledger: VecDeque<ReflectionEntry>,
     /// Whether they bring anything new.
     pub(crate) rounds: RoundHistory,
@@ -224,7 +224,7 @@ pub enum Phase {
 }
 
 impl Phase {
-    /// What the model is called for that answers now, or that is called again after a wait.
+    /// The purpose of the model call that runs, or is repeated after a wait.
     pub fn purpose(&self) -> Option<&Purpose> {
         match self {
             Self::Calling { purpose, .. } | Self::BackingOff { purpose, .. } => Some(purpose),

@@ -35,11 +35,11 @@ pub struct SubtaskRun {
     pub good_calls: u32,
     /// How far each is, by its id.
     pub states: BTreeMap<String, SubtaskState>,
-    /// What the workers share.
+    /// Values that the workers share.
     pub shared: BTreeMap<String, Value>,
     /// How conflicts between their changes are settled.
     pub resolutions: Vec<MergeResolution>,
-    /// What a user answered last about the whole of them, until it is acted upon.
+    /// The user's last answer about all of them, until it is handled.
     pub answer: Option<(String, Option<String>)>,
     /// The conflict that was answered last.
     pub conflict: Option<MergeConflict>,
@@ -59,19 +59,19 @@ pub struct SubtaskState {
     pub worker: Option<SessionId>,
     /// Dollars that are set aside for its worker.
     pub reserved_usd: Option<f64>,
-    /// What it cost, over all tries.
+    /// Its cost, over all tries.
     pub usage: Usage,
     /// What earlier tries cost.
     pub before: Usage,
-    /// What its worker said at the end.
+    /// Its worker's final text.
     pub summary: String,
-    /// What it makes of the files.
+    /// Its file changes.
     pub writes: Vec<FileWrite>,
     /// Why it could not be done.
     pub error: Option<Problem>,
     /// Why the try before could not.
     pub earlier: Option<Problem>,
-    /// What a user answered when it had failed, until it is acted upon.
+    /// The user's answer about its failure, until it is handled.
     pub answer: Option<(String, Option<String>)>,
 }
 

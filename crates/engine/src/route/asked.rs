@@ -4,7 +4,7 @@
 
 use super::words::{self, after_lead, contains_word, listed, names_a_path, plain, sentences};
 
-/// What the words of a request ask to be done.
+/// The actions that a request asks for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct AskedDeeds {
     /// That files change.

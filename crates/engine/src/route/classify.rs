@@ -120,7 +120,7 @@ static SCHEMA: LazyLock<Schema> = LazyLock::new(|| {
     )
 });
 
-/// What the model made of the request.
+/// The model's classification of the request.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct RouteClass {
     pub(super) decision: RouteDecision,

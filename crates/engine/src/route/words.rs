@@ -6,7 +6,7 @@
 use crate::pictures::count;
 use crate::proposal::file_names::{is_language_name, is_named_without_extension};
 
-/// What the words say.
+/// The signals in the text.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct RequestSignals {
     /// A greeting or thanks, and nothing else.

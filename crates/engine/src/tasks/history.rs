@@ -11,7 +11,7 @@ pub struct TaskSet {
     pub id: ChangeSetId,
     /// When it was made.
     pub time: Time,
-    /// Who wanted it.
+    /// Who requested it.
     pub by: TaskAuthor,
     /// How much changed.
     pub summary: TaskCounts,

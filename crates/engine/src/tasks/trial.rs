@@ -21,7 +21,7 @@ const SAMPLES: usize = 10;
 /// One bulk operation marks so many days of a task as done at most: ten years of them.
 const MOST_DAYS: usize = 3_660;
 
-/// What operations come to, one after the other.
+/// The result of operations, one after the other.
 #[derive(Debug, Clone)]
 pub struct Trial {
     tried: Vec<Tried>,
@@ -108,7 +108,7 @@ impl Trial {
         self.summary
     }
 
-    /// What a person should be asked about once more.
+    /// Warnings that the user must confirm.
     pub fn warnings(&self, limits: TaskLimits) -> Vec<String> {
         let mut warnings = Vec::new();
         if self.summary.deleted > limits.deletes {

@@ -11,8 +11,8 @@ pub fn reversed(writes: &[TaskWrite]) -> Vec<TaskWrite> {
     writes.iter().map(turned).collect()
 }
 
-/// What a move by these writes comes to on the tasks as they are now. Only fields that the writes change are
-/// touched; one that a person has changed since is a conflict.
+/// The result of a move by these writes on the current tasks. Only fields that the writes change are touched; a field
+/// that the user has changed since is a conflict.
 pub fn moved(
     tasks: &TaskMap,
     writes: &[TaskWrite],

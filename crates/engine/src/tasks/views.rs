@@ -30,7 +30,7 @@ pub fn items(tasks: &TaskMap, view: View, today: Date) -> Vec<Item> {
     items
 }
 
-/// What is on some days, both included, in order. More than a year of them is cut off.
+/// The items of some days, both ends included, in order. At most a year.
 pub fn items_between(tasks: &TaskMap, from: Date, to: Date, today: Date) -> Vec<Item> {
     let to = to.min(from.plus(LONGEST));
     let mut items: Vec<Item> = tasks.values().flat_map(|task| between(task, from, to, today)).collect();

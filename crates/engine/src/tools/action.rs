@@ -5,7 +5,7 @@ use trimtab_vocab::{Plan, ReadOp, RefKey, SubTaskPlan, Todo};
 
 use crate::proposal::ProposedChange;
 
-/// What a tool call comes to. It is read from the call once, when the reply is folded.
+/// A parsed tool call. It is parsed once, when the reply is folded.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum ToolAction {
     /// See something of the folder.

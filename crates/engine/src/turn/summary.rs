@@ -48,7 +48,7 @@ pub(super) fn split_end(text: &str) -> (&str, &str) {
     }
 }
 
-/// What a summary carries over to the next one.
+/// The parts that a summary carries over to the next one.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct SummaryBlock {
     words: String,

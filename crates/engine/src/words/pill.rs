@@ -13,12 +13,12 @@ const LONGEST_NAME: usize = 64;
 const CATEGORIES: [&str; 3] = ["files", "commands", "web"];
 const KEYS: [&str; 6] = ["name", "description", "arguments", "tools", "mode", "categories"];
 
-/// What a pill's file says.
+/// The content of a pill's file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Definition {
-    /// What it is called by.
+    /// The name that calls it.
     pub name: String,
-    /// What it is for, in one line.
+    /// Its purpose, in one line.
     pub description: String,
     /// What may follow the name: `<needed> [optional]`.
     pub arguments: String,
@@ -28,14 +28,14 @@ pub struct Definition {
     pub mode: Mode,
     /// The groups of tools it needs; empty: those of its path.
     pub categories: Vec<String>,
-    /// What the model is sent, with places for arguments.
+    /// The text for the model, with placeholders for arguments.
     pub body: String,
 }
 
 /// Words that may call a pill: `/name`, and what follows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PillCall<'a> {
-    /// What is called, without the slash.
+    /// The called name, without the slash.
     pub name: &'a str,
     /// The rest of the words.
     pub arguments: &'a str,

@@ -26,7 +26,7 @@ pub(super) enum FlagStyle {
     Texts,
 }
 
-/// What may be said about the value of a flag.
+/// Constraints on the value of a flag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FlagValue {
     /// The flag takes none.

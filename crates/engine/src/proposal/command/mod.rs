@@ -45,7 +45,7 @@ pub struct CommandVerdict {
     pub reason: CommandReason,
     /// The rule that decided: the allowed prefixes, or what refused it.
     pub rule: Option<String>,
-    /// What it needs if it runs without a question.
+    /// Its class, if it runs without a question.
     #[serde(skip)]
     pub class: CommandClass,
     /// The exact words of each part, when they are known.
@@ -71,7 +71,7 @@ pub struct CommandVerdict {
     pub git_folders: Vec<String>,
 }
 
-/// What a line is judged by.
+/// The policy for a command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Policy {
     /// Prefixes that may run automatically, as far as the programs' tables allow.

@@ -3,7 +3,7 @@
 /// Marks a part of a word that only the shell knows. It does not occur in paths or flags.
 pub(super) const UNKNOWN: char = '\u{FFFC}';
 
-/// What the shell makes of a word that is not known, where that can be bounded.
+/// The bounded expansion of a word that only the shell knows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum WordFill {
     /// It cannot be bounded.

@@ -3,7 +3,7 @@
 use super::paths::resolve;
 use super::word::{Word, among};
 
-/// What a command would run in turn.
+/// What a wrapper would run.
 #[derive(Debug)]
 pub(super) enum WrappedCommand {
     /// Another command, its words known.

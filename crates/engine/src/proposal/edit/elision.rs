@@ -88,7 +88,7 @@ fn is_placeholder(path: &str, line: &[u8], before: &[u8], next: &[u8]) -> bool {
     }
 }
 
-/// What a text is wrapped in.
+/// The delimiters around a text.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Dress {
     /// Marks that make it a comment.

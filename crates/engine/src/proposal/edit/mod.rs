@@ -105,7 +105,7 @@ pub struct SearchReplace {
     pub replace: String,
 }
 
-/// What the file is to be after the edit.
+/// The content of the file after the edit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NewContent {
     /// The file has these bytes.
@@ -175,7 +175,6 @@ impl EditRefusal {
 pub struct FileAfter {
     /// The file, as the edit names it.
     pub path: String,
-    /// What it is to be.
     pub after: NewContent,
     /// The file that moves here.
     pub from: Option<String>,

@@ -15,7 +15,7 @@ use super::lines::{TextLines, is_blank, shown, split_indent, trim_end};
 use super::occur::{Index, LineMatch, places_of_alternatives};
 use super::{EditRefusal, RefusalKind, joined, nearest};
 
-/// Where a hunk goes, and what it adds there.
+/// The place of a hunk, and what it adds there.
 #[derive(Debug)]
 pub(super) struct Placed<'t> {
     /// The first line of the old side.

@@ -15,7 +15,7 @@ pub mod verify_repair;
 use serde_json::{Map, Value, json};
 use trimtab_vocab::{Answer, StopReason};
 
-/// What the transport or the provider said about the end of a reply.
+/// What is known from the transport or the provider about the end of a reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ReplyStop {
     /// The model finished.

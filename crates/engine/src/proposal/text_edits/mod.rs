@@ -14,7 +14,7 @@ use std::ops::Range;
 use super::edit::{Edit, has_placeholder};
 use super::fences::{ReplyFence, fences, without_thoughts};
 
-/// What is known about the names of files when a reply is read.
+/// The known file names when a reply is read.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct FileNames<'t> {
     /// The files that the request names, as it does.
@@ -23,7 +23,7 @@ pub struct FileNames<'t> {
     pub folder: Option<&'t str>,
 }
 
-/// What a model was shown of a file.
+/// How much of a file a model has seen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ShownFile {
     Whole(String),
@@ -31,10 +31,10 @@ pub enum ShownFile {
     Part,
 }
 
-/// What a reply wants changed.
+/// The changes in a reply.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TextEdits {
-    /// What is certain, in order.
+    /// The certain ones, in order.
     pub edits: Vec<Edit>,
     /// The places in the reply that these were read from, with the marks of their fences.
     pub ranges: Vec<Range<usize>>,

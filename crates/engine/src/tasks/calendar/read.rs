@@ -34,17 +34,17 @@ pub enum Zone {
 /// A task that a calendar holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CalendarTask {
-    /// What it is to be.
+    /// The fields of the new task.
     pub fields: TaskFields,
     /// What of it could not be taken over.
     pub notes: Vec<String>,
 }
 
-/// What a calendar came to.
+/// The result of reading a calendar.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CalendarReading {
     pub found: Vec<CalendarTask>,
-    /// What was left out, each with its reason.
+    /// The entries that were left out, each with its reason.
     pub skipped: Vec<(String, String)>,
 }
 

@@ -23,7 +23,7 @@ use crate::tools::{self, text_calls};
 use crate::transition::Transition;
 use crate::words;
 
-/// What a request asked for and did not get.
+/// A requested action that was not done.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum MissingDeed {
     Change,

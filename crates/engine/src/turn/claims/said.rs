@@ -2,7 +2,7 @@
 
 use crate::proposal::file_names::{has_known_extension, is_named_without_extension};
 
-/// What a reply claims.
+/// The claims of a reply.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct ClaimedDeeds {
     /// Files that it says to have changed.

@@ -20,12 +20,12 @@ pub enum SeriesVerdict {
     Pause(String),
 }
 
-/// What a reply is read against.
+/// The context in which a reply is read.
 #[derive(Debug, Clone, Copy)]
 pub struct SeriesContext<'a> {
     /// The command that has just ended.
     pub last: &'a str,
-    /// Those that are still to run.
+    /// The commands that are still to run.
     pub remaining: &'a [String],
 }
 

@@ -23,7 +23,7 @@ use super::paths::{argument_stays, names_no_secret, readable, resolve, stays, wr
 use super::word::{among, shown};
 use trimtab_vocab::CommandClass;
 
-/// What the tables say about a command.
+/// The tables' finding about a command.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum TableFinding {
     /// Known to be safe.
@@ -34,7 +34,7 @@ pub(super) enum TableFinding {
     Never(CommandReason),
 }
 
-/// What the operands of a program are.
+/// The kind of a program's operands.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Operands {
     /// There must not be any.

@@ -7,7 +7,7 @@ use super::super::{EditRefusal, RefusalKind};
 use super::damage;
 use super::names::{self, PatchSection, PatchTarget};
 
-/// What a patch does to one file.
+/// The changes of a patch to one file.
 #[derive(Debug)]
 pub(super) struct FilePatch<'t> {
     pub(super) path: String,

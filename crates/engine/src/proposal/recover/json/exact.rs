@@ -13,7 +13,7 @@ use super::source::{JsonSource, Literal, NameStyle, Quote, literal};
 use super::text::decode;
 use super::tree::{DEEPEST, FrameKind, Node, Stack};
 
-/// What a reader made of the text from one opening bracket on.
+/// The result of reading the text from one opening bracket on.
 #[derive(Debug)]
 pub(super) struct Parsed {
     pub(super) node: Node,

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// What is said of a field that could not be read for certain.
+/// The note about a field that could not be read with certainty.
 pub const NOT_CERTAIN: &str = "left out, not certain";
 
 /// One kind of repair. Each is reported once.

@@ -21,7 +21,7 @@ use finds::better;
 /// Texts in texts are opened so many times.
 const DEEPEST_TEXT: usize = 4;
 
-/// What a search came to.
+/// The result of a search.
 #[derive(Debug, Default)]
 pub(super) struct SearchOutcome {
     pub(super) find: Option<Find>,

@@ -21,7 +21,7 @@ const NAMES: usize = 16;
 /// The longest name that is taken for one.
 const LONGEST_NAME: usize = 64;
 
-/// What a quotation mark looks like.
+/// The kind of a quotation mark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Quote {
     Double,
@@ -302,7 +302,7 @@ impl<'t> JsonSource<'t> {
     }
 }
 
-/// What a bare word means.
+/// The meaning of a bare word.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Literal {
     Null,
