@@ -22,16 +22,16 @@ pub enum Input {
         /// The folder it works in.
         folder: String,
     },
-    /// A person said something.
+    /// The user said something.
     Said { request: Box<Request> },
-    /// A person wants something of a request.
+    /// The user wants something of a request.
     Controlled {
         /// The request; absent: the running one.
         #[serde(default)]
         request: Option<RequestId>,
         action: Control,
     },
-    /// A person answered.
+    /// The user answered.
     Answered {
         /// What was asked.
         checkpoint: CheckpointId,
@@ -48,7 +48,7 @@ pub enum Input {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         instructions: Vec<FileMark>,
     },
-    /// A person wants a part of a proposed change, and nothing else of it.
+    /// The user wants a part of a proposed change, and nothing else of it.
     Chosen {
         /// The question about it.
         checkpoint: CheckpointId,
@@ -107,7 +107,7 @@ pub enum Input {
         #[serde(default)]
         usage: Usage,
     },
-    /// A person gave the session a name.
+    /// The user gave the session a name.
     Renamed {
         /// The name.
         title: String,
@@ -203,15 +203,15 @@ pub enum Input {
         /// What they say.
         lists: Lists,
     },
-    /// A person removed one.
+    /// The user removed one.
     RuleRemoved { rule: Rule },
-    /// The person's tasks were looked at.
+    /// The user's tasks were looked at.
     TasksViewed {
         request: RequestId,
         /// What is shown of them.
         view: Box<TasksView>,
     },
-    /// It is known what operations would do to the person's tasks.
+    /// It is known what operations would do to the user's tasks.
     TasksJudged {
         request: RequestId,
         /// What they would.
@@ -393,7 +393,7 @@ pub enum Compared {
     },
     /// It cannot be made.
     Refused {
-        /// A sentence for the person.
+        /// A sentence for the user.
         reason: String,
         /// The places that stand in the way.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -434,14 +434,14 @@ pub struct Ran {
     pub signal: Option<i32>,
     /// It took too long.
     pub timed_out: bool,
-    /// A person stopped it.
+    /// The user stopped it.
     pub stopped: bool,
     /// It was started, and how it ended was not seen.
     pub lost: bool,
     /// It did not start, and why.
     pub not_started: Option<String>,
     /// It was to run without a question and did not start, because a fence or the snapshot that undo needs could
-    /// not be had. The reason; a person is asked with it.
+    /// not be had. The reason; the user is asked with it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub blocked: Option<String>,
     /// Milliseconds it took.

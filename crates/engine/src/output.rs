@@ -87,7 +87,7 @@ pub enum Effect {
         request: RequestId,
         /// Files that its words may name.
         files: Vec<String>,
-        /// Those of them that the person will miss, should they not be there.
+        /// Those of them that the user will miss, should they not be there.
         marked: Vec<String>,
         /// Pages that its words name and that may be fetched.
         urls: Vec<String>,
@@ -157,7 +157,7 @@ pub enum Effect {
     Compare {
         /// The files, each with its way.
         ways: Vec<RewindPath>,
-        /// Where a person has edited the same lines since.
+        /// Where the user has edited the same lines since.
         on_conflict: OnConflict,
     },
     /// Put files as the history wants them; answered by `Restored`. Asked again after a crash, it finishes
@@ -187,20 +187,20 @@ pub enum Effect {
     /// End a call now; a model's answer is `CallAborted`, a command's `Ran`, unless it was quicker;
     /// a look has none.
     Abort { call: CallId },
-    /// Look at the person's tasks; answered by `TasksViewed`.
+    /// Look at the user's tasks; answered by `TasksViewed`.
     ViewTasks {
         request: RequestId,
         /// What is to be shown of them.
         wanted: TaskSelection,
-        /// What the person has set about their tasks.
+        /// What the user has set about their tasks.
         settings: Box<AutoMode>,
     },
-    /// Find out what operations would do to the person's tasks; answered by `TasksJudged`.
+    /// Find out what operations would do to the user's tasks; answered by `TasksJudged`.
     JudgeTasks {
         request: RequestId,
         /// The operations, each with what is wrong about its form.
         operations: Vec<Annotated>,
-        /// What the person has set about their tasks.
+        /// What the user has set about their tasks.
         settings: Box<AutoMode>,
     },
     /// Copy the folder for a worker and start it; if repeated, it continues. Its session reports the rest, in

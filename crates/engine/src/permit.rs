@@ -43,7 +43,7 @@ pub(crate) enum Ruling {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Permit {
     by: Approval,
-    /// A person decided this very thing: only with it a command leaves the sandbox.
+    /// The user decided this very thing: only with it a command leaves the sandbox.
     person: Option<PersonDecision>,
 }
 
@@ -57,7 +57,7 @@ impl Permit {
         PermitSubject::new(action, None).is_none().then(|| Self::standing(Approval::Setting))
     }
 
-    /// A permission of this class was answered with yes. Some classes only a person can answer.
+    /// A permission of this class was answered with yes. Some classes only the user can answer.
     pub(crate) fn answered(answer: &AllowedByAnswer, class: ApprovalClass) -> Option<Self> {
         let person = answer.person;
         (person.is_some() || !class.needs_person()).then_some(Self { by: Approval::Answer, person })
@@ -80,7 +80,7 @@ impl Permit {
         self.by == Approval::Answer
     }
 
-    /// Whether a standing rule of the person says yes.
+    /// Whether a standing rule of the user says yes.
     pub(crate) fn is_rule(&self) -> bool {
         matches!(self.by, Approval::Rule { .. })
     }
@@ -218,7 +218,7 @@ pub(crate) fn judge(session: &Session, active: &RunningRequest, action: &ToolAct
     }
 }
 
-/// A person's rule allows it. Where only a person can, the rule names exactly this, and is their recorded decision.
+/// The user's rule allows it. Where only the user can, the rule names exactly this, and is their recorded decision.
 #[expect(clippy::disallowed_methods, reason = "a rule that names exactly this is a person's decision")]
 fn by_rule(rule: &Rule, class: ApprovalClass) -> Permit {
     let names_it = rule.pattern != "*" && !rule.pattern.ends_with('*');
@@ -312,7 +312,7 @@ fn plain(path: &str, folder: Option<&str>) -> String {
 /// Whether a rule lets pages of a host be fetched.
 pub(crate) fn may_fetch(session: &Session, host: &str) -> bool {
     let says = |verdict: RuleVerdict| {
-        // A yes counts only for the very host that a person named.
+        // A yes counts only for the very host that the user named.
         let counts = |rule: &Rule| verdict != RuleVerdict::Allow || rule.pattern == host;
         let covers = |rule: &Rule| rule.verdict == verdict && rule.covers("fetch_url", host, session.folder());
         session.rules().iter().any(|rule| counts(rule) && covers(rule))

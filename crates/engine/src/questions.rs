@@ -38,7 +38,7 @@ pub(crate) struct Answerer {
 }
 
 impl Answerer {
-    /// A person, by way of a message or a control.
+    /// The user, by way of a message or a control.
     pub(crate) fn person() -> Self {
         Self { by: CheckpointFact::PERSON.into(), surface: None }
     }
@@ -87,7 +87,7 @@ pub(crate) fn ask(step: &mut Transition<'_>, question: CheckpointDraft, without_
     }
 }
 
-/// A person wanted a rest after the step.
+/// The user wanted a rest after the step.
 pub(crate) fn rest(step: &mut Transition<'_>) {
     let question = CheckpointDraft {
         ask: Ask::Pause,

@@ -76,7 +76,7 @@ impl<'a> Transition<'a> {
         self.outputs.push(Output::Event { request: request.cloned(), fact });
     }
 
-    /// Tells the person something that asks nothing.
+    /// Tells the user something that asks nothing.
     pub(crate) fn notify(&mut self, request: &RequestId, level: Level, notice: Notice) {
         self.emit(Some(request), BannerFact { level, text: notice.to_string() });
     }

@@ -54,7 +54,7 @@ pub(crate) struct ActorContext {
     pub(crate) job_limit: u32,
     pub(crate) copying: CopyGates,
     pub(crate) latest: Latest,
-    /// The person's settings file, if there is one to be read again.
+    /// The user's settings file, if there is one to be read again.
     pub(crate) settings: Option<PathBuf>,
     /// The machine that it runs on.
     pub(crate) machine: Machine,
@@ -62,7 +62,7 @@ pub(crate) struct ActorContext {
     providers: Option<Arc<Providers>>,
     /// What was found out about models, where there is a data folder.
     pub(crate) notes: Option<ModelNotes>,
-    /// The model that a person chose among those that were found on this machine.
+    /// The model that the user chose among those that were found on this machine.
     pub(crate) chosen: Mutex<Option<FoundModel>>,
     /// Notices about calls that were already shown, by session. Each is shown once.
     pub(crate) told: Mutex<BTreeSet<(SessionId, String)>>,
@@ -89,7 +89,7 @@ pub enum SendTo {
     Assistant(Box<AssistantRequest>),
 }
 
-/// A person's answer.
+/// The user's answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answered {
     pub checkpoint: CheckpointId,
@@ -112,7 +112,7 @@ pub struct Sent {
 #[derive(Clone)]
 pub struct Client {
     inner: Arc<ClientInner>,
-    /// Where a person uses it, for the record.
+    /// Where the user uses it, for the record.
     pub(crate) surface: Option<&'static str>,
 }
 

@@ -22,7 +22,7 @@ use crate::pills::{Pills, looks_like_a_pill};
 pub struct RequestDraft {
     /// The words.
     pub text: String,
-    /// The path that the person chose.
+    /// The path that the user chose.
     pub mode: Mode,
     /// Images, each with its media type and its bytes in base64.
     pub images: Vec<(String, String)>,
@@ -61,7 +61,7 @@ pub struct Manner {
     pub schema: Option<Value>,
     /// Whether it is broken down into sub-tasks; none: as configured.
     pub subtasks: Option<SubtaskStart>,
-    /// The words come from a pipe or another session: nothing in them is remembered as said by the person.
+    /// The words come from a pipe or another session: nothing in them is remembered as said by the user.
     pub piped: bool,
 }
 
@@ -160,7 +160,7 @@ pub const NO_FOLDER: &str = "";
 
 /// The settings in force in a folder.
 struct FolderSettings {
-    /// Those of the person, made stricter by those of the folder if it is trusted.
+    /// Those of the user, made stricter by those of the folder if it is trusted.
     profile: Profile,
     run: RunSettings,
     /// The folder is trusted, so its own settings and pills count.

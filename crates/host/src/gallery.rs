@@ -85,7 +85,7 @@ impl ImageGallery<'_> {
     }
 }
 
-/// The prompt with what a person adds to it.
+/// The prompt with what the user adds to it.
 pub fn refined(prompt: &str, refinement: &str) -> String {
     match refinement.trim() {
         "" => prompt.trim().to_owned(),

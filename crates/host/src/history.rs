@@ -115,7 +115,7 @@ impl HistoryReader {
                 self.cost = usage.cost_usd.map(|more| self.cost.unwrap_or(0.0) + more).or(self.cost);
             }
             Fact::Change(ChangeFact::Applied(change)) => {
-                // What a person does themselves costs nothing.
+                // What the user does themselves costs nothing.
                 let cost = event.request.as_ref().and_then(|_| self.cost.take());
                 // A set may be told of in parts, one for each file.
                 let made = self.made.entry(change.change_set).or_insert((event.time, None, change.by));

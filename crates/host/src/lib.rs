@@ -130,7 +130,7 @@ pub fn command_limits(profile: &config::Profile) -> String {
     )
 }
 
-/// Sends figures to a collector that a person has named; says what went wrong, if something did.
+/// Sends figures to a collector that the user has named; says what went wrong, if something did.
 pub async fn send_metrics(url: &str, headers: &[(String, String)], figures: &serde_json::Value) -> Result<(), String> {
     trimtab_world::telemetry::send(url, headers, figures).await
 }

@@ -94,7 +94,7 @@ pub async fn local_model(profile: &Profile) -> Option<FoundModel> {
     local_models(profile).await.into_iter().next()
 }
 
-/// The model of a server at an address that a person typed.
+/// The model of a server at an address that the user typed.
 pub async fn model_at(profile: &Profile, address: &str) -> Result<FoundModel, Problem> {
     let no_server = |message: String| {
         Problem::new(ProblemKind::Network, message)
@@ -124,7 +124,7 @@ pub async fn model_at(profile: &Profile, address: &str) -> Result<FoundModel, Pr
     })
 }
 
-/// Writes a model that was found into the person's settings, with its address where that is not the usual one.
+/// Writes a model that was found into the user's settings, with its address where that is not the usual one.
 pub fn remember_found(profile: &Profile, found: &FoundModel) -> Result<(), Problem> {
     let is_usual = config::is_built_in_address(found.provider(), &found.base_url);
     let is_new_ollama = found.dialect == Dialect::Ollama && found.provider() != LocalServerKind::Ollama.provider();
@@ -193,7 +193,7 @@ impl Client {
         *self.deps().chosen.lock().unwrap_or_else(PoisonError::into_inner) = Some(found.clone());
     }
 
-    /// The model that a person chose among those that were found.
+    /// The model that the user chose among those that were found.
     pub fn chosen_model(&self) -> Option<FoundModel> {
         self.deps().chosen.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

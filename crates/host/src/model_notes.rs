@@ -184,7 +184,7 @@ impl ModelNotes {
         });
     }
 
-    /// What is known about a model, with what its server says and what its work has shown. A person's own entry in
+    /// What is known about a model, with what its server says and what its work has shown. The user's own entry in
     /// models.toml and their `answer.protocol` have the last word.
     pub(crate) async fn informed(
         &self,
@@ -239,7 +239,7 @@ impl ModelNotes {
     }
 }
 
-/// What is known, with what the server says where the person's own entry is silent.
+/// What is known, with what the server says where the user's own entry is silent.
 fn with_server(facts: ModelFacts, server: &ServerFacts, own: &OwnEntry) -> ModelFacts {
     let mut facts = facts;
     facts.window = own.window.or(server.window).unwrap_or(facts.window);

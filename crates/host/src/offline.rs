@@ -57,7 +57,7 @@ pub struct CommandCheck {
     pub runs: Option<String>,
 }
 
-/// Decides on a command as a session in this folder would. `allow`: the beginnings that a person's rules allow, instead
+/// Decides on a command as a session in this folder would. `allow`: the beginnings that the user's rules allow, instead
 /// of the rules and settings in force.
 pub fn check_command(
     profile: &Profile,

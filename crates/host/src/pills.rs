@@ -13,7 +13,7 @@ use crate::config::Profile;
 /// Whose a pill is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PillSource {
-    /// The person's own.
+    /// The user's own.
     User,
     /// The folder's.
     Project,
@@ -49,7 +49,7 @@ pub struct WrongPill {
     stem: String,
 }
 
-/// The pills there are. A folder's pill never takes the place of the person's own: of two with the same name,
+/// The pills there are. A folder's pill never takes the place of the user's own: of two with the same name,
 /// the folder's is called `project:NAME`.
 #[derive(Debug, Clone, Default)]
 pub struct Pills {
@@ -59,7 +59,7 @@ pub struct Pills {
 }
 
 impl Pills {
-    /// Reads them. `folder` must be one that the person trusts: nothing of another is read.
+    /// Reads them. `folder` must be one that the user trusts: nothing of another is read.
     pub fn load(profile: &Profile, folder: Option<&str>) -> Self {
         let mut pills = Self::default();
         pills.add(PillSource::User, of_person(&profile.file.with_file_name("pills"), pill::LARGEST));

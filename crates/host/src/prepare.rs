@@ -405,7 +405,7 @@ fn unfit(path: &str, is_there: bool) -> Option<String> {
     })
 }
 
-/// Why a name is not what it looks like, or not what programs take it for. A person who really wants such a file
+/// Why a name is not what it looks like, or not what programs take it for. A user who really wants such a file
 /// can make it; a model that makes one is mistaken or means harm.
 fn deceives(name: &str) -> Option<&'static str> {
     if name.starts_with('-') {

@@ -45,7 +45,7 @@ impl Requests<'_> {
         }
     }
 
-    /// Answers what waits for a person.
+    /// Answers what waits for the user.
     pub async fn answer(self, session: &SessionId, answer: Answered) -> Result<(), Problem> {
         let Answered { checkpoint, choice, text, by } = answer;
         let surface = self.0.surface.map(str::to_owned);

@@ -65,7 +65,7 @@ pub(crate) enum FolderBefore {
     Noted(NotedFolder),
     /// It is not known.
     Unobserved(Unobserved),
-    /// A person stopped it.
+    /// The user stopped it.
     Stopped,
 }
 

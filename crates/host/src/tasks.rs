@@ -33,7 +33,7 @@ const KEY_LIFE_MS: i64 = 10 * 60 * 1000;
 /// Bytes of a key at most.
 const LONGEST_KEY: usize = 255;
 
-/// The door to a person's tasks.
+/// The door to the user's tasks.
 #[derive(Clone)]
 pub struct TaskList {
     deps: Arc<ActorContext>,
@@ -50,7 +50,7 @@ pub struct ApplyOperations {
     pub by: TaskAuthor,
     /// The idempotency key.
     pub key: Option<String>,
-    /// Whether the person was asked once more about what is large.
+    /// Whether the user was asked once more about what is large.
     pub confirmed: bool,
 }
 
@@ -59,7 +59,7 @@ pub struct ApplyOperations {
 pub enum NotApplied {
     /// Some of them are wrong.
     Invalid(Validation),
-    /// They touch so much that a person must be asked once more.
+    /// They touch so much that the user must be asked once more.
     Unconfirmed(DryRun),
     /// The key was used for another request.
     KeyReused,
@@ -98,7 +98,7 @@ pub enum TaskMove {
 }
 
 impl Client {
-    /// The person's tasks, in the time zone of the settings.
+    /// The user's tasks, in the time zone of the settings.
     pub fn tasks(&self, settings: &TaskSettings) -> Result<TaskList, Problem> {
         let zone = when::zone(&settings.timezone)?;
         Ok(TaskList { deps: Arc::clone(self.deps()), settings: settings.clone(), zone })
@@ -223,14 +223,14 @@ impl TaskList {
         }
     }
 
-    /// Applies operations that a person wants by hand.
+    /// Applies operations that the user wants by hand.
     pub async fn apply_by_hand(&self, operations: &[Operation], confirmed: bool) -> Result<Applied, NotApplied> {
         let operations = operations.iter().map(|operation| serde_json::to_value(operation).unwrap_or_default());
         let operations = operations.collect();
         self.apply(ApplyOperations { operations, by: TaskAuthor::Person, key: None, confirmed }).await
     }
 
-    /// The day of a task that repeats that a person most likely means: today, else the last one that was
+    /// The day of a task that repeats that the user most likely means: today, else the last one that was
     /// missed, else the next to come; of those that are done, the last one.
     pub fn due(&self, task: &Task, is_done: bool) -> Option<Date> {
         let today = self.moment().today;

@@ -394,7 +394,7 @@ async fn recall(
 /// What the words of a request name.
 pub(crate) struct Named {
     pub(crate) files: Vec<String>,
-    /// Files that the person will miss, should they not be there.
+    /// Files that the user will miss, should they not be there.
     pub(crate) marked: Vec<String>,
     pub(crate) urls: Vec<String>,
     /// Files with instructions.

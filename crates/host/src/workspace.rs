@@ -329,7 +329,7 @@ impl Workspace for LocalWorkspace {
 
     async fn version_paths(&self, folder: &str, paths: Vec<String>) -> Vec<String> {
         let (folder, all) = (PathBuf::from(folder), paths.clone());
-        // What cannot be looked at counts as such a path: then a person is asked.
+        // What cannot be looked at counts as such a path: then the user is asked.
         tokio::task::spawn_blocking(move || version_area::among(&folder, &paths)).await.unwrap_or(all)
     }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-/// A collector that does not answer by then is not waited for: figures are not worth a person's time.
+/// A collector that does not answer by then is not waited for: figures are not worth the user's time.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Sends figures; says what went wrong, if something did.

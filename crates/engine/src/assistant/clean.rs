@@ -5,7 +5,7 @@ pub(super) const OKAY: &str = "Okay.";
 /// Bytes that an answer may have.
 const LONGEST: usize = 32 * 1024;
 
-/// What a person reads; empty if nothing was said.
+/// What the user reads; empty if nothing was said.
 pub(super) fn cleaned(words: &str) -> String {
     let words = &words[..words.floor_char_boundary(LONGEST)];
     let words = without_fences(&without_tags(words));

@@ -140,7 +140,7 @@ fn prompt(session: &Session) -> Option<(Prompt, Option<Prices>, AskPurpose)> {
     let prompt = Prompt {
         model: model.to_owned(),
         max_output_tokens: tokens.min(facts.max_output).min(settings.models.max_output_tokens),
-        // What is to be read by a program is better without invention, unless the person has said otherwise.
+        // What is to be read by a program is better without invention, unless the user has said otherwise.
         temperature: settings.models.temperature.or(format.is_some().then_some(0.0)),
         format,
         ..parts.prompt(crate::memory::fragment(session))
@@ -372,8 +372,8 @@ fn close(step: &mut Transition<'_>, open: &crate::record::OpenProposal, applied:
     audit(step, &open.request, "plan_outcome", fields);
 }
 
-/// A person has applied operations, or said that they do not want them. Whose they are is not asked: what was
-/// proposed last is what a person has before them.
+/// The user has applied operations, or said that they do not want them. Whose they are is not asked: what was
+/// proposed last is what the user has before them.
 pub(crate) fn decided(step: &mut Transition<'_>, applied: u32) {
     if let Some(open) = step.session.task_memory().proposal.clone() {
         close(step, &open, applied > 0, applied as usize);

@@ -30,7 +30,7 @@ pub(super) fn needs_a_look(active: &RunningRequest) -> bool {
     active.is_routed_by_model() && !chosen
 }
 
-/// What a person chose needs no look.
+/// What the user chose needs no look.
 pub(super) fn choose(step: &mut Transition<'_>) {
     let Some(active) = step.session.active() else { return };
     let request = active.request.id.clone();
@@ -151,7 +151,7 @@ fn is_short(text: &str) -> bool {
     text.split_whitespace().take(SHORT + 1).count() <= SHORT
 }
 
-/// The tasks that a person has confirmed to mean a short while ago.
+/// The tasks that the user has confirmed to mean a short while ago.
 pub(super) fn recent(session: &Session, assist: &Assist) -> Option<Where> {
     let minutes = session.active()?.request.settings.auto_mode.remember_scope_min;
     let (filter, then) = session.task_memory().scope.as_ref()?;

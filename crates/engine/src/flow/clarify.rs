@@ -13,7 +13,7 @@ use crate::record::RunningRequest;
 use crate::transition::Transition;
 
 pub(crate) use crate::record::names::choice::SUBMIT;
-/// The person does not want to answer; assumptions are made and stated.
+/// The user does not want to answer; assumptions are made and stated.
 pub(crate) const SKIP: &str = "skip";
 
 /// Questions that are asked together at most.
@@ -86,7 +86,7 @@ pub(super) fn ask(step: &mut Transition<'_>) -> FlowWait {
     super::ask(step, asking)
 }
 
-/// What a person answered, question by question; `None` where they did not.
+/// What the user answered, question by question; `None` where they did not.
 ///
 /// Answers come as a JSON object by the questions' ids or numbers, as `1: …; 2: …`, or as plain words.
 pub(crate) fn read(questions: &[Question], text: &str) -> Vec<Option<String>> {

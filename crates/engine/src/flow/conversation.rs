@@ -35,7 +35,7 @@ pub(crate) const COMPILE: &str = "[Compile this conversation into requirements: 
 const MOST: usize = 60;
 const LONGEST: usize = 1_000;
 
-/// What the router would be asked for nothing: a person talks, or wants what was talked about.
+/// What the router would be asked for nothing: the user talks, or wants what was talked about.
 pub(crate) enum TalkOrWork {
     /// The path, and what was heard in the words.
     Path(Box<RouteFact>, Option<IntentFact>),

@@ -129,7 +129,7 @@ pub(super) fn ended(step: &mut Transition<'_>, words: &str, stop: Option<&StopRe
     true
 }
 
-/// A person leaves a step out.
+/// The user leaves a step out.
 pub(super) fn skip(step: &mut Transition<'_>, request: &RequestId, id: &str) {
     end(step, request, id, StepStatus::Skipped, String::new());
 }
@@ -144,7 +144,7 @@ pub(crate) fn end(step: &mut Transition<'_>, request: &RequestId, id: &str, stat
     tell_progress(step, request);
 }
 
-/// The list of steps as it stands, for the person.
+/// The list of steps as it stands, for the user.
 pub(super) fn tell_progress(step: &mut Transition<'_>, request: &RequestId) {
     let Some(active) = step.session.unfinished(request) else { return };
     let done = |id: &str| matches!(active.flow.statuses.get(id), Some(StepStatus::Done));
@@ -214,13 +214,13 @@ fn ask_about(
     let Some((of_plan, number, of)) = place(&active.flow, id) else { return FlowWait::Waits };
     let ask = about(StepAsk { step: id.to_owned(), number, of, details: of_plan.details.clone() });
     let title = title(number, of, of_plan.title.clone());
-    // What went wrong is for a person to judge.
+    // What went wrong is for the user to judge.
     let approving = (!matches!(ask, Ask::StepFailed(_))).then_some(choices::CONTINUE);
     super::ask(step, FlowQuestion { ask, title, choices, approving })
 }
 
-/// Whether a person wants to be asked before work without a plan begins. A simple task needs no approval, if
-/// the person has said so.
+/// Whether the user wants to be asked before work without a plan begins. A simple task needs no approval, if
+/// the user has said so.
 pub(super) fn asks_to_begin(active: &RunningRequest) -> bool {
     let copilot = &active.request.settings.copilot;
     let flow = &active.flow;

@@ -28,7 +28,7 @@ use crate::record::names::choice as choices;
 use crate::record::{Checkpoint, FlowState, RunningRequest, Session};
 use crate::transition::{Next, Transition};
 
-/// Whether a person has to be waited for.
+/// Whether the user has to be waited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FlowWait {
     /// It is already answered: continue.
@@ -42,7 +42,7 @@ pub(crate) struct FlowQuestion {
     pub(crate) ask: Ask,
     pub(crate) title: QuestionTitle,
     pub(crate) choices: Vec<Choice>,
-    /// The choice that `--approve auto` makes; none: a person has to.
+    /// The choice that `--approve auto` makes; none: the user has to.
     pub(crate) approving: Option<&'static str>,
 }
 
@@ -136,7 +136,7 @@ pub(crate) fn ended(step: &mut Transition<'_>, words: &str, stop: Option<&StopRe
     }
 }
 
-/// Why an answer will not do, in words for the person.
+/// Why an answer will not do, in words for the user.
 pub(crate) fn objection(
     step: &Transition<'_>,
     checkpoint: &Checkpoint,

@@ -54,7 +54,7 @@ pub(crate) fn enough(session: &Session) -> Option<&'static str> {
     )
 }
 
-/// What a person could say next: "continue" is among it while steps are open.
+/// What the user could say next: "continue" is among it while steps are open.
 pub(crate) fn next_steps(session: &Session, mut given: Vec<NextStep>) -> Vec<NextStep> {
     // A structured answer is complete: at any pace, only the user continues its open steps.
     let applies = session.active().is_some_and(|active| applies(active) || active.answers_in_form());

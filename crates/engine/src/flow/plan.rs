@@ -139,7 +139,7 @@ pub(crate) fn is_structured(text: &str) -> bool {
     text.trim_start().starts_with(['{', '[']) && serde_json::from_str::<Value>(text).is_ok()
 }
 
-/// The person has edited the plan themselves: that is the next version.
+/// The user has edited the plan themselves: that is the next version.
 pub(super) fn modified(step: &mut Transition<'_>, request: &RequestId, text: &str) {
     if !is_structured(text) {
         return;

@@ -39,7 +39,7 @@ pub(crate) fn ask(step: &mut Transition<'_>) -> bool {
     super::ask(step, asking) == FlowWait::Waits
 }
 
-/// The task with what a person says about the result; it takes the task's place.
+/// The task with what the user says about the result; it takes the task's place.
 pub(crate) fn feedback(task: &str, words: &str) -> String {
     format!("{task}\n\nUser Feedback: {words}")
 }

@@ -61,7 +61,7 @@ impl ContextFill {
         window > 0 && self.used as f64 >= active.request.settings.context.handoff_at * window as f64
     }
 
-    /// Which limit is nearly reached, if a person does not know yet: how much of it is used, and how much
+    /// Which limit is nearly reached, if the user does not know yet: how much of it is used, and how much
     /// there is. With an extension, the window is full when it is full.
     fn limit(&self, session: &Session) -> Option<(ContextLimit, u64, u64)> {
         let active = session.active().filter(|active| !active.compression.told_full)?;

@@ -11,7 +11,7 @@ use crate::tools::ToolAction;
 use crate::transition::Transition;
 use crate::turn::{answers, control};
 
-/// The request that a new message meets: the one that is worked on, else the latest that waits for a person's
+/// The request that a new message meets: the one that is worked on, else the latest that waits for the user's
 /// word. One that ended at a limit waits for more steps or money, one whose reply was cut off has answered, and one
 /// whose model is gone waits for another.
 fn met(session: &Session) -> Option<&RunningRequest> {
@@ -93,7 +93,7 @@ fn named_option(session: &Session, question: &Checkpoint, words: &str) -> Option
     Some(format!("o{number}")).filter(|id| question.choice(id).is_some())
 }
 
-/// Ends what waits for a person, since something else is wanted now.
+/// Ends what waits for the user, since something else is wanted now.
 pub(super) fn replace_waiting(step: &mut Transition<'_>) {
     let waits = step.session.active().is_none().then(|| met(step.session)).flatten();
     if let Some(id) = waits.map(|active| active.request.id.clone()) {

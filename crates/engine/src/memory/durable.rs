@@ -11,11 +11,11 @@ use super::words::{
 /// Words above this many bytes are material.
 const LONGEST_MESSAGE: usize = 2_000;
 
-/// Something lasting that a person said.
+/// Something lasting that the user said.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Lasting {
     pub text: String,
-    /// It is about the person, wherever they work; else about the work in this folder.
+    /// It is about the user, wherever they work; else about the work in this folder.
     pub personal: bool,
 }
 
@@ -27,7 +27,7 @@ pub fn lasting(message: &str) -> Vec<Lasting> {
     let mut found = Vec::new();
     for line in own_lines(message) {
         found.extend(sentences(line).filter_map(judge));
-        // What follows is what the person talks about, not what they say.
+        // What follows is what the user talks about, not what they say.
         if line.trim_end().ends_with(':') {
             break;
         }
@@ -42,7 +42,7 @@ pub(super) fn whole(message: &str) -> Option<Lasting> {
     fits.then(|| Lasting { text: text.to_owned(), personal: false })
 }
 
-/// The lines that are the person's own: no code and no quotation.
+/// The lines that are the user's own: no code and no quotation.
 fn own_lines(message: &str) -> impl Iterator<Item = &str> {
     let mut fenced = false;
     message.lines().filter(move |line| {
@@ -176,7 +176,7 @@ fn is_standing(words: &[String]) -> bool {
         || (first == "do" && second == "not" && words[2] == "ever")
 }
 
-/// What is about how the person is spoken to, or about themselves, goes with them.
+/// What is about how the user is spoken to, or about themselves, goes with them.
 fn is_personal(words: &[String]) -> bool {
     const SPEAKING: &[&str] = &[
         "i",

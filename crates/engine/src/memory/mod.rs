@@ -94,7 +94,7 @@ pub(crate) fn ending(step: &mut Transition<'_>, request: &RequestId, status: Sta
 }
 
 fn noted(active: &RunningRequest, session: &Session) -> Vec<Remembered> {
-    // What was too large to send is material, not something that a person says of themselves.
+    // What was too large to send is material, not something that the user says of themselves.
     if !active.request.refs.is_empty() {
         return Vec::new();
     }

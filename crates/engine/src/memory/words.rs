@@ -60,7 +60,7 @@ pub(super) const REMEMBER: &[&[&str]] = &[
     &["remember"],
 ];
 
-/// How a person speaks of themselves.
+/// How the user speaks of themselves.
 pub(super) const OF_ONESELF: &[&[&str]] = &[
     &["i", "prefer"],
     &["i", "favour"],

@@ -251,7 +251,7 @@ impl<'a> PermitCase<'a> {
         self.session.rules().iter().filter(counts).find(about)
     }
 
-    /// Whether a yes was meant for this. A yes to many things was not meant for what only a person can allow: there a
+    /// Whether a yes was meant for this. A yes to many things was not meant for what only the user can allow: there a
     /// rule counts as their answer only if it names exactly this. A yes about the one end of a move says nothing about
     /// the other.
     fn is_meant(&self, rule: &Rule) -> bool {

@@ -16,7 +16,7 @@ pub(super) struct CommandCase<'a> {
     pub(super) settings: &'a RunSettings,
     pub(super) rules: &'a [Rule],
     pub(super) folder: Option<&'a str>,
-    /// The person has agreed to what it is a part of.
+    /// The user has agreed to what it is a part of.
     pub(super) agreed: bool,
     /// An answer proposes it: it waits until the user runs it.
     pub(super) proposed: bool,
@@ -32,7 +32,7 @@ pub struct CommandRuling {
     pub rule: Option<String>,
     /// The tables' verdict.
     pub verdict: CommandVerdict,
-    /// The person's own rule refuses it.
+    /// The user's own rule refuses it.
     is_forbidden: bool,
     permit: Option<Permit>,
 }
@@ -140,7 +140,7 @@ impl CommandCase<'_> {
         if allow.is_empty() {
             return None;
         }
-        // The person's own rule counts outside of the sandbox too: they have said so themselves.
+        // The user's own rule counts outside of the sandbox too: they have said so themselves.
         let policy = Policy { sandboxed: true, ..self.policy().only(allow) };
         let verdict = command::judge(line, &policy);
         (verdict.decision == CommandDecision::Auto).then(|| verdict.rule.unwrap_or_else(|| "a rule".into()))

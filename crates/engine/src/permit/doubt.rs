@@ -15,7 +15,7 @@ pub(super) fn about(active: &RunningRequest, action: &ToolAction, prospect: Pros
         return Some(PermissionReason::WrittenAsText);
     }
     let ToolAction::Change(change) = action else { return None };
-    // The person has asked for exactly these pictures.
+    // The user has asked for exactly these pictures.
     if matches!(change, ProposedChange::Save { .. }) {
         return None;
     }
@@ -28,7 +28,7 @@ pub(super) fn about(active: &RunningRequest, action: &ToolAction, prospect: Pros
     is_unasked(active).then_some(PermissionReason::Unasked)
 }
 
-/// Whether everything that the person has said to the request only asks to look. A plan that they approved, a pill, and
+/// Whether everything that the user has said to the request only asks to look. A plan that they approved, a pill, and
 /// talk that goes over to work ask for more than their words.
 fn is_unasked(active: &RunningRequest) -> bool {
     let is_agreed = active.flow.is_under_way() || active.flow.running().is_some() || active.request.pill.is_some();

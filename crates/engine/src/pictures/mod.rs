@@ -102,7 +102,7 @@ fn make(step: &mut Transition<'_>, request: &RequestId, wish: Option<PictureWish
     call(step);
 }
 
-/// How many pictures the person asked for, and how many are made.
+/// How many pictures the user asked for, and how many are made.
 fn wanted(active: &RunningRequest) -> (u32, u32) {
     let asked = match active.request.picture.as_deref() {
         Some(PictureWish::Make { count: Some(count) }) => *count,
@@ -112,7 +112,7 @@ fn wanted(active: &RunningRequest) -> (u32, u32) {
     (asked, asked.clamp(1, MOST))
 }
 
-/// Lets the fast model write the prompts; without money for that, the person's words are the prompts.
+/// Lets the fast model write the prompts; without money for that, the user's words are the prompts.
 pub(crate) fn call(step: &mut Transition<'_>) {
     let Some(active) = step.session.active() else { return };
     let request = active.request.id.clone();
@@ -272,7 +272,7 @@ fn save(step: &mut Transition<'_>, request: &RequestId, images: Vec<ImageId>, fo
     step.then(Next::Batch);
 }
 
-/// A person chose pictures, or chose them no longer. What is as they want it is not said again.
+/// The user chose pictures, or chose them no longer. What is as they want it is not said again.
 pub(crate) fn select(step: &mut Transition<'_>, images: Vec<ImageId>, selected: bool) {
     let is_news = |image: &ImageId| step.session.picture(image).is_some_and(|picture| picture.selected != selected);
     let images: Vec<ImageId> = images.into_iter().filter(is_news).collect();

@@ -7,7 +7,7 @@ use crate::calls;
 use crate::fragment::{self, Fragment};
 use crate::record::RunningRequest;
 
-/// Bytes of the person's words and of each file that are sent.
+/// Bytes of the user's words and of each file that are sent.
 const WORDS: usize = 16 * 1024;
 /// Bytes of all files together.
 const FILES: usize = 24 * 1024;
@@ -35,7 +35,7 @@ pub(super) fn ask(active: &RunningRequest, count: u32) -> Prompt {
     }
 }
 
-/// The prompts of an answer, exactly so many. What is missing or damaged is made up for by the person's own words.
+/// The prompts of an answer, exactly so many. What is missing or damaged is made up for by the user's own words.
 pub(super) fn read(said: &str, words: &str, count: u32) -> Vec<String> {
     let count = count as usize;
     let mut prompts: Vec<String> = Vec::new();

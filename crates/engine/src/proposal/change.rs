@@ -18,7 +18,7 @@ pub enum ProposedChange {
         /// Where to; the place must be free.
         to: String,
     },
-    /// Write pictures that a person wants to keep, under names that are free.
+    /// Write pictures that the user wants to keep, under names that are free.
     Save {
         /// Where to; empty: the session's folder itself.
         folder: String,

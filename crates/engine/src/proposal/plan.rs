@@ -8,10 +8,10 @@ use trimtab_vocab::{Plan, PlanStep};
 
 /// Steps of a plan at most.
 pub(crate) const MOST_STEPS: usize = 40;
-/// Bytes of a plan at most: a person is to read it.
+/// Bytes of a plan at most: the user is to read it.
 const LARGEST: usize = 64 * 1024;
 
-/// A plan as a model or a person writes it.
+/// A plan as a model or the user writes it.
 #[derive(Deserialize)]
 struct WrittenPlan {
     #[serde(default, alias = "goal", alias = "title")]
@@ -122,7 +122,7 @@ pub(crate) fn read(value: &Value, known: &[PlanStep]) -> Result<Plan, String> {
         return Err(format!("it is too long; {LARGEST} bytes at most. Say less about each step."));
     }
     let order = order(&plan)?;
-    // A plan that a person edits stays in their order; a model's is shown in the order of work.
+    // A plan that the user edits stays in their order; a model's is shown in the order of work.
     Ok(if known.is_empty() { arranged(plan, &order) } else { plan })
 }
 

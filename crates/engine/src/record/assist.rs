@@ -42,7 +42,7 @@ pub struct Assist {
     pub operations: Vec<Annotated>,
     /// They were to be repaired.
     pub repaired: bool,
-    /// The stage that a person was last told of.
+    /// The stage that the user was last told of.
     pub stage: Option<Stage>,
 }
 
@@ -52,7 +52,7 @@ pub enum AssistState {
     /// A path is to be found.
     #[default]
     Routing,
-    /// A person is to be asked.
+    /// The user is to be asked.
     Asking,
     /// An answer in words is to be given.
     Chatting,
@@ -73,13 +73,13 @@ pub enum AssistState {
 pub struct TaskMemory {
     /// The last question, and what had been asked for.
     pub question: Option<(String, String)>,
-    /// The tasks that a person has last confirmed to mean, and when.
+    /// The tasks that the user has last confirmed to mean, and when.
     pub scope: Option<(Where, Time)>,
     /// Operations that are neither applied nor rejected.
     pub proposal: Option<OpenProposal>,
 }
 
-/// Operations that wait for a person.
+/// Operations that wait for the user.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OpenProposal {
     pub id: ProposalId,
@@ -101,7 +101,7 @@ impl Assist {
         Some(Box::new(Self { clarify: ask.clarify.clone(), ..Self::default() }))
     }
 
-    /// Whether a person has said which tasks are meant, by answering a question.
+    /// Whether the user has said which tasks are meant, by answering a question.
     fn is_confirmed(&self) -> bool {
         self.clarify.is_some() && !self.filter.is_everything()
     }

@@ -50,17 +50,17 @@ pub struct BatchItem {
     pub is_stale: bool,
     /// How many hunks each of these has.
     pub hunks: Vec<u32>,
-    /// The part of that which a person wants, if it is not all.
+    /// The part of that which the user wants, if it is not all.
     pub chosen: Option<HunkSelection>,
-    /// A person wants it ended.
+    /// The user wants it ended.
     pub stopping: bool,
-    /// The command as the model had asked for it, if a person has edited it.
+    /// The command as the model had asked for it, if the user has edited it.
     pub edited_from: Option<String>,
     /// Its result in the sandbox, while the user is asked whether to run it outside.
     pub held: Option<WithheldResult>,
-    /// A person wants it run outside of the sandbox.
+    /// The user wants it run outside of the sandbox.
     pub outside: bool,
-    /// A person wants it run in the ordinary sandbox, after the fence for commands that only read had stopped it.
+    /// The user wants it run in the ordinary sandbox, after the fence for commands that only read had stopped it.
     pub widened: bool,
     /// Why it did not start, or was stopped, when it was to run automatically: only an answer starts it now.
     pub blocked: Option<String>,
@@ -76,7 +76,7 @@ pub struct BatchItem {
     pub output: Option<String>,
 }
 
-/// The part of a change that a person wants.
+/// The part of a change that the user wants.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HunkSelection {
     /// The selected parts.
@@ -94,7 +94,7 @@ pub enum Progress {
     Pending,
     /// It has begun; nothing is changed by it.
     Started,
-    /// It waits for a person.
+    /// It waits for the user.
     Asking {
         /// For this answer.
         checkpoint: CheckpointId,
@@ -126,7 +126,7 @@ pub struct UserDecision {
     pub fingerprint: Option<String>,
     /// It is about an interrupted command.
     pub of_outcome: bool,
-    /// A person said it, and not a rule or an option in their place.
+    /// The user said it, and not a rule or an option in their place.
     pub by_person: bool,
 }
 

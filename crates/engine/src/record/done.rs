@@ -27,7 +27,7 @@ pub struct DoneState {
     pub echoed: Option<String>,
     /// A command ran whose effects are not among the changes.
     pub acted: bool,
-    /// A person or a rule has refused something of it.
+    /// The user or a rule has refused something of it.
     pub declined: bool,
     /// How often the model was reminded that it has done nothing.
     pub nudges: u32,

@@ -22,9 +22,9 @@ pub struct Flow {
     pub analysis: Option<Analysis>,
     /// The estimated complexity, 0 to 100.
     pub complexity: u8,
-    /// The person was asked what is not clear.
+    /// The user was asked what is not clear.
     pub clarified: bool,
-    /// The person let it begin.
+    /// The user let it begin.
     pub begun: bool,
     /// The agreed result of a conversation.
     pub requirements: Option<Requirements>,
@@ -37,9 +37,9 @@ pub struct Flow {
     pub statuses: BTreeMap<String, StepStatus>,
     /// The step that ended last.
     pub last: Option<String>,
-    /// The step that a person let begin.
+    /// The step that the user let begin.
     pub cleared: Option<String>,
-    /// The step whose end a person has seen.
+    /// The step whose end the user has seen.
     pub checked: Option<String>,
     /// The user's decisions so far.
     pub decisions: Vec<String>,
@@ -73,11 +73,11 @@ pub enum FlowState {
     Turn,
     /// What was talked about is being written down.
     Compiling,
-    /// It is written down; a person is to see it.
+    /// It is written down; the user is to see it.
     Understood,
     /// The model looks and plans.
     Planning,
-    /// There is a plan; a person is to see it.
+    /// There is a plan; the user is to see it.
     Proposed,
     /// The plan is carried out.
     Executing,
@@ -216,7 +216,7 @@ impl Session {
         }
     }
 
-    /// A person's answer about the flow itself.
+    /// The user's answer about the flow itself.
     pub(super) fn fold_agreement(&mut self, answered: &Checkpoint, given: RecordedAnswer<'_>) {
         let RecordedAnswer { choice, text, message, .. } = given;
         if matches!(answered.ask, Ask::Satisfaction { .. }) && choice == choice::START_OVER {

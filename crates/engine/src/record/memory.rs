@@ -44,7 +44,7 @@ pub struct Memory {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RememberedExchange {
     request: RequestId,
-    /// The person's words.
+    /// The user's words.
     pub user: String,
     /// The answer, or the last words on the way to it.
     pub answer: Option<String>,

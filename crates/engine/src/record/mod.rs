@@ -122,7 +122,7 @@ struct Spending {
 #[derive(Debug, Clone, Default, PartialEq)]
 struct SessionPermissions {
     rules: Vec<Rule>,
-    /// How often a person has allowed each thing that a rule could allow.
+    /// How often the user has allowed each thing that a rule could allow.
     allowed: BTreeMap<String, u32>,
 }
 
@@ -146,7 +146,7 @@ struct ModelOffer {
     protocols: BTreeMap<String, AnswerProtocol>,
     /// The tools that a model was offered last.
     offered_tools: OfferedTools,
-    /// A person has waited so long between two requests that a provider's short cache was gone.
+    /// The user has waited so long between two requests that a provider's short cache was gone.
     waits_long: bool,
 }
 
@@ -178,7 +178,7 @@ pub struct ChangeSet {
 pub(crate) struct HistoryMove {
     /// How many sets shall be in force.
     pub(crate) to: usize,
-    /// Where a person has edited the same lines since.
+    /// Where the user has edited the same lines since.
     pub(crate) on_conflict: OnConflict,
     /// It undoes a part of a set.
     pub(crate) undo: Option<Undo>,
@@ -195,7 +195,7 @@ struct Squeezed {
     summaries: usize,
 }
 
-/// Something that waits for a person.
+/// Something that waits for the user.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Checkpoint {
     /// The request that waits for it.
@@ -239,7 +239,7 @@ impl Session {
         &self.memory
     }
 
-    /// Whether a person waits long between the requests of this session.
+    /// Whether the user waits long between the requests of this session.
     pub(crate) fn waits_long(&self) -> bool {
         self.models.waits_long
     }
@@ -273,17 +273,17 @@ impl Session {
         self.checkpoints.get(id)
     }
 
-    /// Everything that waits for a person.
+    /// Everything that waits for the user.
     pub fn checkpoints(&self) -> impl Iterator<Item = (&CheckpointId, &Checkpoint)> {
         self.checkpoints.iter()
     }
 
-    /// Whether a request has ended for want of a person.
+    /// Whether a request has ended for want of the user.
     pub fn is_parked(&self, request: &RequestId) -> bool {
         self.queue.parked.iter().any(|parked| parked.request.id == *request)
     }
 
-    /// Requests that have ended for want of a person, the earliest first.
+    /// Requests that have ended for want of the user, the earliest first.
     pub(crate) fn parked(&self) -> &[RunningRequest] {
         &self.queue.parked
     }
@@ -293,12 +293,12 @@ impl Session {
         self.unfinished(request).is_some()
     }
 
-    /// Requests that are worked on, wait for their turn, or have ended for want of a person.
+    /// Requests that are worked on, wait for their turn, or have ended for want of the user.
     pub(crate) fn all_unfinished(&self) -> impl Iterator<Item = &RunningRequest> {
         self.active.iter().chain(&self.queue.waiting).chain(&self.queue.parked)
     }
 
-    /// A request that is worked on, waits for its turn, or has ended for want of a person.
+    /// A request that is worked on, waits for its turn, or has ended for want of the user.
     pub(crate) fn unfinished(&self, request: &RequestId) -> Option<&RunningRequest> {
         self.all_unfinished().find(|active| active.request.id == *request)
     }
@@ -418,7 +418,7 @@ impl Session {
         self.spending.usage
     }
 
-    /// A person's standing decisions.
+    /// The user's standing decisions.
     pub fn rules(&self) -> &[Rule] {
         &self.permissions.rules
     }
@@ -433,7 +433,7 @@ impl Session {
         &self.context.told
     }
 
-    /// Whether a person has said something to a request that no model has answered. Words that went out with the results
+    /// Whether the user has said something to a request that no model has answered. Words that went out with the results
     /// of tools stay untold, as they did in 0.1, so these alone do not tell.
     pub(crate) fn has_unanswered_words(&self, request: &RequestId) -> bool {
         let Some(active) = self.unfinished(request) else { return false };
@@ -502,7 +502,7 @@ impl Session {
         self.context.marks.get(path).map(String::as_str)
     }
 
-    /// How often a person has allowed what this rule would allow.
+    /// How often the user has allowed what this rule would allow.
     pub(crate) fn times_allowed(&self, rule: &Rule) -> u32 {
         self.permissions.allowed.get(&rule.to_string()).copied().unwrap_or(0)
     }
@@ -522,7 +522,7 @@ impl Session {
         self.changes.moving.as_ref()
     }
 
-    /// Files that requests which wait for a person would write.
+    /// Files that requests which wait for the user would write.
     pub(crate) fn parked_writes(&self) -> impl Iterator<Item = &FileWrite> {
         let items = self
             .queue

@@ -12,7 +12,7 @@ pub mod choice {
     pub const ALLOW: &str = "allow";
     /// From now on.
     pub const ALWAYS: &str = "always";
-    /// Not so: the person says what to do differently.
+    /// Not so: the user says what to do differently.
     pub const WAIT: &str = "wait";
     /// Not now and not later.
     pub const NEVER: &str = "never";
@@ -101,7 +101,7 @@ pub mod choice {
 pub(crate) mod verdict {
     /// The verdict on a proposal that may be carried out.
     pub(crate) const APPROVED: &str = "approved";
-    /// The verdict on operations that a person has applied, all or some.
+    /// The verdict on operations that the user has applied, all or some.
     pub(crate) const APPLIED: &str = "applied";
 }
 

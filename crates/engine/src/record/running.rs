@@ -10,7 +10,7 @@ use trimtab_vocab::{
 use super::rounds::RoundHistory;
 use super::{Assist, Batch, DoneState, Flow, SubtaskRun};
 
-/// How often what a person says to a request is kept for what is lasting in it.
+/// How often what the user says to a request is kept for what is lasting in it.
 const SAID: usize = 20;
 
 /// The request that is being worked on. A session works on one at a time.
@@ -63,7 +63,7 @@ pub struct RunningRequest {
 pub struct CallState {
     /// Replies so far.
     pub steps: u32,
-    /// Steps beyond the limit that a person has allowed.
+    /// Steps beyond the limit that the user has allowed.
     pub more_steps: u32,
     /// The step limit is reached, and the model assesses its progress. It holds until the user allows more steps, so
     /// it is not the purpose of a single call.
@@ -116,7 +116,7 @@ pub struct SteeringState {
     pub said: Vec<String>,
     /// It is to pause after this step.
     pub pausing: bool,
-    /// A person said what to do instead of the tools that wait.
+    /// The user said what to do instead of the tools that wait.
     pub diverted: bool,
 }
 
@@ -127,9 +127,9 @@ pub struct TrustState {
     pub answer: Option<bool>,
     /// The folder was trusted after its instructions would have been read.
     pub is_uninstructed: bool,
-    /// The person knows that the folder holds more than a project.
+    /// The user knows that the folder holds more than a project.
     pub warned: bool,
-    /// Instructions that the person does not want used, as the rule that would accept them names them.
+    /// Instructions that the user does not want used, as the rule that would accept them names them.
     pub declined: Option<String>,
 }
 
@@ -144,7 +144,7 @@ pub struct ToolHistory {
     pub ledger: VecDeque<ReflectionEntry>,
     /// Whether they bring anything new.
     pub(crate) rounds: RoundHistory,
-    /// Commands that failed in the sandbox and that a person did not want to run outside.
+    /// Commands that failed in the sandbox and that the user did not want to run outside.
     pub left_inside: Vec<String>,
 }
 
@@ -209,9 +209,9 @@ pub enum Phase {
     },
     /// A reply is there and is being worked on; never seen between two steps.
     Replied,
-    /// Its tools are at work, or wait for a person.
+    /// Its tools are at work, or wait for the user.
     Tools,
-    /// It waits for a person.
+    /// It waits for the user.
     Waiting {
         /// For this answer.
         checkpoint: CheckpointId,
@@ -272,7 +272,7 @@ impl RunningRequest {
         }
     }
 
-    /// A person says something to the model.
+    /// The user says something to the model.
     pub(super) fn hear(&mut self, text: Option<&str>) {
         if self.steering.said.len() < SAID {
             self.steering.said.extend(text.map(str::to_owned));
@@ -294,13 +294,13 @@ impl RunningRequest {
         self.request.settings.models.max_steps.saturating_add(self.calls.more_steps)
     }
 
-    /// Whether a person wants the command that is current run without another word, if it is known to be safe.
+    /// Whether the user wants the command that is current run without another word, if it is known to be safe.
     pub(crate) fn has_agreed(&self) -> bool {
         self.series.as_ref().is_some_and(|series| series.agreed)
             && self.batch.as_ref().is_some_and(|batch| batch.of_series)
     }
 
-    /// The same request, were a person to want all its commands run.
+    /// The same request, were the user to want all its commands run.
     pub(crate) fn agreed(&self) -> Self {
         let mut agreed = self.clone();
         agreed.request.settings.commands.apply = trimtab_vocab::Applying::Auto;

@@ -26,7 +26,7 @@ pub(crate) fn run_command_call(command: &str) -> ToolCall {
     ToolCall { id: "command".into(), name: "run_command".into(), input: json!({"command": command}), broken: None }
 }
 
-/// The commands that a person wants of those that are offered, by their numbers from 1: `2`, `1,3`, `[1,3]`. None: all of
+/// The commands that the user wants of those that are offered, by their numbers from 1: `2`, `1,3`, `[1,3]`. None: all of
 /// them, and the words are for the model.
 pub(crate) fn numbers(choice: &str, text: Option<&str>) -> Option<Vec<usize>> {
     let text = text.filter(|_| matches!(choice, RUN | EACH))?.trim();

@@ -45,7 +45,7 @@ the app, the application, the server, the command, this command, the benchmark, 
 the migrations, the formatter, the dependencies, dependencies, my changes, the changes, these changes, everything, \
 git, npm, npx, yarn, pnpm, cargo, make, pytest, python, python3, node, go test, pip, docker, bash";
 
-/// What a person has in a project, with the words that say that it is there.
+/// What the user has in a project, with the words that say that it is there.
 const THINGS: &str = "\
 function, method, class, module, test, tests, script, file, files, folder, directory, flag, option, endpoint, route, \
 handler, config, configuration, setting, settings, dependency, dependencies, import, imports, variable, constant, bug, \

@@ -13,7 +13,7 @@ use crate::proposal::recover::json::{self as reader, Object, Schema};
 pub(super) const QUESTIONS: usize = 4;
 /// Answers to choose from at most.
 const OPTIONS: usize = 7;
-/// Characters of anything that is shown to a person.
+/// Characters of anything that is shown to the user.
 const LONGEST: usize = 300;
 /// Bytes of the request that are sent.
 const WORDS: usize = 6_000;
@@ -196,7 +196,7 @@ fn questions(value: &Value) -> Vec<Question> {
     asked.take(QUESTIONS).enumerate().map(one).collect()
 }
 
-/// One line of bounded length without control characters: it is shown to a person.
+/// One line of bounded length without control characters: it is shown to the user.
 fn shortened(text: &str) -> String {
     let line: String = text.trim().chars().map(|c| if c.is_control() { ' ' } else { c }).take(LONGEST).collect();
     line

@@ -25,12 +25,12 @@ pub use trial::{Trial, try_out};
 pub use undo::{moved, reversed};
 pub use views::{aggregates, items, items_between};
 
-/// When something is done, and which day that is where the person is.
+/// When something is done, and which day that is where the user is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Moment {
     /// The moment.
     pub now: Time,
-    /// The day in the person's time zone.
+    /// The day in the user's time zone.
     pub today: Date,
 }
 

@@ -28,7 +28,7 @@ pub fn moved(
             // It comes back as it was. One of its number is there already: it came back some other way.
             (None, None, Some(after)) => Some(after.clone()),
             (None, Some(here), Some(after)) => Some(merge.whole(here, after)),
-            // It goes, unless a person has made something of it.
+            // It goes, unless the user has made something of it.
             (Some(before), Some(here), None) if is_same(before, here) => None,
             (Some(_), Some(here), None) => merge.gone(here),
             // What is gone already cannot be changed, but stays gone.

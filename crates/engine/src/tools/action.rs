@@ -46,7 +46,7 @@ pub(crate) enum ToolAction {
     Steps(Vec<Todo>),
     /// Say what would be done, step by step.
     Plan(Plan),
-    /// Ask the person.
+    /// Ask the user.
     Ask {
         question: String,
         /// Answers to choose from.
@@ -67,7 +67,7 @@ pub(crate) enum ToolAction {
 }
 
 impl ToolAction {
-    /// Whether it must be alone: it changes something, or waits for a person.
+    /// Whether it must be alone: it changes something, or waits for the user.
     pub(crate) fn is_alone(&self) -> bool {
         match self {
             Self::Change(_) | Self::Run { .. } | Self::Ask { .. } | Self::Delegate(_) => true,

@@ -47,7 +47,7 @@ pub(super) fn compact_choices() -> Vec<Choice> {
     ]
 }
 
-/// Records an answer that is not a person's: `by` says what gave it.
+/// Records an answer that is not the user's: `by` says what gave it.
 pub(crate) fn resolve(
     step: &mut Transition<'_>,
     request: &RequestId,
@@ -170,7 +170,7 @@ pub(super) fn ask_about_outcome(step: &mut Transition<'_>, call: &CallId, comman
     open(step, question);
 }
 
-/// A person wants a part of a proposed change, and nothing else of it.
+/// The user wants a part of a proposed change, and nothing else of it.
 pub(crate) fn chosen(step: &mut Transition<'_>, id: &CheckpointId, wanted: &[ChangePart], by: Answerer) {
     let Some(checkpoint) = step.session.checkpoint(id).cloned() else { return };
     match choosing::read(step.session, &checkpoint, wanted) {
@@ -184,7 +184,7 @@ pub(crate) fn chosen(step: &mut Transition<'_>, id: &CheckpointId, wanted: &[Cha
     answered(step, id, ALLOW.into(), None, by);
 }
 
-/// A person has answered.
+/// The user has answered.
 pub(crate) fn answered(
     step: &mut Transition<'_>,
     id: &CheckpointId,
@@ -352,7 +352,7 @@ fn after_answer(step: &mut Transition<'_>, request: &RequestId, call: Option<&Ca
     }
 }
 
-/// The rule that an answer makes. A person may give its pattern in words.
+/// The rule that an answer makes. The user may give its pattern in words.
 fn rule_of(ask: &Ask, choice: &str, text: Option<&str>) -> Option<Rule> {
     let offered = ask.rule()?.clone();
     match (ask, choice) {

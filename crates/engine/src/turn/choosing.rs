@@ -30,7 +30,7 @@ pub fn objection(session: &Session, checkpoint: &CheckpointId, wanted: &[ChangeP
     }
 }
 
-/// Reads what a person has chosen; nothing, if that is all there is.
+/// Reads what the user has chosen; nothing, if that is all there is.
 pub(crate) fn read(
     session: &Session,
     checkpoint: &Checkpoint,
@@ -88,7 +88,7 @@ pub(super) fn is_divisible(item: &BatchItem) -> bool {
     }
 }
 
-/// What is still to be found out about the part that a person wants.
+/// What is still to be found out about the part that the user wants.
 pub(super) fn narrow(request: &RequestId, item: &BatchItem) -> Option<Effect> {
     let (call, writes) = (item.call_id.clone(), item.writes.clone()?);
     let chosen = item.chosen.as_ref().filter(|chosen| chosen.left_out.is_none())?;

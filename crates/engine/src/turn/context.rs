@@ -303,7 +303,7 @@ fn conclude(step: &mut Transition<'_>, words: Option<&str>) {
     next(step);
 }
 
-/// A person's own words in a summary's place.
+/// The user's own words in a summary's place.
 pub(super) fn edited(words: &str, source: &RefKey) -> String {
     format!("{SUMMARY}\n{}\n\nSource archived at ref:{source}", words.trim())
 }

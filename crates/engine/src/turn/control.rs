@@ -162,7 +162,7 @@ fn tell(step: &mut Transition<'_>, request: &RequestId, notice: Notice) {
     step.notify(request, Level::Info, notice);
 }
 
-/// A person wants the session handed off, asked or not.
+/// The user wants the session handed off, asked or not.
 fn handoff_wanted(step: &mut Transition<'_>) {
     if let Some(id) = handoff::open_question(step.session) {
         return answers::answered(step, &id, handoff::HANDOFF.into(), None, answers::Answerer::person());
@@ -173,7 +173,7 @@ fn handoff_wanted(step: &mut Transition<'_>) {
     }
 }
 
-/// A person wants the session extended, asked or not.
+/// The user wants the session extended, asked or not.
 fn extension_wanted(step: &mut Transition<'_>) {
     if let Some(id) = handoff::open_question(step.session) {
         return answers::answered(step, &id, handoff::EXTEND.into(), None, answers::Answerer::person());

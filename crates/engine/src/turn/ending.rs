@@ -38,7 +38,7 @@ pub fn needs_continuation(words: &str) -> bool {
 }
 
 /// Whether a reply without a stop reason is unfinished: its last words announce more work. "Let me
-/// know" asks the person, and so does a question; neither announces anything.
+/// know" asks the user, and so does a question; neither announces anything.
 pub(super) fn is_unfinished(words: &str) -> bool {
     let words = words.trim().to_lowercase().replace('’', "'");
     if words.ends_with('?') {
@@ -194,7 +194,7 @@ fn cut_off(session: &Session) -> Option<Notice> {
     })
 }
 
-/// What a person must know about how a reply ended.
+/// What the user must know about how a reply ended.
 fn remark(session: &Session, stop: Option<&StopReason>, words: &str) -> Option<Notice> {
     Some(match stop {
         Some(StopReason::MaxTokens) => cut_off(session)?,

@@ -1,4 +1,4 @@
-//! The folder's own instructions become part of the prompt, so they are bound to what a person accepted: by trusting
+//! The folder's own instructions become part of the prompt, so they are bound to what the user accepted: by trusting
 //! the folder (as it is at that moment), by approving a change of such a file, or by being asked. What nobody has accepted
 //! as it is now is asked about first; where nobody can be asked, the request goes on without it.
 
@@ -22,7 +22,7 @@ pub const USE: &str = "use";
 /// Bytes of a changed file that the user can be asked about, because they must see all of it.
 const LARGEST: usize = 256 * 1024;
 
-/// What of the instructions may be used; nothing if a person is asked first.
+/// What of the instructions may be used; nothing if the user is asked first.
 pub(super) fn settle(
     step: &mut Transition<'_>,
     request: &RequestId,
@@ -94,7 +94,7 @@ fn state(session: &Session, files: &[InstructionFile]) -> InstructionsState {
     }
 }
 
-/// A person is about to trust the folder: its instructions are accepted as they are at this moment.
+/// The user is about to trust the folder: its instructions are accepted as they are at this moment.
 pub(crate) fn bind(step: &mut Transition<'_>, checkpoint: &CheckpointId, choice: &str, files: &[FileMark]) {
     let Some(asked) = step.session.checkpoint(checkpoint) else { return };
     let Some(folder) =
@@ -136,7 +136,7 @@ pub(super) fn replace(step: &mut Transition<'_>, request: &RequestId, new: Optio
     }
 }
 
-/// A person has approved a change of files, and has seen it: instructions among them are accepted as they are now.
+/// The user has approved a change of files, and has seen it: instructions among them are accepted as they are now.
 pub(super) fn approved(step: &mut Transition<'_>, request: &RequestId, writes: &[FileWrite]) {
     let Some(active) = step.session.active().filter(|active| active.request.settings.instructions_bound) else {
         return;

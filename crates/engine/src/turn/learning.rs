@@ -86,7 +86,7 @@ pub(super) fn leave_tools(step: &mut Transition<'_>, request: &RequestId) -> boo
     true
 }
 
-/// Tells the person once that the pictures of a request are not sent, because the model is known to see nothing.
+/// Tells the user once that the pictures of a request are not sent, because the model is known to see nothing.
 pub(super) fn warn_of_pictures(step: &mut Transition<'_>, request: &RequestId) {
     let Some(active) = step.session.active() else { return };
     let (name, facts) = model(&active.request);

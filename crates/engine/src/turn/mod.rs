@@ -243,7 +243,7 @@ fn awaits_instructions(session: &Session) -> bool {
     })
 }
 
-/// What the person named with an `@` and the model will not see: a line each. The words themselves are sent as they are.
+/// What the user named with an `@` and the model will not see: a line each. The words themselves are sent as they are.
 fn unread(step: &Transition<'_>, missing: &[String], absent: &[AbsentFile]) -> Vec<Notice> {
     let named = step.session.active().map(|active| words::references(&active.request.text)).unwrap_or_default();
     let line = |path: &String| match absent.iter().find(|file| file.path == *path) {
@@ -267,7 +267,7 @@ fn uninstructed(step: &Transition<'_>, missing: &[String]) -> Vec<Notice> {
     active.request.settings.context.files.iter().filter_map(line).collect()
 }
 
-/// The next step: a rest if a person wants one, an assessment if the steps are used up, else a call.
+/// The next step: a rest if the user wants one, an assessment if the steps are used up, else a call.
 pub(crate) fn next(step: &mut Transition<'_>) {
     let Some(active) = step.session.active() else { return };
     let request = active.request.id.clone();
@@ -411,7 +411,7 @@ fn nudge(step: &mut Transition<'_>, request: &RequestId, text: &str) {
     next(step);
 }
 
-/// The turn is over, unless the person has said something meanwhile.
+/// The turn is over, unless the user has said something meanwhile.
 fn end_or_go_on(step: &mut Transition<'_>, words: &str, stop: Option<&StopReason>) {
     if step.session.active().is_some_and(|active| !active.steering.steers.is_empty()) {
         return next(step);
@@ -503,7 +503,7 @@ fn go_on_without_tools(step: &mut Transition<'_>, request: &RequestId) {
     step.notify(request, Level::Info, Notice::NoTools(model.to_string()));
 }
 
-/// The call was ended because a person wanted it.
+/// The call was ended because the user wanted it.
 pub(crate) fn aborted(step: &mut Transition<'_>, call: &CallId, partial: Option<Partial>) {
     let Some(OpenCall { request, purpose, .. }) = open_call(step, call) else { return };
     save_partial(step, &request, call, &purpose, partial);
@@ -560,7 +560,7 @@ pub(crate) fn woke(step: &mut Transition<'_>, interrupted: Vec<Interrupted>) {
         Phase::BackingOff { .. } => back_off(step),
         // The instructions of the folder were being read.
         Phase::Waiting { .. } if awaits_instructions(step.session) => answers::go_on(step),
-        // A person is still to answer, or the call is this owner's own.
+        // The user is still to answer, or the call is this owner's own.
         Phase::Waiting { .. } | Phase::Calling { .. } | Phase::Replied => subtasks::restart_workers(step),
     }
 }
@@ -574,7 +574,7 @@ fn back_off(step: &mut Transition<'_>) {
     }
 }
 
-/// Ends what runs after a person said stop.
+/// Ends what runs after the user said stop.
 pub(crate) fn stop(step: &mut Transition<'_>) {
     let Some(RunningRequest { request, phase: Phase::Stopping { call }, .. }) = step.session.active() else { return };
     let request = request.id.clone();
@@ -592,7 +592,7 @@ pub(crate) fn give_up(step: &mut Transition<'_>, input: Option<Input>, problem: 
         _ => None,
     };
     let request = match said {
-        // What a person said must not be lost, least of all through a defect of ours.
+        // What the user said must not be lost, least of all through a defect of ours.
         Some(request) => {
             let (id, was_idle) = (request.id.clone(), step.session.is_idle());
             step.emit(Some(&id), crate::record::received(request));
@@ -752,7 +752,7 @@ fn active<'a>(step: &'a Transition<'_>, request: &RequestId) -> Option<&'a Runni
 struct OpenCall {
     request: RequestId,
     purpose: Purpose,
-    /// A person has stopped the request.
+    /// The user has stopped the request.
     stopping: bool,
 }
 

@@ -1,5 +1,5 @@
 //! A command that failed in the sandbox, perhaps because of it. Running it once outside is a permission of its
-//! own, and a person's own idea: it is offered to those who are there, or who have approved this very command.
+//! own, and the user's own idea: it is offered to those who are there, or who have approved this very command.
 
 use trimtab_vocab::checkpoint::{Ask, Choice, RunPreview, SandboxAsk};
 use trimtab_vocab::wording::{AnswerLabel, QuestionTitle};

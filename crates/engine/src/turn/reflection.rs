@@ -32,7 +32,7 @@ fn entry(item: &BatchItem, again: bool) -> ReflectionEntry {
         ToolStatus::Blocked => "do not try it again; find another way or ask the user",
         ToolStatus::Interrupted => "wait for the user",
     };
-    // Four values are documented; what a person interrupted, they have blocked.
+    // Four values are documented; what the user interrupted, they have blocked.
     let status = if status == ToolStatus::Interrupted { ToolStatus::Blocked } else { status };
     ReflectionEntry { tool: item.call.name.clone(), status, finding: size(content), next_action: next_action.into() }
 }

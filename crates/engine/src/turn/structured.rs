@@ -259,7 +259,7 @@ fn unreadable(step: &mut Transition<'_>, request: &RequestId, words: &str, trunc
 }
 
 /// The answer was cut off, or a change in it cannot be trusted: nothing of it is applied, what was whole is
-/// shown, and the person decides.
+/// shown, and the user decides.
 fn cut(step: &mut Transition<'_>, request: &RequestId, stop: Option<&StopReason>, answer: Answer) {
     let truncated = answer.truncated;
     if truncated {

@@ -49,7 +49,7 @@ pub(crate) fn titled(step: &mut Transition<'_>, _: &RequestId, title: &str, mode
     let line = title.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
     let line = line.trim_matches(['"', '\'', '`', '*', '#', '.', ' ', '“', '”']);
     let title: String = line.chars().filter(|c| !c.is_control()).take(LONGEST).collect();
-    // A person may have given it a name meanwhile, which stays. What the call cost, it cost.
+    // The user may have given it a name meanwhile, which stays. What the call cost, it cost.
     if !title.is_empty() && step.session.title().is_none() {
         step.emit(None, SessionFact::Titled { title, by: None });
     }

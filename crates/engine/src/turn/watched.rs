@@ -17,7 +17,7 @@ const NAMED: usize = 20;
 const SHOWN: usize = 4 * 1024;
 
 /// How much is to be noted before a command; nothing if it cannot write here, if it is known only to look, or if
-/// the person does not want it.
+/// the user does not want it.
 pub(super) fn watch(session: &Session, line: &str) -> Option<SnapshotLimits> {
     let active = session.active()?;
     let settings = &active.request.settings;

@@ -21,7 +21,7 @@ pub struct References {
 pub struct NamedUrl {
     /// Its address.
     pub url: String,
-    /// It is named with an `@`: the person wants it loaded.
+    /// It is named with an `@`: the user wants it loaded.
     pub is_explicit: bool,
 }
 

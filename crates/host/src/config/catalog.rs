@@ -65,7 +65,7 @@ struct CatalogEntry {
     image_usd: Option<f64>,
     /// How it says what it wants done.
     protocol: Option<AnswerProtocol>,
-    /// It stands in the person's own file.
+    /// It stands in the user's own file.
     #[serde(skip)]
     is_own: bool,
 }
@@ -154,7 +154,7 @@ impl Catalog {
         self.entries.keys().any(|name| self.stands_for(name, model))
     }
 
-    /// What the person's own file says of a model.
+    /// What the user's own file says of a model.
     pub(crate) fn own(&self, model: &str) -> OwnEntry {
         let about = self.entries.iter().filter(|(name, entry)| entry.is_own && self.stands_for(name, model));
         about.fold(OwnEntry::default(), |own, (_, entry)| OwnEntry {

@@ -110,7 +110,7 @@ impl Profile {
     }
 }
 
-/// The file's text; a link would let a folder point at other files of the person.
+/// The file's text; a link would let a folder point at other files of the user.
 fn read(file: &Path) -> Result<Option<String>, Problem> {
     let refused = |why: &str| refused(&Origin::File(file.to_owned(), None), why);
     match std::fs::symlink_metadata(file) {

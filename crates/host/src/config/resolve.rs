@@ -52,7 +52,7 @@ pub struct Profile {
     pub context: ContextSettings,
     /// How pictures are made; its `model` is that of `roles`.
     pub image: ImageSettings,
-    /// The person's own tasks.
+    /// The user's own tasks.
     pub tasks: TaskSettings,
     /// The interval of keep-alive comments in a stream of the server.
     pub heartbeat: Duration,
@@ -147,7 +147,7 @@ pub struct TaskSettings {
     pub applying: Applying,
     /// The name of the time zone; empty: the machine's.
     pub timezone: String,
-    /// Above these a person is asked once more.
+    /// Above these the user is asked once more.
     pub limits: TaskLimits,
     /// How many idempotency keys are remembered.
     pub keys: u32,
@@ -412,7 +412,7 @@ impl Profile {
         }
     }
 
-    /// How models work, where the person has decided that.
+    /// How models work, where the user has decided that.
     pub(crate) fn chosen_protocol(&self) -> Option<AnswerProtocol> {
         AnswerProtocol::from_name(&text(&self.raw, "answer.protocol"))
     }
@@ -613,7 +613,7 @@ fn without_links(path: &Path) -> PathBuf {
 }
 
 /// The settings of some sections have the names of the fields they set. Each was checked for its kind; one that
-/// still does not fit is named, since what a person has set must not become something else without a word.
+/// still does not fit is named, since what the user has set must not become something else without a word.
 fn section<T: DeserializeOwned>(raw: &RawSettings, prefix: &str) -> Result<T, Problem> {
     let fields = raw.iter().filter_map(|(path, value, _)| Some((path.strip_prefix(prefix)?.to_owned(), value.clone())));
     let fields: toml::Table = fields.collect();

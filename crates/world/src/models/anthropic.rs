@@ -350,7 +350,7 @@ fn thinking(generation: Generation, told: ClaudeEffort, prompt: &Prompt) -> Opti
     }
 }
 
-/// What a person should know about the effort that they chose, where the model cannot have it.
+/// What the user should know about the effort that they chose, where the model cannot have it.
 fn effort_note(model: &str, prompt: &Prompt) -> Option<String> {
     let generation = Generation::for_model(model);
     let took = match effort::claude((generation.0, generation.1), model, prompt) {

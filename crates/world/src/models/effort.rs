@@ -26,7 +26,7 @@ const DEEPSEEK: Levels = ["", "low", "low", "medium", "high", "max"];
 /// OpenRouter translates these for each model.
 const OPENROUTER: Levels = ["none", "minimal", "low", "medium", "high", "xhigh"];
 
-/// What a person wants of a model: a level, or the one that a number of tokens comes to.
+/// What the user wants of a model: a level, or the one that a number of tokens comes to.
 pub(super) fn level(prompt: &Prompt) -> Option<Effort> {
     prompt.effort.or(Effort::from_tokens(prompt.thinking_tokens))
 }
@@ -148,7 +148,7 @@ pub(super) enum ClaudeEffort {
     BetweenTools,
 }
 
-/// What a person should know about the level that they chose, if it does not hold as it is.
+/// What the user should know about the level that they chose, if it does not hold as it is.
 pub(super) fn note(prompt: &Prompt, model: &str, took: Took) -> Option<String> {
     let level = prompt.effort?;
     match took {

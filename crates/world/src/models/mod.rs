@@ -88,7 +88,7 @@ pub enum ReplyPiece {
     Progress(PromptProgress),
     /// Nothing new, only a sign of life: a provider that pings while its model thinks is not silent.
     Alive,
-    /// Something that a person should know about this call.
+    /// Something that the user should know about this call.
     Warning(String),
     /// The provider says that this is all. Without it, a reply is cut.
     End,
@@ -197,7 +197,7 @@ pub struct DrawnImage {
     pub revised_prompt: Option<String>,
 }
 
-/// A reply that begins with something that a person should know.
+/// A reply that begins with something that the user should know.
 fn with_warning(warning: Option<String>, pieces: PieceStream) -> PieceStream {
     match warning {
         Some(text) => futures_util::stream::iter([Ok(ReplyPiece::Warning(text))]).chain(pieces).boxed(),

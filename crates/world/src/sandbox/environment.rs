@@ -236,8 +236,8 @@ const SET: &[(&str, &str)] = &[
     ("TERM", "dumb"),
 ];
 
-/// What of `all` a command gets. One that is not fenced in is a person's own choice and keeps what
-/// the person has, except for what belongs to this program; `private` are the names of its keys.
+/// What of `all` a command gets. One that is not fenced in is the user's own choice and keeps what
+/// the user has, except for what belongs to this program; `private` are the names of its keys.
 pub(super) fn passed_on(
     all: impl IntoIterator<Item = (OsString, OsString)>,
     sandbox: Sandbox,
@@ -279,7 +279,7 @@ fn value<'e>(environment: &'e [(OsString, OsString)], wanted: &str) -> Option<&'
     environment.iter().find(|(name, _)| name == wanted).map(|(_, value)| value.as_os_str())
 }
 
-/// The person's home.
+/// The user's home.
 pub(super) fn home(environment: &[(OsString, OsString)]) -> Option<PathBuf> {
     value(environment, "HOME").map(PathBuf::from).filter(|home| home.is_absolute())
 }

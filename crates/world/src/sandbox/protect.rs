@@ -32,7 +32,7 @@ const STICKY: u32 = 0o1000;
 /// that another run won, so more than a few are not to be expected.
 const TRIES: usize = 1000;
 
-/// More mounts than this take longer than a person would wait for a command to start.
+/// More mounts than this take longer than the user would wait for a command to start.
 const MOST_MARKS: usize = 4000;
 
 /// The end of the name of what was set aside.

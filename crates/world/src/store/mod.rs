@@ -167,7 +167,7 @@ pub struct Commit {
     pub tell: Vec<(Recipient, NewInput)>,
     /// Requests that wait for the user's answer: they use no slot until they ask for one again.
     pub resting: Vec<RequestId>,
-    /// Rules that a person made or removed.
+    /// Rules that the user made or removed.
     pub rules: RuleChange,
     /// Memories for later sessions.
     pub remembered: Vec<MemoryEntry>,
@@ -192,7 +192,7 @@ pub enum Recipient {
     OtherBusy,
 }
 
-/// Rules that a person made or removed.
+/// Rules that the user made or removed.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct RuleChange {
     /// New ones, as their reader understands them.
@@ -258,7 +258,7 @@ pub enum Claim {
     Granted(Lease),
     /// Another process runs it.
     Held {
-        /// Who, for a person to read.
+        /// Who, for the user to read.
         by: String,
     },
 }

@@ -73,7 +73,7 @@ pub trait LogStore: Send + Sync {
     async fn recent_calls(&self, sessions: u32, facts: u32) -> Result<Vec<RecordedCall>>;
 }
 
-/// Requests as lists show them, and what they ask a person.
+/// Requests as lists show them, and what they ask the user.
 #[async_trait]
 pub trait JobStore: Send + Sync {
     /// Requests, newest first; unfinished ones only, or all.
@@ -82,7 +82,7 @@ pub trait JobStore: Send + Sync {
     async fn job(&self, request: &RequestId) -> Result<Option<JobRow>>;
     /// Whether a session has a request that has not ended.
     async fn has_open_request(&self, session: &SessionId) -> Result<bool>;
-    /// What waits for a person, oldest first, each as the event that opened it.
+    /// What waits for the user, oldest first, each as the event that opened it.
     async fn checkpoints(&self) -> Result<Vec<Event>>;
 }
 
@@ -123,10 +123,10 @@ pub trait WritingStore: Send + Sync {
     async fn moving(&self, folder: &str) -> Result<Vec<SessionId>>;
 }
 
-/// A person's standing decisions.
+/// The user's standing decisions.
 #[async_trait]
 pub trait RuleStore: Send + Sync {
-    /// A person's standing decisions, oldest first.
+    /// The user's standing decisions, oldest first.
     async fn rules(&self) -> Result<Vec<String>>;
     /// Adds or removes rules, and notifies the sessions concerned.
     async fn change_rules(&self, change: RuleChange, tell: Vec<(Recipient, NewInput)>) -> Result<()>;
@@ -144,10 +144,10 @@ pub trait RecallStore: Send + Sync {
     async fn change_memory(&self, change: MemoryChange) -> Result<Option<MemoryEntry>>;
 }
 
-/// A person's tasks.
+/// The user's tasks.
 #[async_trait]
 pub trait TaskStore: Send + Sync {
-    /// A person's tasks; with their log, if it is wanted.
+    /// The user's tasks; with their log, if it is wanted.
     async fn tasks(&self, with_log: bool) -> Result<TaskBook>;
     async fn task(&self, id: TaskId) -> Result<Option<Task>>;
     /// Those that have all these words, or words that begin so, in title, notes or tags; the best first.

@@ -71,7 +71,7 @@ pub(crate) struct PictureAddress<'a> {
 /// Why a picture was not fetched.
 #[derive(Debug)]
 pub(crate) struct NotFetched {
-    /// A sentence for the person.
+    /// A sentence for the user.
     pub(crate) sentence: String,
     /// Another try may do better.
     pub(crate) may_pass: bool,

@@ -21,7 +21,7 @@ pub struct PillFile {
     pub text: Result<String, String>,
 }
 
-/// The pills that a person keeps beside their settings. They may be links: whose the folder is, is known.
+/// The pills that the user keeps beside their settings. They may be links: whose the folder is, is known.
 pub fn of_person(folder: &Path, cap: usize) -> Vec<PillFile> {
     read_all(folder, |path| {
         // Opening a FIFO without a writer would block.
@@ -37,7 +37,7 @@ pub fn of_person(folder: &Path, cap: usize) -> Vec<PillFile> {
     })
 }
 
-/// The pills of a folder that a person trusts. A link that leads out of the folder is not followed.
+/// The pills of a folder that the user trusts. A link that leads out of the folder is not followed.
 pub fn of_folder(folder: &Path, cap: usize) -> Vec<PillFile> {
     let kept = folder.join(HERE);
     let one = |reason: &str| {

@@ -7,7 +7,7 @@
 //!
 //! * `.trimtab-<set>-<n>.part` is being written and means nothing.
 //! * `.trimtab-<set>-<n>.tmp` is whole: bytes that wait to be put in place, or bytes that were there
-//!   before. If it is neither, it is an edit that a person made at the very moment of the exchange,
+//!   before. If it is neither, it is an edit that the user made at the very moment of the exchange,
 //!   and it goes back to its place.
 //! * `.trimtab-<set>.made` marks a directory that was made for a file of the set, and
 //!   `.trimtab-<set>.dir` is one on its way to its name, or away from it.
@@ -23,7 +23,7 @@
 //!   ones. To write in place could not be undone by a kill, and would change files outside of the
 //!   folder that share the bytes, such as a package manager's store. `Changed::unlinked` says so.
 //! * **Symbolic links** inside the folder are followed and kept when their target is overwritten. A
-//!   set neither deletes nor creates through one, since a person would expect another thing to vanish. A
+//!   set neither deletes nor creates through one, since the user would expect another thing to vanish. A
 //!   link is itself the thing that changes only where the set says so ([`FileState::is_link`]), which is
 //!   how what commands did to links is undone.
 //! * **Read-only files** are refused, although a rename could replace them, unless the change itself

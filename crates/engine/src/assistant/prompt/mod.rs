@@ -32,7 +32,7 @@ pub(super) struct PromptContext<'a> {
     pub(super) turns: Vec<Said>,
     pub(super) instruction: &'a str,
     pub(super) clarify: Option<&'a Prior>,
-    /// What the request is about, as far as the router or a person has said.
+    /// What the request is about, as far as the router or the user has said.
     pub(super) focus: Focus,
 }
 
@@ -57,7 +57,7 @@ pub(super) struct Parts {
 }
 
 impl Parts {
-    /// As a model is sent it, with what is remembered of the person.
+    /// As a model is sent it, with what is remembered of the user.
     pub(super) fn prompt(self, remembered: Fragment) -> Prompt {
         let (system, request) = (Fragment::stable("assistant", self.system, HALF), Fragment::request(self.user, HALF));
         fragment::prompt(&[system, remembered, request])

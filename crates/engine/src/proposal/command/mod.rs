@@ -84,7 +84,7 @@ pub struct Policy {
     pub deny: Vec<String>,
     /// The folder that commands run in and stay in: an absolute path.
     pub folder: String,
-    /// The person's home: an absolute path.
+    /// The user's home: an absolute path.
     pub home: String,
     /// The product's own settings and data: absolute paths. A `.trimtab` anywhere is its own in any case.
     pub own: Vec<String>,
@@ -332,13 +332,13 @@ fn allowed<'p>(
     let exact = rules::exact(&policy.allow, &words);
     // Its input from a pipe or a file is unknown.
     let fed = part.join == Join::Pipe || !part.redirects.is_empty();
-    // The longest covering rule says how many words the person has vouched for.
+    // The longest covering rule says how many words the user has vouched for.
     let ruled = (1..=words.len()).rev().find(|n| rules::exact(&policy.allow, &words[..*n]).is_some()).unwrap_or(1);
     match programs::judge(argv, place, ruled, 0) {
         TableFinding::Safe => Ok(rule),
         TableFinding::Never(reason) => Err((reason.within(called), None)),
         TableFinding::Unsafe(reason) => match exact {
-            // A person has read exactly these words and allowed them; the documents have only named prefixes.
+            // The user has read exactly these words and allowed them; the documents have only named prefixes.
             _ if policy.plain && !fed && !deletes(&words.join(" ")) && vouched(argv, place) => Ok(rule),
             Some(exact) if !default_allow().contains(&exact) && !fed && vouched(argv, place) => Ok(exact),
             _ => Err((reason.within(called), None)),

@@ -244,7 +244,7 @@ pub(super) fn addressed(name: &str, words: &[Word], policy: &Policy) -> Option<C
     None
 }
 
-/// Our own program, asked to answer in the person's place or to lose what it knows.
+/// Our own program, asked to answer in the user's place or to lose what it knows.
 pub(super) fn ourselves(name: &str, words: &[Word]) -> Option<CommandRefusal> {
     if name != "trimtab" {
         return None;

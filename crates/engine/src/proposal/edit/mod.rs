@@ -117,7 +117,7 @@ pub enum NewContent {
 /// Why an edit was not applied.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EditRefusal {
-    /// A sentence or two that a model and a person can act on.
+    /// A sentence or two that a model and the user can act on.
     pub reason: String,
     /// The class of the reason, for code that has to tell them apart.
     pub kind: RefusalKind,

@@ -150,7 +150,7 @@ impl Session {
         }
     }
 
-    /// A set was moved over edits of a person. From now on it stands between what was found and what was
+    /// A set was moved over edits of the user. From now on it stands between what was found and what was
     /// left, so that the way back leads to exactly what was there.
     pub(super) fn rework(&mut self, id: &ChangeSetId) {
         let Some(merged) = self.changes.moving.as_ref().and_then(|moving| moving.merged.as_ref()) else { return };

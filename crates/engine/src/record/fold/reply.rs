@@ -121,7 +121,7 @@ impl Session {
             active.tools.rounds.replied(&message.text(), active.batch.is_some());
         }
         self.conversation.rounds += u64::from(!partial);
-        // A reply that will be asked for again is kept in the log for the person, not in the
+        // A reply that will be asked for again is kept in the log for the user, not in the
         // conversation: the model would answer its own torso.
         if !partial || stopping {
             let message = if *partial { words_only(message) } else { message.clone() };

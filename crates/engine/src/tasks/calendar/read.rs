@@ -48,7 +48,7 @@ pub struct CalendarReading {
     pub skipped: Vec<(String, String)>,
 }
 
-/// Says which day and time a moment is where the person is; none: it does not know the time zone.
+/// Says which day and time a moment is where the user is; none: it does not know the time zone.
 pub type Here<'a> = &'a dyn Fn(&CalendarTime) -> Option<(Date, Option<TimeOfDay>)>;
 
 pub fn read(text: &str, here: Here<'_>) -> CalendarReading {

@@ -128,7 +128,7 @@ fn action_of(active: &RunningRequest, item: &BatchItem) -> Result<Arc<ToolAction
     }
 }
 
-/// Whether the program itself makes the calls, because the person has asked for pictures.
+/// Whether the program itself makes the calls, because the user has asked for pictures.
 fn is_own(active: &RunningRequest) -> bool {
     active.batch.as_ref().is_some_and(|batch| batch.of_pictures)
 }
@@ -151,7 +151,7 @@ fn trust(step: &mut Transition<'_>, staged: &StagedCall) -> Option<()> {
     None
 }
 
-/// Stage 4: what a change would make of the files is known, because it is what a person approves.
+/// Stage 4: what a change would make of the files is known, because it is what the user approves.
 fn prepare(step: &mut Transition<'_>, staged: &StagedCall) -> Option<()> {
     let ToolAction::Change(change) = &*staged.action else { return Some(()) };
     if staged.item.writes.is_some() {
@@ -183,7 +183,7 @@ fn permit(step: &mut Transition<'_>, staged: &StagedCall) -> Option<PermittedCal
         return Some(PermittedCall { permit, run: None });
     }
     decided(step, staged)?;
-    // What a person wants of it is worked out first: that is what is applied.
+    // What the user wants of it is worked out first: that is what is applied.
     if let Some(effect) = choosing::narrow(request, item) {
         step.request(effect);
         return None;
@@ -216,7 +216,7 @@ fn permit(step: &mut Transition<'_>, staged: &StagedCall) -> Option<PermittedCal
 /// Whether the call is still undecided: a withheld result, a denial, and a skip end it.
 fn decided(step: &mut Transition<'_>, staged: &StagedCall) -> Option<()> {
     let StagedCall { request, call, item, .. } = staged;
-    // What failed in the sandbox has come to that, unless a person wants it run outside.
+    // What failed in the sandbox has come to that, unless the user wants it run outside.
     let is_wanted = item.outside || item.widened;
     if let Some(WithheldResult { status, preview, full, files }) = item.held.clone().filter(|_| !is_wanted) {
         let images = Vec::new();
@@ -361,7 +361,7 @@ fn propose(step: &mut Transition<'_>, request: &RequestId, call: &CallId, plan: 
     finished(step, call, ToolStatus::Ok, "The user sees the plan. Wait for their answer.".into());
 }
 
-/// The command with the fence that its approval calls for. What a person approved stays as it was approved. What no
+/// The command with the fence that its approval calls for. What the user approved stays as it was approved. What no
 /// person approved gets the fence of its class, also under `--approve auto`: no answer of a program uncovers a secret.
 fn fenced_for(
     session: &Session,
@@ -393,7 +393,7 @@ fn writes_only_by_git(session: &Session, command: &str) -> bool {
     !parts.is_empty() && parts.iter().all(is_git) && !command::only_looks(command, &policy)
 }
 
-/// What would be run, if a person approves it.
+/// What would be run, if the user approves it.
 pub(super) fn run_of(session: &Session, call: &CallId, action: &ToolAction) -> Option<CommandRun> {
     let ToolAction::Run { command, timeout_s, outside, terminal } = action else { return None };
     let run = CommandRun { terminal: *terminal, ..command_run(session, call, command, *timeout_s, false) };
@@ -468,7 +468,7 @@ fn command_run(session: &Session, call: &CallId, command: &str, timeout_s: Optio
     let git_folders = if by_itself { git_folders } else { Vec::new() };
     let plain_git = !git_folders.is_empty();
     let direct = direct.map(|argv| if plain_git { command::shown_by_git(argv) } else { argv });
-    // What a person has read runs as it stands.
+    // What the user has read runs as it stands.
     let line = rewritten.filter(|_| by_itself).unwrap_or_else(|| command.to_owned());
     let argv = direct.unwrap_or_else(|| vec![settings.machine.shell.clone(), "-c".into(), line]);
     let folder = session.folder().unwrap_or_default().to_owned();

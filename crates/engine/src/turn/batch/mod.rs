@@ -142,7 +142,7 @@ fn ready(batch: &Batch) -> NextItem {
     }
 }
 
-/// Nothing can begin. Without a person, what only waits for one ends the request for now.
+/// Nothing can begin. Without the user, what only waits for one ends the request for now.
 fn settle(step: &mut Transition<'_>) {
     let Some(active) = step.session.active() else { return };
     let Some(batch) = &active.batch else { return };

@@ -193,7 +193,7 @@ fn is_whole(numbered: &str) -> bool {
     numbered.lines().enumerate().all(is_next)
 }
 
-/// Whether a text was shown to the model before, in a file, a result, or the words of the person: then the reply quotes
+/// Whether a text was shown to the model before, in a file, a result, or the words of the user: then the reply quotes
 /// it. Spaces, numbers of lines, and the marks of a fence do not count.
 fn is_quoted(session: &Session, text: &str) -> bool {
     let dense = |text: &str| text.chars().filter(|c| !c.is_whitespace()).collect::<String>();

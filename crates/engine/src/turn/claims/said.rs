@@ -197,7 +197,7 @@ pub(super) fn reports_a_deed(words: &str) -> bool {
 }
 
 /// Signs that a reply says why something was not or cannot be done. Advice has other words: "use + instead of -" and "the
-/// test failed because of line 3" leave the work to the person.
+/// test failed because of line 3" leave the work to the user.
 const REFUSALS: &[&str] = &[
     "can't",
     "cannot",
@@ -260,7 +260,7 @@ pub(super) fn refuses(words: &str) -> bool {
     sentences.iter().any(|sentence| REFUSALS.iter().any(|sign| sentence.contains(sign)))
 }
 
-/// Whether a reply ends by asking the person.
+/// Whether a reply ends by asking the user.
 pub(super) fn asks_back(words: &str) -> bool {
     !words.contains("```") && words.trim_end().trim_end_matches(['*', '_', '"', ')']).ends_with('?')
 }

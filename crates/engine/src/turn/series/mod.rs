@@ -166,7 +166,7 @@ fn parts<'a>(item: &'a BatchItem, done: &'a ToolOutcome) -> (&'a str, &'a str) {
     }
 }
 
-/// As much of an output as a person sees in the block of lines.
+/// As much of an output as the user sees in the block of lines.
 fn head(output: &str) -> String {
     const LINES: usize = 12;
     const LONGEST: usize = 1_200;

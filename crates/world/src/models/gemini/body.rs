@@ -245,7 +245,7 @@ fn budget(model: &str, level: Effort, prompt: &Prompt) -> u32 {
     effort::tokens(prompt).clamp(LEAST_THINKING, room)
 }
 
-/// What a person should know about the effort that they chose, where the model does not have it.
+/// What the user should know about the effort that they chose, where the model does not have it.
 pub(super) fn effort_note(model: &str, prompt: &Prompt) -> Option<String> {
     let level = prompt.effort?;
     let took = match GeminiGeneration::for_model(model) {

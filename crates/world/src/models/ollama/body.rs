@@ -47,7 +47,7 @@ impl PromptFit {
         Self { prompt, needed, window, num_ctx: step.min(window.unwrap_or(CAREFUL)) }
     }
 
-    /// What a person should know before the call.
+    /// What the user should know before the call.
     pub(super) fn warning(&self, model: &str) -> Option<String> {
         let (prompt, num_ctx) = (self.prompt, self.num_ctx);
         (prompt > num_ctx).then(|| match self.window {
@@ -60,7 +60,7 @@ impl PromptFit {
         })
     }
 
-    /// What a person should know once Ollama has said how many tokens it read.
+    /// What the user should know once Ollama has said how many tokens it read.
     pub(super) fn shortfall(&self, read: u64) -> Option<String> {
         // Some servers count differently. A prompt far below the window was not cut, even if they report it.
         let may_be_cut = self.num_ctx < self.needed && self.prompt.saturating_mul(2) >= self.num_ctx;
@@ -193,7 +193,7 @@ pub(super) fn asks_to_think(model: &str, prompt: &Prompt) -> bool {
     matches!(think(model, prompt), Some(Think::Level(_) | Think::Switch(true)))
 }
 
-/// What a person should know about the effort that they chose.
+/// What the user should know about the effort that they chose.
 pub(super) fn effort_note(model: &str, prompt: &Prompt) -> Option<String> {
     let took = match think(model, prompt) {
         Some(Think::Level(word)) => effort::Took::from_word(prompt, Some(word)),

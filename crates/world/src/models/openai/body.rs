@@ -210,7 +210,7 @@ fn deepseek_thinking(server: ServerKind, prompt: &Prompt) -> Option<DeepSeekThin
     Some(DeepSeekThinking { r#type: if level == Effort::Off { "disabled" } else { "enabled" } })
 }
 
-/// What a person should know about the effort that they chose, where the model takes none.
+/// What the user should know about the effort that they chose, where the model takes none.
 pub(super) fn effort_note(server: ServerKind, model: &str, prompt: &Prompt) -> Option<String> {
     let name = ModelName::new(model);
     let took = match server {
@@ -257,7 +257,7 @@ fn wire_messages(server: ServerKind, prompt: &Prompt) -> Vec<OpenAiMessage<'_>> 
     if !prompt.system.is_empty() {
         wire.push(OpenAiMessage::System { content: &prompt.system });
     }
-    // A model that says nothing does not stand between two messages of the person.
+    // A model that says nothing does not stand between two messages of the user.
     let used_tools = tool_turns(&prompt.messages);
     let messages = prompt.messages.iter().map(Arc::as_ref).zip(used_tools);
     let told: Vec<(&Message, bool)> =
@@ -281,7 +281,7 @@ fn speaks(message: &Message) -> bool {
     })
 }
 
-/// For each message, whether the model used tools between the person's words before and after it.
+/// For each message, whether the model used tools between the user's words before and after it.
 fn tool_turns(messages: &[Arc<Message>]) -> Vec<bool> {
     let is_from_person = |message: &Message| {
         message.role == Role::User && message.parts.iter().any(|part| !matches!(part, Part::ToolResult(_)))
@@ -300,7 +300,7 @@ fn tool_turns(messages: &[Arc<Message>]) -> Vec<bool> {
 }
 
 /// Everything that stands between two messages of the model: the results of its tools, which the API
-/// wants directly after it, then what the person said, as one message, because the templates of many
+/// wants directly after it, then what the user said, as one message, because the templates of many
 /// local models want the roles to alternate.
 fn from_user<'a>(run: Vec<&'a Message>, prompt: &'a Prompt) -> Vec<OpenAiMessage<'a>> {
     let parts = || run.iter().flat_map(|message| &message.parts);

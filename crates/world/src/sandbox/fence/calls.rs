@@ -174,7 +174,7 @@ fn rules(order: &RunOrder, network: bool) -> Result<(SyscallRules, SyscallRules)
     // system's log. Pairs of the other kinds cannot. The last four bits are the kind.
     let kinds = [libc::SOCK_DGRAM, libc::SOCK_RAW].map(|kind| rule(1, SeccompCmpOp::MaskedEq(0xf), as_word(kind)));
     rules.insert(libc::SYS_socketpair, kinds.into_iter().collect::<Result<_, _>>()?);
-    // Typing into a terminal as if a person did.
+    // Typing into a terminal as if the user did.
     let typing = [libc::TIOCSTI, libc::TIOCLINUX].map(|request| rule(1, SeccompCmpOp::Eq, request & 0xffff_ffff));
     rules.insert(libc::SYS_ioctl, typing.into_iter().collect::<Result<_, _>>()?);
     let new_user = libc::CLONE_NEWUSER as u64;
@@ -204,7 +204,7 @@ fn refuse_others(rules: &mut SyscallRules, supervisor: u32) -> Result<(), seccom
         rules.insert(call, reach(&[supervisor])?);
     }
     rules.insert(libc::SYS_pidfd_open, reach(&[supervisor])?);
-    // Nothing else asks whether it may lower the limits of the person's other programs, which can end them. Their
+    // Nothing else asks whether it may lower the limits of the user's other programs, which can end them. Their
     // own, programs name by 0.
     let other = is(0, SeccompCmpOp::Ne, 0)?;
     let change = SeccompCondition::new(2, SeccompCmpArgLen::Qword, SeccompCmpOp::Ne, 0)?;

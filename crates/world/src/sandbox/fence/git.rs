@@ -46,7 +46,7 @@ enum GitSettingEffect {
     Harmless,
     /// It starts nothing if it has this value instead.
     Override(&'static str),
-    /// A person has to be asked.
+    /// The user has to be asked.
     Unknown,
 }
 
@@ -60,7 +60,7 @@ pub(super) fn variables(order: &RunOrder) -> Result<Vec<(String, String)>, Strin
     let mut all: Vec<(String, &str)> = set();
     all.extend(attributes.as_deref().map(|file| ("core.attributesFile".to_owned(), file)));
     let folders = if order.git.folders.is_empty() { std::slice::from_ref(&order.cwd) } else { &order.git.folders };
-    // Where a person or the engine has said so on the command line, no setting counts.
+    // Where the user or the engine has said so on the command line, no setting counts.
     let says = |flag: &str| order.argv.iter().any(|word| word == flag);
     // A folder that is not there is not entered either, and git then runs further up.
     for folder in folders.iter().filter(|folder| folder.is_dir()) {

@@ -49,7 +49,7 @@ pub struct SnapshotOrder<'a> {
     /// The next command has no approval: report also which build folders share files with others.
     pub whole: bool,
     /// The session has a say in what counts as made by a build. What is there before its first snapshot is then kept
-    /// like anything else: an edit must not make a person's files go.
+    /// like anything else: an edit must not make the user's files go.
     pub doubt: bool,
 }
 

@@ -262,7 +262,7 @@ impl<'a> FileWriter<'a> {
         self.write.after.as_ref()
     }
 
-    /// Modes count only where they alone tell before from after: a file that a person has made
+    /// Modes count only where they alone tell before from after: a file that the user has made
     /// executable meanwhile still has the bytes that the change is about.
     fn is_as(&self, seen: &PathState, wanted: Option<&FileState>) -> bool {
         let only_mode = matches!((self.before(), self.after()), (Some(a), Some(b)) if a.hash == b.hash);

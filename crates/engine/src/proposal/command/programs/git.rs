@@ -161,7 +161,7 @@ pub(super) const ROWS: &[KnownProgram] = &[
 ];
 
 /// Subcommands that record what is there, with flags that lose nothing and skip no check. No allowlist of ours names
-/// them: they count for a person's own rule.
+/// them: they count for the user's own rule.
 pub(super) const RECORDS: &[KnownProgram] = &[
     // Not `-f`, which adds what is ignored.
     row(&["add"], "Auvn", "all update verbose dry-run no-all intent-to-add", Operands::Revisions, None),

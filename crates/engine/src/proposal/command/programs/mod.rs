@@ -88,7 +88,7 @@ const PASSED: &str = "--watch=false --watchAll=false --no-watch --run --ci --cov
 /// Wrappers around wrappers, more than anyone writes.
 const DEEPEST: usize = 6;
 
-/// Judges one command, its words known, by the program's own table. The person's rule covers `ruled` of the words, and
+/// Judges one command, its words known, by the program's own table. The user's rule covers `ruled` of the words, and
 /// none if the rule is one of ours; `layer` counts the wrappers around the command.
 pub(super) fn judge(argv: &[String], folder: &str, ruled: usize, layer: usize) -> TableFinding {
     if layer > DEEPEST {

@@ -9,7 +9,7 @@ use super::TableFinding;
 
 /// They delete or overwrite, and a delete can be allowed once only.
 const DELETES: &str = "rm rmdir unlink shred srm truncate dd rimraf trash wipe mkfs fdisk parted wipefs del-cli sponge";
-/// They take rights that the sandbox and the person have not given.
+/// They take rights that the sandbox and the user have not given.
 const RIGHTS: &str = "sudo doas su pkexec runuser chroot unshare nsenter setcap visudo passwd";
 /// What they run is not in their words, or is parsed again by another program.
 const RUNS: &str = "env xargs parallel eval exec source . trap alias unalias command builtin busybox toybox watch ssh at batch \

@@ -145,7 +145,7 @@ impl ShellReader {
         self.trouble(CommandReason::TildeExpansion);
         self.at += 1;
         let home = self.vars.get("HOME").cloned().unwrap_or_default();
-        // `~name` is the same place for the person whose home has that name.
+        // `~name` is the same place for the user whose home has that name.
         let own = home.rsplit('/').next().unwrap_or_default();
         let length = own.chars().count();
         let ends = self.peek(length).is_none_or(|c| matches!(c, '/' | ' ' | '\t' | '\n' | ';' | '&' | '|' | ')'));

@@ -64,7 +64,7 @@ pub(super) struct CommandLine {
     pub(super) rewritten: Option<String>,
 }
 
-/// Deeper than any line that a person can follow.
+/// Deeper than any line that the user can follow.
 const DEEPEST: u16 = 24;
 const RESERVED: &str =
     "if then else elif fi while until do done for case esac in function select time coproc { } ! [[ ]]";

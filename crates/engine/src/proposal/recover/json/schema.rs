@@ -21,7 +21,7 @@ pub enum Schema {
 /// How much a doubt about a text weighs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Care {
-    /// Words for a person: a lone quotation mark in them may be an inch.
+    /// Words for the user: a lone quotation mark in them may be an inch.
     Words,
     /// A command, a path, code: a lone quotation mark in it means that it was misread.
     Verbatim,
@@ -47,7 +47,7 @@ pub(super) struct SchemaField {
 }
 
 impl Schema {
-    /// Words for a person.
+    /// Words for the user.
     pub fn words() -> Self {
         Self::Text(Care::Words)
     }
