@@ -68,7 +68,7 @@ impl Admin<'_> {
         Ok(secret)
     }
 
-    /// Uses such a secret up: the secret of the browser's cookie, and how many seconds it is good for.
+    /// Exchanges a login secret: the secret for the browser's cookie, and its lifetime in seconds.
     pub async fn log_in(self, login: &str) -> Result<Option<(String, i64)>, Problem> {
         let (secret, created) = (fresh()?, self.0.clock().now());
         let name = format!("browser-{}", &hash_of(&secret)[..12]);
@@ -77,7 +77,7 @@ impl Admin<'_> {
         Ok(exchanged.map_err(store_problem)?.then_some((secret, BROWSER_MS / 1000)))
     }
 
-    /// The token that this is the secret of, if it is one that lets in.
+    /// The token with this secret, if it grants access.
     pub async fn find_token(self, secret: &str) -> Result<Option<TokenRow>, Problem> {
         if !secret.starts_with(PREFIX) {
             return Ok(None);

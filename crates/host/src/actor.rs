@@ -56,8 +56,8 @@ pub(crate) fn wake(deps: &Arc<ActorContext>, session: &SessionId) {
     deps.roster.want(session, |wake| tokio::spawn(run(Arc::clone(deps), session.clone(), wake)));
 }
 
-/// Runs a session until there is nothing left to do in it. While another process runs it, stands
-/// by to take over should that process go away.
+/// Runs a session until it has nothing left to do. While another process runs it, waits to take over if that process
+/// ends.
 pub(crate) async fn run(deps: Arc<ActorContext>, session: SessionId, wake: Arc<Notify>) {
     let mut wakes = 0;
     loop {
@@ -150,7 +150,7 @@ struct Actor {
     settings: Option<settings_reload::LastRead>,
     /// When requests were taken in.
     received: BTreeMap<RequestId, Time>,
-    /// What is left to do is for another process, which stands by.
+    /// The rest is for another process, which waits.
     has_declined: bool,
 }
 

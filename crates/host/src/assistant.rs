@@ -32,8 +32,8 @@ impl Requests<'_> {
         Ok(rows.into_iter().map(|row| row.id).find(|id| *id != task_session()))
     }
 
-    /// Tells the assistant what the user made of the operations that it proposed last: how many they applied, 0 if
-    /// they did not want them. That this fails must not fail what it tells of.
+    /// Records how many of the last proposed operations the user applied; 0 if they rejected them. A failure here
+    /// must not fail the decision itself.
     pub async fn decide_tasks(self, applied: usize) {
         let applied = u32::try_from(applied).unwrap_or(u32::MAX);
         let told = async {

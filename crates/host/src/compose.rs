@@ -275,8 +275,8 @@ fn check_schema(schema: Option<&Value>) -> Result<(), Problem> {
 }
 
 impl World {
-    /// A request with settings that no profile gives, for simulations. A surface cannot make a world, so it cannot
-    /// make such a request.
+    /// A request with settings that no profile has, for simulations. A surface cannot create a world, so it cannot
+    /// create such a request.
     pub fn say(&self, draft: RequestDraft, pill: Option<Pill>, settings: RunSettings) -> ComposedRequest {
         let RequestDraft { text, mode, images, picture, when_busy, .. } = draft;
         let while_running = match when_busy {

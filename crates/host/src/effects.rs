@@ -231,8 +231,7 @@ impl Listener<'_> {
         }
     }
 
-    /// Whether the reply has come to do nothing but repeat itself, in its words, in its thinking or in the arguments of
-    /// its tools.
+    /// Whether the reply only repeats itself, in its text, its reasoning, or its tool arguments.
     fn repeats_itself(&mut self, piece: &ReplyPiece) -> bool {
         match piece {
             ReplyPiece::Text { text, .. } => self.words.read(text),
@@ -259,7 +258,7 @@ impl Listener<'_> {
         }
     }
 
-    /// How fast the reply came, as far as it can be told: where nothing took time, nothing is said.
+    /// Records the speed of the reply, if it is known.
     fn time(&self, usage: &mut Usage) {
         let (Some(started), Some(first)) = (self.started, self.first_token) else { return };
         let millis = |from: Time, to: Time| u64::try_from(to.millis() - from.millis()).ok().filter(|wait| *wait > 0);
@@ -389,7 +388,7 @@ fn endless() -> Fault {
 
 /// Seconds that a list of models may take; it is only a help.
 const LISTING: Duration = Duration::from_secs(5);
-/// So many models are named in place of one that is not there.
+/// Models that are suggested for an unknown one.
 const NEAREST: usize = 3;
 
 /// A fault about a model that is not there, with those that are served and whose names are nearest.
@@ -418,7 +417,7 @@ pub(crate) fn raw_key(lease: &Lease, call: &CallId, words: &str) -> Option<RefKe
     (!words.is_empty()).then(|| RefKey::reply_of(lease.session(), call))
 }
 
-/// An input as the inbox holds it.
+/// The stored form of an input.
 pub(crate) fn written(input: &Input) -> String {
     serde_json::to_string(input).expect("inputs are plain data with string keys")
 }

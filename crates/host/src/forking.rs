@@ -108,7 +108,7 @@ impl Sessions<'_> {
     }
 }
 
-/// A name in one line, if it is one.
+/// A title on one line, if it is valid.
 fn cleaned(title: &str) -> Result<String, Problem> {
     let words: Vec<&str> =
         title.split(|c: char| c.is_whitespace() || c.is_control()).filter(|w| !w.is_empty()).collect();

@@ -6,7 +6,7 @@ use crate::client::Client;
 #[derive(Clone, Copy)]
 pub struct Sessions<'a>(pub(crate) &'a Client);
 
-/// Requests: how they stand, what they ask, and what the user tells them.
+/// Requests: their status, their questions, and the user's control of them.
 #[derive(Clone, Copy)]
 pub struct Requests<'a>(pub(crate) &'a Client);
 

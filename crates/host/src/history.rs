@@ -46,7 +46,7 @@ impl Set {
     }
 }
 
-/// The history of a session as its log tells it.
+/// The history of a session, from its log.
 #[derive(Debug, Default)]
 pub struct History {
     /// The sets, oldest first.
@@ -57,7 +57,7 @@ pub struct History {
     pub is_moving: bool,
     /// The last move that was refused.
     pub refused: Option<RewindRefusal>,
-    /// Commands of which it is not known what they did to files, and why of the last one.
+    /// The number of commands whose file changes are unknown, with the reason of the last one.
     pub unobserved: Option<(u64, Unobserved)>,
     /// Sets that only another session can move, with that session. Some of them are no longer in `sets`.
     pub handed_on: BTreeMap<ChangeSetId, SessionId>,

@@ -75,7 +75,7 @@ impl Hub {
     }
 }
 
-/// The words of a reply as far as they have come, after one more fact: none once they are recorded or given up.
+/// The partial text of a reply after one more fact: none once it is recorded or dropped.
 pub fn said(so_far: &mut Option<Event>, event: &Event) {
     match (&event.fact, so_far.as_mut().map(|said| &mut said.fact)) {
         (

@@ -140,7 +140,7 @@ pub fn raise_file_limit() {
     trimtab_world::open_files::raise();
 }
 
-/// A name for a request that will be said.
+/// An ID for a new request.
 pub fn new_request() -> trimtab_vocab::RequestId {
     trimtab_world::clock::request_id(&trimtab_world::clock::SystemClock)
 }

@@ -178,7 +178,7 @@ fn links_below(place: &Path, words: &[String]) -> Vec<String> {
     links
 }
 
-/// Whether a path is said to be in the folder: what is said to be outside of it was judged as that.
+/// Whether a path is in the folder by its text. Others were already checked as outside.
 fn is_within(path: &Path, folder: &str) -> bool {
     let mut plain = PathBuf::new();
     for part in path.components() {

@@ -33,7 +33,7 @@ const SMALL: u64 = 3_000_000_000;
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ModelNote {
-    /// The server that said so; what another server says of the same name is news.
+    /// The server that reported it; another server may report something else for the same name.
     base_url: String,
     /// When it was asked, in milliseconds since 1970.
     asked: i64,

@@ -405,8 +405,8 @@ fn unfit(path: &str, is_there: bool) -> Option<String> {
     })
 }
 
-/// Why a name is not what it looks like, or not what programs take it for. A user who really wants such a file
-/// can make it; a model that makes one is mistaken or means harm.
+/// Why a name is misleading for people or programs. A user who wants such a file can create it; a model that creates
+/// one is mistaken or malicious.
 fn deceives(name: &str) -> Option<&'static str> {
     if name.starts_with('-') {
         return Some("programs would read a name that begins with `-` as an option");

@@ -78,7 +78,7 @@ struct RewindWalk<'a> {
     prefer: Prefer,
 }
 
-/// A file as it is at some place of its way. Bytes that are in the store are fetched when they are needed.
+/// A file at some point of a move. Stored bytes are loaded when they are needed.
 struct At {
     state: Option<FileState>,
     /// Bytes that came from the folder.

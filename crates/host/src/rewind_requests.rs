@@ -90,7 +90,7 @@ impl SessionChanges<'_> {
         Ok(())
     }
 
-    /// Moves the history, which is at rest after the fact `last`.
+    /// Moves the history, which is settled after the fact `last`.
     pub async fn move_history(self, session: &SessionId, last: u64, control: Control) -> Result<Moved, Problem> {
         self.0.requests().control(session, None, control).await?;
         let mut watch = self.0.watch(session, last);

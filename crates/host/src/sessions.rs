@@ -19,7 +19,7 @@ fn is_listed(row: &SessionRow) -> bool {
 }
 
 impl Sessions<'_> {
-    /// Begins a session in which nothing is said yet.
+    /// Creates a session without a request.
     pub async fn open(self, folder: String) -> Result<SessionId, Problem> {
         let session = self.create(folder, None).await?;
         self.0.resume(&session);
@@ -46,7 +46,7 @@ impl Sessions<'_> {
         Ok(self.folded(session).await?.lineage().prefill.clone())
     }
 
-    /// A session as its log tells it.
+    /// A session, folded from its log.
     pub(crate) async fn folded(self, session: &SessionId) -> Result<Session, Problem> {
         let mut folded = Session::new(session.clone());
         self.fold_on(session, &mut folded, 0).await?;
@@ -73,7 +73,7 @@ impl Sessions<'_> {
         self.page(session, after, 1000).await
     }
 
-    /// A page of so many facts at most.
+    /// A page of at most `limit` facts.
     pub async fn page(self, session: &SessionId, after: u64, limit: u32) -> Result<Vec<Event>, Problem> {
         self.0.store().events(session, after, limit).await.map_err(store_problem)
     }

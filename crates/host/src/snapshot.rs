@@ -190,7 +190,7 @@ fn named(uncovered: &[&Uncovered]) -> String {
     listed(uncovered.iter().take(NAMED).map(|one| one.to_string()).collect(), uncovered.len())
 }
 
-/// The first names of so many in all.
+/// The first names, and how many there are in all.
 fn listed(shown: Vec<String>, all: usize) -> String {
     match all.saturating_sub(shown.len()) {
         0 => shown.join(", "),

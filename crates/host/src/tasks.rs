@@ -50,7 +50,7 @@ pub struct ApplyOperations {
     pub by: TaskAuthor,
     /// The idempotency key.
     pub key: Option<String>,
-    /// Whether the user was asked once more about what is large.
+    /// Whether the user has confirmed a large change.
     pub confirmed: bool,
 }
 
@@ -59,7 +59,7 @@ pub struct ApplyOperations {
 pub enum NotApplied {
     /// Some of them are wrong.
     Invalid(Validation),
-    /// They touch so much that the user must be asked once more.
+    /// They change so many tasks that the user must confirm.
     Unconfirmed(DryRun),
     /// The key was used for another request.
     KeyReused,
@@ -91,7 +91,7 @@ pub enum NotMoved {
 pub enum TaskMove {
     /// Undoes the last so many sets.
     Back(usize),
-    /// So many sets are redone.
+    /// Redoes so many sets.
     Forward(usize),
     /// Undoes one set and keeps the later ones.
     Undo(ChangeSetId),

@@ -394,7 +394,7 @@ async fn recall(
 /// What the words of a request name.
 pub(crate) struct Named {
     pub(crate) files: Vec<String>,
-    /// Files that the user will miss, should they not be there.
+    /// Files that the user would miss.
     pub(crate) marked: Vec<String>,
     pub(crate) urls: Vec<String>,
     /// Files with instructions.
@@ -406,7 +406,7 @@ pub(crate) struct Named {
 /// Files of a folder that are listed in an overview.
 const LISTED: usize = 200;
 
-/// The names of the folder's files, and the texts of those that a request may be about, as far as there is room.
+/// The names of the folder's files, and the texts of those that a request may be about, as many as fit.
 async fn overview(workspace: &dyn crate::Workspace, folder: &str, wanted: Overview, loaded: &mut Vec<LoadedFile>) {
     let op = ReadOp::Glob { pattern: "**/*".into(), path: ".".into() };
     let seen = workspace.perform_read(folder, &op).await;

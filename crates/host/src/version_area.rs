@@ -28,7 +28,7 @@ pub(crate) fn among(folder: &Path, paths: &[String]) -> Vec<String> {
     paths.iter().filter(is_in).cloned().collect()
 }
 
-/// The folders that a path lies in, the outermost first; the empty one is the folder itself.
+/// The folders above a path, the outermost first; the empty one is the folder itself.
 fn holders(path: &Path) -> impl Iterator<Item = &Path> {
     path.ancestors().skip(1)
 }

@@ -34,8 +34,8 @@ pub struct FileNow {
     pub content: Option<(Vec<u8>, FileState)>,
 }
 
-/// The bytes that a set is made of, by their hash. They are found when they are needed, one after the
-/// other: a set of ten thousand files is never in memory at once.
+/// Loads the bytes of a set by their hash, one file after the other: a set of ten thousand files is never in memory
+/// at once.
 #[async_trait]
 pub trait Contents: Send + Sync {
     /// The bytes with this hash, if they are there.
@@ -59,7 +59,7 @@ pub struct SnapshotRequest {
     pub watch: SnapshotLimits,
     /// A command has run since `known` was taken.
     pub afterwards: bool,
-    /// The session has a say in what counts as made by a build.
+    /// The session may affect what counts as made by a build.
     pub doubt: bool,
 }
 
@@ -68,8 +68,8 @@ pub struct SnapshotRequest {
 pub trait Workspace: Send + Sync {
     /// Sees something. Ends when it is no longer waited for.
     async fn perform_read(&self, folder: &str, op: &ReadOp) -> ReadResult;
-    /// If nothing in the folder is called that: paths that resemble it, the likeliest first. Nothing where something is
-    /// there, or where that is not to be told.
+    /// Similar paths for a path that does not exist, the likeliest first. None if it exists, or if that must not be
+    /// revealed.
     async fn absent(&self, folder: &str, path: &str) -> Option<Vec<String>> {
         let _ = (folder, path);
         None
@@ -87,7 +87,7 @@ pub trait Workspace: Send + Sync {
         let _ = (folder, path);
         None
     }
-    /// Those of these paths that lie in a version-control area, as the folder's structure shows.
+    /// Those of these paths that belong to version control, by the folder's structure.
     async fn version_paths(&self, folder: &str, paths: Vec<String>) -> Vec<String> {
         let _ = (folder, paths);
         Vec::new()
@@ -226,7 +226,7 @@ impl LocalWorkspace {
         self
     }
 
-    /// The same, with commands that may use so much.
+    /// The same with limits for commands.
     #[must_use]
     pub fn limited(mut self, limits: trimtab_world::sandbox::CommandLimits) -> Self {
         self.setup.limits = limits;

@@ -18,7 +18,7 @@ use syntax::GitSetting;
 /// Bytes of a settings file, at most.
 const LONGEST: u64 = 1024 * 1024;
 
-/// How far includes may lead from one file to the next; git itself stops there.
+/// The maximum depth of includes, which is git's own.
 const DEEPEST: usize = 10;
 
 /// Repositories, worktrees of one, and settings files that one leads to, at most.
@@ -179,7 +179,7 @@ impl Orders {
     }
 }
 
-/// Settings, and the files that they stand in.
+/// Settings, and the files that contain them.
 #[derive(Default)]
 struct GitSettings {
     files: BTreeSet<PathBuf>,
@@ -250,7 +250,7 @@ pub fn common_folder(repository: &Path) -> Option<PathBuf> {
     Some(repository.join(one_path(&text)))
 }
 
-/// The repositories that a folder lies in, without its own.
+/// The repositories around a folder, without its own.
 pub fn above(folder: &Path) -> Vec<Repository> {
     let found = folder.ancestors().skip(1).filter_map(|above| {
         Some(Repository { path: repository_at(&above.join(".git"))?, work_tree: Some(above.to_owned()) })
@@ -297,7 +297,7 @@ fn of_the_user() -> Vec<PathBuf> {
     files
 }
 
-/// Where a value that is a path may lead to, and why that cannot be told.
+/// The possible targets of a path value, and why they are unknown.
 fn resolved(value: &[u8], bases: &[PathBuf]) -> (Vec<PathBuf>, Option<String>) {
     let value = value.strip_prefix(b":(optional)").unwrap_or(value);
     let path = Path::new(OsStr::from_bytes(value));
@@ -316,7 +316,7 @@ fn resolved(value: &[u8], bases: &[PathBuf]) -> (Vec<PathBuf>, Option<String>) {
     }
 }
 
-/// Files that a value which may be a command names. A word that could as well be no path counts if there is such a file.
+/// The files that a value names if it is a command. A word that may not be a path counts if such a file exists.
 fn programs(key: &str, value: &[u8], bases: &[PathBuf]) -> Vec<PathBuf> {
     let is_between = |byte: &u8| byte.is_ascii_whitespace() || b"'\";|&()<>=!`".contains(byte);
     let words = [value].into_iter().chain(value.split(is_between).filter(|word| !word.is_empty()));

@@ -66,8 +66,7 @@ impl StepName {
     }
 }
 
-/// Reads a plan; what is wrong with it is said in words that let the model do better. `known` are steps whose ids
-/// stay what they are.
+/// Parses a plan; the error helps the model to do better. `known` are steps that keep their IDs.
 pub(crate) fn read(value: &Value, known: &[PlanStep]) -> Result<Plan, String> {
     let written: WrittenPlan = serde_json::from_value(value.clone()).map_err(|error| format!("{error}."))?;
     if written.steps.is_empty() {
@@ -181,7 +180,7 @@ pub(crate) fn fill(step: &mut PlanStep, fields: &StepFields) -> Result<(), Strin
     Ok(())
 }
 
-/// A text without control characters, of at most so many of them.
+/// A text of at most `most` characters, without control characters.
 fn clean(text: &str, most: usize) -> String {
     text.trim().chars().filter(|c| !c.is_control() || *c == '\n').take(most).collect()
 }
@@ -239,7 +238,7 @@ pub(crate) fn steps_apart(plan: &Plan) -> usize {
     depths.values().copied().collect::<BTreeSet<usize>>().into_iter().map(apart).max().unwrap_or(0)
 }
 
-/// A text of at most so many characters, on one line.
+/// A text of at most `most` characters, on one line.
 pub(crate) fn line(text: &str, most: usize) -> String {
     let is_between = |c: char| c.is_whitespace() || c.is_control();
     let mut line: String = text.split(is_between).filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ");

@@ -132,7 +132,7 @@ impl ToolRegistry {
         OfferedTools { names, hash: hash.finalize().to_hex()[..32].to_owned() }
     }
 
-    /// Reads a call. What is wrong with it is said in words that let the model do better.
+    /// Parses a call. The error helps the model to do better.
     pub(crate) fn read(&self, call: &ToolCall) -> Result<ToolAction, String> {
         let name = &call.name;
         let (Some(tool), Some(reader)) = (self.get(name), BUILT_IN.iter().find(|tool| tool.name == name)) else {

@@ -9,7 +9,7 @@ does, do we, do you, has, have, find, search, look, look at, look into, look up,
 inspect, examine, review, analyze, analyse, compare, define, clarify, open, call list_files, call read_file, \
 call search, use list_files, use read_file, use search, give me an overview, give me a summary, walk me through";
 
-/// What may stand before it.
+/// Words that can come before it.
 const LEADS: &str = "\
 please, pls, can you, could you, would you, will you, i want you to, i would like you to, i'd like you to, now, then, \
 first, ok, okay, so, just, quickly, hey, hi, hello, thanks, let's, lets, help me";

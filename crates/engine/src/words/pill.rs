@@ -56,7 +56,7 @@ fn is_name(name: &str) -> bool {
         && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'-' | b'_'))
 }
 
-/// Reads a pill's file. `stem` is its name without `.md`. What is wrong is said in a sentence.
+/// Parses a pill's file. `stem` is its name without `.md`. The error is a sentence.
 pub fn read(stem: &str, text: &str) -> Result<Definition, String> {
     if text.len() > LARGEST {
         return Err(format!("It is larger than {} KB.", LARGEST / 1024));
@@ -207,8 +207,8 @@ pub fn expand(definition: &Definition, called: PillCall<'_>, from: String) -> Re
     })
 }
 
-/// Puts arguments into their places: `$ARGUMENTS`, and `$1` to `$9`; a backslash keeps one as it is. What is
-/// put in is not looked at again. Words that have no place stand at the end: nothing typed is lost.
+/// Fills in arguments: `$ARGUMENTS`, and `$1` to `$9`; a backslash keeps one literally. Inserted text is not expanded
+/// again. Arguments without a placeholder are appended, so that nothing typed is lost.
 fn fill(body: &str, all: &str, words: &[&str]) -> String {
     let mut filled = String::with_capacity(body.len() + all.len());
     let (mut has_all, mut highest) = (false, 0);

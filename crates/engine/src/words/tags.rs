@@ -99,7 +99,7 @@ fn in_line(line: &str) -> Vec<String> {
     found
 }
 
-/// Where a span of code ends that began with so many ticks: behind as many, and no more.
+/// The end of a code span that began with so many ticks: after exactly as many.
 fn code_end(text: &str, ticks: usize) -> Option<usize> {
     let mut at = 0;
     while let Some(next) = text[at..].find('`') {

@@ -86,12 +86,12 @@ pub(super) fn is_on_the_way(commit: &Commit) -> bool {
         && commit.events.iter().all(is_of_the_work)
 }
 
-/// Rules as the store holds them. One of a newer version is left alone: what it means is not known here.
+/// Parses stored rules. A rule of a newer version is skipped, because its meaning is unknown.
 pub(crate) fn read_rules(written: &[String]) -> Vec<Rule> {
     written.iter().filter_map(|rule| serde_json::from_str(rule).ok()).collect()
 }
 
-/// A rule as the store holds it.
+/// The stored form of a rule.
 pub(crate) fn written_rule(rule: &Rule) -> String {
     serde_json::to_string(rule).expect("a rule is plain data")
 }

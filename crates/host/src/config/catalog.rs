@@ -44,7 +44,7 @@ pub fn catalog_source() -> String {
     format!("{}, {}", DATA.source, DATA.date)
 }
 
-/// Facts by model; a name stands for every longer name that begins with it.
+/// Facts by model; a name also matches longer names that begin with it.
 #[derive(Debug, Clone, Default)]
 pub struct Catalog {
     entries: BTreeMap<String, CatalogEntry>,
@@ -65,7 +65,7 @@ struct CatalogEntry {
     image_usd: Option<f64>,
     /// How it says what it wants done.
     protocol: Option<AnswerProtocol>,
-    /// It stands in the user's own file.
+    /// It is in the user's own file.
     #[serde(skip)]
     is_own: bool,
 }

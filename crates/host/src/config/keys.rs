@@ -676,7 +676,7 @@ pub(super) const ALIASES: &[(&str, &str)] = &[
     ("cli.match", "commands.match"),
 ];
 
-/// The setting that another name means. A name may stand in a section called `grok`.
+/// The setting for another name. The name may be in a section called `grok`.
 pub(super) fn meant(name: &str) -> Option<&'static str> {
     let name = name.strip_prefix("grok.").unwrap_or(name);
     ALIASES.iter().find(|(alias, _)| *alias == name).map(|(_, path)| *path)

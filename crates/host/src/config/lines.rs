@@ -19,7 +19,7 @@ impl Lines {
         lines
     }
 
-    /// The line that a key stands in, from 1.
+    /// The line of a key, from 1.
     pub(super) fn line(&self, path: &str) -> Option<usize> {
         self.0.get(path).copied()
     }

@@ -30,7 +30,7 @@ pub struct Profile {
     pub file: PathBuf,
     /// Where everything is kept.
     pub data: PathBuf,
-    /// The model that works, if one is set or can be told from the keys there are.
+    /// The model, if one is set or follows from the available keys.
     pub model: Option<String>,
     /// Who does what; each falls back to `model`.
     pub roles: Roles,
@@ -147,7 +147,7 @@ pub struct TaskSettings {
     pub applying: Applying,
     /// The name of the time zone; empty: the machine's.
     pub timezone: String,
-    /// Above these the user is asked once more.
+    /// Above these, the user must confirm.
     pub limits: TaskLimits,
     /// How many idempotency keys are remembered.
     pub keys: u32,
@@ -455,7 +455,7 @@ impl Profile {
         ImageSettings { model, price_usd, ..self.image.clone() }
     }
 
-    /// Whether a folder is trusted by the settings: it is named there, or lies in one that is.
+    /// Whether the settings trust a folder: it is listed, or in a listed one.
     pub(crate) fn trusts(&self, folder: &str) -> bool {
         let home = &self.hands.machine.home;
         self.hands.trusted.iter().any(|trusted| {
@@ -603,7 +603,7 @@ fn workers_folder(data: &Path, variables: &BTreeMap<String, String>) -> Option<S
     Some(without_links(&cache).join("trimtab/workers").join(of_data.get(..12)?).display().to_string())
 }
 
-/// A path whose links are followed, as far as there is something.
+/// A path with its links resolved, as far as it exists.
 fn without_links(path: &Path) -> PathBuf {
     let real = |above: &Path| {
         let (real, rest) = (above.canonicalize().ok()?, path.strip_prefix(above).ok()?);

@@ -267,7 +267,7 @@ fn is_passed(name: &str) -> bool {
     PASSED.contains(&name) || PASSED_BEGINNINGS.iter().any(|beginning| name.starts_with(beginning)) && !is_secret()
 }
 
-/// Whether it is an address with a password in it, as databases and proxies have them.
+/// Whether it is a URL with a password, as for databases and proxies.
 fn has_password(value: &str) -> bool {
     value.split("://").skip(1).any(|rest| {
         let authority = rest.split(['/', '?', '#', ' ']).next().unwrap_or("");

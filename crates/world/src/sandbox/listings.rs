@@ -25,7 +25,7 @@ use trimtab_vocab::ControlFile;
 /// Folders whose listings are kept, at most.
 const MOST_FOLDERS: usize = 4;
 
-/// So long ago a change must be for the next one to have another time. A tick takes 10 ms at most.
+/// How old a change must be so that the next one has another time. A tick takes 10 ms at most.
 const SETTLED: Duration = Duration::from_millis(20);
 
 /// The same where times have whole seconds only.
@@ -95,7 +95,7 @@ struct KeptListing {
     listing: Listing,
     /// It is as it was when it was listed.
     is_current: bool,
-    /// This scan has come to it.
+    /// This scan has reached it.
     is_met: bool,
 }
 

@@ -21,7 +21,7 @@ pub(super) const BREAK: &str = "break";
 /// The second argument that makes it wait and write, after the end of the command.
 pub(super) const OUTLIVE: &str = "outlive";
 
-/// What must not be found. Git takes it for a comment, so it may stand in settings.
+/// The canary that must not be found. Git takes it for a comment, so it can be in settings.
 const CANARY: &str = "# canary-7f3a";
 
 /// How long the process waits that is to end before. Longer than any process takes to end on its own.

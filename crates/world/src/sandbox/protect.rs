@@ -345,7 +345,7 @@ impl ProtectedPaths {
     }
 }
 
-/// A scan by the host, if it is one of this folder.
+/// The host's scan, if it is of this folder.
 fn usable(scanned: Option<ScannedFolder>, folder: &Path) -> Option<FolderScan> {
     scanned.filter(|scanned| scanned.folder == folder).map(|scanned| scanned.scan)
 }

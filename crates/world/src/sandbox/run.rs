@@ -88,7 +88,7 @@ impl SandboxSetup {
         }
     }
 
-    /// Has a supervisor started for the next fenced command, if one shall wait and none does. It takes no time here.
+    /// Starts a supervisor for the next sandboxed command, if one is wanted and none waits. Does not block.
     pub fn prepare(&self) {
         if let Some(ready) = &self.ready {
             ready.prepare(self.launcher.clone(), self.variables(Sandbox::Workspace));
@@ -450,8 +450,7 @@ fn wait_for_end(supervisor: Option<Child>) {
     }
 }
 
-/// What is in a folder, as far as commands have to be kept from it. None where the supervisor has to look for itself,
-/// which takes longer.
+/// What commands must be kept from in a folder. None if the supervisor has to scan itself, which takes longer.
 async fn scanned(folder: PathBuf, wanted: ScanTarget, setup: &SandboxSetup) -> Option<ScannedFolder> {
     let listings = setup.listings.clone();
     let scanning = tokio::task::spawn_blocking(move || {
@@ -471,7 +470,7 @@ async fn send(control: &mut ChildStdin, message: &impl Serialize) -> Result<(), 
     Ok(())
 }
 
-/// The supervisor was killed, so its work is done here as far as it can be.
+/// The supervisor was killed, so this cleans up as far as possible.
 fn clean_up(pid: Option<i32>, temp: Option<PathBuf>) {
     if let Some(pid) = pid.and_then(rustix::process::Pid::from_raw) {
         let _ = rustix::process::kill_process_group(pid, rustix::process::Signal::KILL);
@@ -492,7 +491,7 @@ fn this_executable() -> PathBuf {
     return std::env::current_exe().unwrap_or_default();
 }
 
-/// This program once more, with a new task.
+/// This program, started again with a new task.
 pub(super) fn this_program() -> std::process::Command {
     use std::os::unix::process::CommandExt as _;
     #[expect(clippy::disallowed_methods, reason = "this is the place where commands are started")]

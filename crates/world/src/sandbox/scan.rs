@@ -73,11 +73,11 @@ struct Ahead {
 /// The rules for a folder, by its place.
 #[derive(Clone, Copy, Default)]
 struct ScanRules {
-    /// It lies in a control folder, where only secrets are looked for.
+    /// It is in a control folder, where only secrets are searched.
     in_control: bool,
     /// Tools fill and empty it. Further down, only secrets are looked for.
     is_shallow: bool,
-    /// It lies further down in such a folder.
+    /// It is further down in such a folder.
     is_deep: bool,
     /// It is the same, if it says so itself.
     may_be_shallow: bool,

@@ -11,7 +11,7 @@ use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, kill_process, kill_p
 /// A process that does not die by then hangs in the kernel, and nothing can be done about it.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// So many ends are noted before anything else gets its turn.
+/// Ended processes that are reaped before anything else runs.
 const AT_ONCE: usize = 1000;
 
 /// The result of reaping ended processes.
@@ -98,7 +98,7 @@ impl Tree {
     }
 }
 
-/// Everything beneath `root`, as far as it can be seen at one moment.
+/// Everything beneath `root`, as seen at one moment.
 #[cfg(target_os = "linux")]
 fn descendants(root: Pid) -> Vec<Pid> {
     let mut found = Vec::new();

@@ -157,7 +157,7 @@ pub(super) enum FenceReport {
     Fenced(Fences),
     /// The command runs as a child of the fence.
     Running,
-    /// The child has ended, with so many processes left, which end with the fence.
+    /// The child has ended; the remaining processes end with the fence.
     Over { exit_code: Option<i32>, signal: Option<i32>, left: u32 },
     /// There are namespaces, but they are of no use here. Try without.
     Halfway(String),
@@ -179,7 +179,7 @@ pub(super) enum SupervisorReport {
     Overdue,
     /// The command is over. The host, who knows the folder, is to look what is there now.
     Rescan,
-    /// It did not come to that.
+    /// It was not started.
     NotStarted { why: String },
     /// It was to run automatically, and a fence that it needs is missing.
     Blocked { why: String },

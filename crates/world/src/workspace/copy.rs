@@ -189,7 +189,7 @@ fn copy_entry(entry: &WalkEntry, to: &Path, cloner: &mut Cloner) -> Result<(), C
     }
 }
 
-/// Clones a folder with all that is in it. Whether that was possible; what was made of it stays otherwise.
+/// Clones a folder recursively. Returns whether that was possible; otherwise, the partial result stays.
 fn clone_tree(from: &Path, to: &Path, cloner: &mut Cloner) -> bool {
     let (mut files, mut bytes) = (0, 0);
     let mut open = vec![(from.to_owned(), to.to_owned())];

@@ -54,7 +54,7 @@ pub struct CommandVerdict {
     /// The words of each part as they were judged: a glob stands as paths that it could become.
     #[serde(skip)]
     pub words: Vec<Vec<String>>,
-    /// Files that each of these parts reads without naming them among its words: what stands behind a `<`.
+    /// Files that each of these parts reads through a `<`, without naming them as arguments.
     #[serde(skip)]
     pub reads: Vec<Vec<String>>,
     /// The words to run without a shell: there is one part, and nothing in it is the shell's business.
@@ -365,7 +365,7 @@ fn unlisted(called: &str, argv: &[String], place: &str) -> CommandReason {
     }
 }
 
-/// The words of a command that `timeout` gives only so much time: it is judged as without.
+/// A command without the `timeout` before it, which does not affect the check.
 fn without_limit(argv: &[String]) -> &[String] {
     let seconds = |text: &str| {
         let digits = text.trim_end_matches(['s', 'm']);

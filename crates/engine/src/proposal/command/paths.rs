@@ -25,7 +25,7 @@ fn split(path: &str) -> Vec<&str> {
     path.split('/').filter(|part| !part.is_empty() && *part != ".").collect()
 }
 
-/// Whether `path` is `root` or lies in it. Both are resolved.
+/// Whether `path` is `root` or inside it. Both are resolved.
 pub(super) fn within(path: &str, root: &str) -> bool {
     let root = root.trim_end_matches('/');
     path.strip_prefix(root).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
@@ -48,7 +48,7 @@ pub(super) fn readable(path: &str, folder: &str) -> Result<(), CommandReason> {
     names_no_secret(path)
 }
 
-/// Whether no part of a text, path or glob, is the name of a file that usually holds secrets; the reason if one is.
+/// Whether no part of a path or glob is the name of a file that usually holds secrets; the reason if one is.
 pub(super) fn names_no_secret(text: &str) -> Result<(), CommandReason> {
     let pieces = text.split(['/', ':', ',', '=', '!', ' ', '\n', '\t', '{', '}']);
     match pieces.filter(|piece| !piece.is_empty()).find(|piece| aims_at_secret(piece)) {
@@ -77,7 +77,7 @@ fn samples() -> impl Iterator<Item = &'static str> {
     SECRET_NAMES.iter().copied().chain(patterns).filter(is_telling).filter(|name| *name != ".trimtab")
 }
 
-/// Whether a glob could stand for a name. A `[…]` counts as any text, so that this errs to yes.
+/// Whether a glob could match a name. A `[…]` counts as any text, so that this errs to yes.
 fn could_be(glob: &str, name: &str) -> bool {
     let mut pieces = glob.split(['*', '?', '[', ']']).filter(|piece| !piece.is_empty());
     let Some(first) = pieces.next() else { return true };

@@ -25,7 +25,7 @@ impl CommandRefusal {
     }
 }
 
-/// Where a part would run, as far as that is known.
+/// Where a part would run, if known.
 #[derive(Clone)]
 pub(super) struct RunPlace<'a> {
     pub(super) policy: &'a Policy,
@@ -34,7 +34,7 @@ pub(super) struct RunPlace<'a> {
 }
 
 impl RunPlace<'_> {
-    /// The absolute path that a word names, if it can be told.
+    /// The absolute path that a word names, if known.
     pub(super) fn path(&self, text: &str) -> Option<String> {
         if text.is_empty() || text.starts_with(super::word::UNKNOWN) {
             return None;

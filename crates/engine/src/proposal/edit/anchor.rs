@@ -92,8 +92,8 @@ impl Finder<'_> {
         })
     }
 
-    /// The line after which a hunk without an old side goes, if its anchor leaves no doubt: it stands at one place,
-    /// and no block begins there whose first and last line would be meant alike.
+    /// The line after which a hunk without an old side goes, if its anchor is unambiguous: it occurs once, and no
+    /// block begins there whose first or last line could be meant.
     pub(super) fn after_anchor(&self, name: &str, hunk: &PatchHunk<'_>) -> Result<Option<usize>, EditRefusal> {
         let Some(anchored) = self.anchored(name, hunk)? else { return Ok(None) };
         let after = |line: &&usize| **line >= anchored.first;

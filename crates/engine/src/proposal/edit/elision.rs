@@ -10,7 +10,7 @@ use super::hunk::{HunkLine, Op};
 use super::lines::{shown, trim_end};
 use super::{EditRefusal, RefusalKind};
 
-/// Refuses added lines that stand for others, unless the old text has the very line.
+/// Refuses added placeholder lines, unless the old text has the same line.
 pub(super) fn refuse<'t>(
     path: &str,
     name: &str,
@@ -42,7 +42,7 @@ pub(super) fn refuse<'t>(
     Ok(())
 }
 
-/// Whether a line of a text stands for others that were left out.
+/// Whether a text has a placeholder line for omitted ones.
 pub(super) fn is_in(path: &str, text: &str) -> bool {
     let mut before = "";
     let mut lines = text.lines().peekable();
@@ -60,7 +60,7 @@ pub(super) fn is_in(path: &str, text: &str) -> bool {
 /// Longer lines are not placeholders.
 const LONGEST: usize = 200;
 
-/// Dots in a row that stand for something left out, at most; more are a line, or a row of a drawing.
+/// Dots of a placeholder at most; more are a line, or a row of a drawing.
 const MOST_DOTS: usize = 6;
 
 fn is_placeholder(path: &str, line: &[u8], before: &[u8], next: &[u8]) -> bool {
@@ -200,7 +200,7 @@ fn words_of(text: &str) -> Vec<String> {
     words.filter(|word| !word.is_empty()).map(str::to_lowercase).collect()
 }
 
-/// Whether the words are of the kind that placeholders are made of, all of them.
+/// Whether all words are typical for placeholders.
 fn are_common(words: &[String]) -> bool {
     words.iter().all(|word| WORDS.contains(&format!(" {word} ")))
 }

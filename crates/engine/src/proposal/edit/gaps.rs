@@ -7,7 +7,7 @@ use super::hunk::{HunkLine, Op, PatchHunk};
 use super::lines::is_blank;
 use super::occur::{Index, LineMatch};
 
-/// A file without its blank lines, and where the others stand in it.
+/// A file without its blank lines, and the positions of the others.
 pub(super) struct Packed<'f> {
     index: Index<'f>,
     at: Vec<usize>,

@@ -67,7 +67,7 @@ pub(super) fn replace(
     Some(Ok(spliced(file, line, at, search.len(), replace)))
 }
 
-/// Whether the new text stands there already, with the old one as a part of it.
+/// Whether the new text is already there, and contains the old one.
 fn is_done(line: TextLine<'_>, at: usize, search: &str, replace: &str) -> bool {
     replace != search
         && replace.match_indices(search).any(|(inside, _)| {

@@ -404,8 +404,8 @@ impl<'e, 'f> SpaceRuns<'e, 'f> {
         SpaceRuns(runs)
     }
 
-    /// The text with the file's white space; `None` if a run of it was never seen, or as two things.
-    /// If no tabs differ, every run stands for itself and the text stays.
+    /// The text with the file's white space; `None` if a run of it is unknown or ambiguous. If no tabs differ, the
+    /// text stays unchanged.
     fn map(&self, text: &[u8]) -> Option<Vec<u8>> {
         if self.0.iter().all(|(edit, file)| Some(*edit) == *file) {
             return Some(text.to_vec());

@@ -44,7 +44,7 @@ impl From<&StopReason> for ReplyStop {
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Recovered {
     pub answer: Answer,
-    /// The answer as it was said: only the fields that were there.
+    /// The literal answer: only the fields that were there.
     pub said: Map<String, Value>,
     /// Whether there is one. Without one the text itself is the reply.
     pub found: bool,

@@ -81,7 +81,7 @@ fn unwrapped(text: &str) -> &str {
     }
 }
 
-/// The repaired answer, if it can be believed. `read` is what the rules made of the damaged text.
+/// The repaired answer, if it is credible. `read` is what the rules read from the damaged text.
 pub fn believed(damaged: &str, read: &Recovered, repaired: &str) -> Option<Recovered> {
     let mended = recover(repaired.as_bytes(), ReplyStop::Complete);
     let whole = mended.found && !mended.truncated && !mended.blocked && mended.lost.is_empty();

@@ -70,7 +70,7 @@ pub(super) fn fenced(fence: &ReplyFence<'_>, path: Option<String>, names: FileNa
     place(blocks, path, fence.range.clone(), read);
 }
 
-/// Blocks that stand in no fence.
+/// Blocks outside of fences.
 pub(super) fn outside(text: &str, fences: &[ReplyFence<'_>], names: FileNames<'_>, read: &mut TextEdits) {
     let mut at = 0;
     let pieces = fences.iter().map(|fence| fence.range.clone()).chain(std::iter::once(text.len()..text.len()));

@@ -17,7 +17,7 @@ use super::fences::{ReplyFence, fences, without_thoughts};
 /// The known file names when a reply is read.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct FileNames<'t> {
-    /// The files that the request names, as it does.
+    /// The files that the request names, literally.
     pub named: &'t [String],
     /// The folder that the work is in. Models write its whole path before a file's name.
     pub folder: Option<&'t str>,
@@ -57,7 +57,7 @@ pub enum Uncertainty {
     NoPath,
     /// It has no end.
     Cut,
-    /// Something in it stands for text that was left out.
+    /// It has a placeholder for omitted text.
     Elided,
     /// It has less than the file has: it may be a part of it.
     Part,
@@ -68,7 +68,7 @@ pub enum Uncertainty {
 /// Bytes of a reply in which edits are looked for.
 const LONGEST: usize = 4 * 1024 * 1024;
 
-/// The changes that a reply holds as text. `shown` tells what the model was shown of a file.
+/// The changes in the text of a reply. `shown` returns how much of a file the model has seen.
 pub fn read(reply: &str, names: FileNames<'_>, shown: impl Fn(&str) -> Option<ShownFile>) -> TextEdits {
     if reply.len() > LONGEST {
         return TextEdits::default();

@@ -30,7 +30,7 @@ pub(super) fn value(text: &str) -> Option<(Value, usize)> {
     Some((value, length))
 }
 
-/// The values that a text is made of, one behind the other; none if something else is in it.
+/// The successive values of a text; none if it has anything else.
 pub(super) fn values(text: &str) -> Option<Vec<Value>> {
     let mut values = Vec::new();
     let mut rest = text.trim_start();
@@ -42,7 +42,7 @@ pub(super) fn values(text: &str) -> Option<Vec<Value>> {
     (rest.is_empty() && !values.is_empty()).then_some(values)
 }
 
-/// How far an object or a list reaches. A text that is cut has no end.
+/// The length of an object or a list. A text that is cut has no end.
 fn extent(text: &str) -> Option<usize> {
     if !text.starts_with(['{', '[']) {
         return None;

@@ -23,7 +23,7 @@ use crate::proposal::fences::{ReplyFence, fences, without_thoughts};
 pub(crate) struct WrittenCall {
     pub(crate) name: String,
     pub(crate) input: Value,
-    /// The text that it stands for, with its markers.
+    /// Its text, with its markers.
     pub(crate) range: Range<usize>,
 }
 
@@ -188,7 +188,7 @@ impl TextReader<'_> {
         }
     }
 
-    /// The place of a call with the fence around it, if the fence holds nothing else.
+    /// The place of a call with the fence around it, if the fence has nothing else.
     fn with_fence(&self, range: Range<usize>, fences: &[ReplyFence<'_>]) -> Range<usize> {
         let holds = |fence: &&ReplyFence<'_>| fence.range.start <= range.start && range.end <= fence.range.end;
         match fences.iter().find(holds) {
@@ -256,7 +256,7 @@ impl TextReader<'_> {
         calls.iter().all(|call| self.is_offered(&call.name) || call.is_plain)
     }
 
-    /// A call at the beginning of a line: how far it reaches, and what it is, if it reaches to the end of a line.
+    /// A call at the beginning of a line, with its length, if it ends at the end of a line.
     fn bare_call(&self, text: &str) -> Option<(usize, Option<Vec<NamedCall>>)> {
         if text.starts_with(['{', '[']) {
             let (value, length) = json::value(text)?;

@@ -62,7 +62,7 @@ pub(super) fn arguments(text: &str) -> Option<(Value, usize)> {
     Some((Value::Object(fields), reader.at))
 }
 
-/// How deep lists may stand in each other.
+/// The maximum depth of nested lists.
 const DEEPEST: usize = 16;
 
 struct PythonReader<'t> {

@@ -48,7 +48,7 @@ fn repeated<'t>(text: &'t str, read: impl Fn(&'t str) -> Option<(NamedCall, &'t 
     (!calls.is_empty()).then_some(calls)
 }
 
-/// What stands between two tags, and what follows the second.
+/// The text between two tags, and the text after the second.
 fn between<'t>(text: &'t str, open: &str, close: &str) -> Option<(&'t str, &'t str)> {
     text.strip_prefix(open)?.split_once(close)
 }
@@ -133,8 +133,8 @@ fn gemma(text: &str) -> Option<NamedCall> {
     (rest.trim_end() == "}").then(|| NamedCall { name: plain_name(name), input: Value::Object(fields), is_plain: true })
 }
 
-/// `<write_file><path>a</path><content>…</content></write_file>`: a tag with the name of a tool that is offered, and in
-/// it tags with the names of its arguments. How far it reaches.
+/// `<write_file><path>a</path><content>…</content></write_file>`: a tag with the name of an offered tool, and in it
+/// tags with the names of its arguments. Returns its length, too.
 pub(super) fn element(text: &str, offered: &[Arc<ToolSpec>]) -> Option<(String, Value, usize)> {
     let name = text.strip_prefix('<')?.split('>').next()?;
     let spec = offered.iter().find(|spec| spec.name == name)?;

@@ -50,8 +50,8 @@ enum GitSettingEffect {
     Unknown,
 }
 
-/// The variables with which git, started in the folders of this order, runs nothing that a repository names; or why
-/// that cannot be had.
+/// The environment with which git, started in the folders of this order, runs nothing that a repository names; or why
+/// that is not possible.
 pub(super) fn variables(order: &RunOrder) -> Result<Vec<(String, String)>, String> {
     if !order.git.plain {
         return Ok(Vec::new());
@@ -245,7 +245,7 @@ const SECTIONS: &str = "advice am apply author branch browser bundle checkout cl
     svn svn-remote tar trailer transfer uploadarchive url user versionsort vscode web worktree alias ghq gitlab guess core-js \
     codespaces lfstransfer";
 
-/// Names of other sections. A `*` stands for a name that the repository has chosen.
+/// Names of other sections. A `*` matches a name that the repository has chosen.
 const NAMES: &str = "blame.blankboundary blame.coloring blame.date blame.showemail blame.showroot blame.markignoredlines \
     blame.markunblamablelines core.abbrev core.attributesfile core.autocrlf core.bare core.bigfilethreshold core.checkstat \
     core.commentchar core.commentstring core.commitgraph core.compression core.createobject core.deltabasecachelimit \

@@ -91,7 +91,7 @@ const KEPT: &[&str] = &[
     "miniforge3",
 ];
 
-/// Those of them that sometimes hold a credential.
+/// The ones that may contain a credential.
 const GIT_SETTINGS: &[&str] = &[".config/git/config", ".gitconfig"];
 
 /// Caches that are written as they are read.

@@ -195,7 +195,7 @@ fn arrange(order: &RunOrder, marks: NextMarks<'_>) -> Result<Space, (String, Err
     Ok(Space { all_read_only, hidden: fence(secret), devices, loopback: false, protected: fence(trouble), processes })
 }
 
-/// Covers a secret with nothing. Whether it is out of sight then.
+/// Covers a secret with an empty file. Returns whether it is hidden.
 fn hide(path: &Path, order: &RunOrder, nothing: &Path) -> bool {
     let Some(path) = real(path) else { return true };
     if order.folder.starts_with(&path) || order.fence.temp.as_ref().is_some_and(|temp| temp.starts_with(&path)) {

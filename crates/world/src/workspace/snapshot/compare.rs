@@ -54,8 +54,8 @@ pub fn compare(before: &Snapshot, after: &Snapshot) -> SnapshotDiff {
 }
 
 impl SnapshotDiff {
-    /// Leaves out what others did to the files of the folder meanwhile, as far as that tells how a file has become what
-    /// it is. Where something else has changed the file as well, it stays as it was seen.
+    /// Leaves out changes that others made to the files of the folder meanwhile, as far as they explain the file's
+    /// state. A file that was also changed otherwise stays in the result.
     pub fn leave_out(&mut self, folder: &Path, meanwhile: &[FileSet]) {
         if meanwhile.is_empty() {
             return;

@@ -48,8 +48,8 @@ pub struct SnapshotOrder<'a> {
     pub afterwards: bool,
     /// The next command has no approval: report also which build folders share files with others.
     pub whole: bool,
-    /// The session has a say in what counts as made by a build. What is there before its first snapshot is then kept
-    /// like anything else: an edit must not make the user's files go.
+    /// The session may affect what counts as made by a build. Files from before its first snapshot are then stored
+    /// like any others, because an edit must not make the user's files disappear.
     pub doubt: bool,
 }
 

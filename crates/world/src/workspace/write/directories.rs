@@ -44,8 +44,8 @@ impl<'a> Directories<'a> {
         format!(".trimtab-{}-{n}.{state}", self.set)
     }
 
-    /// Makes `names` one in the other, beginning in `dir`, which is at `inside`, and gives the last one.
-    /// Those that someone else makes at the same moment are as good.
+    /// Creates `names` inside each other, beginning in `dir`, which is at `inside`, and returns the last one.
+    /// Directories that another program creates at the same moment are fine.
     pub(super) fn make(
         &self,
         dir: &Rc<OwnedFd>,

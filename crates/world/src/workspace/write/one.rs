@@ -161,7 +161,7 @@ impl<'a> FileWriter<'a> {
         }
     }
 
-    /// Whether it is as the plan expects it before, even if the plan does not change it.
+    /// Whether it is in the plan's state before, even if the plan does not change it.
     pub(super) fn is_as_before(&self) -> bool {
         self.is_as(&self.now, self.before())
     }

@@ -167,8 +167,8 @@ pub(super) const ROWS: &[KnownProgram] = &[
     },
 ];
 
-/// Whether a script of the folder is run by its interpreter, as `cargo run` runs a program of the folder. What it is
-/// given stays in the folder, and no flag stands before it.
+/// Whether a script of the folder is run by its interpreter, as `cargo run` runs a program of the folder. Its
+/// arguments stay in the folder, and no flag comes before it.
 pub(super) fn runs_script(argv: &[String], folder: &str) -> bool {
     let [interpreter, script, args @ ..] = argv else { return false };
     let ends = match interpreter.as_str() {

@@ -194,7 +194,7 @@ fn shows_log(used: &SortedArguments<'_>) -> Result<(), CommandReason> {
     if used.operands.is_empty() { Ok(()) } else { only_shows(used) }
 }
 
-/// Names that everybody has; what else stands in the configuration may be a secret.
+/// Settings that are not private; other values in the configuration may be secrets.
 fn plain_setting(used: &SortedArguments<'_>) -> Result<(), CommandReason> {
     let plain = |name: &str| matches!(name, "user.name" | "user.email" | "init.defaultBranch" | "core.autocrlf");
     let named: Vec<&str> = used.flags.iter().filter_map(|flag| flag.2).chain(used.operands.iter().copied()).collect();

@@ -77,7 +77,7 @@ fn delimited(text: &str, end: char) -> Option<(&str, &str)> {
     None
 }
 
-/// Whether a program of sed is made of printing, leaving out and replacing alone.
+/// Whether a sed script only prints, deletes from the output, and substitutes.
 fn sed(program: &str) -> bool {
     let mut rest = program.trim();
     if rest.is_empty() {
@@ -165,7 +165,7 @@ fn sed_address(text: &str) -> Option<&str> {
 /// Words of awk that print, choose and count. Loops are left out: they need not end.
 const AWK_WORDS: &str = "print printf BEGIN END NR NF FNR FS OFS RS ORS FILENAME if else next exit in length substr split \
     index sub gsub match toupper tolower sprintf int";
-/// Those of them that are called.
+/// The ones that are called.
 const AWK_CALLS: &str = "length substr split index sub gsub match toupper tolower sprintf int if print printf";
 /// Wherever these stand, also in a text, it is not looked at any further.
 const AWK_NEVER: &[&str] = &["system", "getline", "close", "while", "function", "func", "ARGV", "ENVIRON"];

@@ -83,7 +83,7 @@ fn is_harmless(name: &str, value: &str) -> bool {
         && value.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.' | b',' | b'=' | b':'))
 }
 
-/// Reads `line`; `home` and `folder` stand in for the variables that a shell would know.
+/// Reads `line`; `home` and `folder` are the values of the variables that a shell would know.
 pub(super) fn read(line: &str, home: &str, folder: &str) -> CommandLine {
     let mut vars = BTreeMap::new();
     vars.insert("HOME".to_owned(), home.to_owned());
@@ -116,7 +116,7 @@ struct ShellReader {
     open: Option<CommandReason>,
     in_shell: bool,
     loops: Vec<Loop>,
-    /// Changes to the line: where, how many characters, and what stands there instead.
+    /// Changes to the line: where, how many characters, and their replacement.
     edits: Vec<(usize, usize, &'static str)>,
 }
 

@@ -19,7 +19,7 @@ pub(super) struct PatchSection<'t> {
     pub(super) literal: bool,
     pub(super) old: Vec<String>,
     pub(super) new: Vec<String>,
-    /// What stands behind `diff --git`.
+    /// The text after `diff --git`.
     pub(super) git: Option<String>,
     pub(super) from: Option<String>,
     pub(super) to: Option<String>,

@@ -99,7 +99,7 @@ impl FollowState<'_, '_, '_> {
         PlaceFit::No
     }
 
-    /// Dots that stand for something: after them comes another token.
+    /// Dots as a placeholder: another token comes after them.
     fn dots_end(&self, pos: usize) -> bool {
         let Some(len) = self.source.dots(pos) else { return false };
         let next = self.source.skip(pos + len);

@@ -73,7 +73,7 @@ struct Guided<'a, 't> {
     /// Where the token begins that is being read.
     token: usize,
     first_doubt: Option<usize>,
-    /// What stood before the value: a comment, or so many blanks.
+    /// What came before the value: a comment, or blanks.
     gap: Gap,
     /// How many blanks the author puts there.
     habit: Option<usize>,

@@ -38,7 +38,7 @@ pub(super) enum EndFoundBy {
     Restart,
 }
 
-/// How far a text is followed once the means for useless work are spent.
+/// How far a string is followed once the budget for useless work is spent.
 const SHORT_SIGHT: usize = 24;
 
 /// Finds the end of a text that begins at `from`, after its opening mark.

@@ -66,8 +66,8 @@ pub enum Repair {
 }
 
 impl Repair {
-    /// Whether the same text could have been meant otherwise, so that a file's text may be another than was meant: where
-    /// a text or a list ends, what was left out, what a word stands for. Fences, commas and foreign quotes are certain.
+    /// Whether the text has another possible reading, so that a file's text may be wrong: where a string or a list
+    /// ends, what was left out, what a word means. Fences, commas, and foreign quotes are certain.
     pub(crate) fn is_guess(&self) -> bool {
         match self {
             Self::BareText

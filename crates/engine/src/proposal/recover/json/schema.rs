@@ -98,7 +98,7 @@ impl Object {
         self
     }
 
-    /// A plain text in its place stands for these fields.
+    /// A plain string in its place means these fields.
     pub fn plain(mut self, fields: &[&str]) -> Self {
         self.plain = owned(fields);
         self

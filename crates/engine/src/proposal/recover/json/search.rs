@@ -18,7 +18,7 @@ use beginnings::{Promise, Wrappers};
 pub(super) use finds::Find;
 use finds::better;
 
-/// Texts in texts are opened so many times.
+/// How often strings within strings are opened.
 const DEEPEST_TEXT: usize = 4;
 
 /// The result of a search.
@@ -68,7 +68,7 @@ struct JsonSearch<'a> {
     best: Option<Find>,
     open_end: bool,
     said: std::ops::Range<usize>,
-    /// How far an object was read that could not be read to its end: what lies in it is inside.
+    /// How far an incomplete object was read: everything before is inside it.
     enclosing: usize,
     /// Whether what is walked over was read exactly.
     exact: bool,

@@ -31,7 +31,7 @@ pub(super) enum Quote {
     CurlySingle,
 }
 
-/// A name as it stands in the text.
+/// A name, literally.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct JsonName<'t> {
     pub(super) text: &'t str,

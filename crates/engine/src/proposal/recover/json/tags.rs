@@ -18,7 +18,7 @@ const THOUGHT: &[(&[u8], &[u8])] = &[
     (b"<|channel|>analysis", b"<|channel|>final"),
 ];
 
-/// Beginning and end of what is said.
+/// Start and end tags of an answer.
 const SAID: &[(&[u8], &[u8])] = &[
     (b"<response", b"</response"),
     (b"<answer", b"</answer"),

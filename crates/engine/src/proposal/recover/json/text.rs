@@ -3,7 +3,7 @@
 use super::repair::{Notes, Repair};
 use super::source::Quote;
 
-/// Decodes the inside of a text. `None`: what it said cannot be known, so nothing is said for it.
+/// Decodes the inside of a string. `None`: its value cannot be known.
 pub(super) fn decode(inside: &[u8], quote: Quote, notes: &mut Notes) -> Option<String> {
     let mut out = Vec::with_capacity(inside.len());
     let mut rest = inside;
