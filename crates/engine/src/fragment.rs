@@ -23,7 +23,7 @@ pub(crate) enum Cache {
 /// A piece of a prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Fragment {
-    /// Tells it apart from the others of its list.
+    /// Unique in its list.
     pub(crate) name: &'static str,
     /// What it says; empty: it does not hold now.
     pub(crate) text: Cow<'static, str>,
@@ -59,7 +59,7 @@ impl Fragment {
     }
 }
 
-/// A text of at most so many bytes; where it is cut, it says how much is left out.
+/// A text of at most `cap` bytes; a cut says how much is left out.
 pub(crate) fn capped(text: &str, cap: usize) -> Cow<'_, str> {
     if text.len() <= cap {
         return Cow::Borrowed(text);
@@ -95,7 +95,7 @@ pub(crate) fn prompt(fragments: &[Fragment]) -> Prompt {
     Prompt { system: system(fragments), messages, ..Prompt::default() }
 }
 
-/// A note as it stands in the conversation.
+/// A note in its form for the conversation.
 pub(crate) fn part(note: &PromptNote) -> Part {
     Part::Text { text: format!("{}{}] {}", PromptNote::MARK, note.name, note.text) }
 }

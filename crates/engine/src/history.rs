@@ -124,7 +124,7 @@ fn refuse(step: &mut Transition<'_>, reason: impl Into<String>, conflicts: Vec<C
     }
 }
 
-/// What was said while the history moved begins now.
+/// Starts the request that arrived while the history moved.
 fn admit(step: &mut Transition<'_>) {
     if let Some(active) = step.session.active() {
         let request = active.request.id.clone();
@@ -215,7 +215,7 @@ pub(crate) fn compared(step: &mut Transition<'_>, compared: Compared) {
     start_restore(step);
 }
 
-/// The files are as they shall be, or nothing of them was touched.
+/// The files are restored, or none of them was touched.
 pub(crate) fn restored(step: &mut Transition<'_>, problem: Option<String>) {
     let Some(moving) = step.session.moving().filter(|moving| moving.merged.is_some()).cloned() else { return };
     if let Some(reason) = problem {
@@ -277,7 +277,7 @@ fn reworked<'a>(set: &'a ChangeSet, moving: &HistoryMove) -> Cow<'a, ChangeSet> 
     Cow::Owned(ChangeSet { writes: set.writes.iter().map(write).collect(), ..set.clone() })
 }
 
-/// What a move comes to, as one set: it is applied whole or not at all.
+/// The net effect of a move, as one set: it is applied completely or not at all.
 fn net(session: &Session, moving: &HistoryMove) -> FileSet {
     let (to, from) = (moving.to, session.in_force());
     let folder = session.folder().unwrap_or_default().to_owned();

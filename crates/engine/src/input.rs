@@ -54,7 +54,7 @@ pub enum Input {
         checkpoint: CheckpointId,
         /// Files, or hunks of them.
         parts: Vec<ChangePart>,
-        /// Who wants it.
+        /// Who requests it.
         by: String,
         /// The surface of the request.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -205,7 +205,7 @@ pub enum Input {
     },
     /// The user removed one.
     RuleRemoved { rule: Rule },
-    /// The user's tasks were looked at.
+    /// The user's tasks were read.
     TasksViewed {
         request: RequestId,
         /// What is shown of them.
@@ -325,7 +325,7 @@ pub enum Prepared {
         /// The number of separate hunks of each.
         #[serde(default)]
         hunks: Vec<u32>,
-        /// Paths among them that lie in a version-control area, as the folder's structure shows.
+        /// Paths among them that belong to version control, by the folder's structure.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         versions: Vec<String>,
         /// Files among them of which most would be lost.
@@ -395,7 +395,6 @@ pub enum Compared {
     Refused {
         /// A sentence for the user.
         reason: String,
-        /// The places that stand in the way.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         conflicts: Vec<Conflict>,
     },
@@ -440,8 +439,8 @@ pub struct Ran {
     pub lost: bool,
     /// It did not start, and why.
     pub not_started: Option<String>,
-    /// It was to run without a question and did not start, because a fence or the snapshot that undo needs could
-    /// not be had. The reason; the user is asked with it.
+    /// It was to run without a question and did not start, because a sandbox layer or the snapshot for undo was not
+    /// available. The user is asked with this reason.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub blocked: Option<String>,
     /// Milliseconds it took.

@@ -22,9 +22,9 @@ pub enum Clash {
         left: Range<usize>,
         /// What both have started from.
         base: Vec<u8>,
-        /// What the left side has made of it.
+        /// The left side's version.
         ours: Vec<u8>,
-        /// What the right side has made of it.
+        /// The right side's version.
         theirs: Vec<u8>,
     },
     /// One of the three is not text, so it cannot be merged in parts.
@@ -94,7 +94,7 @@ pub fn merge_files(
     merge(base.bytes, ours.bytes, theirs.bytes, prefer).map(|bytes| Some((bytes, mode)))
 }
 
-/// Brings together what `left` and `right` have made of `base`.
+/// Merges the changes of `left` and `right` to `base`.
 pub fn merge(base: &[u8], left: &[u8], right: &[u8], prefer: Prefer) -> Result<Vec<u8>, Vec<Clash>> {
     if left == right || right == base {
         return Ok(left.to_vec());
@@ -213,7 +213,7 @@ impl<'a> MergeText<'a> {
     }
 }
 
-/// How far the changes of one side have been taken up.
+/// A position in the changes of one side.
 struct MergeSide {
     changes: Vec<ChangedBlock>,
     taken: usize,

@@ -87,7 +87,7 @@ pub enum Effect {
         request: RequestId,
         /// Files that its words may name.
         files: Vec<String>,
-        /// Those of them that the user will miss, should they not be there.
+        /// Those of them that the user would miss.
         marked: Vec<String>,
         /// Pages that its words name and that may be fetched.
         urls: Vec<String>,
@@ -172,7 +172,7 @@ pub enum Effect {
         call: CallId,
         /// What was approved.
         plan: CommandPlan,
-        /// How the files are is noted first, so that what it does to them can be told.
+        /// A snapshot is taken first, so that its file changes can be found.
         watch: Option<SnapshotLimits>,
     },
     /// Find the file changes of an interrupted command; answered by `Surveyed`.
@@ -300,7 +300,7 @@ pub struct WorkerOrder {
     pub original: String,
     /// The folder that the copy becomes.
     pub folder: String,
-    /// Changes of other workers that it builds upon.
+    /// Changes of other workers that it depends on.
     pub seed: Vec<MergePart>,
     pub said: Request,
 }

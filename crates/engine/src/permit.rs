@@ -187,7 +187,7 @@ pub fn is_broad(folder: &str, machine: &Machine) -> bool {
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Prospect<'a> {
     pub(crate) writes: &'a [FileWrite],
-    /// Those that lie in a version-control area, as the folder's structure shows.
+    /// Those that belong to version control, by the folder's structure.
     pub(crate) versions: &'a [String],
     /// Those of which most would be lost.
     pub(crate) losses: &'a [FileLoss],

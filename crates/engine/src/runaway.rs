@@ -36,7 +36,7 @@ pub struct RunawayDetector {
     runs: Vec<u32>,
     /// How many times the usual repetition it takes.
     patience: u32,
-    /// So often the same part may come because it is wanted.
+    /// How often the same part may occur because the request wants it.
     expected: u32,
     is_endless: bool,
 }
@@ -85,7 +85,7 @@ impl RunawayDetector {
         Self { expected: TIMES.max(repeats.saturating_add(repeats / 4)), ..self }
     }
 
-    /// Reads on; whether the text has come to do nothing but repeat itself.
+    /// Continues reading; returns whether the text only repeats itself.
     pub fn read(&mut self, piece: &str) -> bool {
         if self.is_endless {
             return true;

@@ -14,7 +14,7 @@ pub struct Readable {
     pub is_binary: bool,
 }
 
-/// The bytes at the beginning that tell whether they are a text.
+/// Bytes at the beginning that are checked for binary content.
 const SNIFFED: usize = 8 * 1024;
 /// Columns that a cursor can jump to. Text without jumps may be longer.
 const WIDEST: usize = 1_000;

@@ -77,13 +77,13 @@ pub fn estimate(text: &str) -> u64 {
     (tokens + foreign).ceil() as u64
 }
 
-/// The beginning of a text, of at most so many tokens.
+/// The beginning of a text, of at most `most` tokens.
 pub(crate) fn head(text: &str, most: u64) -> &str {
     let head = |bytes: usize| &text[..text.floor_char_boundary(bytes)];
     head(longest(text.len(), |bytes| estimate(head(bytes)) <= most))
 }
 
-/// The end of a text, of at most so many tokens.
+/// The end of a text, of at most `most` tokens.
 pub(crate) fn tail(text: &str, most: u64) -> &str {
     let tail = |bytes: usize| &text[text.ceil_char_boundary(text.len() - bytes)..];
     tail(longest(text.len(), |bytes| estimate(tail(bytes)) <= most))

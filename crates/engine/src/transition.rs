@@ -43,14 +43,14 @@ impl<'a> Transition<'a> {
         Self { session, outputs: Vec::new(), next: VecDeque::new() }
     }
 
-    /// Leaves something about the request that is worked on to the turn.
+    /// Defers work for the running request to the turn.
     pub(crate) fn then(&mut self, next: Next) {
         if let Some(active) = self.session.active() {
             self.next.push_back((active.request.id.clone(), next));
         }
     }
 
-    /// What was left to the turn, unless the request that it is about is no longer worked on.
+    /// The deferred work, unless its request is no longer running.
     pub(crate) fn take_next(&mut self) -> Option<Next> {
         while let Some((request, next)) = self.next.pop_front() {
             if self.session.active().is_some_and(|active| active.request.id == request) {

@@ -75,7 +75,7 @@ const COMMON: &[&str] = &[
 /// Bytes of an instruction that are looked at.
 const MOST_SCANNED: usize = 4_000;
 
-/// The likeliest first, at most so many, and how many more there would be.
+/// The likeliest tasks first, up to a limit, and how many more there are.
 pub(super) fn candidates<'a>(instruction: &str, shown: &'a TasksShown, named: &[TaskId]) -> Vec<&'a TaskShown> {
     let instruction = &instruction[..instruction.floor_char_boundary(MOST_SCANNED)];
     let wanted = telling(instruction);

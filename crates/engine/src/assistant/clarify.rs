@@ -12,7 +12,7 @@ use crate::transition::Transition;
 
 /// The question if the router found none.
 pub(super) const DEFAULT_QUESTION: OwnWords = OwnWords::AsksWhich;
-/// Options that stand in a question's text.
+/// Options that are listed in a question's text.
 const INLINE: usize = 5;
 /// Options beyond those that are shown at first.
 const MORE: usize = 20;

@@ -41,7 +41,7 @@ pub use snapshot::{TaskSelection, view};
 const BRIEF: u32 = 2_048;
 /// Bytes of a model's words that the audit keeps.
 const RAW: usize = 4 * 1024;
-/// The same, where all of them are wanted.
+/// The same for the full audit.
 const RAW_FULL: usize = 16 * 1024;
 
 /// Does what comes next.
@@ -77,7 +77,7 @@ fn load_view(step: &mut Transition<'_>) {
     step.request(Effect::ViewTasks { request, wanted, settings });
 }
 
-/// The tasks were looked at.
+/// The tasks were read.
 pub(crate) fn viewed(step: &mut Transition<'_>, request: &RequestId, view: Box<TasksView>) {
     let awaits = |assist: &Assist| {
         let needs_view = matches!(assist.state, AssistState::Routing | AssistState::Chatting | AssistState::Proposing);
@@ -163,7 +163,7 @@ fn scene<'a>(session: &Session, active: &'a RunningRequest, assist: &'a Assist) 
     })
 }
 
-/// What was said last before the request: as the client tells it, or as the session remembers it.
+/// The last turns before the request: from the client, or from the session.
 fn turns(session: &Session, active: &RunningRequest) -> Vec<Said> {
     let told = active.request.ask.as_ref().and_then(|ask| ask.transcript.as_ref());
     let said: Vec<Said> = match told {
@@ -380,7 +380,7 @@ pub(crate) fn decided(step: &mut Transition<'_>, applied: u32) {
     }
 }
 
-/// Says where the request is, unless that was said last.
+/// Emits the stage of the request, if it has changed.
 fn emit_stage(step: &mut Transition<'_>, request: &RequestId, stage: Stage, label: StageLabel) {
     let assist = step.session.active().and_then(|active| active.assist.as_ref());
     if assist.is_some_and(|assist| assist.stage == Some(stage)) {

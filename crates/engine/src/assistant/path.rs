@@ -17,7 +17,7 @@ use crate::transition::Transition;
 pub const TASKS: &str = "tasks";
 /// Questions of one request; then its words are taken as they are.
 const QUESTIONS: u32 = 3;
-/// A request of so many words may mean what was confirmed before it.
+/// A request of at most this many words may mean what was confirmed before it.
 const SHORT: usize = 6;
 
 /// Whether a model is asked which path it is.
@@ -172,7 +172,7 @@ pub(super) fn wanted(active: &RunningRequest, assist: &Assist) -> TaskSelection 
     }
 }
 
-/// All words that may name a task: what was asked for first, what was said last, and what the router made of it.
+/// All text that may name a task: the original request, the last message, and the router's result.
 pub(super) fn named_in(active: &RunningRequest, assist: &Assist) -> String {
     let about = assist.entities.text.as_deref().unwrap_or_default();
     let first = assist.instruction.as_deref().unwrap_or_default();

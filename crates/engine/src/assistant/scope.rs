@@ -28,8 +28,8 @@ pub(super) fn priority(text: &str) -> Option<Priority> {
     }
 }
 
-/// What plain words name, and which tasks they are about. Only words that say what *is* count, not what shall be:
-/// "move today's tasks to Friday" is about today.
+/// What the text names, and which tasks it is about. Only the current state counts, not the new one: "move today's
+/// tasks to Friday" is about today.
 pub(super) fn named(text: &str, today: Date) -> (Entities, Where) {
     let text = text[..text.floor_char_boundary(MOST_SCANNED)].to_lowercase();
     let source = source(&text);
@@ -93,8 +93,8 @@ pub(super) fn chosen(selection: &Selection) -> Entities {
     Entities { date: selection.date, priority: selection.priority, ids: selection.ids.clone(), text: None }
 }
 
-/// The filter that follows from what is named. A day may be where tasks are, or where they shall go: it counts
-/// only in words that put nothing anywhere.
+/// The filter that follows from what is named. A day may be where tasks are or where they go, so it counts only in a
+/// text that moves nothing.
 pub(super) fn derived(text: &str, entities: &Entities) -> Where {
     let text = text[..text.floor_char_boundary(MOST_SCANNED)].to_lowercase();
     let stays = source(&text).len() == text.len();
@@ -103,7 +103,7 @@ pub(super) fn derived(text: &str, entities: &Entities) -> Where {
     selected(&Selection { ids: entities.ids.clone(), date, priority })
 }
 
-/// Whether it is said so clearly which tasks are meant that a middling confidence does.
+/// Whether the tasks are named so clearly that a medium confidence is enough.
 pub(super) fn is_strong(entities: &Entities, filter: &Where) -> bool {
     let many = entities.ids.len() > 1 || filter.ids.as_ref().is_some_and(|ids| ids.len() > 1);
     many || entities.date.is_some() || filter.scheduled_range.is_some()

@@ -15,7 +15,7 @@ pub(crate) use crate::record::names::verdict::APPLIED;
 /// The verdict on rejected operations.
 pub(super) const LEFT: &str = "left";
 
-/// Fields by which an object can be told to be an operation.
+/// Fields that identify an object as an operation.
 const TELLING: &[&str] =
     &["op", "action", "type", "id", "title", "notes", "scheduledFor", "priority", "completed", "where", "set"];
 
@@ -75,7 +75,7 @@ fn without_open_thought(words: &str) -> &str {
     }
 }
 
-/// Whether there are tags around what is said; one in a title is a word.
+/// Whether there are tags around the answer; a tag in a title is text.
 fn is_tagged(words: &str) -> bool {
     let first = words.find(['{', '[']).unwrap_or(words.len());
     ["<think>", "<response>"].iter().any(|tag| words[..first].contains(tag))
@@ -121,7 +121,7 @@ pub(super) fn within(most: usize, at: usize, mut one: Previewed) -> Previewed {
     one
 }
 
-/// What operations come to, without a model.
+/// A summary of operations, without a model.
 pub(super) fn summary(operations: &[Annotated]) -> String {
     let valid: Vec<String> = operations.iter().filter(|one| one.valid().is_some()).map(operation_line).collect();
     match valid.len() {

@@ -119,7 +119,7 @@ pub(crate) fn refuse(step: &mut Transition<'_>, problem: Problem) {
     }
 }
 
-/// The model has written down what was agreed on; or something else, which then stands for it.
+/// The model has written down the agreement; or something else, which then replaces it.
 pub(super) fn compiled(step: &mut Transition<'_>, words: &str) -> bool {
     let Some(request) = step.session.active().map(|active| active.request.id.clone()) else { return false };
     let requirements = match object_in(words, read) {

@@ -203,7 +203,7 @@ const TALK: &[&str] = &[
 /// What `go ahead with …` may be about.
 const WORK: &[&str] = &["it", "that", "this", "the", "implementation", "your", "implementing", "building", "coding"];
 
-/// A trigger as it was written, and its words as they are looked for.
+/// A trigger as written, and its words as they are matched.
 struct Trigger<'t> {
     written: &'t str,
     words: Vec<String>,
@@ -325,7 +325,7 @@ fn without_fillers<'a, 'w>(clause: &'a [&'w str]) -> &'a [&'w str] {
     &clause[start..]
 }
 
-/// Where a trigger's words stand in a clause.
+/// The position of a trigger's words in a clause.
 fn find(clause: &[&str], trigger: &Trigger<'_>) -> Option<usize> {
     clause.windows(trigger.words.len()).position(|words| words == trigger.words.as_slice())
 }

@@ -11,9 +11,9 @@ use crate::tools::ToolAction;
 use crate::transition::Transition;
 use crate::turn::{answers, control};
 
-/// The request that a new message meets: the one that is worked on, else the latest that waits for the user's
-/// word. One that ended at a limit waits for more steps or money, one whose reply was cut off has answered, and one
-/// whose model is gone waits for another.
+/// The request that a new message joins: the running one, else the latest that waits for the user's text. A request
+/// that ended at a limit waits for more steps or money, one whose reply was cut off has answered, and one whose model
+/// is gone waits for another.
 fn met(session: &Session) -> Option<&RunningRequest> {
     let running = session.active().filter(|active| !matches!(active.phase, Phase::Stopping { .. }));
     let idle = session.active().is_none();
@@ -93,7 +93,7 @@ fn named_option(session: &Session, question: &Checkpoint, words: &str) -> Option
     Some(format!("o{number}")).filter(|id| question.choice(id).is_some())
 }
 
-/// Ends what waits for the user, since something else is wanted now.
+/// Ends what waits for the user, because the user wants something else now.
 pub(super) fn replace_waiting(step: &mut Transition<'_>) {
     let waits = step.session.active().is_none().then(|| met(step.session)).flatten();
     if let Some(id) = waits.map(|active| active.request.id.clone()) {

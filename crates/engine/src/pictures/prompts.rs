@@ -35,7 +35,7 @@ pub(super) fn ask(active: &RunningRequest, count: u32) -> Prompt {
     }
 }
 
-/// The prompts of an answer, exactly so many. What is missing or damaged is made up for by the user's own words.
+/// Exactly `count` prompts from an answer. The user's own text replaces missing or damaged ones.
 pub(super) fn read(said: &str, words: &str, count: u32) -> Vec<String> {
     let count = count as usize;
     let mut prompts: Vec<String> = Vec::new();

@@ -80,7 +80,7 @@ fn is_quoted(text: &str, at: usize) -> bool {
 /// A block of code.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ReplyFence<'t> {
-    /// What stands behind the opening marks.
+    /// The text after the opening marks.
     pub(crate) info: &'t str,
     /// The lines between the marks, each with its end, and without the indentation of the marks: a fence in a list
     /// is indented as a whole.
@@ -108,8 +108,8 @@ fn marks(line: &str) -> Option<(char, usize, &str)> {
     (count >= 3 && line.len() - rest.len() <= 12 && !info.contains('`')).then_some((mark, count, info))
 }
 
-/// The fences of a text, in order. Inside of one, marks with an info string open another one, whose end is not that of
-/// the first: models write documents with code in them so.
+/// The fences of a text, in order. Inside of one, marks with an info string open a nested one, as models write
+/// documents with code.
 pub(crate) fn fences(text: &str) -> Vec<ReplyFence<'_>> {
     struct OpenFence<'t> {
         mark: char,

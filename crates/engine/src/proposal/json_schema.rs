@@ -295,8 +295,8 @@ fn quoted(value: &Value) -> String {
     }
 }
 
-/// Every JSON value that a reply may mean, the most likely first: all of it, what stands in its fences from the last to
-/// the first, and what lies between its first and its last bracket.
+/// Every JSON value that a reply may mean, the likeliest first: all of it, the content of its fences from the last to
+/// the first, and the text between its first and its last bracket.
 pub(crate) fn values_in(reply: &str) -> Vec<Value> {
     let parsed = |text: &str| serde_json::from_str::<Value>(text.trim()).ok();
     let mut found: Vec<Value> = parsed(reply).into_iter().collect();

@@ -9,12 +9,12 @@ use trimtab_vocab::{
 
 use super::{Checkpoint, Phase, RecordedAnswer, RunningRequest, Session, legacy};
 
-/// How far a request about the tasks is.
+/// The state of a request about tasks.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Assist {
     /// Where it stands.
     pub state: AssistState,
-    /// The tasks as they are shown; absent: they are to be looked at.
+    /// The tasks for the model; absent: not read yet.
     pub view: Option<TasksView>,
     /// What it is about: a habit, a goal, a task, an event.
     pub category: Option<Category>,
@@ -90,7 +90,7 @@ pub struct OpenProposal {
     pub valid: usize,
     /// The tasks that they are about.
     pub filter: Where,
-    /// When the tasks were looked at for them.
+    /// When the tasks were read for them.
     pub seen: Option<Time>,
 }
 

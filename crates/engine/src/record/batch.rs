@@ -38,7 +38,7 @@ pub struct BatchItem {
     pub call_id: CallId,
     /// The model's tool call.
     pub call: Arc<ToolCall>,
-    /// What that comes to, or why it cannot be read: a sentence for the model.
+    /// The parsed call, or why it cannot be parsed: a sentence for the model.
     pub(crate) action: Result<Arc<ToolAction>, String>,
     /// How far it is.
     pub progress: Progress,
@@ -52,7 +52,7 @@ pub struct BatchItem {
     pub hunks: Vec<u32>,
     /// The part of that which the user wants, if it is not all.
     pub chosen: Option<HunkSelection>,
-    /// The user wants it ended.
+    /// The user stopped it.
     pub stopping: bool,
     /// The command as the model had asked for it, if the user has edited it.
     pub edited_from: Option<String>,
@@ -60,7 +60,7 @@ pub struct BatchItem {
     pub held: Option<WithheldResult>,
     /// The user wants it run outside of the sandbox.
     pub outside: bool,
-    /// The user wants it run in the ordinary sandbox, after the fence for commands that only read had stopped it.
+    /// The user wants it run in the ordinary sandbox, after the read-only sandbox had stopped it.
     pub widened: bool,
     /// Why it did not start, or was stopped, when it was to run automatically: only an answer starts it now.
     pub blocked: Option<String>,
@@ -87,7 +87,7 @@ pub struct HunkSelection {
     pub left_out: Option<String>,
 }
 
-/// How far a tool call is.
+/// The progress of a tool call.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Progress {
     /// It has not begun.
@@ -194,7 +194,7 @@ impl Batch {
         self.items.iter().any(|item| matches!(item.progress, Progress::Started | Progress::Acting))
     }
 
-    /// What it asks for, to tell whether it is the same again.
+    /// A fingerprint, to detect repeated calls.
     pub(crate) fn signature(&self) -> String {
         self.items.iter().map(|item| format!("{} {}\n", item.call.name, item.call.input)).collect()
     }

@@ -6,7 +6,7 @@ pub(crate) const EXIT_CODE: &str = "Exit code ";
 /// Characters of a finding.
 const FINDING: usize = 120;
 
-/// The text without how long it took, to tell whether it is the same again.
+/// The text without its duration, to detect repeated results.
 pub(crate) fn timeless(content: &str) -> &str {
     let (first, rest) = content.split_once('\n').unwrap_or((content, ""));
     if first.starts_with(EXIT_CODE) && first.contains(" It took ") { rest } else { content }

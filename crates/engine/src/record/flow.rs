@@ -39,7 +39,7 @@ pub struct Flow {
     pub last: Option<String>,
     /// The step that the user let begin.
     pub cleared: Option<String>,
-    /// The step whose end the user has seen.
+    /// The step whose result the user has seen.
     pub checked: Option<String>,
     /// The user's decisions so far.
     pub decisions: Vec<String>,
@@ -51,7 +51,7 @@ pub struct Flow {
     pub task: Option<String>,
     /// Steps of the work that were done when this turn began.
     pub done_before: BTreeSet<String>,
-    /// What the model was sent when the step began that is worked on.
+    /// The model's message at the start of the current step.
     pub(super) brief: Option<String>,
     /// Where in the conversation the request begins.
     pub(super) from: usize,
@@ -89,7 +89,7 @@ impl Flow {
         self.approval.as_ref().is_some_and(|approval| approval.as_subtasks)
     }
 
-    /// The step that is worked on.
+    /// The current step.
     pub fn running(&self) -> Option<&str> {
         let is_running = |(_, status): &(&String, &StepStatus)| **status == StepStatus::Running;
         self.statuses.iter().find(is_running).map(|(id, _)| id.as_str())

@@ -89,7 +89,7 @@ struct ConversationState {
     measured: Option<(usize, u64)>,
     /// How many messages at the conversation's beginning are summaries of what was there.
     summaries: usize,
-    /// What the last summary stands for, until the next one.
+    /// The source of the last summary, until the next one.
     squeezed: Option<Squeezed>,
     /// Complete replies so far.
     rounds: u64,
@@ -99,7 +99,7 @@ struct ConversationState {
     sent: usize,
 }
 
-/// Requests beside the one that is worked on.
+/// Requests beside the running one.
 #[derive(Debug, Clone, Default, PartialEq)]
 struct RequestQueue {
     waiting: VecDeque<RunningRequest>,
@@ -131,7 +131,7 @@ struct SessionPermissions {
 struct SessionContext {
     /// The memories of earlier sessions that the model gets.
     recalled: Vec<Remembered>,
-    /// What the model was last told besides the conversation, by name, as far as it still stands in there.
+    /// The notes that the model got last, by name, as far as they are still in the conversation.
     told: BTreeMap<String, String>,
     /// Files as the model has seen them, by path.
     marks: BTreeMap<String, String>,
@@ -146,7 +146,7 @@ struct ModelOffer {
     protocols: BTreeMap<String, AnswerProtocol>,
     /// The tools that a model was offered last.
     offered_tools: OfferedTools,
-    /// The user has waited so long between two requests that a provider's short cache was gone.
+    /// The user has waited long enough between two requests for a provider's short cache to expire.
     waits_long: bool,
 }
 
@@ -176,7 +176,7 @@ pub struct ChangeSet {
 /// A move of the history that was begun.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct HistoryMove {
-    /// How many sets shall be in force.
+    /// How many sets are to be applied.
     pub(crate) to: usize,
     /// Where the user has edited the same lines since.
     pub(crate) on_conflict: OnConflict,
@@ -263,7 +263,7 @@ impl Session {
         self.active.as_ref()
     }
 
-    /// What waits for its turn.
+    /// Queued requests.
     pub fn waiting(&self) -> impl Iterator<Item = &Request> {
         self.queue.waiting.iter().map(|waiting| &waiting.request)
     }
@@ -278,12 +278,12 @@ impl Session {
         self.checkpoints.iter()
     }
 
-    /// Whether a request has ended for want of the user.
+    /// Whether a request has ended because no one could answer.
     pub fn is_parked(&self, request: &RequestId) -> bool {
         self.queue.parked.iter().any(|parked| parked.request.id == *request)
     }
 
-    /// Requests that have ended for want of the user, the earliest first.
+    /// Requests that have ended because no one could answer, the earliest first.
     pub(crate) fn parked(&self) -> &[RunningRequest] {
         &self.queue.parked
     }
@@ -293,12 +293,12 @@ impl Session {
         self.unfinished(request).is_some()
     }
 
-    /// Requests that are worked on, wait for their turn, or have ended for want of the user.
+    /// Requests that are running or queued, or have ended because no one could answer.
     pub(crate) fn all_unfinished(&self) -> impl Iterator<Item = &RunningRequest> {
         self.active.iter().chain(&self.queue.waiting).chain(&self.queue.parked)
     }
 
-    /// A request that is worked on, waits for its turn, or has ended for want of the user.
+    /// A request that is running or queued, or has ended because no one could answer.
     pub(crate) fn unfinished(&self, request: &RequestId) -> Option<&RunningRequest> {
         self.all_unfinished().find(|active| active.request.id == *request)
     }
@@ -447,8 +447,8 @@ impl Session {
         own.iter().rev().find(|message| message.role == Role::Assistant).map(|message| message.text())
     }
 
-    /// The messages that a turn adds to the conversation, each with its place: notes before the words of a request
-    /// that no model has seen yet, so that these come last, else at the end like all that was said meanwhile.
+    /// The messages that a turn adds to the conversation, each with its place: notes go before a request that no
+    /// model has seen yet, so that the request comes last, else at the end.
     fn additions(&self, notes: &[PromptNote]) -> Vec<(usize, Message)> {
         let Some(active) = &self.active else { return Vec::new() };
         let user = |parts: Vec<Part>| (!parts.is_empty()).then_some(Message { role: Role::User, parts });

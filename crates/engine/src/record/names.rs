@@ -45,7 +45,7 @@ pub mod choice {
     pub const RUN: &str = "run";
     /// Run the commands, and ask about each.
     pub const EACH: &str = "each";
-    /// Once more.
+    /// Tries again.
     pub const RETRY: &str = "retry";
     /// Applies the complete changes of a reply that was cut off, each with its own question.
     pub const APPLY: &str = "apply";
@@ -69,7 +69,7 @@ pub mod choice {
     pub const SATISFIED: &str = "satisfied";
     /// It is not, and words say why.
     pub const NEEDS_CHANGES: &str = "needs_changes";
-    /// Once more from the beginning.
+    /// Tries again from the beginning.
     pub const START_OVER: &str = "start_over";
     /// Break the request down finely, in between, or coarsely.
     pub const FINE: &str = "fine";
@@ -87,7 +87,7 @@ pub mod choice {
     pub const EDIT: &str = "edit";
     /// No sub-tasks: the model does the work itself.
     pub const DECLINE: &str = "decline";
-    /// Once more, with the model that is named.
+    /// Tries again with the named model.
     pub const RETRY_MODEL: &str = "retry_model";
     /// Of two changes, what was there first stays.
     pub const KEEP_A: &str = "keep_a";

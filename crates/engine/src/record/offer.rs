@@ -48,8 +48,7 @@ impl RunningRequest {
         !facts.tools && offer(self.path()) != ToolOffer::Nothing
     }
 
-    /// Whether commands of its answers may be proposed at all: not where nothing is run, nor in an
-    /// assessment of how far it came.
+    /// Whether commands of its answers may be proposed: not if nothing may run, nor in an assessment.
     pub(crate) fn proposes_commands(&self) -> bool {
         offer(self.path()) == ToolOffer::Everything && !self.calls.assessing
     }

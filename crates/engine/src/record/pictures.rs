@@ -17,8 +17,7 @@ pub struct SessionPicture {
     /// The picture.
     pub image: GeneratedImage,
     pub request: RequestId,
-    /// Which calls made it and which of them: pictures stand in the order in which they were wished for, not in
-    /// the one in which they came.
+    /// The call that made it, and its place in it: images are in the order of the request, not of their arrival.
     order: (u64, usize),
 }
 

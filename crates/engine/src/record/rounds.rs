@@ -101,7 +101,7 @@ impl RoundHistory {
         }
     }
 
-    /// Whether these calls have come to what they came to before.
+    /// Whether these calls had the same results before.
     pub(crate) fn is_known(&self, batch: &Batch) -> bool {
         batch.items.iter().all(|item| self.results.contains_key(&self.result(item)))
     }

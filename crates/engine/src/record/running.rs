@@ -13,7 +13,7 @@ use super::{Assist, Batch, DoneState, Flow, SubtaskRun};
 /// How often what the user says to a request is kept for what is lasting in it.
 const SAID: usize = 20;
 
-/// The request that is being worked on. A session works on one at a time.
+/// The running request. A session runs one at a time.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunningRequest {
     /// What was asked.
@@ -52,7 +52,7 @@ pub struct RunningRequest {
     pub compression: CompressionState,
     /// Its references were read, or the model was called without them.
     pub loaded: bool,
-    /// Its words stand in the conversation.
+    /// Its text is in the conversation.
     pub(super) begun: bool,
     /// Others have spoken since it was left.
     pub(super) overtaken: bool,
@@ -99,7 +99,7 @@ pub struct CallState {
 }
 
 impl CallState {
-    /// A call has come to its end: the next one has failed and waited for nothing yet.
+    /// A call has ended: the counts of failures and waits start over.
     pub(crate) fn start_over(&mut self) {
         (self.failures, self.runaways, self.loading_ms) = (0, 0, 0);
     }
@@ -185,7 +185,7 @@ pub(crate) enum RequestKind {
     Turn,
 }
 
-/// How far a request is.
+/// The phase of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Phase {
     /// It waits for room among the running requests.

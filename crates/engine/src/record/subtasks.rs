@@ -33,7 +33,7 @@ pub struct SubtaskRun {
     pub pool: Option<u32>,
     /// Calls that went well since the pool changed.
     pub good_calls: u32,
-    /// How far each is, by its id.
+    /// The state of each, by its ID.
     pub states: BTreeMap<String, SubtaskState>,
     /// Values that the workers share.
     pub shared: BTreeMap<String, Value>,
@@ -303,7 +303,7 @@ impl Session {
         self.spending.usage += spent;
     }
 
-    /// What a user answered about sub-tasks is kept until the room acts upon it.
+    /// Keeps the user's answer about sub-tasks until the room handles it.
     pub(super) fn fold_subtask_answer(&mut self, request: &RequestId, ask: &Ask, given: RecordedAnswer<'_>) {
         let answer = Some((given.choice.to_owned(), given.text.map(str::to_owned)));
         let Some(active) = self.unfinished_mut(request) else { return };

@@ -105,7 +105,7 @@ fn needs(decision: RouteDecision) -> Vec<String> {
     names.iter().map(|name| (*name).to_owned()).collect()
 }
 
-/// Places the request that is worked on, or asks for a look at it.
+/// Routes the running request, or asks a model to.
 pub(crate) fn begin(step: &mut Transition<'_>) {
     let Some(active) = step.session.active() else { return };
     match by_rules(&active.request, step.session.folder().is_some()) {

@@ -119,7 +119,7 @@ conclusion, conclusions, attention, line, lines, distinction, comparison, parall
 inferences, inspiration, lesson, lessons, lots, straws, blank, breath, salary, contract, agreement, crowd, fire, \
 experience, boundary, boundaries, box, rectangle, polygon, canvas, call, calls, frame, text, cursor";
 
-/// What may stand between the verb and what is drawn: "draw up", "draw on", "draw from" draw nothing.
+/// Phrases with "draw" that do not ask for an image: "draw up", "draw on", "draw from".
 const DRAWN_FROM: &str = "draw up, draw on, draw upon, draw from, draw out, draw near, draw back, draw down, draw in";
 
 /// What a file is named after that a picture only takes its subject from.
@@ -272,7 +272,7 @@ of, for, that, with, showing, which, where, in, on, at, from, as, to, and, or, c
 inspired, depicting, about, like, idea, ideas, variant, variants, version, versions, option, options, design, \
 designs, concept, concepts, draft, drafts, set, sets, please, featuring, made, made-up, without, by, the, a, an";
 
-/// From here on it is said what the thing is for or about: "create a script for icons" makes no icon.
+/// Words that introduce a purpose or subject: "create a script for icons" makes no icon.
 fn is_of_something(word: &&str) -> bool {
     matches!(*word, "for" | "of" | "that" | "which" | "to" | "with" | "from" | "in" | "so" | "and" | "where")
 }
@@ -334,7 +334,7 @@ pub(super) fn begins(text: &str, words: &str) -> bool {
         .is_some_and(|rest| rest.chars().next().is_none_or(|next| !next.is_alphanumeric() && next != '\''))
 }
 
-/// Whether words stand in a text, and not in the middle of others.
+/// Whether a text contains words as whole words.
 pub(super) fn contains_word(text: &str, words: &str) -> bool {
     text.match_indices(words).any(|(at, _)| {
         let before = text[..at].chars().next_back();

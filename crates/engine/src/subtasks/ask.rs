@@ -101,7 +101,7 @@ pub(super) fn strategies(plan: &SubTaskPlan, settings: &RunSettings) -> Vec<Stra
     ]
 }
 
-/// Asks how the plan is carried out. `delegated`: a model wants it, and can do the work itself.
+/// Asks how to run the plan. `delegated`: a model wants it, and can do the work itself.
 pub(super) fn ask_plan(
     step: &mut Transition<'_>,
     run: &SubtaskRun,

@@ -268,7 +268,7 @@ pub(super) fn in_order(plan: &SubTaskPlan) -> Vec<&SubTask> {
     order
 }
 
-/// The same work in at most so many sub-tasks: neighbors in the order of work become one.
+/// The same work in at most `count` sub-tasks: neighbors in the order of work become one.
 pub(super) fn coarser(plan: &SubTaskPlan, count: usize) -> SubTaskPlan {
     let order = in_order(plan);
     let count = count.clamp(1, order.len().max(1));
@@ -411,7 +411,7 @@ pub(super) fn estimated(plan: SubTaskPlan, order: ExecutionOrder, settings: &Run
     }
 }
 
-/// How long all take together with so many workers.
+/// How long all take together with this many workers.
 fn makespan(plan: &SubTaskPlan, each: &BTreeMap<&str, (Option<f64>, u64)>, workers: u32, waits: bool) -> u64 {
     let mut free = vec![0_u64; workers.max(1) as usize];
     let mut ends: BTreeMap<&str, u64> = BTreeMap::new();
@@ -445,7 +445,7 @@ pub(crate) fn as_text(plan: &SubTaskPlan) -> String {
     text
 }
 
-/// The plan that a user's edit comes to: lines as [`as_text`] writes them, or JSON.
+/// The plan after a user's edit: lines as [`as_text`] writes them, or JSON.
 pub(crate) fn edited(text: &str, before: &SubTaskPlan, settings: &RunSettings) -> Result<SubTaskPlan, String> {
     if text.trim_start().starts_with(['{', '[']) {
         return plan(read(text)?, settings);

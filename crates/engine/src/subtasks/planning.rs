@@ -180,7 +180,7 @@ pub(super) fn choose_order(
     order.is_some()
 }
 
-/// Acts upon the user's answer about the plan. Whether to look again.
+/// Applies the user's answer about the plan. Returns whether to look again.
 fn apply_plan_answer(
     step: &mut Transition<'_>,
     request: &RequestId,
@@ -237,7 +237,7 @@ fn resize(
     }
 }
 
-/// No sub-tasks are wanted.
+/// The user wants no sub-tasks.
 fn decline(step: &mut Transition<'_>, run: &SubtaskRun) {
     let text = "The user wants no sub-tasks for this. Do the work yourself.".to_owned();
     step.then(Next::CallEnded { call: run.call.clone(), status: ToolStatus::Blocked, text });

@@ -129,7 +129,7 @@ fn changes(fields: &Map<String, Value>, errors: &mut Vec<String>) {
     task(fields, errors);
 }
 
-/// The fields of a task, where they are said.
+/// The fields of a task that are given.
 fn task(fields: &Map<String, Value>, errors: &mut Vec<String>) {
     let mut check = |name: &str, is_right: &dyn Fn(&Value) -> bool, advice: &str| {
         if fields.get(name).is_some_and(|value| !is_right(value)) {

@@ -16,9 +16,9 @@ use super::{Moment, TaskMap, check, filter, occur};
 const MOST_OPERATIONS: usize = 10_000;
 /// Each of these looks at every task.
 const MOST_BULK: usize = 100;
-/// A preview of a bulk operation names so many of its tasks.
+/// Tasks that a preview of a bulk operation names.
 const SAMPLES: usize = 10;
-/// One bulk operation marks so many days of a task as done at most: ten years of them.
+/// Days of a task that one bulk operation marks as done at most: ten years of them.
 const MOST_DAYS: usize = 3_660;
 
 /// The result of operations, one after the other.

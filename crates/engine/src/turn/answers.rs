@@ -25,7 +25,7 @@ pub use crate::record::names::choice::{
 
 pub(crate) use crate::record::names::verdict::APPROVED;
 
-/// After so many times, a rule is suggested.
+/// The number of approvals after which a rule is suggested.
 const OFTEN: u32 = 3;
 
 /// The four answers to a permission, in their order. Each has the same number and letter on every surface.
@@ -110,7 +110,7 @@ pub(super) fn ask_for_trust(step: &mut Transition<'_>) {
     ask(step, question, Status::NeedsUser);
 }
 
-/// What shall be done instead?
+/// Asks what to do instead.
 pub(super) fn ask_what_instead(step: &mut Transition<'_>) {
     let question = CheckpointDraft {
         ask: Ask::Tell,
@@ -135,7 +135,7 @@ pub(super) fn ask_for_more_steps(step: &mut Transition<'_>) {
     ask(step, question, Status::Limit);
 }
 
-/// The model asks for the same again and again; shall it?
+/// Asks whether the model may keep repeating the same call.
 pub(super) fn ask_about_repeat(step: &mut Transition<'_>, what: &str, times: u32) {
     let question = CheckpointDraft {
         ask: Ask::Repeat,

@@ -48,13 +48,13 @@ const EXAMPLE_REQUEST: &str = "Let the greeting end with an exclamation mark.\n\
 print(\"Hello, \" + name)\n```";
 const EXAMPLE_ANSWER: &str = "example_greeting.py\n```\nname = \"Ann\"\nprint(\"Hello, \" + name + \"!\")\n```\nThe greeting \
 ends with an exclamation mark.";
-/// Stands behind the files, because a small model does what it read last.
+/// Comes after the files, because a small model follows what it read last.
 const REMINDER: &str = "Answer with each file that you change or create: its name alone on a line, then its complete new \
 text in a fence.";
 const RUN_REMINDER: &str = "Answer with the command in a ```sh fence.";
 const ANSWER_REMINDER: &str = "Answer in a few words. Do not repeat a file.";
 const ABSENT_REMINDER: &str = "Say so in one sentence, and write no file.";
-/// Bytes of a request that are said again.
+/// Bytes of a request that are repeated.
 const LONGEST_REMINDER: usize = 1_000;
 /// Lines of a file that is worth a search block.
 const LONG_FILE: usize = 80;
@@ -109,7 +109,7 @@ pub(super) fn framed(active: &RunningRequest, messages: Vec<Arc<Message>>) -> (V
     (messages, tokens)
 }
 
-/// The words of a request, with what was said to it since.
+/// The text of a request, with the user's later messages.
 fn said(active: &RunningRequest) -> String {
     let said = active.steering.said.iter().map(String::as_str);
     std::iter::once(active.request.words()).chain(said).collect::<Vec<_>>().join("\n")
@@ -141,7 +141,7 @@ fn absent_files(messages: &[Arc<Message>], asked: &str) -> Vec<String> {
     named.into_iter().filter(|path| claims::is_file(path)).collect()
 }
 
-/// Whether nothing but an answer is wanted. Who is only asked shows code to explain it.
+/// Whether only an answer is wanted. A model shows code in it to explain.
 fn only_asks(asked: &str) -> bool {
     let asks = route::words(asked).question && !route::deeds(asked).any();
     asks || words::only_looks(asked)
@@ -154,7 +154,7 @@ const RUNS: [&str; 12] =
     ["run", "execute", "test", "tests", "install", "build", "start", "launch", "compile", "commit", "format", "lint"];
 const SHELLS: [&str; 6] = ["sh", "bash", "shell", "zsh", "console", "terminal"];
 
-/// What the fences of a reply come to.
+/// The changes and commands in the fences of a reply.
 pub(super) struct BlockAnswer {
     pub(super) read: Recovered,
     /// What is not certain, in words for the model.
@@ -323,7 +323,7 @@ fn is_bare_path(line: &str) -> bool {
     !line.is_empty() && !line.contains(char::is_whitespace) && line.contains('.') && !line.ends_with(['.', '!', '?'])
 }
 
-/// The reply is there, and nothing in it acts: asks once more where something was meant, else it is the answer.
+/// The reply has no action: asks again if one was meant, else it is the answer.
 pub(super) fn ask_again(
     step: &mut Transition<'_>,
     request: &RequestId,

@@ -79,7 +79,7 @@ pub(crate) fn read(
     Ok(Some(Partition { call: call.clone(), parts, left }))
 }
 
-/// Whether a part of it can stand for itself.
+/// Whether a part of it can be applied separately.
 pub(super) fn is_divisible(item: &BatchItem) -> bool {
     match item.action.as_deref() {
         Ok(ToolAction::Change(ProposedChange::Move { .. })) => false,

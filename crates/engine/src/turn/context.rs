@@ -46,7 +46,7 @@ pub(super) fn heading(path: &str) -> String {
     format!("[Loaded {path}]")
 }
 
-/// Opens the line that stands in the place of what was left out of a text.
+/// Opens the line that replaces omitted text.
 const LEFT_OUT: &str = "\n[... ";
 
 /// Whether something was left out of a text that a model is shown.
@@ -180,7 +180,7 @@ pub(super) fn call(step: &mut Transition<'_>) {
     super::send(step, prompt, facts.prices, Purpose::Summary);
 }
 
-/// Summaries of parts as one text of at most so many tokens, each with an equal share of it.
+/// Summaries of parts as one text of at most `most` tokens, in equal shares.
 fn joined(parts: &[String], most: u64) -> String {
     let share = (most / parts.len().max(1) as u64).saturating_sub(8);
     let parts: Vec<&str> = parts.iter().map(|part| tokens::head(part, share)).collect();
@@ -224,7 +224,7 @@ fn parts(session: &Session, compressing: &Compressing) -> Vec<String> {
     parts
 }
 
-/// A text in pieces of at most so many tokens; a token is at least a byte.
+/// A text in pieces of at most `largest` tokens; a token is at least a byte.
 fn pieces(text: &str, largest: u64) -> impl Iterator<Item = &str> {
     let bytes = usize::try_from(largest).unwrap_or(usize::MAX);
     let mut rest = text;
@@ -288,7 +288,7 @@ fn finish(step: &mut Transition<'_>) {
     if words.trim().is_empty() { give_up(step) } else { conclude(step, Some(words.trim())) }
 }
 
-/// Puts the summary into the place of its source and of the summaries before it. `words`: what a model made of it.
+/// Replaces the source and the earlier summaries by the summary. `words`: a model's summary.
 fn conclude(step: &mut Transition<'_>, words: Option<&str>) {
     let Some(active) = step.session.active() else { return };
     let Some(compressing) = active.compression.current.clone() else { return };
@@ -336,7 +336,8 @@ pub(super) fn clip(step: &mut Transition<'_>, prompt: &mut Prompt, used: u64, ro
     step.store(key, whole);
 }
 
-/// Head and tail of a text, of so many tokens together, with what is left out between them and where the whole is.
+/// Head and tail of a text, `most` tokens together, with the size of the omission between them and the name of the
+/// whole.
 fn head_and_tail(text: &str, most: u64, key: &RefKey) -> String {
     let head = tokens::head(text, most / 4 * 3);
     let tail = tokens::tail(&text[head.len()..], most / 4);

@@ -109,7 +109,7 @@ pub(super) fn end(step: &mut Transition<'_>, words: &str, stop: Option<&StopReas
     }
 }
 
-/// The answer is said: the request ends, as what it did shows, unless something follows.
+/// The answer is complete: the request ends with the status of its actions, unless something follows.
 pub(super) fn conclude(step: &mut Transition<'_>, request: &RequestId, words: &str) {
     if pace::go_on(step) {
         return;

@@ -21,7 +21,7 @@ pub(crate) fn offers(words: &str) -> Vec<NextStep> {
     offers.unwrap_or_default().into_iter().take(MOST).collect()
 }
 
-/// What stands behind the last heading of that name, outside of code.
+/// The text after the last heading of that name, outside of code.
 fn list(words: &str) -> Option<&str> {
     let (mut inside, mut at, mut found) = (false, 0, None);
     for line in words.split_inclusive('\n') {

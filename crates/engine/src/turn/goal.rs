@@ -1,7 +1,7 @@
 //! The banners that say how far a request came when its steps are used up. They belong to the limit of steps alone:
 //! in the words of any other turn they are taken out.
 
-/// How far the model came when the limit of steps was reached, the best first.
+/// Banners for the progress at the step limit, the best first.
 pub(super) const BANNERS: [&str; 3] = ["✅ GOAL ACHIEVED", "⚠ GOAL PARTIALLY ACHIEVED", "GOAL NOT ACHIEVED"];
 
 /// The words of each, without its sign.
@@ -29,7 +29,7 @@ pub(super) fn without_banners(words: &str) -> String {
     read(words).0
 }
 
-/// The words without banners, and the least of the banners. What stands between fences is text.
+/// The text without banners, and the lowest banner. Text in fences is not a banner.
 fn read(words: &str) -> (String, Option<usize>) {
     if !words.to_uppercase().contains("ACHIEVED") {
         return (words.to_owned(), None);

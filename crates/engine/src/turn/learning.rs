@@ -97,7 +97,7 @@ pub(super) fn warn_of_pictures(step: &mut Transition<'_>, request: &RequestId) {
     }
 }
 
-/// What stands in the place of a picture that the model cannot see.
+/// The placeholder for an image that the model cannot see.
 pub(super) fn unseen_picture() -> Part {
     Part::Text { text: "[An image is left out here, because you cannot see images.]".into() }
 }

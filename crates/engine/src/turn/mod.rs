@@ -727,8 +727,8 @@ fn save_partial(
     }
 }
 
-/// What a call came to whose owner went away: its prompt, as it would be sent now, and the words that were saved. Only
-/// calls of the conversation can be told; the others are small.
+/// The usage of a call whose owner is gone: its prompt, as it would be sent now, and the saved text. Only for calls
+/// of the conversation; the others are small.
 fn lost_usage(step: &Transition<'_>, purpose: &Purpose, partial: Option<&Partial>) -> Usage {
     let Some((input_tokens, _)) = room(step).filter(|_| purpose.is_conversation()) else { return Usage::default() };
     let output_tokens = partial.map_or(0, |partial| estimate(&partial.message.text()));

@@ -136,8 +136,7 @@ fn fast_prices(step: &Transition<'_>) -> Option<Prices> {
     step.session.active().and_then(|active| fast(&active.request).1.prices)
 }
 
-/// What is wrong comes first, then the text. None where the answer is too long to be said again, or the
-/// budget has no room for it.
+/// The errors come first, then the text. None if the answer is too long to repeat, or the budget has no room for it.
 fn repair_prompt(step: &Transition<'_>, words: &str, read: &Recovered) -> Option<Prompt> {
     let active = step.session.active()?;
     let (model, facts) = fast(&active.request);
@@ -385,7 +384,7 @@ pub(super) fn closed(step: &mut Transition<'_>, all_went_well: bool) -> bool {
     true
 }
 
-/// The answer is said and what it wants is done: the request ends, unless something follows.
+/// The answer is complete and its actions are done: the request ends, unless something follows.
 fn conclude(step: &mut Transition<'_>, request: &RequestId, summary: &str) {
     if answer_schema::settle(step, summary) {
         return;

@@ -58,7 +58,7 @@ pub(super) struct SummaryBlock {
 }
 
 impl SummaryBlock {
-    /// What stands at the beginning of the conversation. Sessions of 0.1 have several summaries there.
+    /// The summary at the beginning of the conversation. Sessions of 0.1 have several.
     pub(super) fn standing(session: &Session) -> Self {
         let mut blocks =
             session.conversation()[..session.summaries()].iter().map(|message| Self::parse(&message.text()));
@@ -118,7 +118,7 @@ impl SummaryBlock {
     }
 }
 
-/// The summary as it will stand in the conversation. `words`: what a model made of its source, if one did.
+/// The summary as sent in the conversation. `words`: a model's summary of its source, if there is one.
 pub(super) fn text(session: &Session, compressing: &Compressing, words: Option<&str>) -> String {
     let from = session.summaries();
     let to = (from + compressing.messages).min(session.conversation().len());

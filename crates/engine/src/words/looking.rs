@@ -26,7 +26,7 @@ simplify, solve, sort, split, start, store, swap, switch, tidy, todo, translate,
 writes, writing, record, note, continue, proceed, start, work, ensure, fixme, correctly, file it, do it, do that, do so, \
 do this, do what, do the, go ahead, go on, carry out, instead";
 
-/// Bytes that are looked at; a longer request is more than a look.
+/// Bytes that are scanned; a longer request asks for more than a look.
 const MOST_SCANNED: usize = 2_000;
 
 /// Whether a request asks to look, and for nothing else.

@@ -609,7 +609,7 @@ struct WireError {
     message: String,
 }
 
-/// Reads one event after the other; remembers what later ones build upon.
+/// Reads the events in order, with the state that later ones need.
 #[derive(Default)]
 struct AnthropicReader {
     usage: AnthropicUsage,

@@ -19,7 +19,7 @@ const LARGEST_ANSWER: usize = 4 * 1024 * 1024;
 /// Models in a list at most.
 const MOST_MODELS: usize = 200;
 
-/// A kind of server that can be told by its answers.
+/// A kind of server that its answers identify.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LocalServerKind {
     LlamaCpp,

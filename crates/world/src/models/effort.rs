@@ -26,7 +26,7 @@ const DEEPSEEK: Levels = ["", "low", "low", "medium", "high", "max"];
 /// OpenRouter translates these for each model.
 const OPENROUTER: Levels = ["none", "minimal", "low", "medium", "high", "xhigh"];
 
-/// What the user wants of a model: a level, or the one that a number of tokens comes to.
+/// The requested effort: a level, or the one that a number of tokens corresponds to.
 pub(super) fn level(prompt: &Prompt) -> Option<Effort> {
     prompt.effort.or(Effort::from_tokens(prompt.thinking_tokens))
 }

@@ -31,13 +31,13 @@ const LARGEST_ERROR: usize = 64 * 1024;
 const LONGEST_ERROR: Duration = Duration::from_secs(2);
 /// What may follow a reply that has said everything is worth no longer wait.
 const LONGEST_AFTERTHOUGHT: Duration = Duration::from_secs(5);
-/// A shorter key is part of too many words to be told from them.
+/// A shorter key occurs in too many words to be redacted.
 const SHORTEST_KEY: usize = 8;
 
 /// How an address is reached. Each way has its own client, made when it is first needed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Route {
-    /// A server on this machine, without TLS: no certificate is ever looked at.
+    /// A server on this machine, without TLS: no certificate is loaded.
     Plain,
     /// A server on this machine: without a proxy.
     Direct,
@@ -227,7 +227,7 @@ pub(super) enum Framing {
     Lines,
 }
 
-/// Reads one event after the other; remembers what later ones build upon.
+/// Reads the events in order, with the state that later ones need.
 pub(super) trait EventReader: Send + 'static {
     /// The pieces of the reply that an event holds.
     fn read(&mut self, event: &SentEvent) -> Result<Vec<ReplyPiece>, Fault>;

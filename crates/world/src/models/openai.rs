@@ -98,7 +98,7 @@ impl OpenAi {
         http::converse(prompt, outgoing, Framing::Events, OpenAiReader::after(&prompt.messages), self.idle)
     }
 
-    /// A reply in the form that is wanted, or in as much of it as the server takes.
+    /// A reply in the requested form, or as close to it as the server supports.
     async fn constrained(&self, mut prompt: Prompt) -> PieceStream {
         loop {
             prompt.format = forms::allowed(&self.base_url, &self.model, prompt.format.take());
@@ -128,7 +128,7 @@ impl OpenAi {
     }
 }
 
-/// The documented list stands in `data`; Together's is bare.
+/// The documented list is in `data`; Together's is bare.
 fn listed(answer: &Value) -> Option<Vec<Listed>> {
     let entries = answer.get("data").unwrap_or(answer).as_array()?;
     let places = [

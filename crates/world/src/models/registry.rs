@@ -58,7 +58,7 @@ pub trait ModelRegistry: Send + Sync {
 pub struct Registry {
     /// By name.
     pub providers: BTreeMap<String, Provider>,
-    /// A call that is silent for so long is given up.
+    /// The timeout of a silent call.
     pub idle: Duration,
     /// Write every exchange to this file, for a later replay.
     pub record: Option<PathBuf>,

@@ -498,7 +498,7 @@ const TELLING: [&str; 14] = [
     "error",
 ];
 
-/// Reads one event after the other; remembers what later ones build upon.
+/// Reads the events in order, with the state that later ones need.
 #[derive(Default)]
 struct ResponsesReader {
     items: BTreeMap<u32, OpenItem>,

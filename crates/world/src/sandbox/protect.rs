@@ -81,7 +81,7 @@ pub(super) struct Protected {
     links: Vec<(PathBuf, PathBuf)>,
     /// Settings of repositories that were not there.
     missing: Vec<PathBuf>,
-    /// What is only looked at, before and after.
+    /// Paths that are only compared before and after.
     watched: Vec<PathBuf>,
     before: Vec<Vec<ChangeStamp>>,
     /// Files that only another program can change while an automatic command runs.

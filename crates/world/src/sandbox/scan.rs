@@ -19,7 +19,7 @@ use trimtab_vocab::{ControlFile, control_entry};
 use super::listings::{ListingCache, Listings, NotedEntry};
 use crate::workspace::snapshot::rebuildable;
 
-/// Entries that are looked at, at most. A folder with more is not one that a command can be fenced in quickly.
+/// Entries that are scanned at most. A larger folder cannot be sandboxed quickly.
 const MOST_ENTRIES: usize = 400_000;
 
 const LONGEST: Duration = Duration::from_secs(3);
@@ -75,7 +75,7 @@ struct Ahead {
 struct ScanRules {
     /// It is in a control folder, where only secrets are searched.
     in_control: bool,
-    /// Tools fill and empty it. Further down, only secrets are looked for.
+    /// Tools fill and empty it. Further down, only secrets are searched.
     is_shallow: bool,
     /// It is further down in such a folder.
     is_deep: bool,
@@ -187,7 +187,7 @@ fn why_unlisted(top: &Path, folder: &Path, error: &std::io::Error) -> Option<Str
 }
 
 impl FolderScan {
-    /// Takes note of an entry. What counts in it, if it is a folder to be looked at.
+    /// Records an entry. Returns its rules if it is a folder to scan.
     fn visit(&mut self, top: &Path, at: &Ahead, entry: &NotedEntry, wanted: ScanTarget) -> Option<ScanRules> {
         let (name, kind, is_secret) = (entry.name.to_string_lossy(), entry.kind, entry.is_secret);
         let counts =

@@ -117,7 +117,7 @@ impl RunOrder {
         }
     }
 
-    /// Whether control files that the command has made are looked for afterwards.
+    /// Whether the folder is scanned afterward for control files that the command has created.
     pub(super) fn is_scanned_afterwards(&self) -> bool {
         self.automatic.is_some() && self.writes_folder() && !self.fence.probe
     }

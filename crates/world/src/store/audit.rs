@@ -15,7 +15,7 @@ const LONGEST_FIELD: usize = 16 * 1024;
 /// The bytes of a whole line.
 const LONGEST_LINE: usize = 256 * 1024;
 
-/// Something to be told to the trail.
+/// An entry for the trail.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct AuditEntry {
     /// What happened, by its documented name.
@@ -146,7 +146,7 @@ impl AuditCheck {
         self.head = hash;
     }
 
-    /// The end: so many lines were ever written.
+    /// The end of the trail, with the number of lines that were ever written.
     pub fn end(&mut self, written: u64) {
         if self.lines != written {
             self.complain(format!("{written} lines were written, and the last one is line {}", self.lines));

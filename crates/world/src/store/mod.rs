@@ -84,7 +84,7 @@ pub struct SessionRow {
     pub updated: Time,
     /// The session that was handed off to it or that it was forked from, whether or not it still exists.
     pub parent: Option<SessionId>,
-    /// It was forked from its parent: so many facts at its beginning are that session's.
+    /// It was forked from its parent: this many facts at its beginning are the parent's.
     pub forked: Option<u64>,
 }
 
@@ -247,7 +247,7 @@ pub struct FileSpace {
 pub enum Admission {
     /// Go.
     Granted,
-    /// Wait; so many run or wait before it.
+    /// Wait; this many run or wait before it.
     Held { ahead: u32 },
 }
 

@@ -15,8 +15,8 @@ const TRIES: u64 = 20;
 
 /// Tells which owners of leases are alive.
 ///
-/// It is asked inside of transactions, so it must answer at once: the files of a folder are asked directly; a database
-/// that many machines share keeps heartbeats, and answers from the last ones that it has seen.
+/// It is called inside of transactions, so it must answer at once: the files of a folder are checked directly; a
+/// database that many machines share has heartbeats, and answers from the last ones that it has seen.
 pub trait Liveness: Send + Sync {
     /// The name under which this process owns leases.
     fn name(&self) -> &str;

@@ -54,7 +54,7 @@ impl SqliteStore {
         Self::build(folder, clock, |folder| Ok(Arc::new(Owner::enter(folder, chance).map_err(denied)?)))
     }
 
-    /// The same, where other means than this folder's files tell which owners are alive.
+    /// The same, with another way to tell which owners are alive.
     pub fn open_as(folder: &Path, clock: Arc<dyn Clock>, owner: Arc<dyn Liveness>) -> Result<Self> {
         Self::build(folder, clock, |_| Ok(owner))
     }

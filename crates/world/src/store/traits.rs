@@ -52,7 +52,7 @@ pub trait LeaseStore: Send + Sync {
     async fn release(&self, lease: &Lease) -> Result<()>;
     /// Asks for room among at most `limit` running requests. One that rests ([`Commit::resting`]) asks again.
     async fn admit(&self, lease: &Lease, request: &RequestId, limit: u32) -> Result<Admission>;
-    /// From now on this process is a server: what comes to it and what it runs is marked as its own.
+    /// Makes this process a server: what it receives and runs is marked as its own.
     fn serve(&self) {}
 }
 
@@ -147,7 +147,7 @@ pub trait RecallStore: Send + Sync {
 /// The user's tasks.
 #[async_trait]
 pub trait TaskStore: Send + Sync {
-    /// The user's tasks; with their log, if it is wanted.
+    /// The user's tasks; with their log, if requested.
     async fn tasks(&self, with_log: bool) -> Result<TaskBook>;
     async fn task(&self, id: TaskId) -> Result<Option<Task>>;
     /// Those that have all these words, or words that begin so, in title, notes or tags; the best first.

@@ -78,8 +78,8 @@ struct HtmlTag<'a> {
     is_closed: bool,
 }
 
-/// The next piece from a place on; nothing at the end. What has a beginning but no end reaches to the
-/// end of the page, as it does in browsers: to try again behind the beginning would take the square.
+/// The next piece from a place on; none at the end. An element without an end extends to the end of the page, as in
+/// browsers: retrying after its start would take quadratic time.
 fn next<'a>(html: &'a str, at: &mut usize) -> Option<HtmlPiece<'a>> {
     let bytes = html.as_bytes();
     while *at < bytes.len() {
@@ -165,7 +165,7 @@ fn tag<'a>(html: &'a str, at: &mut usize, from: usize) -> Option<HtmlTag<'a>> {
     }
 }
 
-/// What stands before the end of an element that holds no other, and moves behind it.
+/// The text before the end tag of a raw element, which is then consumed.
 fn raw<'a>(html: &'a str, at: &mut usize, name: &str) -> &'a str {
     let bytes = html.as_bytes();
     let start = *at;

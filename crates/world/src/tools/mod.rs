@@ -58,8 +58,8 @@ pub async fn perform_read(place: &ReadScope, op: &ReadOp) -> ReadResult {
     }
 }
 
-/// If nothing in the folder is called that: paths that resemble it, the likeliest first. Nothing where something is
-/// there, where it would lie outside of the folder, and where looking takes too long.
+/// Similar paths for a path that does not exist, the likeliest first. None if it exists, if it would be outside of
+/// the folder, or if the search takes too long.
 pub async fn absent(place: &ReadScope, path: &str) -> Option<Vec<String>> {
     let (place, path, going) = (place.clone(), path.to_owned(), Going::default());
     let _end = EndOnDrop(going.clone());

@@ -8,7 +8,7 @@ use super::{Going, ReadRefusal, ReadScope};
 
 /// More suggestions do not help.
 const MOST: usize = 4;
-/// A folder this large is not looked through for a better name.
+/// A larger folder is not searched for a better name.
 const LARGEST_FOLDER: usize = 2_000;
 /// Nor are more entries than this for the same name elsewhere.
 const FARTHEST: usize = 10_000;
@@ -72,7 +72,7 @@ fn elsewhere(place: &ReadScope, inside: &Path, going: &Going) -> Result<Vec<Stri
     Ok(found)
 }
 
-/// How far two names in lower case are apart; nothing if they are not alike.
+/// The edit distance of two lower-case names; none if they are not similar.
 fn distance(a: &str, b: &str) -> Option<usize> {
     if a == b {
         return Some(0);

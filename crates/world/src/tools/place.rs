@@ -15,7 +15,7 @@ use super::{Going, ReadRefusal, nearest, on_one_line};
 /// The system takes no longer ones.
 const LONGEST_PATH: usize = 4_096;
 
-/// The session's folder. All that is read lies in it.
+/// The session's folder. Only files in it are read.
 #[derive(Debug, Clone)]
 pub struct ReadScope(Arc<FolderHandle>);
 
@@ -23,7 +23,7 @@ pub struct ReadScope(Arc<FolderHandle>);
 struct FolderHandle {
     /// As it is called without links.
     root: PathBuf,
-    /// As it was called when it was opened, since a model may have been told that name.
+    /// Its original name, because a model may know it by that.
     given: PathBuf,
 }
 

@@ -15,7 +15,7 @@ use super::{Going, ReadRefusal, ReadScope, Watched, on_one_line, picture, seen, 
 pub(super) const LARGEST_WHOLE: usize = 16 * 1024 * 1024;
 /// Of a larger one, this much tells text from other things.
 const HEAD: usize = 64 * 1024;
-/// How far into a file without end a line is sought.
+/// How far a line is searched in an endless file.
 const FARTHEST: u64 = 4 << 30;
 /// Bytes of one line that are enough for all that is shown of it.
 const LONGEST_KEPT: usize = 4 * (LONGEST_LINE + 1);

@@ -26,9 +26,9 @@ const LONGEST_LINE: usize = 300;
 const BEFORE_MATCH: usize = 60;
 /// More lines around a match are better read.
 const MOST_CONTEXT: u32 = 20;
-/// When the page is full, matches are still counted in so many bytes of files.
+/// When the result is full, matches are still counted in this many bytes of files.
 const MOST_COUNTED: u64 = 64 * 1024 * 1024;
-/// What a pattern may grow to: a small one can stand for a giant.
+/// The size limit of a compiled pattern: a small one can become huge.
 const LARGEST_REGEX: usize = 10 * 1024 * 1024;
 
 pub(super) struct Sought<'a> {
@@ -174,7 +174,7 @@ impl<'a> SearchPage<'a> {
         }
     }
 
-    /// Whether even counting has come to its end.
+    /// Whether counting has ended, too.
     fn is_over(&self) -> bool {
         self.counted >= MOST_COUNTED
     }

@@ -17,7 +17,7 @@ pub(super) enum Hidden {
 pub(super) struct Entries {
     walk: FolderWalk,
     going: Going,
-    /// How many files that were found could not be looked at.
+    /// Files that could not be read.
     pub(super) missed: usize,
 }
 
@@ -43,7 +43,7 @@ impl Entries {
         Ok(self.walk.next())
     }
 
-    /// A line about what was not looked at, if there was such.
+    /// A line about what was skipped, if anything.
     pub(super) fn note(&self) -> Option<String> {
         let missed = self.missed + self.walk.unread.len();
         let unread = (missed > 0).then(|| format!("[{} could not be read.]", super::count(missed, "entry")));

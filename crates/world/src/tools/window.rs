@@ -21,7 +21,7 @@ pub(super) struct Window {
 }
 
 impl Window {
-    /// From a line on, so many lines. Zero, which models send for "no matter", is as good as nothing.
+    /// `limit` lines from `offset` on. Zero, which models send for "no matter", means none given.
     pub(super) fn new(offset: Option<u64>, limit: Option<u64>) -> Self {
         let most = limit.filter(|limit| *limit > 0).unwrap_or(MOST_LINES).min(MOST_LINES);
         Self {

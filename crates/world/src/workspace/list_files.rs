@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::FolderWalk;
 
-/// Entries that are looked at to find the names, those that git ignores left out.
+/// Entries that are scanned, without ignored ones.
 const MOST_ENTRIES: usize = 400_000;
 /// The time limit. What was found until then is offered.
 const LONGEST: Duration = Duration::from_secs(10);

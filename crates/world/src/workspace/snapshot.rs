@@ -44,7 +44,7 @@ pub struct Snapshot {
     /// Directories that could not be looked into.
     closed: Vec<PathBuf>,
     uncovered: Vec<Uncovered>,
-    /// There were more files than were to be looked at.
+    /// There were more files than the limit.
     is_cut: bool,
     /// Its time was up.
     is_late: bool,
@@ -99,7 +99,7 @@ impl Snapshot {
         self.entries.is_empty()
     }
 
-    /// Whether there were more files than were to be looked at.
+    /// Whether there were more files than the limit.
     pub fn is_cut(&self) -> bool {
         self.is_cut
     }

@@ -26,7 +26,7 @@ const INSTRUCTION: usize = 8_000;
 /// Bytes of one half of a prompt.
 const HALF: usize = 256 * 1024;
 
-/// What every prompt is made of.
+/// The context of every prompt.
 pub(super) struct PromptContext<'a> {
     pub(super) view: &'a TasksView,
     pub(super) turns: Vec<Said>,
@@ -84,7 +84,7 @@ pub(super) fn repair(scene: &PromptContext<'_>, operations: &[Annotated], most: 
     repair::build(scene, operations, most)
 }
 
-/// What the operations come to, in words.
+/// The prompt for a summary of the operations.
 pub(super) fn summary(scene: &PromptContext<'_>, operations: &[Annotated]) -> Parts {
     summary::build(scene, operations)
 }
@@ -133,7 +133,7 @@ fn json(value: &impl Serialize) -> String {
     serde_json::to_string(value).unwrap_or_default()
 }
 
-/// A text of at most so many characters, on one line.
+/// A text of at most `most` characters, on one line.
 pub(super) fn line(text: &str, most: usize) -> String {
     let is_between = |c: char| c.is_whitespace() || c.is_control();
     let words = text.split(is_between).filter(|word| !word.is_empty());
@@ -150,7 +150,7 @@ pub(super) fn line(text: &str, most: usize) -> String {
     clipped(&line, most)
 }
 
-/// A text of at most so many characters.
+/// A text of at most `most` characters.
 pub(super) fn clipped(text: &str, most: usize) -> String {
     match text.char_indices().nth(most) {
         Some((at, _)) => text[..at].to_owned(),

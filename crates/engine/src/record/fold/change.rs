@@ -150,8 +150,8 @@ impl Session {
         }
     }
 
-    /// A set was moved over edits of the user. From now on it stands between what was found and what was
-    /// left, so that the way back leads to exactly what was there.
+    /// A set was moved over the user's edits. It now goes from what was found to what was left, so that the way back
+    /// restores exactly what was there.
     pub(super) fn rework(&mut self, id: &ChangeSetId) {
         let Some(merged) = self.changes.moving.as_ref().and_then(|moving| moving.merged.as_ref()) else { return };
         let Some(set) = self.changes.sets.iter_mut().find(|set| set.id == *id) else { return };

@@ -92,13 +92,12 @@ impl Session {
         }
     }
 
-    /// Whether no model has seen the words of the request that is worked on.
+    /// Whether no model has seen the running request.
     fn is_unseen(&self) -> bool {
         self.active.as_ref().is_some_and(|active| active.flow.from >= self.conversation.sent)
     }
 
-    /// Messages at the beginning have made room for others. What comes next still stands at the end, or before the
-    /// words of a request that is `unseen`.
+    /// Messages at the beginning were replaced. New ones still go to the end, or before a request that is `unseen`.
     fn rewritten(&mut self, unseen: bool) {
         self.conversation.measured = None;
         let from = self.active.as_ref().filter(|_| unseen).map(|active| active.flow.from);

@@ -52,7 +52,7 @@ impl Session {
         }
     }
 
-    /// A turn is sent: what it adds to the conversation stands in it from now on.
+    /// A turn is sent: its additions become part of the conversation.
     fn send(&mut self, notes: &[PromptNote]) {
         for (at, message) in self.additions(notes) {
             self.conversation.weights.insert(at, weight_of(&message));

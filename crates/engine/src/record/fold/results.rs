@@ -5,9 +5,9 @@ use trimtab_vocab::{INTERRUPT_TOOL, Message, Part, Role, ToolResult};
 
 use crate::record::{Batch, ToolOutcome};
 
-/// What stands for a result that never came.
+/// The placeholder for a result that never arrived.
 pub(super) const INTERRUPTED: fn(&str) -> ToolResult = |id| ToolResult::interrupt(id);
-/// What stands for a result that is still to come.
+/// The placeholder for a result that is still to arrive.
 pub(super) const PASSED_OVER: fn(&str) -> ToolResult = |id| ToolResult::pending(id);
 
 pub(super) fn is_interrupt(content: &str) -> bool {

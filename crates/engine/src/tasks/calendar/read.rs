@@ -279,7 +279,7 @@ fn priority(value: &str) -> Option<Priority> {
     }
 }
 
-/// A rule as fields. One that ends after so many times ends on the day of the last.
+/// A rule as fields. A rule with a count ends on the day of the last occurrence.
 fn recurrence(understood: rule::Understood, begin: Date) -> RecurrenceFields {
     let rule::Understood { recurrence, count } = understood;
     let mut until = recurrence.until;

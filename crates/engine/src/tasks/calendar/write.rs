@@ -5,7 +5,7 @@ use trimtab_vocab::{Category, Date, Priority, Task, Time};
 use super::rule::{rule, stamp};
 use crate::tasks::occur;
 
-/// A line of the standard has so many bytes at most.
+/// Bytes of a line at most, by the standard.
 const LINE: usize = 75;
 
 /// A calendar with these tasks.

@@ -66,7 +66,7 @@ fn extent(text: &str) -> Option<usize> {
     None
 }
 
-/// The same text as the standard wants it.
+/// The same text as standard JSON.
 fn mended(text: &str) -> String {
     let mut mended = String::with_capacity(text.len() + 16);
     let mut chars = text.char_indices().peekable();

@@ -156,7 +156,8 @@ pub(super) fn element(text: &str, offered: &[Arc<ToolSpec>]) -> Option<(String, 
     Some((name.to_owned(), Value::Object(fields), end + close.len()))
 }
 
-/// A value as its schema wants it: a text stays one, anything else is JSON. The line ends next to the tags are theirs.
+/// A value with the type of its schema: a string stays a string, anything else is JSON. The line ends next to the
+/// tags are not part of it.
 fn typed(tool: &str, key: &str, value: &str, offered: &[Arc<ToolSpec>]) -> Value {
     let value = value.strip_prefix('\n').unwrap_or(value);
     let spec = offered.iter().find(|spec| spec.name == tool);

@@ -401,7 +401,7 @@ pub(super) fn run_of(session: &Session, call: &CallId, action: &ToolAction) -> O
     Some(if outside.is_some() { CommandRun { sandbox: Sandbox::Off, ..run } } else { run })
 }
 
-/// A sentence as it stands behind "because".
+/// A sentence in the form after "because".
 fn as_clause(sentence: &str) -> String {
     let mut letters = sentence.trim().trim_end_matches('.').chars();
     letters.next().map_or_else(String::new, |first| first.to_lowercase().chain(letters).collect())

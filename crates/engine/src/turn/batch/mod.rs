@@ -235,7 +235,7 @@ pub(super) fn woke_stopping(step: &mut Transition<'_>, under_way: &[CallId]) -> 
     batch_of(step).is_none_or(|batch| batch.items.iter().all(|item| item.done().is_some()))
 }
 
-/// The reply cannot be acted upon: each of its tools gets this result.
+/// The reply cannot be used: each of its tools gets this result.
 pub(super) fn reject(step: &mut Transition<'_>, reason: &str) {
     let Some(batch) = batch_of(step) else { return };
     for item in batch.items {

@@ -184,8 +184,8 @@ fn seen_text(session: &Session, path: &str) -> Option<ShownFile> {
     })
 }
 
-/// Whether a text with numbers of lines is all of a file: it begins with the first line, and nothing stands between or
-/// behind the lines to say that some are missing.
+/// Whether a text with line numbers is a complete file: it begins with the first line, and no note between or after
+/// the lines says that some are missing.
 fn is_whole(numbered: &str) -> bool {
     let is_next = |(at, line): (usize, &str)| {
         line.split_once('\t').is_some_and(|(number, text)| number == (at + 1).to_string() && !text.ends_with("… [cut]"))
@@ -220,7 +220,7 @@ fn is_judged(active: &RunningRequest) -> bool {
     active.kind() == RequestKind::Turn && !active.makes_pictures() && active.flow.state != FlowState::Compiling
 }
 
-/// What the words of a request ask to be done, with what was said to it since.
+/// The actions that a request asks for, including the user's later messages.
 pub(super) fn asked(active: &RunningRequest) -> AskedDeeds {
     let text = &active.request.text;
     let mut asked = route::deeds(text);
@@ -438,7 +438,7 @@ fn reminder(active: &RunningRequest, missing: &MissingDeed) -> String {
     format!("[{} {SAY_WHY}]", text.trim())
 }
 
-/// How a request ends that has come to its end with these words.
+/// The status of a request that ends with this text.
 pub(super) fn ending(session: &Session, words: &str) -> (Status, Option<Problem>) {
     let Some(missing) = missing(session, words) else { return (Status::Completed, None) };
     let message = match missing {

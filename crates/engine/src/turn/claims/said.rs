@@ -42,7 +42,7 @@ const DOERS: &[&str] =
     &["i", "i've", "i have", "we", "we've", "we have", "has been", "have been", "was", "were", "is now", "are now"];
 /// What says the same of a file: "hello.py is created".
 const STATES: &[&str] = &["is", "are"];
-/// What may stand between the two.
+/// Words that can come between the two.
 const BETWEEN: &[&str] = &["now", "also", "successfully", "just", "already", "then"];
 /// Words that make a sentence no report.
 const UNREAL: &[&str] = &[
@@ -72,7 +72,7 @@ const UNREAL: &[&str] = &[
     "last time",
     "example",
 ];
-/// Bytes of a reply that are looked at.
+/// Bytes of a reply that are scanned.
 const SCANNED: usize = 32 * 1024;
 
 /// The words of a reply outside of code, in small letters, sentence by sentence.

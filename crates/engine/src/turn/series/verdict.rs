@@ -135,7 +135,7 @@ fn has_any(text: &str, phrases: &[&str]) -> bool {
     phrases.iter().any(|phrase| holds(text, phrase))
 }
 
-/// Whether a phrase stands in a text at the beginning of a word: `failed` is found by `fail`, `infail` is not.
+/// Whether a text contains a phrase at the beginning of a word: `fail` matches `failed`, but not `infail`.
 fn holds(text: &str, phrase: &str) -> bool {
     text.match_indices(phrase).any(|(at, _)| !text[..at].ends_with(|before: char| before.is_alphanumeric()))
 }
@@ -285,7 +285,7 @@ fn fenced(words: &str) -> Vec<String> {
     found
 }
 
-/// What stands between single backticks.
+/// The texts between single backticks.
 fn inline(words: &str) -> Vec<String> {
     let outside: String = words.split("```").step_by(2).collect::<Vec<_>>().join("\n");
     outside

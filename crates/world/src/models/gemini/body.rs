@@ -11,7 +11,7 @@ use super::{DIALECT, schema};
 use crate::models::effort::{self, Took};
 use crate::models::openai::ModelName;
 
-/// Documented for calls that another model made: it stands for the signature that there never was.
+/// Documented for calls of another model: it replaces the missing signature.
 const UNSIGNED: &str = "skip_thought_signature_validator";
 /// What the models that take a budget for thinking take.
 const LEAST_THINKING: u32 = 512;

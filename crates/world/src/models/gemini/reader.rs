@@ -91,9 +91,9 @@ impl UsageMetadata {
     }
 }
 
-/// Reads one chunk after the other; remembers what later ones build upon.
+/// Reads the chunks in order, with the state that later ones need.
 pub(super) struct GeminiReader {
-    /// The ids that stand in the conversation, and those of this reply.
+    /// The IDs of the conversation and of this reply.
     taken: BTreeSet<String>,
     next: u32,
     open: Option<(OpenPart, u32)>,

@@ -52,7 +52,7 @@ struct OllamaReplyFunction {
     arguments: Value,
 }
 
-/// Reads one line after the other; remembers what later ones build upon.
+/// Reads the lines in order, with the state that later ones need.
 pub(super) struct OllamaReader {
     tags: ThinkTags,
     fit: PromptFit,

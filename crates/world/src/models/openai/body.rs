@@ -273,7 +273,7 @@ fn wire_messages(server: ServerKind, prompt: &Prompt) -> Vec<OpenAiMessage<'_>> 
     wire
 }
 
-/// Whether a message of the model holds anything that the API can be told.
+/// Whether an assistant message has anything that the API accepts.
 fn speaks(message: &Message) -> bool {
     message.parts.iter().any(|part| match part {
         Part::Text { text } => !text.trim().is_empty(),
@@ -299,9 +299,8 @@ fn tool_turns(messages: &[Arc<Message>]) -> Vec<bool> {
     turns.into_iter().map(|turn| with_tools[turn]).collect()
 }
 
-/// Everything that stands between two messages of the model: the results of its tools, which the API
-/// wants directly after it, then what the user said, as one message, because the templates of many
-/// local models want the roles to alternate.
+/// Everything between two assistant messages: the tool results, which the API expects directly after the calls, then
+/// the user's text as one message, because the templates of many local models require alternating roles.
 fn from_user<'a>(run: Vec<&'a Message>, prompt: &'a Prompt) -> Vec<OpenAiMessage<'a>> {
     let parts = || run.iter().flat_map(|message| &message.parts);
     let results = parts().filter_map(|part| match part {

@@ -216,9 +216,9 @@ impl OpenAiUsage {
     }
 }
 
-/// Reads one chunk after the other; remembers what later ones build upon.
+/// Reads the chunks in order, with the state that later ones need.
 pub(super) struct OpenAiReader {
-    /// The ids that stand in the conversation, and those of this reply as they are settled.
+    /// The IDs of the conversation, and those of this reply once they are final.
     taken: BTreeSet<String>,
     calls: Vec<PartialCall>,
     /// Many servers pass thoughts on as the model wrote them: in its words, between tags.

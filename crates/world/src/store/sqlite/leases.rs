@@ -44,7 +44,7 @@ fn claim(tx: &Transaction<'_>, owner: &dyn Liveness, session: SessionId, serves:
     Ok(Claim::Granted(Lease::new(session, token)))
 }
 
-/// What rests stays among those that are worked on, takes no room, and asks for it again like everybody else.
+/// A waiting request stays active, uses no slot, and asks for one again like any other.
 pub(super) fn rest(tx: &Transaction<'_>, request: &RequestId) -> Result<()> {
     tx.prepare_cached("UPDATE jobs SET running = 2, asked = NULL WHERE request = ?1 AND status IS NULL")?
         .execute([request.as_str()])?;

@@ -6,7 +6,7 @@ use encoding_rs::{Encoding, UTF_8, WINDOWS_1252};
 
 use super::super::html;
 
-/// How far into a page its encoding is named, by the standard.
+/// How far into a page its encoding can be declared, by the standard.
 const HEAD: usize = 1_024;
 
 /// The form of what came.
@@ -54,7 +54,7 @@ impl BodyForm {
         }
     }
 
-    /// By what it looks like, where nothing was said.
+    /// By its content, if nothing was declared.
     pub(super) fn or_by_content(self, bytes: &[u8]) -> Self {
         if self != Self::Unsaid {
             return self;

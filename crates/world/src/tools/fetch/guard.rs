@@ -133,7 +133,7 @@ fn is_here(host: &str) -> bool {
     by_name || literal(host).map(plain).is_some_and(|address| address.is_loopback() || address.is_unspecified())
 }
 
-/// A host that is this machine or lies in a private network, by how it is written.
+/// Whether a host is this machine or in a private network, as written.
 pub(super) fn is_near(host: &str) -> bool {
     let name = host.trim_end_matches('.').to_ascii_lowercase();
     match literal(&name).map(plain) {

@@ -9,7 +9,7 @@ const LONGEST_HREF: usize = 300;
 /// Nested tables that are distinguished.
 const MOST_TABLES: usize = 32;
 
-/// Writes words and remembers what has to stand before the next one.
+/// Writes words and remembers the markup before the next one.
 #[derive(Default)]
 pub(super) struct Writer {
     out: String,
@@ -222,7 +222,7 @@ impl Writer {
         }
     }
 
-    /// Writes what stands before the next word.
+    /// Writes the pending markup before the next word.
     fn settle(&mut self) {
         let PendingSpace { lines, space, marker, cells } = std::mem::take(&mut self.before);
         let is_first = self.out.is_empty();

@@ -44,7 +44,7 @@ pub struct SnapshotOrder<'a> {
     pub files: usize,
     /// Bytes that are newly kept at most.
     pub bytes: u64,
-    /// A command has run since `known` was taken: files that are known are looked at even if they are ignored now.
+    /// A command has run since `known` was taken: known files are scanned even if they are ignored now.
     pub afterwards: bool,
     /// The next command has no approval: report also which build folders share files with others.
     pub whole: bool,

@@ -29,7 +29,7 @@ enum PathState {
 pub(super) enum FileStatus {
     /// As the plan expects it before.
     Before,
-    /// As the plan wants it after.
+    /// In the plan's state after.
     After,
     /// Neither.
     Elsewhere,
@@ -307,7 +307,7 @@ impl<'a> FileWriter<'a> {
         Ok(PathState::File { state, owner: (stat.st_uid, stat.st_gid), links })
     }
 
-    /// The mode that the file shall have: its own, unless the change is meant to give it another.
+    /// The new mode of the file: its own, unless the change sets another.
     fn mode_for(&self, wanted: &FileState) -> u32 {
         match (&self.now, self.before(), self.after()) {
             _ if wanted.is_link() => FileState::LINK,
@@ -375,8 +375,8 @@ impl<'a> FileWriter<'a> {
         copy_attributes(&old, fd);
     }
 
-    /// The way from one state to the other. What is in the place is compared with `from` immediately
-    /// before and, where the file system can exchange names, once more when it is out of everyone's way.
+    /// Moves from one state to the other. The current file is compared with `from` immediately before and, if the
+    /// file system can exchange names, again once it is out of the way.
     fn shift(&mut self, from: Option<&FileState>, to: Option<&FileState>) -> Result<(), WriteFault> {
         let path = &self.write.path;
         (self.gate)(WriteStep::Recheck, path)?;
@@ -451,7 +451,7 @@ fn leads_to_care(path: &str, inside: &Path) -> bool {
     })
 }
 
-/// The directory so many names above a path.
+/// The directory `names` levels above a path.
 fn above(inside: &Path, names: usize) -> &Path {
     inside.ancestors().nth(names).unwrap_or(Path::new(""))
 }

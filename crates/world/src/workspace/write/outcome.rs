@@ -32,7 +32,7 @@ pub enum ChangeKind {
     Overwritten,
     /// It is gone.
     Deleted,
-    /// It was already as it shall be: an earlier run of the same plan was killed.
+    /// It was already done: an earlier run of the same plan was killed.
     AlreadyDone,
 }
 
