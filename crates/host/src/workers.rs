@@ -111,8 +111,8 @@ struct CopyOrder<'a> {
     dependencies: BuildFolders,
 }
 
-/// Makes the copy, with the changes that the worker depends on and its own earlier ones. None if the copy already
-/// exists.
+/// Makes the copy, with the changes that the worker builds upon and those that it has made before. Nothing is given back
+/// if it is there already.
 async fn copy(
     store: &dyn Store,
     workspace: &dyn Workspace,
@@ -153,7 +153,7 @@ async fn sweep(store: &dyn Store, workspace: &dyn Workspace, own: &str) -> Resul
     Ok(())
 }
 
-/// The file changes of a worker so far.
+/// What a worker has made of files so far.
 async fn own_writes(store: &dyn Store, worker: &SessionId) -> Result<Vec<FileWrite>, StoreError> {
     let mut session = Session::new(worker.clone());
     let mut last = 0;

@@ -273,7 +273,7 @@ impl Session {
         self.checkpoints.get(id)
     }
 
-    /// Everything that waits for the user.
+    /// Everything that waits for a person.
     pub fn checkpoints(&self) -> impl Iterator<Item = (&CheckpointId, &Checkpoint)> {
         self.checkpoints.iter()
     }
