@@ -1,8 +1,8 @@
-//! What a model sees besides the conversation, piece by piece. Every piece has a cap, and what is cut says so.
+//! The parts of a prompt besides the conversation. Each has a size limit, and a cut is marked.
 //!
-//! Providers cache a prompt from its beginning, so what stands there must not change: stable fragments make the system
-//! text, byte by byte the same for as long as the settings are. Volatile ones become notes in the conversation, told
-//! when they are new and recorded with the call that tells them.
+//! Providers cache a prompt from its beginning, so the beginning must not change: stable fragments make up the system
+//! text, which is the same byte for byte as long as the settings are. Volatile ones become notes in the conversation,
+//! sent when they are new and recorded with the call that sends them.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -16,14 +16,14 @@ use trimtab_vocab::{Message, Part, Prompt, Role};
 pub(crate) enum Cache {
     /// Never: it is part of the system text.
     Stable,
-    /// It may: it is told as a note. `gone` is told once it no longer holds.
+    /// It may change, and is sent as a note. `gone` is sent once it no longer applies.
     Volatile { gone: &'static str },
 }
 
 /// A piece of a prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Fragment {
-    /// Tells it apart from the others of its list.
+    /// Unique in its list.
     pub(crate) name: &'static str,
     /// What it says; empty: it does not hold now.
     pub(crate) text: Cow<'static, str>,
@@ -38,7 +38,7 @@ impl Fragment {
         Self { name, text: text.into(), cap, cache: Cache::Stable }
     }
 
-    /// Something that is told when it is new.
+    /// A fragment that is sent when it is new.
     pub(crate) fn volatile(
         name: &'static str,
         text: impl Into<Cow<'static, str>>,
@@ -59,7 +59,7 @@ impl Fragment {
     }
 }
 
-/// A text of at most so many bytes; where it is cut, it says how much is left out.
+/// A text of at most `cap` bytes; a cut says how much is left out.
 pub(crate) fn capped(text: &str, cap: usize) -> Cow<'_, str> {
     if text.len() <= cap {
         return Cow::Borrowed(text);
@@ -73,7 +73,7 @@ pub(crate) fn system(fragments: &[Fragment]) -> String {
     fragments.iter().filter(|fragment| fragment.cache == Cache::Stable).map(Fragment::capped).collect()
 }
 
-/// What is to be told because it differs from what was told last.
+/// The notes that differ from what was sent last.
 pub(crate) fn notes(fragments: &[Fragment], told: &BTreeMap<String, String>) -> Vec<PromptNote> {
     let note = |fragment: &Fragment| {
         let Cache::Volatile { gone } = fragment.cache else { return None };
@@ -95,7 +95,7 @@ pub(crate) fn prompt(fragments: &[Fragment]) -> Prompt {
     Prompt { system: system(fragments), messages, ..Prompt::default() }
 }
 
-/// A note as it stands in the conversation.
+/// A note in its form for the conversation.
 pub(crate) fn part(note: &PromptNote) -> Part {
     Part::Text { text: format!("{}{}] {}", PromptNote::MARK, note.name, note.text) }
 }
@@ -106,7 +106,7 @@ pub(crate) fn note_in(part: &Part) -> Option<(&str, &str)> {
     text.strip_prefix(PromptNote::MARK)?.split_once("] ")
 }
 
-/// Whether words are a note: they are told again where they are needed, so nobody has to sum them up.
+/// Whether a text is a note. Notes are sent again where needed, so they are never summarized.
 pub(crate) fn is_note(words: &str) -> bool {
     words.starts_with(PromptNote::MARK)
 }

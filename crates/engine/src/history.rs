@@ -1,11 +1,10 @@
-//! The change history: what was applied can be undone and redone, any number of sets
-//! at once, all of them or none; and so can a part of a set.
+//! The change history: any number of change sets can be undone and redone at once, all of them or none, and a part of
+//! a set can be undone.
 //!
-//! A move is compared first: the world finds out what it would make of the files as they are now, set by
-//! set, and merges it with what a person has edited since ([`crate::merge`]). What it found is recorded
-//! before any file is touched, and the sets stand between what was found and what was left from then on. So
-//! taking back three sets is the same as taking back one three times, and the way back leads to exactly
-//! what was there.
+//! A move is compared first: the world computes what it would do to the current files, set by set, and merges it with
+//! the user's later edits ([`crate::merge`]). The result is recorded before any file is touched, and the sets are
+//! updated to it. So undoing three sets is the same as undoing one three times, and a redo restores exactly what was
+//! there.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,7 +18,7 @@ use crate::record::{ChangeSet, HistoryMove, Session};
 use crate::transition::Transition;
 use crate::{Compared, Effect, RewindPath, RewindPreview, RewindStep, handoff, permit};
 
-/// A person wants so many sets taken back (below zero) or brought forward.
+/// The user wants to undo (below zero) or redo so many sets.
 pub(crate) fn wanted(step: &mut Transition<'_>, by: i64, on_conflict: OnConflict) {
     if !may_begin(step) {
         return;
@@ -57,14 +56,14 @@ pub(crate) fn expire(step: &mut Transition<'_>, ids: &[ChangeSetId], reason: Str
     if !change_sets.is_empty() {
         step.emit(None, ChangeFact::Expired { change_sets, reason });
     }
-    // What was taken back and built over, or proposed and refused, is needed by nobody either.
+    // File contents of undone sets that were built over, and of refused proposals, are not needed either.
     let held = step.session.history().iter().filter(|set| !set.expired).flat_map(|set| &set.writes);
     let states = held.chain(step.session.parked_writes()).flat_map(|write| [&write.before, &write.after]).flatten();
     let needed: BTreeSet<String> = states.map(|state| state.hash.clone()).collect();
     step.keep_only(needed.into_iter().collect());
 }
 
-/// A person does not want a part of a set any more.
+/// The user wants to undo a part of a set.
 pub(crate) fn part_unwanted(
     step: &mut Transition<'_>,
     of: &ChangeSetId,
@@ -125,7 +124,7 @@ fn refuse(step: &mut Transition<'_>, reason: impl Into<String>, conflicts: Vec<C
     }
 }
 
-/// What was said while the history moved begins now.
+/// Starts the request that arrived while the history moved.
 fn admit(step: &mut Transition<'_>) {
     if let Some(active) = step.session.active() {
         let request = active.request.id.clone();
@@ -194,7 +193,7 @@ pub(crate) fn compared(step: &mut Transition<'_>, compared: Compared) {
         Compared::Ready { walked } => walked,
     };
     let HistoryMove { to, on_conflict, undo, .. } = moving;
-    // Sets are recorded as they were made, whichever way they are passed.
+    // Sets are recorded as they were made, in both directions.
     let back = undo.is_none() && to < step.session.in_force();
     let merged = |walked: RewindPreview| {
         let RewindPreview { change_set, path, from, to, added, removed, modified } = walked;
@@ -216,7 +215,7 @@ pub(crate) fn compared(step: &mut Transition<'_>, compared: Compared) {
     start_restore(step);
 }
 
-/// The files are as they shall be, or nothing of them was touched.
+/// The files are restored, or none of them was touched.
 pub(crate) fn restored(step: &mut Transition<'_>, problem: Option<String>) {
     let Some(moving) = step.session.moving().filter(|moving| moving.merged.is_some()).cloned() else { return };
     if let Some(reason) = problem {
@@ -257,7 +256,7 @@ fn moved(set: &ChangeSet, in_force: i64, back: bool) -> Moved {
     Moved { change_set: set.id.clone(), files, position: position(in_force), by: None, message: None }
 }
 
-/// The files of a set, as the model is told of them.
+/// The files of a set, as text for the model.
 fn paths(set: &ChangeSet) -> String {
     set.writes.iter().map(|write| write.path.as_str()).collect::<Vec<_>>().join(", ")
 }
@@ -278,7 +277,7 @@ fn reworked<'a>(set: &'a ChangeSet, moving: &HistoryMove) -> Cow<'a, ChangeSet> 
     Cow::Owned(ChangeSet { writes: set.writes.iter().map(write).collect(), ..set.clone() })
 }
 
-/// What a move comes to, as one set: it is applied whole or not at all.
+/// The net effect of a move, as one set: it is applied completely or not at all.
 fn net(session: &Session, moving: &HistoryMove) -> FileSet {
     let (to, from) = (moving.to, session.in_force());
     let folder = session.folder().unwrap_or_default().to_owned();

@@ -1,4 +1,4 @@
-//! What can happen to a session.
+//! The inputs of a session.
 
 use std::collections::BTreeMap;
 
@@ -22,16 +22,16 @@ pub enum Input {
         /// The folder it works in.
         folder: String,
     },
-    /// A person said something.
+    /// The user said something.
     Said { request: Box<Request> },
-    /// A person wants something of a request.
+    /// The user wants something of a request.
     Controlled {
-        /// Which one; absent: whichever is running.
+        /// The request; absent: the running one.
         #[serde(default)]
         request: Option<RequestId>,
         action: Control,
     },
-    /// A person answered.
+    /// The user answered.
     Answered {
         /// What was asked.
         checkpoint: CheckpointId,
@@ -48,21 +48,21 @@ pub enum Input {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         instructions: Vec<FileMark>,
     },
-    /// A person wants a part of a proposed change, and nothing else of it.
+    /// The user wants a part of a proposed change, and nothing else of it.
     Chosen {
         /// The question about it.
         checkpoint: CheckpointId,
         /// Files, or hunks of them.
         parts: Vec<ChangePart>,
-        /// Who wants it.
+        /// Who requests it.
         by: String,
-        /// Where they said so.
+        /// The surface of the request.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         surface: Option<String>,
     },
     /// There is room for the request to run.
     Admitted { request: RequestId },
-    /// There is no room yet.
+    /// No slot is free yet.
     Held {
         request: RequestId,
         /// How many run or wait before it.
@@ -71,12 +71,12 @@ pub enum Input {
     /// A model call reached its end.
     Replied {
         call: CallId,
-        /// What came of it.
+        /// Its result.
         reply: Reply,
         /// Where the raw text is stored.
         #[serde(default)]
         raw: Option<RefKey>,
-        /// What a person should know about the call.
+        /// Warnings about the call for the user.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         warnings: Vec<String>,
     },
@@ -84,14 +84,14 @@ pub enum Input {
     CallFailed {
         call: CallId,
         fault: Fault,
-        /// What had come by then.
+        /// The partial result.
         #[serde(default)]
         partial: Option<Partial>,
     },
     /// A model call was ended as asked.
     CallAborted {
         call: CallId,
-        /// What had come by then.
+        /// The partial result.
         #[serde(default)]
         partial: Option<Partial>,
     },
@@ -107,7 +107,7 @@ pub enum Input {
         #[serde(default)]
         usage: Usage,
     },
-    /// A person gave the session a name.
+    /// The user gave the session a name.
     Renamed {
         /// The name.
         title: String,
@@ -117,10 +117,10 @@ pub enum Input {
         request: RequestId,
         #[serde(default)]
         files: Vec<LoadedFile>,
-        /// What could not be read.
+        /// Files that could not be read.
         #[serde(default)]
         missing: Vec<String>,
-        /// What of it is not there at all, as far as the person should know.
+        /// Missing files that the user should know about.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         absent: Vec<AbsentFile>,
         /// The folder's own instructions, as earlier versions reported them.
@@ -136,10 +136,10 @@ pub enum Input {
     Drawn {
         call: CallId,
         time: Time,
-        /// The pictures; none: `fault` says why.
+        /// The images; none: see `fault`.
         #[serde(default)]
         pictures: Vec<MadePicture>,
-        /// Why there are none.
+        /// Why there are no images.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         fault: Option<Fault>,
     },
@@ -184,34 +184,34 @@ pub enum Input {
     Ran {
         call: CallId,
         ran: Ran,
-        /// What it did to files, if it was watched.
+        /// Its file changes, if it was watched.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         effects: Option<Box<FileEffects>>,
     },
-    /// It is known what a command did to files whose end nobody saw.
+    /// The file changes of an interrupted command are known.
     Surveyed {
         call: CallId,
         /// What it did.
         effects: Box<FileEffects>,
     },
-    /// A command's time is up, and it goes on.
+    /// A command's time is up, and it still runs.
     Overdue { call: CallId },
-    /// A person made a rule, in whichever session.
+    /// The user added a rule, in any session.
     RuleAdded { rule: Rule },
     /// The settings say something about commands that they may not have said when a request was made.
     Listed {
         /// What they say.
         lists: Lists,
     },
-    /// A person removed one.
+    /// The user removed one.
     RuleRemoved { rule: Rule },
-    /// The person's tasks were looked at.
+    /// The user's tasks were read.
     TasksViewed {
         request: RequestId,
         /// What is shown of them.
         view: Box<TasksView>,
     },
-    /// It is known what operations would do to the person's tasks.
+    /// It is known what operations would do to the user's tasks.
     TasksJudged {
         request: RequestId,
         /// What they would.
@@ -219,7 +219,7 @@ pub enum Input {
     },
     /// A wait is over.
     TimerFired { timer: TimerId },
-    /// A session that this one was handed off to is no more.
+    /// A session that this one was handed off to was deleted.
     ChildGone {
         child: SessionId,
         /// The change sets that it had handed on, and to whom.
@@ -230,13 +230,13 @@ pub enum Input {
     WorkerReported { worker: SessionId, report: WorkerReport },
     /// The session has a new owner: what ran under the old one is no longer running.
     Woke {
-        /// What can be told of it.
+        /// The interrupted calls, as far as known.
         #[serde(default)]
         interrupted: Vec<Interrupted>,
     },
 }
 
-/// What a worker reports to its parent session.
+/// A worker's report to its parent session.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "report", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum WorkerReport {
@@ -265,14 +265,14 @@ pub enum WorkerReport {
     /// It has ended.
     Ended {
         status: Status,
-        /// What it said at the end.
+        /// Its final text.
         #[serde(default)]
         summary: String,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         error: Option<Problem>,
         #[serde(default)]
         usage: Usage,
-        /// What it made of the files.
+        /// Its file changes.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         writes: Vec<FileWrite>,
     },
@@ -293,12 +293,12 @@ pub struct WorkerAsk {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Partial {
-    /// What the model had said.
+    /// The partial message.
     pub message: Message,
     /// Where the raw text is stored.
     #[serde(default)]
     pub raw: Option<RefKey>,
-    /// What it came to by then, as far as that is known.
+    /// Its usage so far, if known.
     #[serde(default)]
     pub usage: Usage,
 }
@@ -313,7 +313,7 @@ pub struct Interrupted {
     pub partial: Option<Partial>,
 }
 
-/// What a change would make of the files.
+/// The prepared result of a change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "prepared", rename_all = "camelCase")]
 pub enum Prepared {
@@ -322,10 +322,10 @@ pub enum Prepared {
         writes: Vec<FileWrite>,
         /// The change of each, for people: a unified diff.
         diffs: Vec<String>,
-        /// How many hunks each has that can be told apart.
+        /// The number of separate hunks of each.
         #[serde(default)]
         hunks: Vec<u32>,
-        /// Paths among them that lie in a version-control area, as the folder's structure shows.
+        /// Paths among them that belong to version control, by the folder's structure.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         versions: Vec<String>,
         /// Files among them of which most would be lost.
@@ -348,7 +348,7 @@ pub enum Prepared {
     },
 }
 
-/// What a part of a change makes of the files.
+/// The prepared result of a part of a change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "narrowed", rename_all = "camelCase")]
 pub enum Narrowed {
@@ -382,7 +382,7 @@ pub enum NoEffect {
     Malformed,
 }
 
-/// What a move of the history would make of the files.
+/// The prepared result of a move of the history.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "compared", rename_all = "camelCase")]
 pub enum Compared {
@@ -393,9 +393,8 @@ pub enum Compared {
     },
     /// It cannot be made.
     Refused {
-        /// A sentence for the person.
+        /// A sentence for the user.
         reason: String,
-        /// The places that stand in the way.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         conflicts: Vec<Conflict>,
     },
@@ -434,24 +433,24 @@ pub struct Ran {
     pub signal: Option<i32>,
     /// It took too long.
     pub timed_out: bool,
-    /// A person stopped it.
+    /// The user stopped it.
     pub stopped: bool,
     /// It was started, and how it ended was not seen.
     pub lost: bool,
     /// It did not start, and why.
     pub not_started: Option<String>,
-    /// It was to run without a question and did not start, because a fence or the snapshot that undo needs could
-    /// not be had. The reason; a person is asked with it.
+    /// It was to run without a question and did not start, because a sandbox layer or the snapshot for undo was not
+    /// available. The user is asked with this reason.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub blocked: Option<String>,
     /// Milliseconds it took.
     pub took_ms: u64,
-    /// What it wrote, in order, as a terminal would show it in the end.
+    /// Its output, in order, as a terminal would finally show it.
     pub output: String,
     /// Bytes it wrote, if `output` is not all of it.
     pub output_bytes: u64,
     /// Where all that it wrote is stored.
     pub raw: Option<RefKey>,
-    /// What else is to be said of it, a sentence each.
+    /// Additional notes, a sentence each.
     pub notes: Vec<String>,
 }

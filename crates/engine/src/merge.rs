@@ -1,12 +1,11 @@
-//! Three-way merge: what two sides have made of the same text, brought together line by line.
+//! Three-way merge of texts, line by line.
 //!
-//! A line that neither side has touched keeps its bytes, its ending and its place. What only one side has
-//! changed is taken from it. Where both have changed the same lines, or lines without an untouched one
-//! between them, and not to the same, there is a [`Clash`], and nobody guesses. Bytes that are no text are
-//! merged only where nothing has to be taken apart: one side is as the base is, or both are the same.
+//! A line that neither side has touched keeps its bytes, its ending, and its place. A change of one side is taken
+//! over. Where both sides have changed the same or adjacent lines differently, there is a [`Clash`], and nothing is
+//! guessed. Binary files are merged only if one side is unchanged or both sides are the same.
 //!
-//! Lines are compared as everywhere ([`crate::proposal::compare`]), so that hunks have the numbers that people
-//! see. On hostile texts the answer is coarser; a coarser answer clashes more often and is never wrong.
+//! Lines are compared as everywhere ([`crate::proposal::compare`]), so that hunks have the numbers that users see.
+//! For hostile texts the comparison is coarser, which gives more clashes but never a wrong result.
 
 #[cfg(test)]
 mod tests;
@@ -15,7 +14,7 @@ use std::ops::Range;
 
 use crate::proposal::compare::{self, ChangedBlock, DiffHunk};
 
-/// Where both sides want something else.
+/// A place where both sides differ.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Clash {
     Lines {
@@ -23,16 +22,16 @@ pub enum Clash {
         left: Range<usize>,
         /// What both have started from.
         base: Vec<u8>,
-        /// What the left side has made of it.
+        /// The left side's version.
         ours: Vec<u8>,
-        /// What the right side has made of it.
+        /// The right side's version.
         theirs: Vec<u8>,
     },
-    /// One of the three is no text, so that no part of it can be told from the others.
+    /// One of the three is not text, so it cannot be merged in parts.
     NoText,
     /// One of the three has more bytes or lines than are compared.
     TooLarge,
-    /// One side has changed the file, and to the other it is not a file any more; or both have made one.
+    /// One side has changed the file and the other has removed it, or both have created one.
     Existence,
     /// Both have changed who may do what with the file.
     Mode,
@@ -54,7 +53,7 @@ const MOST_LINES: usize = 1_000_000;
 /// Whose lines are taken where both sides clash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Prefer {
-    /// Nobody's: the merge fails.
+    /// Neither: the merge fails.
     #[default]
     Neither,
     /// The left side's.
@@ -63,7 +62,7 @@ pub enum Prefer {
     Right,
 }
 
-/// Brings together what `left` and `right` have made of a file; absent: there is none.
+/// Merges the changes of `left` and `right` to a file; absent: there is no file.
 pub fn merge_files(
     base: Option<File<'_>>,
     left: Option<File<'_>>,
@@ -95,7 +94,7 @@ pub fn merge_files(
     merge(base.bytes, ours.bytes, theirs.bytes, prefer).map(|bytes| Some((bytes, mode)))
 }
 
-/// Brings together what `left` and `right` have made of `base`.
+/// Merges the changes of `left` and `right` to `base`.
 pub fn merge(base: &[u8], left: &[u8], right: &[u8], prefer: Prefer) -> Result<Vec<u8>, Vec<Clash>> {
     if left == right || right == base {
         return Ok(left.to_vec());
@@ -154,8 +153,7 @@ pub fn hunks(before: &[u8], after: &[u8]) -> Vec<DiffHunk> {
     compare::hunks(before, after)
 }
 
-/// The new text without some of its hunks, which are counted from 1; what has no such hunk is told by its
-/// number.
+/// The new text without some of its hunks, counted from 1; the error is the number of a hunk that does not exist.
 pub fn without(before: &[u8], after: &[u8], unwanted: &[u32]) -> Result<Vec<u8>, u32> {
     let hunks = hunks(before, after);
     let all = u32::try_from(hunks.len()).unwrap_or(u32::MAX);
@@ -215,7 +213,7 @@ impl<'a> MergeText<'a> {
     }
 }
 
-/// How far the changes of one side have been taken up.
+/// A position in the changes of one side.
 struct MergeSide {
     changes: Vec<ChangedBlock>,
     taken: usize,

@@ -1,4 +1,4 @@
-//! What a step asks for.
+//! The output of a step.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use trimtab_vocab::{
 use crate::Input;
 use crate::proposal::{MergePart, ProposedChange};
 
-/// What is shown of a folder to a model that cannot look for itself: its list of files, and those that seem to matter.
+/// The overview of a folder for a model without read tools: its list of files, and those that seem relevant.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Overview {
     /// The words of the request, by which files are chosen.
@@ -37,8 +37,8 @@ pub enum Output {
         key: RefKey,
         text: String,
     },
-    /// Of all stored contents of files only these, by their hashes, are needed any more. The others are
-    /// forgotten together with the facts that say so.
+    /// Only these stored file contents, by their hashes, are still needed. The others are deleted together with this
+    /// commit.
     KeepOnly { hashes: Vec<String> },
     /// Something for the trail of what was decided, together with the facts.
     Audit {
@@ -87,7 +87,7 @@ pub enum Effect {
         request: RequestId,
         /// Files that its words may name.
         files: Vec<String>,
-        /// Those of them that the person will miss, should they not be there.
+        /// Those of them that the user would miss.
         marked: Vec<String>,
         /// Pages that its words name and that may be fetched.
         urls: Vec<String>,
@@ -157,7 +157,7 @@ pub enum Effect {
     Compare {
         /// The files, each with its way.
         ways: Vec<RewindPath>,
-        /// Where a person has edited the same lines since.
+        /// Where the user has edited the same lines since.
         on_conflict: OnConflict,
     },
     /// Put files as the history wants them; answered by `Restored`. Asked again after a crash, it finishes
@@ -172,39 +172,39 @@ pub enum Effect {
         call: CallId,
         /// What was approved.
         plan: CommandPlan,
-        /// How the files are is noted first, so that what it does to them can be told.
+        /// A snapshot is taken first, so that its file changes can be found.
         watch: Option<SnapshotLimits>,
     },
-    /// Tell what a command did to files whose end nobody saw; answered by `Surveyed`.
+    /// Find the file changes of an interrupted command; answered by `Surveyed`.
     InspectEffects {
         request: RequestId,
         call: CallId,
         /// As when it was run.
         watch: SnapshotLimits,
     },
-    /// Say what becomes of a command that is overdue.
+    /// Decide about a command that is overdue.
     Overtime { call: CallId, overtime: Overtime },
     /// End a call now; a model's answer is `CallAborted`, a command's `Ran`, unless it was quicker;
     /// a look has none.
     Abort { call: CallId },
-    /// Look at the person's tasks; answered by `TasksViewed`.
+    /// Look at the user's tasks; answered by `TasksViewed`.
     ViewTasks {
         request: RequestId,
         /// What is to be shown of them.
         wanted: TaskSelection,
-        /// What the person has set about their tasks.
+        /// What the user has set about their tasks.
         settings: Box<AutoMode>,
     },
-    /// Find out what operations would do to the person's tasks; answered by `TasksJudged`.
+    /// Find out what operations would do to the user's tasks; answered by `TasksJudged`.
     JudgeTasks {
         request: RequestId,
         /// The operations, each with what is wrong about its form.
         operations: Vec<Annotated>,
-        /// What the person has set about their tasks.
+        /// What the user has set about their tasks.
         settings: Box<AutoMode>,
     },
-    /// Make a copy of the folder for a worker and let it begin; asked again, it goes on where it was. Its session reports
-    /// the rest, in `WorkerReported`.
+    /// Copy the folder for a worker and start it; if repeated, it continues. Its session reports the rest, in
+    /// `WorkerReported`.
     StartWorker(Box<WorkerOrder>),
     /// Remove the copy of a worker that has ended.
     DropWorker { worker: SessionId, folder: String },
@@ -263,7 +263,7 @@ pub struct RewindPath {
     pub path: String,
     /// From set to set.
     pub steps: Vec<RewindStep>,
-    /// It takes back a part of a set, by a set that is to be made of what is found.
+    /// It undoes a part of a set, by a new set that is made from the result.
     pub is_undo: bool,
 }
 
@@ -271,9 +271,9 @@ pub struct RewindPath {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RewindStep {
     pub change_set: ChangeSetId,
-    /// What the history has left.
+    /// The state that the history left.
     pub from: Option<FileState>,
-    /// What it was on the other side.
+    /// The state on the other side.
     pub to: Option<FileState>,
     /// Only these hunks of it, counted from 1; none: all of it.
     pub hunks: Vec<u32>,
@@ -300,13 +300,12 @@ pub struct WorkerOrder {
     pub original: String,
     /// The folder that the copy becomes.
     pub folder: String,
-    /// Changes of other workers that it builds upon.
+    /// Changes of other workers that it depends on.
     pub seed: Vec<MergePart>,
-    /// What it is told to do.
     pub said: Request,
 }
 
-/// What a model is to be shown of the person's tasks.
+/// The selection of the user's tasks for a model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TaskSelection {
     /// This week and some of the rest: to find out what is meant, and to answer in words.

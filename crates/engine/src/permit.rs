@@ -1,5 +1,5 @@
-//! May this be done? One place answers, from the person's rules, settings and mode. It alone vouches
-//! for approvals.
+//! Permissions: decides whether an action may run, from the user's rules, settings, and mode. Only this module issues
+//! approvals.
 
 mod case;
 mod commands;
@@ -27,7 +27,7 @@ use case::{PermitCase, PermitSubject};
 pub(crate) enum Ruling {
     /// Yes, and by what.
     Go(Permit),
-    /// Somebody must say so.
+    /// The user must decide.
     Ask {
         /// The proposed change, which says who may answer.
         class: ApprovalClass,
@@ -43,7 +43,7 @@ pub(crate) enum Ruling {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Permit {
     by: Approval,
-    /// A person decided this very thing: only with it a command leaves the sandbox.
+    /// The user decided this very thing: only with it a command leaves the sandbox.
     person: Option<PersonDecision>,
 }
 
@@ -57,13 +57,13 @@ impl Permit {
         PermitSubject::new(action, None).is_none().then(|| Self::standing(Approval::Setting))
     }
 
-    /// A permission of this class was answered with yes. Some classes only a person can answer.
+    /// A permission of this class was answered with yes. Some classes only the user can answer.
     pub(crate) fn answered(answer: &AllowedByAnswer, class: ApprovalClass) -> Option<Self> {
         let person = answer.person;
         (person.is_some() || !class.needs_person()).then_some(Self { by: Approval::Answer, person })
     }
 
-    /// A change that was approved and begun before: what is recorded of it says so.
+    /// A change that was approved and started before, according to the record.
     pub(crate) fn recorded(session: &Session, call: &CallId) -> Option<Self> {
         let item = session.active()?.batch.as_ref()?.item(call)?;
         (item.progress == Progress::Acting && item.writes.is_some()).then_some(Self::standing(Approval::Answer))
@@ -80,7 +80,7 @@ impl Permit {
         self.by == Approval::Answer
     }
 
-    /// Whether a standing rule of the person says yes.
+    /// Whether a standing rule of the user says yes.
     pub(crate) fn is_rule(&self) -> bool {
         matches!(self.by, Approval::Rule { .. })
     }
@@ -91,8 +91,8 @@ impl Permit {
         FilePlan::new(Approved::witness(set, self.by))
     }
 
-    /// The plan for a command that may run. Outside of the sandbox, a person must have decided so; `settings` says so
-    /// where they have switched the sandbox off themselves.
+    /// The plan for a command that may run. Outside of the sandbox, the user must have decided that; `settings` says
+    /// so if they have switched the sandbox off.
     #[expect(clippy::disallowed_methods, reason = "this is the one place that vouches for an approval")]
     pub(crate) fn command(self, run: CommandRun, settings: Sandbox) -> Option<CommandPlan> {
         let fingerprint = fingerprint(&run);
@@ -111,8 +111,8 @@ pub(crate) fn fingerprint(run: &CommandRun) -> String {
     blake3::hash(run.sealed().as_bytes()).to_hex().to_string()
 }
 
-/// A person changes files with a command of their own: there is nobody else to ask. What no one may
-/// change from here is refused all the same.
+/// The plan for a change that the user makes with their own command, so there is no one to ask. Protected files are
+/// refused anyway.
 pub fn user_initiated(set: FileSet) -> Result<FilePlan, Refusal> {
     match set.writes.iter().any(|write| guard(&write.path) == Some(Guard::Control(ControlFile::Own))) {
         true => Err(Refusal::OwnFiles),
@@ -157,8 +157,7 @@ pub(crate) fn is_trusted(session: &Session, active: &RunningRequest) -> bool {
 }
 
 impl Session {
-    /// Whether the folder may be read and worked in, by what is known of the request that is worked on, or else of
-    /// the one that would go on next.
+    /// Whether the folder may be used, according to the running request, or else to the one that would continue next.
     pub fn is_trusted(&self) -> bool {
         let request = self.foremost();
         request.is_some_and(|active| is_trusted(self, active))
@@ -184,11 +183,11 @@ pub fn is_broad(folder: &str, machine: &Machine) -> bool {
     folder.is_empty() || holds(&machine.home) || machine.own.iter().any(|own| holds(own))
 }
 
-/// What is known of the files that a change would make.
+/// The known facts about the files of a change.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Prospect<'a> {
     pub(crate) writes: &'a [FileWrite],
-    /// Those that lie in a version-control area, as the folder's structure shows.
+    /// Those that belong to version control, by the folder's structure.
     pub(crate) versions: &'a [String],
     /// Those of which most would be lost.
     pub(crate) losses: &'a [FileLoss],
@@ -219,7 +218,7 @@ pub(crate) fn judge(session: &Session, active: &RunningRequest, action: &ToolAct
     }
 }
 
-/// A person's rule allows it. Where only a person can, the rule names exactly this, and is their recorded decision.
+/// The user's rule allows it. Where only the user can, the rule names exactly this, and is their recorded decision.
 #[expect(clippy::disallowed_methods, reason = "a rule that names exactly this is a person's decision")]
 fn by_rule(rule: &Rule, class: ApprovalClass) -> Permit {
     let names_it = rule.pattern != "*" && !rule.pattern.ends_with('*');
@@ -288,7 +287,7 @@ fn guard_in(path: &str, broad: bool) -> Option<Guard> {
 pub(crate) fn secret_in(op: &ReadOp) -> Option<&str> {
     let named = match op {
         ReadOp::Read { path, .. } | ReadOp::Search { path, .. } => path,
-        // Names of files are no secrets; what a page holds is asked about by its host.
+        // File names are not secrets, and fetching a page asks by host.
         ReadOp::List { .. } | ReadOp::Glob { .. } | ReadOp::Fetch { .. } | ReadOp::WebSearch { .. } => return None,
     };
     // The folder's own settings may be read: keys are not kept there.
@@ -313,7 +312,7 @@ fn plain(path: &str, folder: Option<&str>) -> String {
 /// Whether a rule lets pages of a host be fetched.
 pub(crate) fn may_fetch(session: &Session, host: &str) -> bool {
     let says = |verdict: RuleVerdict| {
-        // A yes counts only for the very host that a person named.
+        // A yes counts only for the very host that the user named.
         let counts = |rule: &Rule| verdict != RuleVerdict::Allow || rule.pattern == host;
         let covers = |rule: &Rule| rule.verdict == verdict && rule.covers("fetch_url", host, session.folder());
         session.rules().iter().any(|rule| counts(rule) && covers(rule))

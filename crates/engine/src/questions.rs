@@ -1,4 +1,4 @@
-//! Questions to a person: how they are asked, and how their answers are recorded.
+//! Questions to the user: how they are asked, and how their answers are recorded.
 
 use trimtab_vocab::checkpoint::{Ask, Choice, ChoiceRole, ChoiceText};
 use trimtab_vocab::event::{CheckpointFact, Status};
@@ -26,7 +26,7 @@ pub(crate) fn choice(id: &str, label: AnswerLabel) -> Choice {
     Choice::new(id, label)
 }
 
-/// Leaves out what is asked about and continues. It refuses nothing.
+/// Skips the subject of the question and continues. It denies nothing.
 pub(crate) fn leave(label: AnswerLabel) -> Choice {
     choice(SKIP, label).with_role(ChoiceRole::Dismiss).with_text(ChoiceText::Optional)
 }
@@ -38,7 +38,7 @@ pub(crate) struct Answerer {
 }
 
 impl Answerer {
-    /// A person, by way of a message or a control.
+    /// The user, by way of a message or a control.
     pub(crate) fn person() -> Self {
         Self { by: CheckpointFact::PERSON.into(), surface: None }
     }
@@ -64,7 +64,7 @@ pub(crate) struct CheckpointDraft {
     pub(crate) choices: Vec<Choice>,
 }
 
-/// Asks. Whether the request must end for want of a person is for the caller to see to.
+/// Opens a question. The caller must end the request if no one can answer.
 pub(crate) fn open(step: &mut Transition<'_>, question: CheckpointDraft) -> Option<CheckpointId> {
     let active = step.session.active()?;
     let request = active.request.id.clone();
@@ -76,7 +76,8 @@ pub(crate) fn open(step: &mut Transition<'_>, question: CheckpointDraft) -> Opti
     Some(checkpoint)
 }
 
-/// Asks about the request as a whole; without a person it ends there, and goes on once one answers.
+/// Asks about the request as a whole. If no one can answer now, the request ends there, and continues after an
+/// answer.
 pub(crate) fn ask(step: &mut Transition<'_>, question: CheckpointDraft, without_a_person: Status) {
     let Some(active) = step.session.active() else { return };
     let (request, attended) = (active.request.id.clone(), active.request.settings.attended);
@@ -86,7 +87,7 @@ pub(crate) fn ask(step: &mut Transition<'_>, question: CheckpointDraft, without_
     }
 }
 
-/// A person wanted a rest after the step.
+/// The user wanted a rest after the step.
 pub(crate) fn rest(step: &mut Transition<'_>) {
     let question = CheckpointDraft {
         ask: Ask::Pause,

@@ -1,12 +1,11 @@
-//! Notices while a reply streams that it only repeats itself: the same few words again and again, as small models do at
-//! low temperatures.
+//! Detects a streaming reply that only repeats itself, as small models do at low temperatures.
 //!
-//! The text is read in units: a word, a sign, white space, at most eight characters each. For each period up to
-//! `LONGEST_PERIOD` it is counted how many units in a row are the same as those one period before. Memory is constant and
-//! the time for a unit too, so a reply is read in linear time however it is cut into pieces.
+//! The text is read in units: a word, a sign, or white space, at most eight characters each. For each period up to
+//! `LONGEST_PERIOD`, the number of successive units that equal the unit one period before is counted. Memory and the
+//! time per unit are constant, so a reply is read in linear time, no matter how it is split into pieces.
 //!
-//! Only exact repetition counts. Lists whose lines differ by a number, tables, encoded data and code repeat their pattern
-//! but not their units.
+//! Only exact repetition counts. Lists whose lines differ by a number, tables, encoded data, and code repeat their
+//! pattern but not their units.
 
 /// Units of the longest part that is recognized when it comes again.
 const LONGEST_PERIOD: usize = 256;
@@ -37,7 +36,7 @@ pub struct RunawayDetector {
     runs: Vec<u32>,
     /// How many times the usual repetition it takes.
     patience: u32,
-    /// So often the same part may come because it is wanted.
+    /// How often the same part may occur because the request wants it.
     expected: u32,
     is_endless: bool,
 }
@@ -49,7 +48,7 @@ enum UnitClass {
     Sign,
 }
 
-/// How much a unit says.
+/// The weight of a unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum UnitWeight {
     Blank,
@@ -86,7 +85,7 @@ impl RunawayDetector {
         Self { expected: TIMES.max(repeats.saturating_add(repeats / 4)), ..self }
     }
 
-    /// Reads on; whether the text has come to do nothing but repeat itself.
+    /// Continues reading; returns whether the text only repeats itself.
     pub fn read(&mut self, piece: &str) -> bool {
         if self.is_endless {
             return true;
@@ -125,7 +124,7 @@ impl RunawayDetector {
             UnitClass::Blank => UnitWeight::Blank,
         };
         self.unit.clear();
-        // A single space parts words and is none itself.
+        // A single space separates words and is not a unit.
         if is_space {
             return;
         }
@@ -182,8 +181,8 @@ const MEASURES: &[&str] = &[
     "items",
 ];
 
-/// How often a request wants the same thing, as far as it says so: "500 zeros", "the line ok 300 times", "a 40x20 grid". A
-/// number alone is a port, a year or a version.
+/// How often a request wants the same thing, if it says so: "500 zeros", "the line ok 300 times", "a 40x20 grid". A
+/// number alone is a port, a year, or a version.
 pub(crate) fn asked_repeats(text: &str) -> u32 {
     let text = text[..text.floor_char_boundary(4_000)].to_lowercase();
     let words: Vec<&str> =

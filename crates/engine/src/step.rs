@@ -1,4 +1,4 @@
-//! The one door: an input goes in, facts and effects come out.
+//! The entry point: an input goes in, facts and effects come out.
 
 use trimtab_vocab::event::SessionFact;
 use trimtab_vocab::{Fact, Problem, RequestId, SessionId};
@@ -64,7 +64,7 @@ pub fn step(session: &mut Session, input: Input) -> Vec<Output> {
     outputs(step)
 }
 
-/// What came of a transition, once the turn has done what rooms left to it.
+/// The outputs of a transition, after the turn has done its deferred work.
 fn outputs(mut step: Transition<'_>) -> Vec<Output> {
     while let Some(next) = step.take_next() {
         turn::resume(&mut step, next);
@@ -76,16 +76,16 @@ fn outputs(mut step: Transition<'_>) -> Vec<Output> {
     outputs
 }
 
-/// Ends a request because the program itself failed at it: at `input`, if that is known. This is how
-/// a defect is told to a person instead of being met again at every start.
+/// Ends a request because the program failed at it: at `input`, if that is known. So a defect is reported to the user
+/// instead of recurring at every start.
 pub fn give_up(session: &mut Session, input: Option<Input>, problem: Problem) -> Vec<Output> {
     let mut step = Transition::new(session);
     turn::give_up(&mut step, input, problem);
     outputs(step)
 }
 
-/// Ends what runs or waits in a session that was folded from the facts of another one up to its fact `at`, and says
-/// where they come from: what the log of a fork goes on with.
+/// Ends everything that runs or waits in a session that was folded from another one up to its fact `at`, and records
+/// the origin: how the log of a fork continues.
 pub fn fork(session: &mut Session, from: &SessionId, at: u64) -> Vec<(Option<RequestId>, Fact)> {
     let mut step = Transition::new(session);
     turn::control::leave_all(&mut step);
@@ -97,10 +97,10 @@ pub fn fork(session: &mut Session, from: &SessionId, at: u64) -> Vec<(Option<Req
     outputs(step).into_iter().filter_map(fact).collect()
 }
 
-/// What the model is told of a fork.
+/// The model's note about a fork.
 const FORKED: &str = "[The user forked this conversation here. It continues without the messages after this point. The original session may have changed files in the folder since then, so read a file again before you rely on it.]";
 
-/// Lets a test say facts and go on from them, where the room that says them is not what is tested.
+/// Lets a test emit facts and continue from them, if their room is not what is tested.
 #[cfg(test)]
 pub(crate) fn test_step(session: &mut Session, act: impl FnOnce(&mut Transition<'_>)) -> Vec<Output> {
     let mut step = Transition::new(session);

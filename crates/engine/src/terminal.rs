@@ -1,7 +1,7 @@
-//! What a terminal would finally show of what a program has written: progress bars at their end, no
-//! colours, no cursor that moves. Binary output is described and not shown.
+//! Renders program output as a terminal would finally show it: progress bars at their end, no colors, no cursor
+//! movement. Binary output is described, not shown.
 //!
-//! One pass, and as much memory as there is text: positions that a program may jump to are bounded.
+//! It takes one pass and memory proportional to the text, because cursor positions are bounded.
 
 /// A program's output, for reading.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -10,13 +10,13 @@ pub struct Readable {
     pub text: String,
     /// Whether the text says all that the bytes say.
     pub is_whole: bool,
-    /// Whether they are no text at all.
+    /// Whether they are binary.
     pub is_binary: bool,
 }
 
-/// The bytes at the beginning that tell whether they are a text.
+/// Bytes at the beginning that are checked for binary content.
 const SNIFFED: usize = 8 * 1024;
-/// Columns that a cursor can jump to. What is written there by itself may be longer.
+/// Columns that a cursor can jump to. Text without jumps may be longer.
 const WIDEST: usize = 1_000;
 /// Spaces that jumps may leave behind, all together.
 const PADDING: usize = 256 * 1024;
@@ -33,7 +33,7 @@ pub fn readable(bytes: &[u8]) -> Readable {
     Readable { text, is_whole, is_binary: false }
 }
 
-/// Whether bytes are no text; what they look like, if that can be told.
+/// Whether bytes are binary, and what they look like, if known.
 fn binary(bytes: &[u8]) -> Option<&'static str> {
     const KINDS: &[(&[u8], &str)] = &[
         (b"\x7fELF", ", a program"),
@@ -57,7 +57,7 @@ fn binary(bytes: &[u8]) -> Option<&'static str> {
     (odd * 10 > head.len().max(1) * 3).then_some(kind)
 }
 
-/// What a terminal would show in the end.
+/// The text that a terminal would finally show.
 pub fn shown(raw: &str) -> String {
     let plain = |c: char| !c.is_control() || matches!(c, '\n' | '\t');
     if raw.chars().all(plain) {
@@ -118,7 +118,7 @@ fn sequence(screen: &mut ScreenBuffer, rest: &mut Rest<'_>) {
     }
     let [first, second] = numbers;
     let count = first.max(1);
-    // What is no letter ends a broken sequence, and counts by itself.
+    // A character that is not a letter ends a broken sequence, and counts as text.
     match rest.next_if(|c| matches!(c, '@'..='~')) {
         Some('A') => screen.up(count),
         Some('B') => screen.down(count),
@@ -215,7 +215,7 @@ impl ScreenBuffer {
                 self.erase_line(0);
                 self.lines.truncate(self.row + 1);
             }
-            // A terminal forgets the screen; whoever reads later wants what was on it.
+            // A terminal clears the screen, but its text is wanted later.
             2 | 3 => {
                 self.row = self.lines.len();
                 self.top = self.row;
@@ -234,7 +234,7 @@ impl ScreenBuffer {
             }
             let from = text.len();
             text.extend(line);
-            // What was written over with spaces is not there any more.
+            // Text that was overwritten with spaces is gone.
             text.truncate(from + text[from..].trim_end_matches(' ').len());
         }
         if ends && !text.is_empty() {

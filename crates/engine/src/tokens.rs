@@ -1,8 +1,8 @@
-//! How many tokens a text has, about: for windows and for bills that a provider leaves open.
+//! Estimates the tokens of a text, for windows and for usage that a provider does not report.
 //!
-//! Every provider cuts differently, so no table of one of them would be right for all. What they
-//! share is followed: common words are one token, long ones several, digits go by threes, signs by
-//! ones or twos, scripts without spaces by about a character each.
+//! Every provider splits differently, so no single table is right. The estimate follows what they share: common words
+//! are one token, long ones several, digits go by threes, signs by ones or twos, and scripts without spaces by about
+//! one character each.
 
 use trimtab_vocab::{Part, Prompt};
 
@@ -42,7 +42,7 @@ pub fn estimate(text: &str) -> u64 {
         };
         tokens += (f64::from(*digits) / 3.0).ceil();
         tokens += f64::from(*signs) / 1.6;
-        // One space belongs to the word after it; more of them are tokens of their own.
+        // One space belongs to the word after it; more of them are separate tokens.
         tokens += f64::from(spaces.saturating_sub(1)) / 6.0;
         (*letters, *digits, *signs, *spaces) = (0, 0, 0, 0);
     };
@@ -77,13 +77,13 @@ pub fn estimate(text: &str) -> u64 {
     (tokens + foreign).ceil() as u64
 }
 
-/// The beginning of a text, of at most so many tokens.
+/// The beginning of a text, of at most `most` tokens.
 pub(crate) fn head(text: &str, most: u64) -> &str {
     let head = |bytes: usize| &text[..text.floor_char_boundary(bytes)];
     head(longest(text.len(), |bytes| estimate(head(bytes)) <= most))
 }
 
-/// The end of a text, of at most so many tokens.
+/// The end of a text, of at most `most` tokens.
 pub(crate) fn tail(text: &str, most: u64) -> &str {
     let tail = |bytes: usize| &text[text.ceil_char_boundary(text.len() - bytes)..];
     tail(longest(text.len(), |bytes| estimate(tail(bytes)) <= most))

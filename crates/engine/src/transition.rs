@@ -1,5 +1,5 @@
-//! The transition that is being built: the state to read, facts that become true as they are said, and what is asked
-//! of the world.
+//! The transition that is being built: the state to read, the facts that are emitted, and the effects that are
+//! requested.
 
 use std::collections::VecDeque;
 
@@ -18,7 +18,7 @@ pub(crate) struct Transition<'a> {
     next: VecDeque<(RequestId, Next)>,
 }
 
-/// What a room leaves to the turn, which is above it, once the room has returned.
+/// Work that a room defers to the turn above it.
 #[derive(Debug)]
 pub(crate) enum Next {
     /// The request continues.
@@ -27,7 +27,7 @@ pub(crate) enum Next {
     Routed(Box<RouteFact>),
     /// Its calls begin, as far as they may.
     Batch,
-    /// One of its calls goes on.
+    /// One of its calls continues.
     Call { call: CallId },
     /// One of its calls has ended.
     CallEnded { call: CallId, status: ToolStatus, text: String },
@@ -43,14 +43,14 @@ impl<'a> Transition<'a> {
         Self { session, outputs: Vec::new(), next: VecDeque::new() }
     }
 
-    /// Leaves something about the request that is worked on to the turn.
+    /// Defers work for the running request to the turn.
     pub(crate) fn then(&mut self, next: Next) {
         if let Some(active) = self.session.active() {
             self.next.push_back((active.request.id.clone(), next));
         }
     }
 
-    /// What was left to the turn, unless the request that it is about is no longer worked on.
+    /// The deferred work, unless its request is no longer running.
     pub(crate) fn take_next(&mut self) -> Option<Next> {
         while let Some((request, next)) = self.next.pop_front() {
             if self.session.active().is_some_and(|active| active.request.id == request) {
@@ -60,12 +60,11 @@ impl<'a> Transition<'a> {
         None
     }
 
-    /// What came of it by now.
+    /// Its outputs so far.
     pub(crate) fn so_far(&self) -> &[Output] {
         &self.outputs
     }
 
-    /// What came of it.
     pub(crate) fn into_outputs(self) -> Vec<Output> {
         self.outputs
     }
@@ -77,7 +76,7 @@ impl<'a> Transition<'a> {
         self.outputs.push(Output::Event { request: request.cloned(), fact });
     }
 
-    /// Tells the person something that asks nothing.
+    /// Tells the user something that asks nothing.
     pub(crate) fn notify(&mut self, request: &RequestId, level: Level, notice: Notice) {
         self.emit(Some(request), BannerFact { level, text: notice.to_string() });
     }

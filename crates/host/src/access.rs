@@ -1,4 +1,4 @@
-//! Who may use the server: tokens with names, of which only hashes are kept.
+//! Access to the server: named tokens, of which only hashes are stored.
 
 use serde_json::json;
 use trimtab_vocab::{Problem, ProblemKind, Time};
@@ -42,12 +42,18 @@ impl Admin<'_> {
             return Err(Problem::new(ProblemKind::Usage, format!("Invalid token name {name:?}."))
                 .hint("Use 1 to 64 letters, digits, spaces, or -_. For example: trimtab token add backup-script"));
         }
+        let taken = || {
+            Problem::new(ProblemKind::Usage, format!("A token named {name} already exists."))
+                .hint("Choose another name, or revoke it first: trimtab token revoke NAME")
+        };
+        if self.has_token(name).await? {
+            return Err(taken());
+        }
         self.tell_trail("token_added", json!({"token": name})).await?;
         let (secret, created) = (fresh()?, self.0.clock().now());
         let row = TokenRow { name: name.to_owned(), kind: TokenKind::Program, created, expires: None };
         self.0.store().add_token(&hash_of(&secret), row).await.map_err(|error| match error {
-            StoreError::Taken => Problem::new(ProblemKind::Usage, format!("A token named {name} already exists."))
-                .hint("Choose another name, or revoke it first: trimtab token revoke NAME"),
+            StoreError::Taken => taken(),
             other => store_problem(other),
         })?;
         Ok(secret)
@@ -62,7 +68,7 @@ impl Admin<'_> {
         Ok(secret)
     }
 
-    /// Uses such a secret up: the secret of the browser's cookie, and how many seconds it is good for.
+    /// Exchanges a login secret: the secret for the browser's cookie, and its lifetime in seconds.
     pub async fn log_in(self, login: &str) -> Result<Option<(String, i64)>, Problem> {
         let (secret, created) = (fresh()?, self.0.clock().now());
         let name = format!("browser-{}", &hash_of(&secret)[..12]);
@@ -71,7 +77,7 @@ impl Admin<'_> {
         Ok(exchanged.map_err(store_problem)?.then_some((secret, BROWSER_MS / 1000)))
     }
 
-    /// The token that this is the secret of, if it is one that lets in.
+    /// The token with this secret, if it grants access.
     pub async fn find_token(self, secret: &str) -> Result<Option<TokenRow>, Problem> {
         if !secret.starts_with(PREFIX) {
             return Ok(None);
@@ -88,13 +94,24 @@ impl Admin<'_> {
         Ok(rows.into_iter().filter(|row| row.holds(now)).collect())
     }
 
-    /// Lets nobody in with this one any more.
+    /// Revokes a token. The trail has it first, because nothing may happen without a line; so a name that no token has
+    /// is refused before that.
     pub async fn revoke_token(self, name: &str) -> Result<(), Problem> {
+        let unknown = || {
+            Problem::new(ProblemKind::NotFound, format!("Unknown token {name}."))
+                .hint("`trimtab token list` lists all tokens.")
+        };
+        if !self.has_token(name).await? {
+            return Err(unknown());
+        }
         self.tell_trail("token_revoked", json!({"token": name})).await?;
         match self.0.store().revoke_token(name).await.map_err(store_problem)? {
             true => Ok(()),
-            false => Err(Problem::new(ProblemKind::NotFound, format!("Unknown token {name}."))
-                .hint("`trimtab token list` lists all tokens.")),
+            false => Err(unknown()),
         }
+    }
+
+    async fn has_token(self, name: &str) -> Result<bool, Problem> {
+        Ok(self.tokens().await?.iter().any(|row| row.name == name))
     }
 }

@@ -1,4 +1,4 @@
-//! A session at work.
+//! The actor that runs a session.
 
 pub(crate) mod durable;
 mod starting;
@@ -33,7 +33,7 @@ pub(crate) use durable::{first_words, read_rules, told, written_rule};
 const PAGE: u32 = 1000;
 /// Tasks tell things faster than the actor takes them up only by mistake.
 const MAILBOX: usize = 64;
-/// Answers to whether a command may go on that it has not heard yet.
+/// Size of the queue of decisions about overtime that a command has not received yet.
 const ANSWERS: usize = 4;
 
 /// Why a session cannot be run any further here. Nothing of it is lost, and it can be resumed.
@@ -56,8 +56,8 @@ pub(crate) fn wake(deps: &Arc<ActorContext>, session: &SessionId) {
     deps.roster.want(session, |wake| tokio::spawn(run(Arc::clone(deps), session.clone(), wake)));
 }
 
-/// Runs a session until there is nothing left to do in it. While another process runs it, stands
-/// by to take over should that process go away.
+/// Runs a session until it has nothing left to do. While another process runs it, waits to take over if that process
+/// ends.
 pub(crate) async fn run(deps: Arc<ActorContext>, session: SessionId, wake: Arc<Notify>) {
     let mut wakes = 0;
     loop {
@@ -76,14 +76,14 @@ pub(crate) async fn run(deps: Arc<ActorContext>, session: SessionId, wake: Arc<N
     }
 }
 
-/// After a failure: gives the session back, so that others may run it, however often that has to
-/// be tried. Whoever wants it run again here could not have it run before this works either.
+/// After a failure: releases the session, so that other processes can run it. Retries until it works, because this
+/// process could not run the session before that either.
 async fn release(deps: &ActorContext, session: &SessionId) {
     loop {
         let given_back = match deps.world.store.claim(session).await {
             Ok(Claim::Granted(lease)) => deps.world.store.release(&lease).await.is_ok(),
             Ok(Claim::Held { .. }) => true,
-            Err(error) => error == StoreError::NoSession,
+            Err(error) => matches!(error, StoreError::NoSession(_)),
         };
         if given_back {
             return;
@@ -100,7 +100,7 @@ async fn run_once(deps: &Arc<ActorContext>, session: &SessionId, wake: &Arc<Noti
                 match actor.work().await {
                     #[cfg(debug_assertions)]
                     Ok(()) => actor.check_replay().await?,
-                    // Somebody else took over; it is theirs to finish.
+                    // Another process took over and finishes it.
                     Err(ActorError::Store(StoreError::LeaseLost)) => {}
                     other => other?,
                 }
@@ -134,7 +134,7 @@ struct Actor {
     interrupted: Option<Vec<Interrupted>>,
     /// How to end what runs: calls of models and of tools.
     calls: BTreeMap<CallId, StreamController>,
-    /// How to tell commands what becomes of them when their time is up.
+    /// Channels that tell commands what to do when their time is up.
     overtimes: BTreeMap<CallId, mpsc::Sender<Overtime>>,
     /// Waits on behalf of a request, which must not outlive it.
     waits: BTreeMap<RequestId, Vec<AbortHandle>>,
@@ -142,7 +142,7 @@ struct Actor {
     asked: BTreeSet<RequestId>,
     /// Requests that have it.
     admitted: BTreeSet<RequestId>,
-    /// The request that has given its room back until somebody answers.
+    /// The request that has released its slot until the user answers.
     resting: Option<RequestId>,
     tasks: JoinSet<Result<(), ActorError>>,
     version: Option<u64>,
@@ -150,7 +150,7 @@ struct Actor {
     settings: Option<settings_reload::LastRead>,
     /// When requests were taken in.
     received: BTreeMap<RequestId, Time>,
-    /// What is left to do is for another process, which stands by.
+    /// The rest is for another process, which waits.
     has_declined: bool,
 }
 
@@ -240,8 +240,8 @@ impl Actor {
                 commit.consumed.push(row.id);
                 let mut input = read_input(&row.payload)?;
                 if let Input::Said { request } = &mut input {
-                    // Read when it is taken up, not when it was said: a rule made in between must hold, and
-                    // whatever is made from now on is told to this session.
+                    // Read when the request starts, not when it was sent, because a rule that was added in between
+                    // must apply. Later rules are sent to this session.
                     request.settings.rules = self.own_rules(read_rules(&self.deps.world.store.rules().await?));
                     request.settings.recalled = self.recalled(request).await?;
                 }
@@ -273,7 +273,7 @@ impl Actor {
         rules
     }
 
-    /// What of earlier sessions the model is told for a request.
+    /// The memories of earlier sessions that the model gets for a request.
     async fn recalled(&self, request: &Request) -> Result<Vec<Remembered>, StoreError> {
         let bytes = request.settings.memory.recall_bytes as usize;
         if bytes == 0 {
@@ -333,8 +333,8 @@ impl Actor {
     /// Lets the engine decide, then makes it so.
     async fn process(&mut self, inputs: Vec<InboxInput>, commit: Commit) -> Result<(), ActorError> {
         let mut outputs = Vec::new();
-        // Whoever trusts the folder now means what runs next, so its own settings are read before the answer counts.
-        // They can only be stricter, so nothing is gained by an answer that comes too late.
+        // Trust applies to what runs next, so the folder's own settings are read before the answer counts. They can
+        // only be stricter, so a late answer gains nothing.
         let trusting =
             inputs.iter().any(|(input, _)| matches!(input, Input::Answered { choice, .. } if choice == "trust"));
         if let Some(lists) = self.lists(trusting).await {
@@ -364,7 +364,7 @@ impl Actor {
         self.record(outputs, commit).await
     }
 
-    /// Whoever trusts the folder accepts its instructions as they are at this moment.
+    /// A user who trusts the folder accepts its instructions as they are at this moment.
     async fn look_at_instructions(&self, input: &mut Input) {
         let Input::Answered { checkpoint, choice, instructions, .. } = input else { return };
         let names = self.session.instructions_to_bind(checkpoint, choice);
@@ -473,7 +473,7 @@ impl Actor {
         self.deps.world.store.commit(&self.reporter.lease, commit).await?;
         self.seq = seq;
         self.resting = resting;
-        // It gives its slot back, so whatever it does after the answer must find one again.
+        // It releases its slot, so it must get one again after the answer.
         if let Some(request) = &rests {
             self.admitted.remove(request);
         }

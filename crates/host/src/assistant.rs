@@ -1,4 +1,4 @@
-//! Requests about a person's own tasks: where they are said, and how the tasks are looked at for them.
+//! Requests about the user's tasks: the session that they go to, and the view of the tasks that they get.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::effects::ActorHandle;
 use crate::handles::Requests;
 use crate::tasks::{task_session, when};
 
-/// A session whose log is longer than this is left, and a new one begun: whoever runs it reads all of it first.
+/// A session with a longer log is left for a new one, because the whole log is read before the session runs.
 const LONG: u64 = 600;
 
 impl Requests<'_> {
@@ -32,8 +32,8 @@ impl Requests<'_> {
         Ok(rows.into_iter().map(|row| row.id).find(|id| *id != task_session()))
     }
 
-    /// Tells the assistant what a person made of the operations that it proposed last: how many they applied, 0 if
-    /// they did not want them. That this fails must not fail what it tells of.
+    /// Records how many of the last proposed operations the user applied; 0 if they rejected them. A failure here
+    /// must not fail the decision itself.
     pub async fn decide_tasks(self, applied: usize) {
         let applied = u32::try_from(applied).unwrap_or(u32::MAX);
         let told = async {

@@ -1,4 +1,4 @@
-//! What the trail is told, and how it is read.
+//! Writes and reads the audit trail.
 
 use serde_json::{Value, json};
 use trimtab_engine::assistant::TASKS;
@@ -11,8 +11,7 @@ use trimtab_world::store::{AuditCheck, AuditEntry, AuditLine};
 use crate::client::store_problem;
 use crate::handles::Admin;
 
-/// What the trail keeps of a fact: decisions, repairs, and whatever was done. It becomes durable together with
-/// the fact.
+/// The audit entry for a fact: decisions, repairs, and actions. It becomes durable together with the fact.
 pub(crate) fn entry(event: &Event) -> Option<AuditEntry> {
     let (action, fields) = match &event.fact {
         Fact::Request(RequestFact::Received { text, mode, .. }) => ("request", json!({"text": text, "mode": mode})),
@@ -38,7 +37,7 @@ pub(crate) fn entry(event: &Event) -> Option<AuditEntry> {
         Fact::Rule(RuleFact::Removed { rule }) if event.request.is_some() => {
             (rule_action(rule, false), json!({"rule": rule}))
         }
-        // Not the words: the trail keeps for ever, and what a person deletes is to be gone.
+        // Without the text, because the trail is permanent, and a memory that the user deletes must be gone.
         Fact::Memory(MemoryFact::Noted { entries }) => {
             let ids: Vec<_> = entries.iter().map(|entry| &entry.id).collect();
             ("memory_noted", json!({"memory": ids, "result": "ok"}))
@@ -92,13 +91,13 @@ impl Admin<'_> {
         self.0.store().add_audit(AuditEntry::new(action, fields)).await.map_err(store_problem)
     }
 
-    /// Tells the trail that a person makes or removes a rule, before that is done.
+    /// Records that the user adds or removes a rule. Call it before the change.
     pub(crate) async fn tell_rule(self, rule: &Rule, added: bool) -> Result<(), Problem> {
         self.tell_trail(rule_action(rule, added), json!({"rule": rule})).await
     }
 
-    /// Tells the trail that a person runs a command of their own, outside of any request and of the sandbox. To be
-    /// called before it is started; where it fails, it must not be.
+    /// Records that the user runs a command outside of any request and of the sandbox. Call it before the command
+    /// starts; if it fails, the command must not start.
     pub async fn audit_shell(self, folder: &str, command: &str) -> Result<(), Problem> {
         self.tell_trail("shell_command", json!({"op": "command", "command": command, "cwd": folder, "sandbox": "off"}))
             .await

@@ -1,5 +1,5 @@
-//! Replies that are used again: only where a person asked for it (`limits.cache_s`), only for exactly the
-//! same prompt, and only for a while. A reply that is used again costs nothing.
+//! The reply cache: only if `limits.cache_s` is set, only for exactly the same prompt, and only for that time. A
+//! cached reply costs nothing.
 
 use serde::{Deserialize, Serialize};
 use trimtab_engine::Input;

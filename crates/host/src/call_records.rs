@@ -1,4 +1,4 @@
-//! What earlier calls of models came to, for estimates.
+//! The usage of earlier model calls, for estimates.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ pub(crate) async fn collect(store: &dyn Store) -> Result<BTreeMap<String, CallRe
 
 fn summarize(calls: &[RecordedCall]) -> BTreeMap<String, CallRecords> {
     let mut by_model: BTreeMap<&str, Vec<&RecordedCall>> = BTreeMap::new();
-    // Figures that were guessed from the size of texts are no records.
+    // Estimated figures are not records.
     for call in calls.iter().filter(|call| !call.usage.estimated && call.usage.output_tokens > 0) {
         by_model.entry(&call.model).or_default().push(call);
     }

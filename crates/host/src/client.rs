@@ -1,4 +1,4 @@
-//! All that a surface sees.
+//! The interface of the host for surfaces.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -32,7 +32,7 @@ pub const LONGEST_TEXT: usize = 16 * 1024 * 1024;
 pub struct World {
     /// Where everything is kept.
     pub store: Arc<dyn Store>,
-    /// Who is asked.
+    /// Finds models by name.
     pub models: Arc<dyn ModelRegistry>,
     /// What time it is.
     pub clock: Arc<dyn Clock>,
@@ -54,7 +54,7 @@ pub(crate) struct ActorContext {
     pub(crate) job_limit: u32,
     pub(crate) copying: CopyGates,
     pub(crate) latest: Latest,
-    /// The person's settings file, if there is one to be read again.
+    /// The user's settings file, if there is one to be read again.
     pub(crate) settings: Option<PathBuf>,
     /// The machine that it runs on.
     pub(crate) machine: Machine,
@@ -62,13 +62,13 @@ pub(crate) struct ActorContext {
     providers: Option<Arc<Providers>>,
     /// What was found out about models, where there is a data folder.
     pub(crate) notes: Option<ModelNotes>,
-    /// The model that a person chose among those that were found on this machine.
+    /// The model that the user chose among those that were found on this machine.
     pub(crate) chosen: Mutex<Option<FoundModel>>,
-    /// What a person was told about calls, by session: once is enough.
+    /// Notices about calls that were already shown, by session. Each is shown once.
     pub(crate) told: Mutex<BTreeSet<(SessionId, String)>>,
 }
 
-/// The providers of the settings. They may be others from one call to the next: somebody gave another key.
+/// The providers of the settings. They can change between calls, for example if the user sets another key.
 struct Providers(RwLock<Registry>);
 
 impl ModelRegistry for Providers {
@@ -77,7 +77,7 @@ impl ModelRegistry for Providers {
     }
 }
 
-/// Where it is said.
+/// Where a request goes.
 #[derive(Debug, Clone)]
 pub enum SendTo {
     /// In a new session in this folder.
@@ -89,7 +89,7 @@ pub enum SendTo {
     Assistant(Box<AssistantRequest>),
 }
 
-/// A person's answer.
+/// The user's answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answered {
     pub checkpoint: CheckpointId,
@@ -101,7 +101,7 @@ pub struct Answered {
     pub by: String,
 }
 
-/// Where to look for what comes of it.
+/// The session and request in which the results appear.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sent {
     pub session: SessionId,
@@ -112,7 +112,7 @@ pub struct Sent {
 #[derive(Clone)]
 pub struct Client {
     inner: Arc<ClientInner>,
-    /// Where a person uses it, for the record.
+    /// Where the user uses it, for the record.
     pub(crate) surface: Option<&'static str>,
 }
 
@@ -126,7 +126,7 @@ impl Drop for ClientInner {
     }
 }
 
-/// What a client knows of the machine that it runs on; a simulation has none of it.
+/// Facts about the machine that the client runs on; empty in a simulation.
 #[derive(Default)]
 struct LocalContext {
     settings: Option<PathBuf>,
@@ -148,13 +148,21 @@ impl From<Problem> for Unsent {
     }
 }
 
+/// A model name that cannot be used, with where it was set.
+fn with_origin(mut problem: Problem, origin: Option<&str>) -> Problem {
+    if let (ProblemKind::Usage, Some(origin)) = (problem.kind, origin) {
+        problem.message = format!("{} ({origin}).", problem.message.trim_end_matches('.'));
+    }
+    problem
+}
+
 /// Store errors reach people as problems; which folder it is, they know from `trimtab doctor`.
 pub(crate) fn store_problem(error: StoreError) -> Problem {
     error.problem(Path::new("the data folder"))
 }
 
 impl Client {
-    /// Opens the data folder and makes ready to call models; calls nobody.
+    /// Opens the data folder and prepares the model clients. Makes no network call.
     pub fn open(profile: &Profile) -> Result<Self, Problem> {
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         let store =
@@ -226,13 +234,13 @@ impl Client {
         self.inner.deps.world.store.as_ref()
     }
 
-    /// Takes in what a person says. When this returns, it cannot be lost any more.
+    /// Sends a request. When this returns, the request is durable.
     pub async fn send(&self, target: SendTo, composed: ComposedRequest) -> Result<Sent, Problem> {
         self.send_as(target, composed, clock::request_id(self.clock())).await
     }
 
-    /// The same, under a name from [`crate::new_request`] that whoever says it has noted before: after a kill, it tells
-    /// them whether the words were taken in.
+    /// Sends a request under an ID from [`crate::new_request`] that the caller has stored before. After a kill, the
+    /// ID tells whether the request was accepted.
     pub async fn send_as(
         &self,
         target: SendTo,
@@ -245,8 +253,8 @@ impl Client {
         })
     }
 
-    /// The same, in a session, at most once for each `key`: whoever asks again gets what the first asking got, and
-    /// whoever asks for something else with the same key is refused.
+    /// Sends a request to a session, at most once for each `key`. A repeated call gets the first result. A different
+    /// request with the same key is refused.
     pub async fn send_once(&self, session: &SessionId, composed: ComposedRequest, key: &str) -> Result<Sent, Problem> {
         let request = clock::request_named(session, key);
         let print = composed.fingerprint();
@@ -273,7 +281,10 @@ impl Client {
     ) -> Result<Sent, Unsent> {
         check_text(composed.text())?;
         let world = &self.inner.deps.world;
-        world.models.find(&composed.settings().models.model)?;
+        world
+            .models
+            .find(&composed.settings().models.model)
+            .map_err(|problem| with_origin(problem, composed.model_origin()))?;
         if composed.has_images() && !composed.settings().models.vision_model.is_empty() {
             world.models.find(&composed.settings().models.vision_model)?;
         }
@@ -286,7 +297,7 @@ impl Client {
                 check_session(&session)?;
                 let row = world.store.session(&session).await.map_err(store_problem)?;
                 let idle = row.as_ref().map(|row| self.clock().now().millis().saturating_sub(row.updated.millis()));
-                // Less than a minute is no pause.
+                // Less than a minute does not count as a pause.
                 said.pause_s = idle.and_then(|idle| u64::try_from(idle / 1_000).ok()).filter(|pause| *pause >= 60);
                 (Some(session), row.map(|row| row.folder).unwrap_or_default())
             }
@@ -310,14 +321,14 @@ impl Client {
         Ok(Sent { session, request })
     }
 
-    /// Goes on with whatever is unfinished in a session.
+    /// Continues the unfinished work of a session.
     pub fn resume(&self, session: &SessionId) {
         let deps = &self.inner.deps;
         deps.roster.want(session, |wake| tokio::spawn(actor::run(Arc::clone(deps), session.clone(), wake)));
     }
 
-    /// This process is a server from now on. Goes on with what an earlier server left unfinished, in so many
-    /// sessions; what another process runs is left to it.
+    /// Makes this process a server. Continues what an earlier server left unfinished, and returns the number of
+    /// sessions. Sessions that another process runs are left to it.
     pub async fn serve(&self) -> Result<usize, Problem> {
         self.store().serve();
         let is_left = |job: &JobRow| job.served && job.state != JobState::Running;
@@ -334,7 +345,7 @@ impl Client {
     }
 }
 
-/// Nobody runs the session of the tasks: whatever changes them writes its log itself.
+/// No process runs the session of the tasks: each change of tasks writes its log directly.
 pub(crate) fn check_session(session: &SessionId) -> Result<(), Problem> {
     if *session == tasks_session() {
         return Err(Problem::new(

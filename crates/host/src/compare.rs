@@ -1,4 +1,4 @@
-//! Comparison of texts for surfaces that draw changes: pure, and the code that the engine itself compares by.
+//! Text comparison for surfaces that draw changes. It is pure, and the engine uses the same code.
 
 pub use trimtab_engine::merge::{hunks, is_text};
 pub use trimtab_engine::proposal::compare::{

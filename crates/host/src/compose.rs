@@ -1,7 +1,7 @@
-//! Composes requests: the only place where the words of a person meet the settings that are in force.
+//! Composes requests: the only place where the user's text meets the settings in force.
 //!
-//! A [`ComposedRequest`] can be sent but not made outside of this file, because a hand-made one could leave out the stricter
-//! settings of a trusted folder.
+//! A [`ComposedRequest`] can be sent but not made outside of this file, because a hand-made one could leave out the
+//! stricter settings of a trusted folder.
 
 use serde_json::Value;
 use trimtab_engine::may_break_down;
@@ -22,15 +22,15 @@ use crate::pills::{Pills, looks_like_a_pill};
 pub struct RequestDraft {
     /// The words.
     pub text: String,
-    /// The path that the person chose.
+    /// The path that the user chose.
     pub mode: Mode,
     /// Images, each with its media type and its bytes in base64.
     pub images: Vec<(String, String)>,
-    /// A wish of the gallery; the text is its prompt.
+    /// A request for images; the text is the prompt.
     pub picture: Option<PictureWish>,
-    /// What it does to a request that runs in its session.
+    /// What happens if a request of its session is running.
     pub when_busy: WhenBusy,
-    /// The text is a message even if it begins like the name of a pill, because nobody typed that beginning.
+    /// Treats the text as a message even if it begins like a pill, because the user did not type that beginning.
     pub literal: bool,
     /// How it is made.
     pub manner: Manner,
@@ -47,7 +47,7 @@ impl RequestDraft {
 /// How a request is made, beside its words.
 #[derive(Debug, Clone, Default)]
 pub struct Manner {
-    /// Somebody is there to be asked.
+    /// The user can be asked.
     pub attended: bool,
     /// How approval prompts are handled.
     pub approve: Approve,
@@ -59,26 +59,26 @@ pub struct Manner {
     pub effort: Option<Effort>,
     /// The JSON Schema that the answer must fit.
     pub schema: Option<Value>,
-    /// What becomes of it if it can be broken down; none: as the settings say.
+    /// Whether it is broken down into sub-tasks; none: as configured.
     pub subtasks: Option<SubtaskStart>,
-    /// The words come from a pipe or another session: nothing in them is remembered as said by the person.
+    /// The words come from a pipe or another session: nothing in them is remembered as said by the user.
     pub piped: bool,
 }
 
 impl Manner {
-    /// Somebody is there to be asked.
+    /// The defaults for a request whose user can be asked.
     pub fn attended() -> Self {
         Self { attended: true, ..Self::default() }
     }
 }
 
-/// What a request does to one that runs in its session.
+/// What a new request does if another one of its session is running.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum WhenBusy {
     /// As the settings say.
     #[default]
     AsConfigured,
-    /// This, whatever the settings say; nothing: it waits for its turn.
+    /// Overrides the settings; none: it waits for its turn.
     Exactly(Option<WhileRunning>),
 }
 
@@ -93,6 +93,7 @@ pub struct ComposedRequest {
     while_running: Option<WhileRunning>,
     picture: Option<PictureWish>,
     pill_miss: Option<PillMiss>,
+    model_origin: Option<String>,
 }
 
 /// Why words that begin like a pill call none.
@@ -113,6 +114,11 @@ impl ComposedRequest {
     /// Why it calls no pill, if it begins like one.
     pub fn pill_miss(&self) -> Option<&PillMiss> {
         self.pill_miss.as_ref()
+    }
+
+    /// Where the name of the model was set, such as `option --model`; none if a surface chose the model.
+    pub(crate) fn model_origin(&self) -> Option<&str> {
+        self.model_origin.as_deref()
     }
 
     pub(crate) fn text(&self) -> &str {
@@ -154,7 +160,7 @@ pub const NO_FOLDER: &str = "";
 
 /// The settings in force in a folder.
 struct FolderSettings {
-    /// Those of the person, made stricter by those of the folder if it is trusted.
+    /// Those of the user, made stricter by those of the folder if it is trusted.
     profile: Profile,
     run: RunSettings,
     /// The folder is trusted, so its own settings and pills count.
@@ -173,7 +179,7 @@ impl Client {
         let RequestDraft { text, mode, images, picture, when_busy, literal, manner } = draft;
         let FolderSettings { profile, mut run, trusted } = self.settings_in(profile, folder, manner).await?;
         if folder != NO_FOLDER && may_break_down(&text, mode, &run) {
-            // Without them, the estimates are usual figures, and say so.
+            // Without records, the estimates use typical figures and are marked as such.
             run.subtasks.records = call_records::collect(self.deps().world.store.as_ref()).await.unwrap_or_default();
         }
         let (mut pill, mut pill_miss) = (None, None);
@@ -189,7 +195,8 @@ impl Client {
             WhenBusy::AsConfigured => Some(profile.while_running),
             WhenBusy::Exactly(choice) => choice,
         };
-        Ok(ComposedRequest { text, mode, settings: run, images, pill, while_running, picture, pill_miss })
+        let model_origin = profile.model_origin();
+        Ok(ComposedRequest { text, mode, settings: run, images, pill, while_running, picture, pill_miss, model_origin })
     }
 
     async fn settings_in(&self, profile: &Profile, folder: &str, manner: Manner) -> Result<FolderSettings, Problem> {
@@ -252,7 +259,7 @@ impl Client {
 /// Bytes of a schema at most: it is part of every prompt.
 const LARGEST_SCHEMA: usize = 64 * 1024;
 
-/// A schema that cannot be checked would promise what nobody keeps.
+/// Refuses a schema that the answer cannot be checked against.
 fn check_schema(schema: Option<&Value>) -> Result<(), Problem> {
     let Some(schema) = schema else { return Ok(()) };
     let objection = match schema.to_string().len() > LARGEST_SCHEMA {
@@ -268,22 +275,23 @@ fn check_schema(schema: Option<&Value>) -> Result<(), Problem> {
 }
 
 impl World {
-    /// A request with settings that no profile gives, for simulations. A surface cannot make a world, so it cannot
-    /// make such a request.
+    /// A request with settings that no profile has, for simulations. A surface cannot create a world, so it cannot
+    /// create such a request.
     pub fn say(&self, draft: RequestDraft, pill: Option<Pill>, settings: RunSettings) -> ComposedRequest {
         let RequestDraft { text, mode, images, picture, when_busy, .. } = draft;
         let while_running = match when_busy {
             WhenBusy::AsConfigured => None,
             WhenBusy::Exactly(choice) => choice,
         };
-        ComposedRequest { text, mode, settings, images, pill, while_running, picture, pill_miss: None }
+        let (pill_miss, model_origin) = (None, None);
+        ComposedRequest { text, mode, settings, images, pill, while_running, picture, pill_miss, model_origin }
     }
 }
 
 /// Why a folder is not trusted like others.
 pub const BROAD: &str = "it is or contains your home folder or Trimtab's data";
 
-/// How to work in such a folder all the same.
+/// How to work in such a folder anyway.
 pub fn broad_hint(folder: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-".contains(c);
     let word = match folder.chars().all(is_plain) {

@@ -1,8 +1,8 @@
-//! Carries out what the engine asks for.
+//! Performs the effects that the engine requests.
 //!
-//! Each effect is a task. What comes of a model call is put into the session's durable inbox before
-//! anybody acts on it; what can be found out again after a crash (that there is room, that a wait is
-//! over) is only told to the actor.
+//! Each effect is a task. The result of a model call goes into the session's durable inbox before anything acts on
+//! it. Results that can be determined again after a crash (a free slot, the end of a wait) are only sent to the
+//! actor.
 
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
@@ -29,12 +29,12 @@ use crate::cache;
 use crate::client::ActorContext;
 use crate::hub::{POLL_INTERVAL, Update};
 
-/// What has come of a reply is saved this often,
+/// How often a partial reply is saved.
 const SAVE_EVERY: Duration = Duration::from_millis(250);
-/// or when this much is not saved yet.
+/// A partial reply is also saved once this many bytes are unsaved.
 const SAVE_BYTES: usize = 4 * 1024;
 
-/// What a task needs to tell its actor.
+/// A task's link to its actor.
 #[derive(Clone)]
 pub(crate) struct ActorHandle {
     pub(crate) lease: Lease,
@@ -82,7 +82,7 @@ pub(crate) async fn wait(reporter: ActorHandle, timer: TimerId, millis: u64) -> 
 /// Seconds that a name may take; it is not worth more.
 const TITLE: Duration = Duration::from_secs(20);
 
-/// Finds a name for the session. It is no loss if none is found.
+/// Finds a title for the session. A failure is ignored.
 pub(crate) async fn title(
     deps: Arc<ActorContext>,
     reporter: ActorHandle,
@@ -172,9 +172,9 @@ struct Listener<'a> {
     reporter: &'a ActorHandle,
     order: &'a ModelCall,
     assembly: Assembly,
-    /// The prompt is on its way,
+    /// The prompt was sent.
     is_sent: bool,
-    /// and the provider has begun to answer.
+    /// The provider has begun to answer.
     is_answered: bool,
     words: RunawayDetector,
     thoughts: RunawayDetector,
@@ -231,8 +231,7 @@ impl Listener<'_> {
         }
     }
 
-    /// Whether the reply has come to do nothing but repeat itself, in its words, in its thinking or in the arguments of
-    /// its tools.
+    /// Whether the reply only repeats itself, in its text, its reasoning, or its tool arguments.
     fn repeats_itself(&mut self, piece: &ReplyPiece) -> bool {
         match piece {
             ReplyPiece::Text { text, .. } => self.words.read(text),
@@ -242,7 +241,7 @@ impl Listener<'_> {
         }
     }
 
-    /// Notes when the first token came, and shows what is no word: how much was read, and what is thought.
+    /// Records when the first token arrived, and shows progress and reasoning, which are not part of the answer.
     fn observe(&mut self, piece: &ReplyPiece) {
         match piece {
             ReplyPiece::Progress(progress) => self.show(String::new(), String::new(), Some(*progress)),
@@ -259,7 +258,7 @@ impl Listener<'_> {
         }
     }
 
-    /// How fast the reply came, as far as it can be told: where nothing took time, nothing is said.
+    /// Records the speed of the reply, if it is known.
     fn time(&self, usage: &mut Usage) {
         let (Some(started), Some(first)) = (self.started, self.first_token) else { return };
         let millis = |from: Time, to: Time| u64::try_from(to.millis() - from.millis()).ok().filter(|wait| *wait > 0);
@@ -270,7 +269,7 @@ impl Listener<'_> {
         usage.tokens_per_s = usage.tokens_per_s.or(measured).map(|speed| (speed * 10.0).round() / 10.0);
     }
 
-    /// The warnings of the call that nobody in this session was told yet.
+    /// The warnings of the call that this session has not shown yet.
     fn news(&self) -> Vec<String> {
         let mut told = self.deps.told.lock().unwrap_or_else(PoisonError::into_inner);
         let session = self.reporter.lease.session();
@@ -278,8 +277,8 @@ impl Listener<'_> {
         warnings.filter(|text| told.insert((session.clone(), (*text).clone()))).cloned().collect()
     }
 
-    /// Who says what in a prompt, for whoever looks into a conversation that a provider refuses. What is said stays out
-    /// of the log: it may be anybody's.
+    /// Logs the roles of a prompt, to debug a conversation that a provider refuses. The texts stay out of the log,
+    /// because they may be private.
     fn log_roles(&self, prompt: &Prompt) {
         if tracing::enabled!(tracing::Level::DEBUG) {
             for (number, message) in prompt.messages.iter().enumerate() {
@@ -389,7 +388,7 @@ fn endless() -> Fault {
 
 /// Seconds that a list of models may take; it is only a help.
 const LISTING: Duration = Duration::from_secs(5);
-/// So many models are named in place of one that is not there.
+/// Models that are suggested for an unknown one.
 const NEAREST: usize = 3;
 
 /// A fault about a model that is not there, with those that are served and whose names are nearest.
@@ -418,7 +417,7 @@ pub(crate) fn raw_key(lease: &Lease, call: &CallId, words: &str) -> Option<RefKe
     (!words.is_empty()).then(|| RefKey::reply_of(lease.session(), call))
 }
 
-/// An input as the inbox holds it.
+/// The stored form of an input.
 pub(crate) fn written(input: &Input) -> String {
     serde_json::to_string(input).expect("inputs are plain data with string keys")
 }

@@ -1,8 +1,8 @@
 //! Forks and names of sessions.
 //!
 //! A fork begins with the log of another session up to one of its facts. That part of a log never changes, so the
-//! session that it is taken from is only read, whoever runs it meanwhile; and the fork is made in one transaction,
-//! whole or not at all. Stored texts are not copied: the fork gets names of its own for those that its facts tell of.
+//! original is only read, even while another process runs it. The fork is made in one transaction. Stored texts are
+//! not copied: the fork gets its own names for the texts that its facts refer to.
 
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
@@ -21,7 +21,7 @@ use crate::handles::Sessions;
 const PAGE: u32 = 1000;
 /// Characters of a name at most.
 const LONGEST_TITLE: usize = 120;
-/// Whoever runs the session should have taken the name up by then.
+/// How long the process that runs the session may take to accept the name.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 impl Sessions<'_> {
@@ -32,7 +32,7 @@ impl Sessions<'_> {
         self.fork_as(session, at, id).await
     }
 
-    /// The same, at most once for each `key`: whoever asks again gets the fork that the first asking made.
+    /// Forks a session at most once for each `key`. A repeated call gets the first fork.
     pub async fn fork_once(self, session: &SessionId, at: Option<u64>, key: &str) -> Result<SessionId, Problem> {
         self.fork_as(session, at, clock::fork_named(session, key)).await
     }
@@ -78,13 +78,13 @@ impl Sessions<'_> {
         let parent = Some(session.clone());
         let row = SessionRow { id: id.clone(), title, created: now, updated: now, parent, forked: Some(last), ..row };
         match self.0.store().create_child(SeededSession { row, events, shares }).await {
-            // Somebody else asked with the same key, and was quicker.
+            // Taken: a concurrent call with the same key was faster.
             Ok(()) | Err(StoreError::Taken) => Ok(id),
             Err(error) => Err(store_problem(error)),
         }
     }
 
-    /// Gives a session a name, which no other takes the place of by itself: the name as it is kept.
+    /// Renames a session, and returns the name as stored. It is not replaced by an automatic title.
     pub async fn rename(self, session: &SessionId, title: &str) -> Result<String, Problem> {
         check_session(session)?;
         self.get(session).await?;
@@ -108,7 +108,7 @@ impl Sessions<'_> {
     }
 }
 
-/// A name in one line, if it is one.
+/// A title on one line, if it is valid.
 fn cleaned(title: &str) -> Result<String, Problem> {
     let words: Vec<&str> =
         title.split(|c: char| c.is_whitespace() || c.is_control()).filter(|w| !w.is_empty()).collect();

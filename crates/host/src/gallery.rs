@@ -1,4 +1,4 @@
-//! The pictures that a session has made.
+//! The images that a session has made.
 
 use std::time::Duration;
 
@@ -12,9 +12,9 @@ use crate::hub::POLL_INTERVAL;
 
 /// Prompts above this many bytes are refused: no provider takes them.
 const LONGEST_PROMPT: usize = 32 * 1024;
-/// A choice that is not taken up by then waits for whoever runs the session next.
+/// A choice that is not processed by then waits for the next process that runs the session.
 const LONGEST_WAIT: Duration = Duration::from_secs(5);
-/// Pictures of one wish to save at most.
+/// The limit of images that are saved at once.
 const MOST_SAVED: usize = 1_000;
 
 impl ImageGallery<'_> {
@@ -36,7 +36,7 @@ impl ImageGallery<'_> {
     /// Chooses pictures, or chooses them no longer.
     pub async fn select(self, session: &SessionId, images: Vec<ImageId>, selected: bool) -> Result<(), Problem> {
         self.0.requests().control(session, None, Control::SelectImages { images: images.clone(), selected }).await?;
-        // Whoever runs the session takes the wish up at once; a person should find it fulfilled.
+        // The process that runs the session handles it at once, so wait for the result.
         let deadline = tokio::time::Instant::now() + LONGEST_WAIT;
         let (mut folded, mut last) = (Session::new(session.clone()), 0);
         loop {
@@ -49,8 +49,8 @@ impl ImageGallery<'_> {
         }
     }
 
-    /// A wish of the gallery as a request, `words` being what pictures are made of, with the settings of the session's folder. It waits
-    /// until the request before it has ended: what it wants is not for that one's model.
+    /// Composes a request for images from `words`, with the settings of the session's folder. It waits until the
+    /// request before it has ended, because it is not meant for that request's model.
     pub async fn compose(
         self,
         profile: &Profile,
@@ -85,7 +85,7 @@ impl ImageGallery<'_> {
     }
 }
 
-/// The prompt with what a person adds to it.
+/// The prompt with what the user adds to it.
 pub fn refined(prompt: &str, refinement: &str) -> String {
     match refinement.trim() {
         "" => prompt.trim().to_owned(),

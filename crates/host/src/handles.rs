@@ -1,4 +1,4 @@
-//! What a client can do, by noun. A handle costs nothing: it is the client under another name.
+//! The operations of a client, grouped by noun. A handle is a view of the client and costs nothing.
 
 use crate::client::Client;
 
@@ -6,7 +6,7 @@ use crate::client::Client;
 #[derive(Clone, Copy)]
 pub struct Sessions<'a>(pub(crate) &'a Client);
 
-/// Requests: how they stand, what they ask, and what a person tells them.
+/// Requests: their status, their questions, and the user's control of them.
 #[derive(Clone, Copy)]
 pub struct Requests<'a>(pub(crate) &'a Client);
 
@@ -18,7 +18,7 @@ pub struct SessionChanges<'a>(pub(crate) &'a Client);
 #[derive(Clone, Copy)]
 pub struct ImageGallery<'a>(pub(crate) &'a Client);
 
-/// What is remembered beyond sessions.
+/// Memories of all sessions.
 #[derive(Clone, Copy)]
 pub struct Memories<'a>(pub(crate) &'a Client);
 
@@ -53,7 +53,7 @@ impl Client {
         ImageGallery(self)
     }
 
-    /// What is remembered beyond sessions.
+    /// Memories of all sessions.
     pub fn memory(&self) -> Memories<'_> {
         Memories(self)
     }

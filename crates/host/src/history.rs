@@ -1,5 +1,5 @@
-//! The change history of a session for those who show it: the sets as the engine folds them, with when they
-//! were made, what that cost, and what the files were.
+//! The change history of a session for display: the sets that the engine folds, with their time, cost, and file
+//! contents.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -27,9 +27,9 @@ pub struct Set {
     pub time: Time,
     /// Dollars that the calls since the set before it cost, if that is known.
     pub cost: Option<f64>,
-    /// What its files were is not kept any more: it can be neither taken back nor brought forward.
+    /// Its file contents are no longer stored, so it can be neither undone nor redone.
     pub expired: bool,
-    /// It takes back a part of this one.
+    /// The change set of which it undoes a part.
     pub undoes: Option<ChangeSetId>,
     /// The command that did it, if it was one.
     pub by: Option<Box<ByCommand>>,
@@ -46,7 +46,7 @@ impl Set {
     }
 }
 
-/// The history of a session as its log tells it.
+/// The history of a session, from its log.
 #[derive(Debug, Default)]
 pub struct History {
     /// The sets, oldest first.
@@ -55,11 +55,11 @@ pub struct History {
     pub in_force: usize,
     /// A move was begun and is not over.
     pub is_moving: bool,
-    /// The last wish that was refused.
+    /// The last move that was refused.
     pub refused: Option<RewindRefusal>,
-    /// Commands of which it is not known what they did to files, and why of the last one.
+    /// The number of commands whose file changes are unknown, with the reason of the last one.
     pub unobserved: Option<(u64, Unobserved)>,
-    /// Sets that only another session can move, and which one; among them some that are no more in `sets`.
+    /// Sets that only another session can move, with that session. Some of them are no longer in `sets`.
     pub handed_on: BTreeMap<ChangeSetId, SessionId>,
     /// The session that it was forked from, if it was.
     pub forked_from: Option<SessionId>,
@@ -67,18 +67,18 @@ pub struct History {
     pub last: u64,
 }
 
-/// A wish that was refused.
+/// A move of the history that was refused.
 #[derive(Debug, Clone)]
 pub struct RewindRefusal {
     /// Where in the log that is.
     pub at: u64,
     pub reason: String,
-    /// Where a person's edits stand in the way.
+    /// Conflicts with the user's edits.
     pub conflicts: Vec<Conflict>,
 }
 
 impl History {
-    /// What all sets in force come to: each file as it was before the first and is after the last.
+    /// The sum of all applied sets: each file before the first and after the last.
     pub fn net(&self) -> Vec<FileWrite> {
         let mut files: BTreeMap<&str, FileWrite> = BTreeMap::new();
         for write in self.sets.iter().take(self.in_force).flat_map(|set| &set.writes) {
@@ -115,7 +115,7 @@ impl HistoryReader {
                 self.cost = usage.cost_usd.map(|more| self.cost.unwrap_or(0.0) + more).or(self.cost);
             }
             Fact::Change(ChangeFact::Applied(change)) => {
-                // What a person does themselves costs nothing.
+                // What the user does themselves costs nothing.
                 let cost = event.request.as_ref().and_then(|_| self.cost.take());
                 // A set may be told of in parts, one for each file.
                 let made = self.made.entry(change.change_set).or_insert((event.time, None, change.by));
@@ -183,7 +183,7 @@ impl SessionChanges<'_> {
         read(self.0.store(), session).await.map_err(store_problem)
     }
 
-    /// Both contents of a file of a change set. One that is not there, or is not stored any more, is absent.
+    /// Both contents of a file of a change set. A content that does not exist or is no longer stored is absent.
     pub async fn contents(
         self,
         session: &SessionId,

@@ -18,7 +18,7 @@ use crate::client::store_problem;
 
 /// Facts that a watcher may be behind before it has to read the log.
 const QUEUE: usize = 1024;
-/// How often to look again at what nobody reports.
+/// How often to poll for changes that are not reported.
 pub(crate) const POLL_INTERVAL: Duration = Duration::from_millis(50);
 const PAGE: u32 = 500;
 
@@ -37,7 +37,7 @@ pub(crate) struct Hub {
 #[derive(Debug)]
 struct Channel {
     updates: broadcast::Sender<Update>,
-    /// The words of the reply that is coming, which no log has yet: whoever comes late gets them at once.
+    /// The text of the current reply so far, which is not in the log yet. New watchers get it at once.
     so_far: Option<Event>,
 }
 
@@ -59,7 +59,7 @@ impl Hub {
         if let Update::Event(event) = &update {
             said(&mut channel.so_far, event);
         }
-        // Nobody may be watching just now.
+        // There may be no watcher now.
         drop(channel.updates.send(update));
         if !channel.is_needed() {
             channels.remove(session);
@@ -75,7 +75,7 @@ impl Hub {
     }
 }
 
-/// The words of a reply as far as they have come, after one more fact: none once they are recorded or given up.
+/// The partial text of a reply after one more fact: none once it is recorded or dropped.
 pub fn said(so_far: &mut Option<Event>, event: &Event) {
     match (&event.fact, so_far.as_mut().map(|said| &mut said.fact)) {
         (

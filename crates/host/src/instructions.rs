@@ -1,4 +1,4 @@
-//! The files of a folder that are read as instructions, and what a person accepts of them by trusting the folder.
+//! The instruction files of a folder, and which versions of them the user accepts by trusting the folder.
 
 use trimtab_vocab::{FileMark, InstructionFile, Problem, Rule, sensitive_paths};
 
@@ -6,7 +6,7 @@ use crate::config::Profile;
 use crate::handles::Permissions;
 use crate::workspace::{FileNow, LocalWorkspace, Workspace};
 
-/// Reads one of them. A link may lead to what is never sent by itself.
+/// Reads an instruction file. A link may lead to a file that is never sent automatically.
 pub(crate) async fn read(hands: &dyn Workspace, folder: &str, path: &str) -> Option<InstructionFile> {
     match hands.read(folder, path).await {
         Ok(FileNow { content: Some((bytes, state)), real, .. }) if !sensitive_paths::has_secret(&real) => {

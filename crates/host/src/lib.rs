@@ -1,12 +1,12 @@
 //! Drives the engine against the world.
 //!
-//! A session is an actor with a durable inbox, an append-only log and a lease. Its loop: take the
-//! inputs that wait, let the engine decide, make facts and the taking of inputs durable **in one
-//! transaction**, publish, start the effects; their results are new inputs. So an effect's intent
-//! is durable before it starts, and its result before anything follows from it.
+//! A session is an actor with a durable inbox, an append-only log, and a lease. Its loop takes the waiting inputs,
+//! lets the engine decide, commits the facts and the consumed inputs **in one transaction**, publishes them, and
+//! starts the effects. Results of effects are new inputs. So the intent of an effect is durable before it starts, and
+//! its result before anything follows from it.
 //!
-//! Surfaces see [`Client`] and nothing behind it. This crate must not know what a rule of the
-//! engine means, nor how a store or a provider does what it does.
+//! Surfaces see [`Client`] and nothing behind it. This crate must not know what a rule of the engine means, nor how a
+//! store or a provider works.
 
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests make their own files"))]
 
@@ -87,7 +87,7 @@ pub async fn list_models(
     model.list().await.map_err(|fault| fault.problem)
 }
 
-/// What is known about a model, with what its server says and what its work has shown.
+/// The facts about a model, including those that its server reports and its work has shown.
 pub async fn informed_facts(profile: &config::Profile, model: &str) -> trimtab_vocab::ModelFacts {
     use trimtab_world::clock::{Clock, SystemClock};
     let notes = ModelNotes::new(&profile.data);
@@ -111,7 +111,7 @@ pub async fn prove_fences(profile: &config::Profile) -> Vec<(String, Option<Stri
     proofs.into_iter().map(|proof| (proof.what, proof.broken)).collect()
 }
 
-/// What one command may use, in words: as the settings have it and as far as it holds on this machine.
+/// The limits of a command in words, according to the settings and to what this machine supports.
 pub fn command_limits(profile: &config::Profile) -> String {
     let trimtab_world::sandbox::CommandLimits { memory, cpu_s, file_size, processes, .. } = profile.hands.limits;
     let amount = |limit: Option<u64>, unit: u64, name: &str| match limit {
@@ -130,7 +130,7 @@ pub fn command_limits(profile: &config::Profile) -> String {
     )
 }
 
-/// Sends figures to a collector that a person has named; says what went wrong, if something did.
+/// Sends figures to a collector that the user has named; says what went wrong, if something did.
 pub async fn send_metrics(url: &str, headers: &[(String, String)], figures: &serde_json::Value) -> Result<(), String> {
     trimtab_world::telemetry::send(url, headers, figures).await
 }
@@ -140,7 +140,7 @@ pub fn raise_file_limit() {
     trimtab_world::open_files::raise();
 }
 
-/// A name for a request that will be said.
+/// An ID for a new request.
 pub fn new_request() -> trimtab_vocab::RequestId {
     trimtab_world::clock::request_id(&trimtab_world::clock::SystemClock)
 }

@@ -1,8 +1,8 @@
-//! Whether a command that nobody was asked about is led out of the folder by a link.
+//! Detects commands that leave the folder through a symbolic link.
 //!
-//! What runs by itself is judged by the text of its words, which a link belies: `cat docs/notes` stays in the folder,
-//! and shows a file of another one where `docs` leads there. A folder brings its links along, so whoever made it has
-//! chosen them. The sandbox keeps such a command from writing there, not from reading.
+//! Commands that run without approval are checked by their text, and a link can make that text wrong: `cat
+//! docs/notes` stays in the folder, unless `docs` is a link to another one. The author of a folder chooses its links.
+//! The sandbox keeps such a command from writing there, but not from reading.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -12,7 +12,7 @@ use trimtab_vocab::{Approval, CommandPlan};
 /// Names that are looked at for links, at most.
 const MOST: usize = 100_000;
 
-/// Why a planned command is not started, if nobody has seen it and it is led out.
+/// Why a planned command is not started: it was not shown to the user, and a link leads it out of the folder.
 pub(crate) fn refusal(plan: &CommandPlan) -> Option<String> {
     let run = plan.run();
     match plan.by() {
@@ -24,7 +24,7 @@ pub(crate) fn refusal(plan: &CommandPlan) -> Option<String> {
     leads_out(&run.command, &run.folder)
 }
 
-/// Why a line does not stay in the folder though its words say so.
+/// Why a command does not stay in the folder although its text does.
 pub(crate) fn leads_out(line: &str, folder: &str) -> Option<String> {
     let root = Path::new(folder).canonicalize().ok()?;
     let verdict = judge(line, &Policy::new(folder, ""));
@@ -42,7 +42,7 @@ pub(crate) fn leads_out(line: &str, folder: &str) -> Option<String> {
     let mut place = PathBuf::from(folder);
     for (words, read) in verdict.words.into_iter().zip(verdict.reads) {
         for word in words.iter().skip(1).chain(&read) {
-            // A path may be glued to the name of an option; whatever is no path of anything is none here either.
+            // A path may be attached to an option. A piece that is not a path leads nowhere.
             let mut pieces = word.split(['=', ':', ',']).chain([word.as_str()]).filter(|piece| !piece.is_empty());
             if let Some(why) = pieces.find_map(|piece| led_out(&place, piece)) {
                 return Some(why);
@@ -178,7 +178,7 @@ fn links_below(place: &Path, words: &[String]) -> Vec<String> {
     links
 }
 
-/// Whether a path is said to be in the folder: what is said to be outside of it was judged as that.
+/// Whether a path is in the folder by its text. Others were already checked as outside.
 fn is_within(path: &Path, folder: &str) -> bool {
     let mut plain = PathBuf::new();
     for part in path.components() {

@@ -1,6 +1,6 @@
 //! Models that run on this machine: which servers are there, and how one of them becomes the model in force.
 //!
-//! Nothing is asked while a model is set or a key is there: the first request then needs no server of this machine.
+//! No server is asked while a model or a key is set, so the first request does not wait for one.
 
 use std::sync::PoisonError;
 
@@ -14,7 +14,7 @@ use crate::config::{self, Profile};
 const LLAMA_CPP_TOO: &str = "http://127.0.0.1:9931";
 /// The surface of `trimtab serve`.
 const HTTP: &str = "http";
-/// What a server is called in the settings that is none of the known kinds.
+/// The name in the settings for a server of no known kind.
 const OTHER_SERVER: &str = "local";
 
 /// A model of a server, and how its provider is set to reach it.
@@ -22,7 +22,7 @@ const OTHER_SERVER: &str = "local";
 pub struct FoundModel {
     /// `provider/name`.
     pub model: String,
-    /// Who serves it, as people call it.
+    /// The display name of its server.
     pub server: String,
     pub base_url: String,
     /// How it speaks.
@@ -68,7 +68,7 @@ impl FoundModel {
         self.model.split_once('/').map_or("", |(provider, _)| provider)
     }
 
-    /// What is said of it in one line.
+    /// Its description in one line.
     pub fn line(&self) -> String {
         let state = if self.loading { ", still loading" } else { "" };
         format!("{} at {} ({}{state})", self.server, self.base_url, self.model)
@@ -94,7 +94,7 @@ pub async fn local_model(profile: &Profile) -> Option<FoundModel> {
     local_models(profile).await.into_iter().next()
 }
 
-/// The model of a server at an address that a person typed.
+/// The model of a server at an address that the user typed.
 pub async fn model_at(profile: &Profile, address: &str) -> Result<FoundModel, Problem> {
     let no_server = |message: String| {
         Problem::new(ProblemKind::Network, message)
@@ -104,7 +104,7 @@ pub async fn model_at(profile: &Profile, address: &str) -> Result<FoundModel, Pr
     if let Some(found) = identify(&root).await.and_then(|server| FoundModel::new(profile, &server)) {
         return Ok(found);
     }
-    // Whoever speaks OpenAI's interface will do, if there is a model.
+    // Any server with OpenAI's interface and a model is accepted.
     let (base_url, dialect) = (format!("{root}/v1"), Dialect::OpenAi);
     let provider = profile.name_for(OTHER_SERVER, dialect, &base_url);
     let mut profile = profile.clone();
@@ -124,7 +124,7 @@ pub async fn model_at(profile: &Profile, address: &str) -> Result<FoundModel, Pr
     })
 }
 
-/// Writes a model that was found into the person's settings, with its address where that is not the usual one.
+/// Writes a model that was found into the user's settings, with its address where that is not the usual one.
 pub fn remember_found(profile: &Profile, found: &FoundModel) -> Result<(), Problem> {
     let is_usual = config::is_built_in_address(found.provider(), &found.base_url);
     let is_new_ollama = found.dialect == Dialect::Ollama && found.provider() != LocalServerKind::Ollama.provider();
@@ -193,13 +193,13 @@ impl Client {
         *self.deps().chosen.lock().unwrap_or_else(PoisonError::into_inner) = Some(found.clone());
     }
 
-    /// The model that a person chose among those that were found.
+    /// The model that the user chose among those that were found.
     pub fn chosen_model(&self) -> Option<FoundModel> {
         self.deps().chosen.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// The settings with a model of this machine, where they have none: the one that was chosen, or the first that is
-    /// found. Over HTTP only the chosen one, because nobody there was asked or told; the page offers the choice.
+    /// Sets a model of this machine if the settings have none: the chosen one, or the first that is found. Over HTTP
+    /// only the chosen one, because the page offers the choice to the user.
     pub(crate) async fn with_local_model(&self, profile: &mut Profile) {
         if profile.model.is_some() {
             return;

@@ -14,7 +14,7 @@ pub(crate) const MOST_LOADED: u32 = 1_000;
 const LISTED: u32 = 100_000;
 
 impl Memories<'_> {
-    /// What is remembered, oldest first: what holds in a folder, if one is given, and has all these words.
+    /// Memories, oldest first: those for a folder, if one is given, that contain all these words.
     pub async fn list(self, folder: Option<&str>, words: &str) -> Result<Vec<MemoryEntry>, Problem> {
         let wanted: Vec<String> = words.split_whitespace().map(str::to_lowercase).collect();
         let mut entries = self.0.store().memories(folder, LISTED).await.map_err(store_problem)?;

@@ -1,5 +1,5 @@
-//! What was found out about models, kept in the data folder: what their servers said a moment ago, and what their work
-//! has shown. A request records what counts for it, so nothing here is needed to replay one.
+//! Facts about models that were found out, stored in the data folder: what their servers reported recently, and what
+//! their work has shown. A request records the facts that it uses, so a replay needs nothing from here.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -24,16 +24,16 @@ const FAR_MS: i64 = 3_600_000;
 const SILENT_MS: i64 = 300_000;
 /// What a request has shown holds a day: the server may be another by then.
 const LEARNED_MS: i64 = 86_400_000;
-/// Nobody waits longer for what a server says about itself.
+/// The timeout for a server's report about its models.
 const PATIENCE: Duration = Duration::from_secs(3);
 /// Parameters below which a model knows fenced edits better than calls of tools.
 const SMALL: u64 = 3_000_000_000;
 
-/// What was found out about one model.
+/// The learned facts about one model.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ModelNote {
-    /// The server that said so; what another server says of the same name is news.
+    /// The server that reported it; another server may report something else for the same name.
     base_url: String,
     /// When it was asked, in milliseconds since 1970.
     asked: i64,
@@ -49,7 +49,7 @@ pub struct ModelNote {
     pub tested: BTreeMap<String, TestedProtocol>,
 }
 
-/// When a model's work showed each fact, in milliseconds since 1970; 0: never, or nobody noted when.
+/// When a model's work showed each fact, in milliseconds since 1970; 0: never, or unknown.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 struct LearnedTimes {
@@ -58,7 +58,7 @@ struct LearnedTimes {
     protocol: i64,
 }
 
-/// What a model came to in one protocol.
+/// A model's test result in one protocol.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct TestedProtocol {
@@ -108,8 +108,8 @@ impl ModelNote {
         }
     }
 
-    /// How the model is to work, as a test or its own work has shown. What the work of a hosted model showed is left
-    /// alone where the catalog knows the model, because one bad reply is no reason to take its tools away.
+    /// The protocol that a test or the model's work has shown to be best. For a hosted model that the catalog knows,
+    /// its work does not count, because one bad reply is no reason to take its tools away.
     fn protocol(&self, profile: &Profile, model: &str, now: Time) -> Option<AnswerProtocol> {
         if profile.chosen_protocol().is_some() || profile.catalog.own(model).protocol.is_some() {
             return None;
@@ -142,7 +142,7 @@ impl ModelNotes {
         }
     }
 
-    /// What was found out about a model.
+    /// The learned facts about a model.
     pub fn about(&self, model: &str) -> Option<ModelNote> {
         self.all().ok()?.remove(model)
     }
@@ -159,8 +159,8 @@ impl ModelNotes {
         }
     }
 
-    /// Reads, changes and writes as one, whoever else writes. A file that cannot be read is left alone, because it may
-    /// be of a later version.
+    /// Reads, changes, and writes the file under a lock. A file that cannot be read is not changed, because a later
+    /// version may have written it.
     fn try_change(&self, model: &str, change: impl FnOnce(&mut ModelNote)) -> io::Result<()> {
         static CHANGES: Mutex<()> = Mutex::new(());
         let _in_this_process = CHANGES.lock().unwrap_or_else(PoisonError::into_inner);
@@ -184,7 +184,7 @@ impl ModelNotes {
         });
     }
 
-    /// What is known about a model, with what its server says and what its work has shown. A person's own entry in
+    /// What is known about a model, with what its server says and what its work has shown. The user's own entry in
     /// models.toml and their `answer.protocol` have the last word.
     pub(crate) async fn informed(
         &self,
@@ -239,7 +239,7 @@ impl ModelNotes {
     }
 }
 
-/// What is known, with what the server says where the person's own entry is silent.
+/// What is known, with what the server says where the user's own entry is silent.
 fn with_server(facts: ModelFacts, server: &ServerFacts, own: &OwnEntry) -> ModelFacts {
     let mut facts = facts;
     facts.window = own.window.or(server.window).unwrap_or(facts.window);
@@ -258,7 +258,7 @@ fn fitting(server: &ServerFacts, own_tools: Option<bool>, facts: &ModelFacts) ->
         .then_some(AnswerProtocol::EditBlocks)
 }
 
-/// What a person's own entry in models.toml says of a model.
+/// The user's entry for a model in models.toml.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct OwnEntry {
     pub window: Option<u64>,

@@ -1,4 +1,4 @@
-//! What a person does with the product's own rules and no model: apply an edit, judge a command.
+//! Commands that use the product's rules without a model: apply an edit, check a command.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -38,7 +38,7 @@ pub async fn apply_edit(folder: &str, json: &[u8], dry: bool) -> Result<Vec<Chan
     Ok(files)
 }
 
-/// What a session in a folder does with a command, and how it runs there.
+/// How a session in a folder treats a command, and how it runs there.
 #[derive(Debug, Clone, Serialize)]
 pub struct CommandCheck {
     /// Whether it runs, asks, or is refused.
@@ -46,10 +46,10 @@ pub struct CommandCheck {
     pub reason: String,
     /// The rule that decided, if one did.
     pub rule: Option<String>,
-    /// What it needs, if it is known to be safe: an approval may be needed all the same.
+    /// What a safe command needs. It may still need an approval.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub class: Option<CommandClass>,
-    /// What the sandbox keeps it from, in words.
+    /// The restrictions of the sandbox, in words.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fence: Option<&'static str>,
     /// The line that runs instead, where globs are spelled so that none becomes an option.
@@ -57,7 +57,7 @@ pub struct CommandCheck {
     pub runs: Option<String>,
 }
 
-/// Decides on a command as a session in this folder would. `allow`: the beginnings that a person's rules allow, instead
+/// Decides on a command as a session in this folder would. `allow`: the beginnings that the user's rules allow, instead
 /// of the rules and settings in force.
 pub fn check_command(
     profile: &Profile,
@@ -95,12 +95,12 @@ pub fn check_command(
     CommandCheck { decision, reason, rule, class, fence, runs: verdict.rewritten.filter(|_| runs_fenced) }
 }
 
-/// What a new rule leaves asking although it seems to allow it; none if it does what it says.
+/// What still asks although a new rule seems to allow it; none if the rule has its full effect.
 pub fn unanswered_by(profile: &Profile, rule: &Rule) -> Option<String> {
     trimtab_engine::unanswered_by(rule, &profile.command_settings()).map(String::from)
 }
 
-/// What is certain of a saved model answer, and whether that is anything.
+/// The certain parts of a saved model answer, and whether there are any.
 pub fn recover(bytes: &[u8]) -> (serde_json::Value, bool) {
     let recovered =
         trimtab_engine::proposal::recover::recover(bytes, trimtab_engine::proposal::recover::ReplyStop::Unknown);

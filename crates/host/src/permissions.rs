@@ -10,7 +10,7 @@ use crate::config::Profile;
 use crate::handles::Permissions;
 
 impl Permissions<'_> {
-    /// What a person has decided once and for all.
+    /// The user's permanent rules.
     pub async fn rules(self) -> Result<Vec<Rule>, Problem> {
         let written = self.0.store().rules().await.map_err(store_problem)?;
         Ok(actor::read_rules(&written))

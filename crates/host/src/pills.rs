@@ -1,4 +1,4 @@
-//! The pills there are: a person's own, beside their settings, and those of a folder that they trust.
+//! The available pills: the user's, beside their settings, and those of a trusted folder.
 
 use std::path::{Path, PathBuf};
 
@@ -13,7 +13,7 @@ use crate::config::Profile;
 /// Whose a pill is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PillSource {
-    /// The person's own.
+    /// The user's own.
     User,
     /// The folder's.
     Project,
@@ -40,7 +40,7 @@ pub struct KnownPill {
     pub file: PathBuf,
 }
 
-/// A file that is no pill, and why.
+/// A file that is not a valid pill, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WrongPill {
     pub file: PathBuf,
@@ -49,17 +49,17 @@ pub struct WrongPill {
     stem: String,
 }
 
-/// The pills there are. A folder's pill never takes the place of the person's own: of two with the same name,
+/// The pills there are. A folder's pill never takes the place of the user's own: of two with the same name,
 /// the folder's is called `project:NAME`.
 #[derive(Debug, Clone, Default)]
 pub struct Pills {
     known: Vec<KnownPill>,
-    /// Files that are none.
+    /// Files that are not valid pills.
     pub wrong: Vec<WrongPill>,
 }
 
 impl Pills {
-    /// Reads them. `folder` must be one that the person trusts: nothing of another is read.
+    /// Reads them. `folder` must be one that the user trusts: nothing of another is read.
     pub fn load(profile: &Profile, folder: Option<&str>) -> Self {
         let mut pills = Self::default();
         pills.add(PillSource::User, of_person(&profile.file.with_file_name("pills"), pill::LARGEST));

@@ -1,4 +1,4 @@
-//! Finds out what a change would make of the files, and stores both states, before anybody is asked.
+//! Computes what a change would do to the files, and stores both states, before the user is asked.
 
 use std::collections::BTreeMap;
 
@@ -338,8 +338,8 @@ async fn save(
             match read(workspace, folder, &wanted).await {
                 Ok(FileNow { path, content: None, .. }) => break path,
                 Ok(_) => {}
-                // Something of that name that is no file is in the way all the same, but what lies outside is not
-                // to be reached by counting.
+                // A directory or link with that name also blocks it. A path outside the folder stays refused for
+                // every number.
                 Err(reason) => return Ok(Prepared::Refused { reason }),
             }
         };
@@ -376,7 +376,7 @@ fn no_effect(edit: &Edit, kind: RefusalKind) -> Option<NoEffect> {
     }
 }
 
-/// A file that is to be changed, unless its path hides from those who approve what it is.
+/// A file to change, unless its path is misleading for the user who approves it.
 async fn read(workspace: &dyn Workspace, folder: &str, path: &str) -> Result<FileNow, String> {
     let now = workspace.read(folder, path).await?;
     match trimtab_engine::hidden_by_links(path, folder, &now.real) {
@@ -405,8 +405,8 @@ fn unfit(path: &str, is_there: bool) -> Option<String> {
     })
 }
 
-/// Why a name is not what it looks like, or not what programs take it for. A person who really wants such a file
-/// can make it; a model that makes one is mistaken or means harm.
+/// Why a name is misleading for people or programs. A user who wants such a file can create it; a model that creates
+/// one is mistaken or malicious.
 fn deceives(name: &str) -> Option<&'static str> {
     if name.starts_with('-') {
         return Some("programs would read a name that begins with `-` as an option");

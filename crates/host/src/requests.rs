@@ -1,4 +1,4 @@
-//! Requests: how they stand, what they ask, and what a person tells them.
+//! Requests: their status, their questions, and the user's control of them.
 
 use std::time::{Duration, Instant};
 
@@ -11,11 +11,11 @@ use crate::effects::written;
 use crate::handles::Requests;
 use crate::hub::POLL_INTERVAL;
 
-/// How long whoever runs a request may take to end it.
+/// How long the process that runs a request may take to end it.
 const CANCEL_PATIENCE: Duration = Duration::from_secs(10);
 
 impl Requests<'_> {
-    /// Tells a running request what to do; without a request, whichever is running.
+    /// Controls a request; none: the running one.
     pub async fn control(
         self,
         session: &SessionId,
@@ -45,7 +45,7 @@ impl Requests<'_> {
         }
     }
 
-    /// Answers what waits for a person.
+    /// Answers what waits for the user.
     pub async fn answer(self, session: &SessionId, answer: Answered) -> Result<(), Problem> {
         let Answered { checkpoint, choice, text, by } = answer;
         let surface = self.0.surface.map(str::to_owned);
@@ -68,7 +68,7 @@ impl Requests<'_> {
         }
     }
 
-    /// Allows these parts of a proposed change, and nothing else of it. What is no part of it is refused, and the
+    /// Allows these parts of a proposed change and nothing else. A part that does not exist is refused, and the
     /// question stays open.
     pub async fn apply_parts(
         self,
@@ -82,7 +82,7 @@ impl Requests<'_> {
         self.tell(session, &Input::Chosen { checkpoint: checkpoint.clone(), parts, by: by.into(), surface }).await
     }
 
-    /// Puts something into a session's inbox and has it taken up. When this returns, it cannot be lost any more.
+    /// Puts an input into a session's inbox and wakes the session. When this returns, the input is durable.
     async fn tell(self, session: &SessionId, input: &Input) -> Result<(), Problem> {
         let input = NewInput { payload: written(input), ..NewInput::default() };
         self.0.store().enqueue(session, input).await.map_err(store_problem)?;
@@ -90,7 +90,7 @@ impl Requests<'_> {
         Ok(())
     }
 
-    /// What waits for a person, in every session: the events that opened it.
+    /// The open checkpoints of all sessions: the events that opened them.
     pub async fn checkpoints(self) -> Result<Vec<Event>, Problem> {
         let mut open = self.0.store().checkpoints().await.map_err(store_problem)?;
         // What a worker asks is asked in the session that it works for.
@@ -98,7 +98,7 @@ impl Requests<'_> {
         Ok(open)
     }
 
-    /// Whether such a wish waits to be taken up; one that stays was left by a process that was killed.
+    /// Whether this control waits in the inbox. One that stays was left by a process that was killed.
     pub async fn has_pending_control(self, session: &SessionId, control: &Control) -> Result<bool, Problem> {
         let rows = self.0.store().inbox(session).await.map_err(store_problem)?;
         let is_it = |payload: &str| matches!(serde_json::from_str(payload), Ok(Input::Controlled { action, .. }) if action == *control);
@@ -113,7 +113,7 @@ impl Requests<'_> {
         Ok(jobs)
     }
 
-    /// How one request stands; none if it was never taken in.
+    /// The status of a request; none if it was never accepted.
     pub async fn get(self, request: &RequestId) -> Result<Option<JobRow>, Problem> {
         self.0.store().job(request).await.map_err(store_problem)
     }

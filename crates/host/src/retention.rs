@@ -1,5 +1,5 @@
-//! The room that old contents of files take, and how they go: oldest first, never silently, and never what
-//! an unfinished move or an open question needs.
+//! The storage for old file contents, and its cleanup: oldest first, always reported, and never what an unfinished
+//! move or an open question needs.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -16,7 +16,7 @@ use crate::handles::SessionChanges;
 use crate::history::History;
 
 const DAY: i64 = 24 * 60 * 60 * 1000;
-/// Whoever runs the session should have taken it up by then; if not, the next time will do.
+/// How long the process that runs the session may take. If it takes longer, the next cleanup tries again.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Changes that can no longer be undone.

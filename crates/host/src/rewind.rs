@@ -1,5 +1,4 @@
-//! Finds out what a move of the history would make of the files as they are now, and stores it, before any
-//! of them is touched.
+//! Computes what a move of the history would do to the current files, and stores it, before any file is touched.
 
 use trimtab_engine::merge::{self, Clash, File, Prefer};
 use trimtab_engine::proposal::compare::{self, LineStats};
@@ -17,7 +16,7 @@ const SHOWN: usize = 20;
 /// Bytes of each side of a conflict that are shown.
 const SIDE: usize = 2_000;
 
-/// What a move would make of the files, or why it cannot be made. One file after the other: a move of ten
+/// Computes what a move would do to the files, or why it is not possible. It works file by file, so a move of ten
 /// thousand files is never in memory at once.
 pub async fn walk(
     store: &dyn Store,
@@ -79,7 +78,7 @@ struct RewindWalk<'a> {
     prefer: Prefer,
 }
 
-/// A file as it is at some place of its way. Bytes that are in the store are fetched when they are needed.
+/// A file at some point of a move. Stored bytes are loaded when they are needed.
 struct At {
     state: Option<FileState>,
     /// Bytes that came from the folder.
@@ -221,7 +220,7 @@ impl RewindWalk<'_> {
     }
 }
 
-/// Lines that were changed; what is no text has none.
+/// Changed lines; a file that is not text has none.
 fn counted(before: Option<&[u8]>, after: Option<&[u8]>) -> LineStats {
     let (before, after) = (before.unwrap_or_default(), after.unwrap_or_default());
     match compare::is_binary(before) || compare::is_binary(after) {

@@ -1,6 +1,6 @@
-//! Wishes that a surface waits for: moves of the change history, handoffs, extensions.
+//! Requests that a surface waits for: moves of the change history, handoffs, and extensions.
 //!
-//! Whoever runs the session takes the wish up, here or in another process; what came of it is read from the log.
+//! The process that runs the session handles them, and the result is read from the log.
 
 use std::time::{Duration, Instant};
 
@@ -13,14 +13,14 @@ use crate::compose::NO_FOLDER;
 use crate::handles::{SessionChanges, Sessions};
 use crate::history::History;
 
-/// Whoever runs the session should have answered by then.
+/// How long the process that runs the session may take to answer.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// How long something new waits for a move that somebody else is at.
+/// How long a new request waits for a move that another process performs.
 const NOT_FOR_EVER: Duration = Duration::from_secs(10);
 /// How long nothing may happen in a session before its log is read again.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// What came of a wish to move the history.
+/// The result of a move of the history.
 #[derive(Debug, Clone, Default)]
 pub struct Moved {
     /// The sets that were moved, in order.
@@ -34,8 +34,8 @@ pub(crate) fn unanswered() -> Problem {
 }
 
 impl SessionChanges<'_> {
-    /// Whether a wish to move the change history, or the end of a move, waits to be taken up. One that
-    /// stays was left by a process that was killed; [`crate::Client::resume`] sees to it.
+    /// Whether a move of the change history, or the end of one, waits in the inbox. One that stays was left by a
+    /// process that was killed; [`crate::Client::resume`] finishes it.
     async fn has_history_wish(self, session: &SessionId) -> Result<bool, Problem> {
         let rows = self.0.store().inbox(session).await.map_err(store_problem)?;
         Ok(rows.iter().any(|row| {
@@ -50,13 +50,13 @@ impl SessionChanges<'_> {
         }))
     }
 
-    /// The history at rest. A move that was cut off, or a wish for one that nobody has taken up, is seen to
-    /// first, so that what is shown is how the files are; then this also says after which fact that was.
+    /// The history after pending moves. An interrupted or unprocessed move is finished first, so that the history
+    /// matches the files; then the last fact before that is returned, too.
     pub async fn settled_history(self, session: &SessionId) -> Result<(History, Option<u64>), Problem> {
         let until = Instant::now() + PATIENCE;
         let mut began = None;
         loop {
-            // In this order: a wish that is taken up in between shows in the log.
+            // In this order, because a move that is processed in between shows in the log.
             let is_wished = self.has_history_wish(session).await?;
             let history = self.history(session).await?;
             if !is_wished && !history.is_moving {
@@ -74,8 +74,8 @@ impl SessionChanges<'_> {
         }
     }
 
-    /// Finishes moves of the history that were cut off in a folder: whoever works there next must not find its files half
-    /// moved. One that another process is at is waited for, but not for ever.
+    /// Finishes the interrupted moves in a folder, because the next request must not find its files half moved. Waits
+    /// a limited time for a move that another process performs.
     pub async fn finish_moves(self, folder: &str) -> Result<(), Problem> {
         if folder == NO_FOLDER {
             return Ok(());
@@ -90,7 +90,7 @@ impl SessionChanges<'_> {
         Ok(())
     }
 
-    /// Moves the history, which is at rest after the fact `last`.
+    /// Moves the history, which is settled after the fact `last`.
     pub async fn move_history(self, session: &SessionId, last: u64, control: Control) -> Result<Moved, Problem> {
         self.0.requests().control(session, None, control).await?;
         let mut watch = self.0.watch(session, last);
@@ -123,9 +123,9 @@ impl SessionChanges<'_> {
 }
 
 impl Sessions<'_> {
-    /// Hands the session off, or extends it: the fact that says so, or why not.
+    /// Hands the session off or extends it: the resulting fact, or why not.
     pub async fn settle(self, session: &SessionId, last: u64, control: Control) -> Result<SessionFact, Problem> {
-        // A wish that was left behind by a process that was killed is taken up, not doubled.
+        // A control that a killed process left behind is processed, not sent twice.
         match self.0.requests().has_pending_control(session, &control).await? {
             true => self.0.resume(session),
             false => self.0.requests().control(session, None, control).await?,

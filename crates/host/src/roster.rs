@@ -1,4 +1,4 @@
-//! Which sessions this process runs.
+//! The sessions that this process runs.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -7,8 +7,8 @@ use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 use trimtab_vocab::{RequestId, SessionId};
 
-/// One entry per actor. An actor may leave only when nobody has asked for it since it last looked;
-/// both happen under one lock, so no wish falls between an actor's last look and its end.
+/// One entry per actor. An actor may leave only if no message arrived since it last looked. Both happen under one
+/// lock, so no message is lost between an actor's last look and its end.
 #[derive(Default)]
 pub(crate) struct Roster {
     entries: Mutex<HashMap<SessionId, RosterEntry>>,
@@ -64,7 +64,7 @@ impl Roster {
         self.own.lock().unwrap_or_else(PoisonError::into_inner).insert(session.clone(), request.clone());
     }
 
-    /// The request for whose sake this process runs the session; none: it runs whatever there is.
+    /// The request for which this process runs the session; none: it runs all of them.
     pub(crate) fn own_request(&self, session: &SessionId) -> Option<RequestId> {
         self.own.lock().unwrap_or_else(PoisonError::into_inner).get(session).cloned()
     }

@@ -1,7 +1,7 @@
 //! One server per data folder.
 //!
-//! The server holds a locked file for as long as it lives; the kernel lets go of the lock however the
-//! process ends. The file says where the server is, for whoever wants to send a person there.
+//! The server holds a locked file while it lives, and the kernel releases the lock when the process ends in any way.
+//! The file has the server's address, so that other commands can show it.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Read, Seek, Write};
@@ -38,7 +38,7 @@ impl ServerLock {
         let file = options.open(path(data)).map_err(unusable)?;
         let mut taken = file.try_lock();
         for _ in 0..RETRIES {
-            // Whoever looks whether a server runs holds the lock for a moment.
+            // A process that checks for a server holds the lock for a moment.
             if !matches!(taken, Err(TryLockError::WouldBlock)) {
                 break;
             }

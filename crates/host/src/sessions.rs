@@ -1,4 +1,4 @@
-//! Sessions: made, found, read, and deleted.
+//! Creates, finds, reads, and deletes sessions.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -12,8 +12,14 @@ use crate::effects::written;
 use crate::handles::Sessions;
 use crate::history::{self, History};
 
+/// Whether lists show a session. Sessions of workers belong to the session that they work for, and the session with
+/// the history of tasks has no conversation.
+fn is_listed(row: &SessionRow) -> bool {
+    row.id != tasks_session() && !row.id.is_worker()
+}
+
 impl Sessions<'_> {
-    /// Begins a session in which nothing is said yet.
+    /// Creates a session without a request.
     pub async fn open(self, folder: String) -> Result<SessionId, Problem> {
         let session = self.create(folder, None).await?;
         self.0.resume(&session);
@@ -35,12 +41,12 @@ impl Sessions<'_> {
         Ok(id)
     }
 
-    /// What the input of a session begins with, until somebody says something in it.
+    /// The initial text of a session's input, until its first request.
     pub async fn prefill(self, session: &SessionId) -> Result<Option<String>, Problem> {
         Ok(self.folded(session).await?.lineage().prefill.clone())
     }
 
-    /// A session as its log tells it.
+    /// A session, folded from its log.
     pub(crate) async fn folded(self, session: &SessionId) -> Result<Session, Problem> {
         let mut folded = Session::new(session.clone());
         self.fold_on(session, &mut folded, 0).await?;
@@ -67,7 +73,7 @@ impl Sessions<'_> {
         self.page(session, after, 1000).await
     }
 
-    /// A page of so many facts at most.
+    /// A page of at most `limit` facts.
     pub async fn page(self, session: &SessionId, after: u64, limit: u32) -> Result<Vec<Event>, Problem> {
         self.0.store().events(session, after, limit).await.map_err(store_problem)
     }
@@ -75,15 +81,13 @@ impl Sessions<'_> {
     /// One session, as lists show it.
     pub async fn get(self, id: &SessionId) -> Result<SessionRow, Problem> {
         let row = self.0.store().session(id).await.map_err(store_problem)?;
-        row.ok_or_else(|| store_problem(StoreError::NoSession))
+        row.ok_or_else(|| store_problem(StoreError::NoSession(id.clone())))
     }
 
-    /// Sessions, newest first; of one folder if it is given. The one that holds the history of tasks is none to
-    /// choose from: nobody talks in it.
+    /// Sessions, newest first; of one folder if it is given.
     pub async fn list(self, folder: Option<&str>) -> Result<Vec<SessionRow>, Problem> {
         let mut rows = self.0.store().sessions(folder).await.map_err(store_problem)?;
-        // Sessions of workers belong to the one that they work for.
-        rows.retain(|row| row.id != tasks_session() && !row.id.is_worker());
+        rows.retain(is_listed);
         Ok(rows)
     }
 
@@ -92,14 +96,17 @@ impl Sessions<'_> {
         self.0.clock().now()
     }
 
-    /// Those among them in which somebody said or was told all of this: tags of requests, words of anybody.
+    /// The listed sessions whose requests have all these tags, and whose title, requests, or answers contain all these
+    /// words.
     pub async fn search(self, folder: Option<&str>, tags: &[String], words: &str) -> Result<Vec<SessionRow>, Problem> {
         let wanted = SessionQuery::new(tags, words);
-        self.0.store().search(folder, wanted).await.map_err(store_problem)
+        let mut rows = self.0.store().search(folder, wanted).await.map_err(store_problem)?;
+        rows.retain(is_listed);
+        Ok(rows)
     }
 
-    /// The session of a folder that was used last. One that was handed off goes on elsewhere, and is passed over; one
-    /// that was forked goes on as well as the fork.
+    /// The session of a folder that was used last. A session that was handed off is skipped, because it continues
+    /// elsewhere. A session that was forked is not.
     pub async fn latest(self, folder: &str) -> Result<Option<SessionRow>, Problem> {
         let rows = self.list(Some(folder)).await?;
         let parents: HashSet<SessionId> =
@@ -112,7 +119,7 @@ impl Sessions<'_> {
         // What had been handed off to it goes back to where it came from, unless it was handed on to a session
         // that is still there.
         let History { mut handed_on, last, .. } = match history::read(self.0.store(), id).await {
-            // What cannot be read any more must be possible to forget.
+            // A session that can no longer be read must still be deletable.
             Err(StoreError::Corrupt(_)) => History { last: i64::MAX.unsigned_abs(), ..History::default() },
             read => read.map_err(store_problem)?,
         };
@@ -127,7 +134,7 @@ impl Sessions<'_> {
         let tell = NewInput { payload, ..NewInput::default() };
         let all = self.0.store().sessions(None).await.map_err(store_problem)?;
         self.0.store().delete_session(id, last, tell).await.map_err(store_problem)?;
-        // Workers have nobody to work for any more.
+        // The session of these workers is gone.
         for worker in all.into_iter().filter(|row| row.id.is_worker() && row.parent.as_ref() == Some(id)) {
             let last = self.0.store().last_seq(&worker.id).await.map_err(store_problem)?;
             let payload = written(&Input::ChildGone { child: worker.id.clone(), handed_on: BTreeMap::new() });

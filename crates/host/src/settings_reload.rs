@@ -1,5 +1,5 @@
-//! The lists in the settings, of commands and of files with instructions, read again when somebody edits them: whoever adds
-//! a command to the list while a request runs means this request, too.
+//! Reloads the lists of commands and instruction files when the settings change. A user who adds a command to the
+//! list while a request runs wants it to apply to this request, too.
 
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -11,16 +11,16 @@ use crate::config::{self, Profile};
 /// By what a file is known to be the same as before.
 type SettingsStamp = Option<(SystemTime, u64)>;
 
-/// What was last read, and for whom.
+/// What was last read, and for which folder.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct LastRead {
     files: [SettingsStamp; 2],
     trusted: bool,
 }
 
-/// What the settings list for a folder, if that may be something new since a request was made. Whoever
-/// takes a request over may have other variables set; these are no reason for other lists, an edit is. Files that
-/// cannot be understood while they are being written change nothing.
+/// The lists of the settings for a folder, if they may have changed since a request was made. Only an edit changes
+/// them: a process that takes over a request may have other environment variables. Files that cannot be parsed,
+/// because they are being written, change nothing.
 pub(crate) async fn changed_lists(
     file: PathBuf,
     folder: String,

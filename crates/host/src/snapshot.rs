@@ -1,9 +1,9 @@
-//! How the files are before a command and after it, and what the command did to them.
+//! Snapshots of the files before and after a command, and the difference.
 //!
-//! What is noted before a command is durable before it starts: first the bytes of the files, then their list
-//! together with the call that it is for. So whoever goes on after a kill can still compare. When what the command did is
-//! reported, the note says in the same transaction that the command has ended: the same call may run again, and must not
-//! be compared with the files before its first run.
+//! The snapshot before a command is durable before the command starts: first the bytes of the files, then their list
+//! with the ID of the call. So a new process can compare after a kill. The transaction that reports the result also
+//! marks the snapshot as used, because the same call may run again and must not be compared with the files before its
+//! first run.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -44,8 +44,8 @@ struct Noted {
     snapshot: Arc<Snapshot>,
     /// The hash of its list as it is stored, if it is.
     stored: Option<String>,
-    /// The command before which that was, as it is stored. When contents of files expire, this is forgotten with them,
-    /// and so nothing is taken for stored that is not any more.
+    /// The stored command that the snapshot was taken for. When file contents expire, this expires with them, so a
+    /// content that is gone is never taken for stored.
     watched: String,
 }
 
@@ -65,7 +65,7 @@ pub(crate) enum FolderBefore {
     Noted(NotedFolder),
     /// It is not known.
     Unobserved(Unobserved),
-    /// A person stopped it.
+    /// The user stopped it.
     Stopped,
 }
 
@@ -137,8 +137,8 @@ pub(crate) async fn before(
     Ok(FolderBefore::Noted(NotedFolder { snapshot, stored: hash, written }))
 }
 
-/// What a command that nobody was asked about must not write, because undo could not bring it back: absolute paths.
-/// Or why somebody must be asked first: the command itself names such a file, or it cannot be kept from writing there.
+/// Absolute paths that a command without approval must not write, because undo could not restore them. Or why the
+/// user must be asked first: the command names such a file, or writing there cannot be prevented.
 pub(crate) fn read_only(before: Option<&FolderBefore>, run: &CommandRun) -> Result<Vec<String>, String> {
     let snapshot = match before {
         Some(FolderBefore::Noted(noted)) => &noted.snapshot,
@@ -156,8 +156,8 @@ pub(crate) fn read_only(before: Option<&FolderBefore>, run: &CommandRun) -> Resu
     Ok(uncovered.iter().map(|one| Path::new(&run.folder).join(&one.path).to_string_lossy().into_owned()).collect())
 }
 
-/// What is said after a command that nobody was asked about: which secrets it could not see, because an empty file
-/// may have misled it, and what was read-only for it if it failed.
+/// Notes after a command without approval: which secrets it could not see, because an empty file may have misled it,
+/// and what was read-only for it if it failed.
 pub(crate) fn notes(before: Option<&FolderBefore>, has_failed: bool) -> Vec<String> {
     let Some(FolderBefore::Noted(noted)) = before else { return Vec::new() };
     let (hidden, others): (Vec<&Uncovered>, Vec<&Uncovered>) =
@@ -190,7 +190,7 @@ fn named(uncovered: &[&Uncovered]) -> String {
     listed(uncovered.iter().take(NAMED).map(|one| one.to_string()).collect(), uncovered.len())
 }
 
-/// The first names of so many in all.
+/// The first names, and how many there are in all.
 fn listed(shown: Vec<String>, all: usize) -> String {
     match all.saturating_sub(shown.len()) {
         0 => shown.join(", "),
@@ -218,14 +218,15 @@ pub(crate) async fn after(
         return Ok(FileEffects::unobserved(Unobserved::Unreadable));
     };
     let mut compared = snapshot::compare(&before, &now);
-    // In this order: what another session has written was announced before, so whatever is seen is known.
+    // In this order, because other sessions announce what they write before they write it, so every change that is
+    // seen is known.
     compared.leave_out(Path::new(folder), &deps.world.store.writings(session, written).await?);
     let watched = ended_note(call, &stored);
     deps.latest.set(Noted { session: session.clone(), snapshot: Arc::new(now), stored: Some(stored), watched });
     pictured(deps.world.store.as_ref(), session, compared).await
 }
 
-/// How it was before a command whose end nobody saw.
+/// The snapshot before an interrupted command.
 pub(crate) async fn noted_before(
     deps: &ActorContext,
     session: &SessionId,
@@ -287,7 +288,7 @@ async fn take(
         }
         Ok::<(), StoreError>(())
     };
-    // When the store fails, nobody takes the bytes any more, and the look ends.
+    // If the store fails, the receiver is gone and the scan ends.
     let workspace = deps.world.workspace(session);
     let taking = async { Ok(workspace.take_snapshot(request, sender).await) };
     let (taken, ()) = tokio::try_join!(taking, store)?;

@@ -1,4 +1,4 @@
-//! The one signal that stops a call.
+//! The signal that stops a call.
 
 use std::sync::Arc;
 

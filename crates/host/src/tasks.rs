@@ -1,8 +1,8 @@
-//! A person's own tasks: the store's rows, the engine's meaning, and the time where the person is.
+//! The user's tasks: rows of the store, interpreted by the engine, in the user's time zone.
 //!
-//! Whatever changes tasks is one transaction: the tasks are read, the engine says what the operations come
-//! to, and rows, history and the answer for a repeated wish become durable together. So two that apply at
-//! once wait for each other, and a kill leaves all of it or nothing.
+//! Every change of tasks is one transaction: it reads the tasks, lets the engine apply the operations, and writes
+//! rows, history, and the answer for a repeated request together. So concurrent changes wait for each other, and a
+//! kill leaves all of a change or nothing.
 
 mod calendar;
 mod rhythm;
@@ -28,12 +28,12 @@ use crate::hub::Update;
 pub use calendar::{Imported, Skipped};
 pub use when::When;
 
-/// For how long a wish that comes again gets the answer it got: ten minutes.
+/// How long a repeated request gets the first answer: ten minutes.
 const KEY_LIFE_MS: i64 = 10 * 60 * 1000;
-/// A longer name of a wish is refused.
+/// Bytes of a key at most.
 const LONGEST_KEY: usize = 255;
 
-/// The door to a person's tasks.
+/// The door to the user's tasks.
 #[derive(Clone)]
 pub struct TaskList {
     deps: Arc<ActorContext>,
@@ -41,16 +41,16 @@ pub struct TaskList {
     zone: jiff::tz::TimeZone,
 }
 
-/// A wish to apply operations.
+/// A request to apply operations.
 #[derive(Debug, Clone, Default)]
 pub struct ApplyOperations {
-    /// The operations, as they came.
+    /// The operations, not checked yet.
     pub operations: Vec<Value>,
-    /// Who wants it.
+    /// Who requests it.
     pub by: TaskAuthor,
-    /// The name under which the wish may come again.
+    /// The idempotency key.
     pub key: Option<String>,
-    /// Whether the person was asked once more about what is large.
+    /// Whether the user has confirmed a large change.
     pub confirmed: bool,
 }
 
@@ -59,9 +59,9 @@ pub struct ApplyOperations {
 pub enum NotApplied {
     /// Some of them are wrong.
     Invalid(Validation),
-    /// They touch so much that a person must be asked once more.
+    /// They change so many tasks that the user must confirm.
     Unconfirmed(DryRun),
-    /// Another wish has had this name.
+    /// The key was used for another request.
     KeyReused,
     /// Something else.
     Problem(Problem),
@@ -89,16 +89,16 @@ pub enum NotMoved {
 /// Which way the history is to move.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TaskMove {
-    /// The last so many sets are taken back.
+    /// Undoes the last so many sets.
     Back(usize),
-    /// So many sets are redone.
+    /// Redoes so many sets.
     Forward(usize),
-    /// One set is taken back, and what came after it stays.
+    /// Undoes one set and keeps the later ones.
     Undo(ChangeSetId),
 }
 
 impl Client {
-    /// The person's tasks, in the time zone of the settings.
+    /// The user's tasks, in the time zone of the settings.
     pub fn tasks(&self, settings: &TaskSettings) -> Result<TaskList, Problem> {
         let zone = when::zone(&settings.timezone)?;
         Ok(TaskList { deps: Arc::clone(self.deps()), settings: settings.clone(), zone })
@@ -106,7 +106,7 @@ impl Client {
 }
 
 impl TaskList {
-    /// What time it is, and which day where the person is.
+    /// The current time, and the day in the user's time zone.
     pub fn moment(&self) -> Moment {
         let now = self.deps.world.clock.now();
         Moment { now, today: when::day(now, &self.zone) }
@@ -223,14 +223,14 @@ impl TaskList {
         }
     }
 
-    /// Applies operations that a person wants by hand.
+    /// Applies operations that the user wants by hand.
     pub async fn apply_by_hand(&self, operations: &[Operation], confirmed: bool) -> Result<Applied, NotApplied> {
         let operations = operations.iter().map(|operation| serde_json::to_value(operation).unwrap_or_default());
         let operations = operations.collect();
         self.apply(ApplyOperations { operations, by: TaskAuthor::Person, key: None, confirmed }).await
     }
 
-    /// The day of a task that repeats that a person most likely means: today, else the last one that was
+    /// The day of a task that repeats that the user most likely means: today, else the last one that was
     /// missed, else the next to come; of those that are done, the last one.
     pub fn due(&self, task: &Task, is_done: bool) -> Option<Date> {
         let today = self.moment().today;
@@ -271,7 +271,7 @@ impl TaskList {
         }
     }
 
-    /// Makes a change durable and tells those who watch.
+    /// Makes a change durable and notifies watchers.
     async fn change(
         &self,
         at: Moment,
@@ -392,7 +392,7 @@ fn counts(writes: &[TaskWrite]) -> TaskCounts {
     counts
 }
 
-/// What the trail is told of an operation.
+/// The audit entry for an operation.
 fn audited(result: &OperationResult) -> AuditEntry {
     let name = result.op.operation().map_or("invalid", Operation::name);
     let outcome = match (&result.error, result.op.operation()) {
@@ -409,7 +409,7 @@ fn audited(result: &OperationResult) -> AuditEntry {
     AuditEntry::new(name, fields).about(Some(tasks_session()), None)
 }
 
-/// What it is told of a move of the history.
+/// The audit entry for a move of the history.
 fn audited_move(fact: &TasksFact) -> AuditEntry {
     let (action, change_set, writes) = match fact {
         TasksFact::Applied { undoes, change_set, writes, .. } => {
@@ -423,7 +423,7 @@ fn audited_move(fact: &TasksFact) -> AuditEntry {
     AuditEntry::new(action, fields).about(Some(tasks_session()), None)
 }
 
-/// What a transaction says to whoever asked for it; kept as text under the key of the wish.
+/// The result of a transaction; stored as text under its idempotency key.
 #[derive(Debug, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "camelCase")]
 enum TaskReceipt {

@@ -1,5 +1,5 @@
-//! Carries out what tools ask for. What only looks is told to the actor and found out again after a
-//! crash; what acts is put into the durable inbox, like a model's reply.
+//! Performs tool calls. Results of read-only tools are only sent to the actor, because they can be read again after a
+//! crash. Results of other tools go into the durable inbox, like a model's reply.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -61,7 +61,7 @@ pub(crate) struct ToolOrder {
     pub(crate) has_room: bool,
 }
 
-/// Carries out a tool call and tells what came of it.
+/// Performs a tool call and reports the result.
 pub(crate) async fn carry_out(
     deps: Arc<ActorContext>,
     reporter: ActorHandle,
@@ -176,7 +176,7 @@ async fn run_command(
     };
     let live = AtomicUsize::new(0);
     let show = |text: &str| {
-        // Somebody who watches wants to see it live, and nobody watches this much.
+        // Live output is for watchers, and more than this is too much to watch.
         if live.fetch_add(text.len(), Ordering::Relaxed) > LIVE {
             return;
         }
@@ -225,7 +225,7 @@ async fn read(
     let Readable { mut text, is_whole, is_binary } = readable(&output);
     let total = text.len() as u64 + dropped;
     if text.len() > PASSED_ON {
-        // Its ends are more than anybody is shown.
+        // Head and tail are more than the model or the user is shown.
         let (head, tail) =
             (text.floor_char_boundary(PASSED_ON / 2), text.ceil_char_boundary(text.len() - PASSED_ON / 2));
         text.replace_range(head..tail, "\n");
@@ -256,7 +256,7 @@ async fn aborted(deps: &ActorContext, reporter: &ActorHandle, call: CallId, work
     Ok(())
 }
 
-/// Makes pictures and stores them. What came of it goes into the inbox like a model's reply: it is paid for.
+/// Generates images and stores them. The result goes into the inbox like a model's reply, because it is paid for.
 async fn draw(
     deps: &ActorContext,
     session: &SessionId,
@@ -291,7 +291,7 @@ async fn report(deps: &ActorContext, reporter: &ActorHandle, input: &Input) -> R
     report_and_keep(deps, reporter, input, Vec::new()).await
 }
 
-/// Reports what came of something, and stores texts in the same transaction.
+/// Reports a result, and stores texts in the same transaction.
 async fn report_and_keep(
     deps: &ActorContext,
     reporter: &ActorHandle,
@@ -337,7 +337,7 @@ async fn apply(
     let problem = workspace.write(plan, Arc::clone(&kept) as Arc<dyn Contents>).await.err();
     let failed = kept.failed.lock().unwrap_or_else(PoisonError::into_inner).take();
     match (problem, failed) {
-        // It is not over: whoever runs the session next has the set applied again.
+        // It is unfinished: the next process that runs the session applies the set again.
         (Some(_), Some(error)) => Err(error),
         (problem, _) => Ok(problem),
     }
@@ -376,7 +376,7 @@ async fn recall(
     let Some(bytes) = deps.world.store.bytes(Some(session), key).await? else {
         return Ok(seen(ToolStatus::Error, format!("Nothing is stored as ref:{key} in this session.")));
     };
-    // What a command wrote is stored as it came; whoever reads it reads what a terminal would show.
+    // Command output is stored unchanged, and read as a terminal would show it.
     let text = if key.is_output() { readable(&bytes).text.into() } else { String::from_utf8_lossy(&bytes) };
     let from = text.ceil_char_boundary(offset.min(text.len()));
     let to = text.floor_char_boundary(from.saturating_add(limit).min(text.len()));
@@ -394,7 +394,7 @@ async fn recall(
 /// What the words of a request name.
 pub(crate) struct Named {
     pub(crate) files: Vec<String>,
-    /// Files that the person will miss, should they not be there.
+    /// Files that the user would miss.
     pub(crate) marked: Vec<String>,
     pub(crate) urls: Vec<String>,
     /// Files with instructions.
@@ -406,7 +406,7 @@ pub(crate) struct Named {
 /// Files of a folder that are listed in an overview.
 const LISTED: usize = 200;
 
-/// The names of the folder's files, and the texts of those that a request may be about, as far as there is room.
+/// The names of the folder's files, and the texts of those that a request may be about, as many as fit.
 async fn overview(workspace: &dyn crate::Workspace, folder: &str, wanted: Overview, loaded: &mut Vec<LoadedFile>) {
     let op = ReadOp::Glob { pattern: "**/*".into(), path: ".".into() };
     let seen = workspace.perform_read(folder, &op).await;
@@ -483,7 +483,7 @@ pub(crate) async fn load(
     }
     let mut instruction_files = Vec::new();
     for name in named {
-        // Nobody misses these, and nobody is told their names.
+        // The usual names are optional, so a missing one is not reported.
         let is_usual = sensitive_paths::INSTRUCTIONS.contains(&name.as_str());
         match crate::instructions::read(&*workspace, &folder, &name).await {
             Some(file) => instruction_files.push(file),

@@ -1,6 +1,6 @@
-//! Which files of a folder version control takes orders from, found by structure. A repository need not be called
-//! `.git`: a folder that holds `HEAD`, `objects`, and `refs` is one, and a `.git` file may point anywhere. And which
-//! files stand behind control files that are links.
+//! Finds the files of a folder that control version control, by structure. A repository need not be called `.git`: a
+//! folder with `HEAD`, `objects`, and `refs` is one, and a `.git` file may point anywhere. Also finds the targets of
+//! control files that are links.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -12,8 +12,8 @@ use trimtab_world::git_config::{Repositories, plain, real};
 /// Entries that are looked at for links, at most.
 const MOST: usize = 10_000;
 
-/// Those of `paths`, which are relative to `folder` and about to be written, that other programs run or obey though
-/// their names do not say so. Where that cannot be told, all of them.
+/// Those of `paths` (relative to `folder`, about to be written) that other programs run or obey, although their names
+/// do not show it. All of them if that is unknown.
 pub(crate) fn among(folder: &Path, paths: &[String]) -> Vec<String> {
     let Ok(folder) = folder.canonicalize() else { return paths.to_vec() };
     let (Some(named), Some(linked)) = (named_areas(&folder, paths), behind_links(&folder)) else {
@@ -28,7 +28,7 @@ pub(crate) fn among(folder: &Path, paths: &[String]) -> Vec<String> {
     paths.iter().filter(is_in).cloned().collect()
 }
 
-/// The folders that a path lies in, the outermost first; the empty one is the folder itself.
+/// The folders above a path, the outermost first; the empty one is the folder itself.
 fn holders(path: &Path) -> impl Iterator<Item = &Path> {
     path.ancestors().skip(1)
 }
@@ -46,8 +46,8 @@ fn is_repository(folder: &Path, place: &Path, paths: &[String]) -> bool {
     will_be("HEAD") && ((will_be("objects") && will_be("refs")) || will_be("commondir"))
 }
 
-/// Places in the folder that version control takes orders from because repositories say so: where a `.git` file points,
-/// the folder that it shares, and what the settings name. `None` if they cannot be read.
+/// Places in the folder that repositories make part of version control: the target of a `.git` file, the folder that
+/// it shares, and what the settings name. `None` if they cannot be read.
 fn named_areas(folder: &Path, paths: &[String]) -> Option<BTreeSet<PathBuf>> {
     let places: BTreeSet<&Path> = paths.iter().flat_map(|path| holders(Path::new(path.as_str()))).collect();
     let dot_gits = places.iter().map(|place| folder.join(place).join(".git"));

@@ -1,5 +1,4 @@
-//! What touches the folder: looking, writing, running. A trait, so that simulations have hands of
-//! their own.
+//! Access to the folder: read, write, and run. A trait, so that simulations can replace it.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -35,8 +34,8 @@ pub struct FileNow {
     pub content: Option<(Vec<u8>, FileState)>,
 }
 
-/// The bytes that a set is made of, by their hash. They are found when they are needed, one after the
-/// other: a set of ten thousand files is never in memory at once.
+/// Loads the bytes of a set by their hash, one file after the other: a set of ten thousand files is never in memory
+/// at once.
 #[async_trait]
 pub trait Contents: Send + Sync {
     /// The bytes with this hash, if they are there.
@@ -54,13 +53,13 @@ impl Contents for BTreeMap<String, Vec<u8>> {
 #[derive(Debug, Clone)]
 pub struct SnapshotRequest {
     pub folder: String,
-    /// What is known of them already.
+    /// The files that are already stored.
     pub known: Arc<Snapshot>,
     /// How much is noted.
     pub watch: SnapshotLimits,
     /// A command has run since `known` was taken.
     pub afterwards: bool,
-    /// The session has a say in what counts as made by a build.
+    /// The session may affect what counts as made by a build.
     pub doubt: bool,
 }
 
@@ -69,8 +68,8 @@ pub struct SnapshotRequest {
 pub trait Workspace: Send + Sync {
     /// Sees something. Ends when it is no longer waited for.
     async fn perform_read(&self, folder: &str, op: &ReadOp) -> ReadResult;
-    /// If nothing in the folder is called that: paths that resemble it, the likeliest first. Nothing where something is
-    /// there, or where that is not to be told.
+    /// Similar paths for a path that does not exist, the likeliest first. None if it exists, or if that must not be
+    /// revealed.
     async fn absent(&self, folder: &str, path: &str) -> Option<Vec<String>> {
         let _ = (folder, path);
         None
@@ -82,13 +81,13 @@ pub trait Workspace: Send + Sync {
         let _ = (folder, path);
         None
     }
-    /// What a path is by its own name where that is no plain file, without following links: a link, or nothing because
-    /// a directory is in its place or a link on its way.
+    /// The type of a path that is not a plain file, without following links: a link, or nothing because a directory
+    /// is in its place or a link is on the way.
     async fn itself(&self, folder: &str, path: &str) -> Option<Option<FileState>> {
         let _ = (folder, path);
         None
     }
-    /// Those of these paths that lie in a version-control area, as the folder's structure shows.
+    /// Those of these paths that belong to version control, by the folder's structure.
     async fn version_paths(&self, folder: &str, paths: Vec<String>) -> Vec<String> {
         let _ = (folder, paths);
         Vec::new()
@@ -96,8 +95,8 @@ pub trait Workspace: Send + Sync {
     /// Writes a set of files, all or none; a sentence when that cannot be. Called again after a crash,
     /// it finishes what was begun.
     async fn write(&self, plan: &FilePlan, contents: Arc<dyn Contents>) -> Result<(), String>;
-    /// Runs a command to its end, or until it is stopped; tells its output as it comes, and when its time is
-    /// up. `overtime` brings what somebody says about that.
+    /// Runs a command until it ends or is stopped. Sends its output as it arrives, and a message when its time is up;
+    /// `overtime` receives the decision about that.
     async fn run(
         &self,
         plan: &CommandPlan,
@@ -105,8 +104,8 @@ pub trait Workspace: Send + Sync {
         stop: &StreamController,
         overtime: mpsc::Receiver<Overtime>,
     ) -> EndedCommand;
-    /// Looks at all files of a folder and hands over the bytes of those that are not known yet, by their hash.
-    /// Nothing is given back when that cannot be. Ends when nobody takes the bytes any more.
+    /// Scans all files of a folder and sends the bytes of unknown ones, by their hash. Returns nothing if that is not
+    /// possible. Ends when the receiver is gone.
     async fn take_snapshot(&self, request: SnapshotRequest, kept: mpsc::Sender<(String, Vec<u8>)>) -> Option<Snapshot> {
         drop((request, kept));
         Some(Snapshot::default())
@@ -168,21 +167,21 @@ impl Keep for Handing {
     }
 }
 
-/// What a command has to tell while it runs.
+/// The messages of a running command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CommandUpdate<'t> {
     /// It has written this.
     Output(&'t str),
-    /// Its time is up, and it goes on.
+    /// Its time is up, and it still runs.
     Overdue,
 }
 
 /// How a command ended.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct EndedCommand {
-    /// What is told of it; its output is still to be read.
+    /// The result; its output is still to be read.
     pub ran: Ran,
-    /// What it wrote, as far as it is kept.
+    /// Its output, as far as it is kept.
     pub output: Vec<u8>,
     /// Bytes that it wrote and that are not kept.
     pub dropped: u64,
@@ -194,7 +193,7 @@ const LARGEST_FILE: usize = 64 * 1024 * 1024;
 /// The hands of a real machine.
 pub struct LocalWorkspace {
     setup: SandboxSetup,
-    /// Who searches the web, if anybody does.
+    /// The search service, if one is set up.
     search: Option<SearchService>,
 }
 
@@ -213,7 +212,7 @@ impl LocalWorkspace {
         self
     }
 
-    /// The same, with the supervisor of the next command started ahead. For whoever runs more than one.
+    /// The same, with the supervisor of the next command started ahead, for callers that run several commands.
     #[must_use]
     pub fn ready(mut self) -> Self {
         self.setup.ready = Some(trimtab_world::sandbox::ReadySupervisor::default());
@@ -227,7 +226,7 @@ impl LocalWorkspace {
         self
     }
 
-    /// The same, with commands that may use so much.
+    /// The same with limits for commands.
     #[must_use]
     pub fn limited(mut self, limits: trimtab_world::sandbox::CommandLimits) -> Self {
         self.setup.limits = limits;
@@ -330,7 +329,7 @@ impl Workspace for LocalWorkspace {
 
     async fn version_paths(&self, folder: &str, paths: Vec<String>) -> Vec<String> {
         let (folder, all) = (PathBuf::from(folder), paths.clone());
-        // What cannot be looked at counts as such a path: then a person is asked.
+        // What cannot be looked at counts as such a path: then the user is asked.
         tokio::task::spawn_blocking(move || version_area::among(&folder, &paths)).await.unwrap_or(all)
     }
 
@@ -384,7 +383,7 @@ impl Workspace for LocalWorkspace {
             let made = listed(&outcome.undone);
             notes.push(format!("It created control files, which were renamed to end in .blocked: {made}."));
         }
-        // An approved command runs with what holds, and the person who approved it is told what does not.
+        // An approved command runs with the layers that are available, and the user is told which are not.
         let is_fenced = plan.run().sandbox != Sandbox::Off;
         for (what, fence) in outcome.fences.iter().filter(|_| is_fenced).flat_map(|fences| fences.each()) {
             if let Fence::Missing { why } = fence {

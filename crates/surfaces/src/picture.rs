@@ -1,6 +1,6 @@
 //! Pictures from files.
 
-use std::io::Read;
+use std::io::{ErrorKind, Read};
 use std::path::Path;
 
 use trimtab_vocab::{Problem, ProblemKind};
@@ -12,9 +12,14 @@ const LARGEST: u64 = 5 * 1024 * 1024;
 pub(crate) fn read(file: &Path) -> Result<(String, String), Problem> {
     let wrong = |what: String| Problem::new(ProblemKind::Usage, format!("The image {} {what}.", file.display()));
     let mut bytes = Vec::new();
-    std::fs::File::open(file)
-        .and_then(|file| file.take(LARGEST + 1).read_to_end(&mut bytes))
-        .map_err(|error| wrong(format!("cannot be read: {error}")).hint("Name a PNG, JPEG, GIF, or WebP file."))?;
+    std::fs::File::open(file).and_then(|file| file.take(LARGEST + 1).read_to_end(&mut bytes)).map_err(|error| {
+        match error.kind() {
+            ErrorKind::NotFound => {
+                wrong("does not exist".into()).hint("Check the path. Quote it if it contains spaces.")
+            }
+            _ => wrong(format!("cannot be read: {error}")).hint("Name a readable PNG, JPEG, GIF, or WebP file."),
+        }
+    })?;
     if bytes.len() as u64 > LARGEST {
         return Err(wrong("is larger than 5 MB".into()).hint("Make it smaller. Models do not use more detail."));
     }

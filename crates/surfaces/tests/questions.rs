@@ -263,7 +263,7 @@ fn a_rest_that_was_asked_for_waits_for_a_person() {
     program.provider.push(says("Read."));
     let terminal = Terminal::start(&program, &[], 80, 24);
     say(&terminal, "Read it");
-    terminal.wait_for("step 1 of 25");
+    terminal.wait_for("call 1 of 25");
     terminal.press("\x1bp");
     terminal.wait_for("pauses after this step");
     gate.open();

@@ -204,6 +204,7 @@ fn bad_input_is_a_problem_with_a_hint_and_its_own_exit_code() {
     note("unknown session", &program.run(&["run", "--session", "s-nobody", "hi"]));
     note("changes of an unknown session", &program.run(&["changes", "--session", "s-nobody"]));
     note("no steps back", &program.run(&["rewind", "0"]));
+    note("steps in words", &program.run(&["run", "--max-steps", "many", "hi"]));
     note("nothing to go on with", &program.run(&["run", "--continue", "hi"]));
     note("nothing to resume", &program.run(&["resume"]));
     std::fs::write(program.home().join("config.toml"), "[limits]\nretrys = 1\n").expect("written");
@@ -261,15 +262,15 @@ fn bad_input_is_a_problem_with_a_hint_and_its_own_exit_code() {
       Name an existing folder, or change into it first.
 
     unknown provider: exit 2
-    error: Unknown provider `nobody`.
+    error: Unknown provider `nobody` in the model name `nobody/model` (option --model).
       The providers are anthropic, gemini, llamacpp, lmstudio, ollama, openai, openrouter, replay, vllm, xai. Add others under [providers] in the settings.
 
     no provider: exit 2
-    error: Invalid model name `model`.
+    error: Invalid model name `model` (option --model).
       A model is named PROVIDER/NAME, for example anthropic/claude-sonnet-5-5. `trimtab models` lists the available models.
 
     a model without its provider: exit 2
-    error: Invalid model name `gpt-5`.
+    error: Invalid model name `gpt-5` (option --model).
       A model is named PROVIDER/NAME, for example openai/gpt-5. `trimtab models` lists the available models.
 
     a budget in words: exit 2
@@ -323,11 +324,16 @@ fn bad_input_is_a_problem_with_a_hint_and_its_own_exit_code() {
       `trimtab sessions list --all` lists all sessions.
 
     changes of an unknown session: exit 1
-    error: There is no such session.
+    error: Unknown session s-nobody.
       `trimtab sessions list --all` lists all sessions.
 
     no steps back: exit 2
-    error: invalid value '0' for '[N]': 0 is not in 1..=4294967295
+    error: invalid value '0' for '[N]': expected a whole number of at least 1
+
+    For more information, try '--help'.
+
+    steps in words: exit 2
+    error: invalid value 'many' for '--max-steps <N>': expected a whole number
 
     For more information, try '--help'.
 
@@ -803,6 +809,9 @@ fn a_picture_goes_to_the_model_that_can_see() {
     let wrong = program.run(&["run", "--image", "/etc/passwd", "What is this?"]);
     assert_eq!(wrong.code, Some(2));
     assert!(wrong.stderr.contains("is not an image that models can read"), "{}", wrong.stderr);
+    let missing = program.run(&["run", "--image", "nowhere.png", "What is this?"]);
+    let told = "error: The image nowhere.png does not exist.\n  Check the path. Quote it if it contains spaces.\n";
+    assert_eq!((missing.code, missing.stderr.as_str()), (Some(2), told));
 }
 
 #[test]
@@ -964,7 +973,7 @@ fn the_demo_in_a_browser_ends_when_it_alone_is_told_to() {
         // No browser is opened by a test.
         program.set("PATH", "/nowhere");
         let running = program.spawn(&["demo", "--web"]);
-        let line = running.line_with("Trimtab serves");
+        let line = running.line_with("Trimtab is running at");
         let address = line.split("http://").nth(1).expect("an address").trim().to_owned();
         assert!(std::net::TcpStream::connect(&address).is_ok(), "{address}");
         running.signal(signal);
@@ -981,7 +990,7 @@ fn the_demo_in_a_browser_outlives_its_terminal_where_that_was_asked_for() {
     program.set("PATH", "/nowhere");
     let line = format!("trap '' HUP; exec '{}' demo --web", env!("CARGO_BIN_EXE_trimtab"));
     let running = Running::new(program.command(Path::new("/bin/sh"), &["-c", &line]).spawn().expect("starts"));
-    running.line_with("Trimtab serves");
+    running.line_with("Trimtab is running at");
     running.signal(Signal::HUP);
     // Ended by the first signal, it would say so, or take this one for a second.
     running.signal(Signal::INT);

@@ -272,6 +272,11 @@ fn a_person_follows_it_in_lines_and_undoes_it_by_file_and_by_hunk() {
     let of_worker = crew.run(&["sessions", "show", worker]).stdout;
     assert!(of_worker.contains(&format!("Worker of session {session}.")), "{of_worker}");
     assert!(of_worker.contains("The part user is done."), "{of_worker}");
+    let list = ["sessions", "list", "--all", "--json"];
+    for search in [&list[..], &["sessions", "list", "--all", "--json", "--search", "part user"]] {
+        let listed = crew.run(search).events();
+        assert!(listed.iter().all(|row| row["id"] == session.as_str()), "workers are not listed: {listed:?}");
+    }
 
     let undone = crew.run(&["rewind", "--file", "user.rs"]);
     assert_eq!(undone.code, Some(0), "{}", undone.stderr);
@@ -390,6 +395,10 @@ fn a_worker_that_repeats_itself_is_asked_about_and_the_others_finish() {
     assert!(listed.stdout.contains("Sub-task 1 failed: stuck."), "{}", listed.stdout);
     let documents = crew.documents();
     assert_eq!((&documents[0]["detail"], &documents[1]["detail"]), (&json!("failed"), &json!("completed")));
+    let refused = crew.run(&["subtasks", "retry", "1", "--model", "nope"]);
+    assert_eq!(refused.code, Some(2), "{}", refused.stderr);
+    let told = "error: The model nope (option --model) is not set up for sub-tasks.\n  The models of this request are ";
+    assert!(refused.stderr.starts_with(told), "{}", refused.stderr);
     // Left out, it does not keep the work of the other one.
     let answered = crew.run(&["answer", "skip"]);
     assert_eq!(answered.code, Some(0), "{}\n{}", answered.stderr, answered.stdout);

@@ -57,7 +57,7 @@ fn tasks_are_added_listed_done_and_searched() {
       ○  #1  Sat 31 Jan 2099         Pay rent       high  monthly  #home
       ○  #2  Mon  2 Mar 2099  14:30  Team meeting   event  every 2 weeks on Mon, Thu
 
-    Some day
+    Someday
       ○  #3                          Learn to sail  goal
     ");
     insta::assert_snapshot!(tasks(&program, &["done", "1", "3"]), @"

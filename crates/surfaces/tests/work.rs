@@ -387,7 +387,7 @@ fn files_that_the_settings_name_are_instructions_and_no_setting_sends_a_secret_o
     let refused = program.run(&["run", "--trust", "Look at main.rs"]);
     assert_eq!(refused.code, Some(2), "{}", refused.stderr);
     assert!(refused.stderr.contains(".trimtab/config.toml, line 2"), "{}", refused.stderr);
-    assert!(refused.stderr.contains("context.files takes a list of texts"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("context.files takes a list of strings"), "{}", refused.stderr);
 }
 
 #[test]
@@ -820,7 +820,7 @@ fn whoever_asked_something_since_is_told_which_session_has_the_changes() {
     let session = program.run(&["sessions", "list", "--json"]).events()[0]["id"].as_str().expect("a name").to_owned();
     program.provider.push(Answer::anthropic("A question, and no change."));
     assert_eq!(program.run(&["run", "What is Trimtab?"]).code, Some(0));
-    let pointer = format!("Session {session} did (change things): trimtab changes --session {session}\n");
+    let pointer = format!("Session {session} has changes (change things): trimtab changes --session {session}\n");
     let listed = program.run(&["changes"]);
     assert_eq!(listed.stdout, "No files were changed in this session.\n");
     assert_eq!(listed.stderr, pointer);
@@ -848,11 +848,12 @@ fn changes_are_listed_taken_back_and_brought_forward() {
     assert!(!program.project().join("b").exists(), "and its folder too");
     let nothing = program.run(&["rewind"]);
     assert_eq!(nothing.code, Some(1));
-    assert!(nothing.stderr.contains("There is no change to undo."), "{}", nothing.stderr);
+    assert!(nothing.stderr.contains("There is no change to undo.\n`trimtab forward 3` redoes"), "{}", nothing.stderr);
     let listed = program.run(&["changes", "--json"]);
     let sets: Vec<Value> = listed.events();
     assert!(sets.iter().all(|set| set["applied"] == false), "{listed:?}");
-    assert_eq!(program.run(&["forward", "3"]).code, Some(0));
+    let forward = program.run(&["forward", "5"]);
+    assert_eq!((forward.code, forward.stderr.as_str()), (Some(0), "Only 3 changes can be redone.\n"));
     assert_eq!(text_of(&program, "a.txt").as_deref(), Some("three\n"));
     assert_eq!(text_of(&program, "b/new.txt").as_deref(), Some("new\n"));
     let shown = program.run(&["changes", "3"]).stdout;

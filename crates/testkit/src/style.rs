@@ -206,6 +206,7 @@ const VERBS: &[&str] = &[
     "preview",
     "print",
     "prompt",
+    "propose",
     "queue",
     "raise",
     "read",

@@ -94,7 +94,7 @@ async fn inputs_wait_in_order_until_the_step_that_takes_them_up_is_durable() {
         let seen = store.events(&session("s1"), 1, 10).await.expect("read");
         assert_eq!(seen, [event("s1", 2, "b")]);
         assert_eq!(store.events(&session("s1"), 0, 1).await.expect("read").len(), 1, "the limit holds");
-        assert_eq!(store.enqueue(&session("nobody"), input("x")).await, Err(StoreError::NoSession));
+        assert_eq!(store.enqueue(&session("nobody"), input("x")).await, Err(StoreError::NoSession(session("nobody"))));
     }
 }
 
@@ -337,7 +337,8 @@ async fn sessions_are_listed_by_folder_and_forgotten_whole() {
         let searched = store.search(Some("/c"), SessionQuery::new(&[], "same")).await.expect("read");
         assert_eq!(ids(searched), ["s4", "s5"], "what is found is listed in the same order");
         store.delete_session(&session("s1"), 0, NewInput::default()).await.expect("deleted");
-        assert_eq!(store.delete_session(&session("s1"), 0, NewInput::default()).await, Err(StoreError::NoSession));
+        let unknown = store.delete_session(&session("s1"), 0, NewInput::default()).await;
+        assert_eq!(unknown, Err(StoreError::NoSession(session("s1"))));
         assert_eq!(store.session(&session("s1")).await.expect("read"), None);
         assert!(store.inbox(&session("s1")).await.expect("read").is_empty());
         assert_eq!(store.jobs(true).await.expect("read").len(), 2);

@@ -1,5 +1,4 @@
-//! The time, and chance. Everything that differs from run to run comes through here, so that a
-//! simulation can say what it is.
+//! Time and randomness. Everything that differs from run to run comes from here, so that a simulation can replace it.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -8,7 +7,7 @@ use trimtab_vocab::{MemoryId, RequestId, SessionId, Time};
 /// The time and chance of the world.
 pub trait Clock: Send + Sync {
     fn now(&self) -> Time;
-    /// A number that nobody can foresee.
+    /// A random number.
     fn chance(&self) -> u64;
 }
 
@@ -70,20 +69,19 @@ pub fn memory_id(clock: &dyn Clock) -> MemoryId {
     fresh('m', clock).parse().expect("letters and digits make an id")
 }
 
-/// The id of the request of a session that somebody has called `key`.
+/// The ID of the request with this `key` in a session.
 pub fn request_named(session: &SessionId, key: &str) -> RequestId {
     let named = blake3::hash(format!("{session} {key}").as_bytes()).to_hex();
     format!("rk{}", &named.as_str()[..32]).parse().expect("letters and digits make an id")
 }
 
-/// The fork of a session that this key stands for, whoever asks for it and however often.
+/// The ID of the fork with this key. It is the same for every call.
 pub fn fork_named(session: &SessionId, key: &str) -> SessionId {
     let named = blake3::hash(format!("{session} {key}").as_bytes()).to_hex();
     format!("sk{}", &named.as_str()[..32]).parse().expect("letters and digits make an id")
 }
 
-/// A text that nobody can guess, for whoever shows it to be let in: 256 bits in hex. Without the kernel's
-/// generator there is none.
+/// A secret for access: 256 random bits in hex. None if the kernel has no generator.
 pub fn secret() -> Option<String> {
     let mut bytes = [0_u8; 32];
     getrandom::fill(&mut bytes).ok()?;

@@ -1,5 +1,5 @@
-//! Git's settings, read as git reads them: which files take part, and which files of a folder git runs or obeys because
-//! of them. The reading is bounded. What it cannot read it calls unknown, and whoever asks must then expect anything.
+//! Reads git's settings as git does: which files take part, and which files of a folder git runs or obeys because of
+//! them. The reading is bounded. What it cannot read is unknown, and the caller must then assume anything.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -18,7 +18,7 @@ use syntax::GitSetting;
 /// Bytes of a settings file, at most.
 const LONGEST: u64 = 1024 * 1024;
 
-/// How far includes may lead from one file to the next; git itself stops there.
+/// The maximum depth of includes, which is git's own.
 const DEEPEST: usize = 10;
 
 /// Repositories, worktrees of one, and settings files that one leads to, at most.
@@ -85,7 +85,7 @@ pub struct Repository {
     pub work_tree: Option<PathBuf>,
 }
 
-/// What git runs or obeys in a folder, whether it is there or not; all paths absolute and in the folder.
+/// What git runs or obeys in a folder, existing or not; all paths are absolute and in the folder.
 #[derive(Debug, Default)]
 pub struct Orders {
     /// Settings and programs.
@@ -99,7 +99,8 @@ pub struct Orders {
 }
 
 impl Orders {
-    /// What the settings of these repositories, and of the user, name in `folder`, which has no links in its path.
+    /// The paths in `folder` that the settings of these repositories and of the user name. `folder` has no links in
+    /// its path.
     pub fn read(folder: &Path, repositories: &[Repository]) -> Self {
         Self::with(folder, &of_the_user(), repositories)
     }
@@ -178,7 +179,7 @@ impl Orders {
     }
 }
 
-/// Settings, and the files that they stand in.
+/// Settings, and the files that contain them.
 #[derive(Default)]
 struct GitSettings {
     files: BTreeSet<PathBuf>,
@@ -249,7 +250,7 @@ pub fn common_folder(repository: &Path) -> Option<PathBuf> {
     Some(repository.join(one_path(&text)))
 }
 
-/// The repositories that a folder lies in, without its own.
+/// The repositories around a folder, without its own.
 pub fn above(folder: &Path) -> Vec<Repository> {
     let found = folder.ancestors().skip(1).filter_map(|above| {
         Some(Repository { path: repository_at(&above.join(".git"))?, work_tree: Some(above.to_owned()) })
@@ -296,7 +297,7 @@ fn of_the_user() -> Vec<PathBuf> {
     files
 }
 
-/// Where a value that is a path may lead to, and why that cannot be told.
+/// The possible targets of a path value, and why they are unknown.
 fn resolved(value: &[u8], bases: &[PathBuf]) -> (Vec<PathBuf>, Option<String>) {
     let value = value.strip_prefix(b":(optional)").unwrap_or(value);
     let path = Path::new(OsStr::from_bytes(value));
@@ -315,7 +316,7 @@ fn resolved(value: &[u8], bases: &[PathBuf]) -> (Vec<PathBuf>, Option<String>) {
     }
 }
 
-/// Files that a value which may be a command names. A word that could as well be no path counts if there is such a file.
+/// The files that a value names if it is a command. A word that may not be a path counts if such a file exists.
 fn programs(key: &str, value: &[u8], bases: &[PathBuf]) -> Vec<PathBuf> {
     let is_between = |byte: &u8| byte.is_ascii_whitespace() || b"'\";|&()<>=!`".contains(byte);
     let words = [value].into_iter().chain(value.split(is_between).filter(|word| !word.is_empty()));

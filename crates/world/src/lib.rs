@@ -1,8 +1,8 @@
-//! What Trimtab does to the world, and nothing of what it decides.
+//! Trimtab's access to the outside world, without any decision.
 //!
-//! This crate must not know the engine: no rule about what a request may do lives here. It turns
-//! orders into bytes and bytes into vocabulary. Foreign schemas stop at `models/`; SQL stops at
-//! `store/`; the time comes from `clock` alone.
+//! This crate must not know the engine: no rule about what a request may do lives here. It turns orders into bytes
+//! and bytes into vocabulary. Provider schemas stay in `models/`, SQL stays in `store/`, and the time comes only from
+//! `clock`.
 
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests make their own files"))]
 

@@ -1,16 +1,15 @@
-//! Sends figures to a collector that speaks OpenTelemetry's protocol (OTLP over HTTP, as JSON). Only where
-//! a person has named one.
+//! Sends metrics to an OpenTelemetry collector (OTLP over HTTP, as JSON), only if the user has set one.
 
 use std::time::Duration;
 
 use serde_json::Value;
 
-/// A collector that does not answer by then is not waited for: figures are not worth a person's time.
+/// A collector that does not answer by then is not waited for: figures are not worth the user's time.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Sends figures; says what went wrong, if something did.
 pub async fn send(url: &str, headers: &[(String, String)], figures: &Value) -> Result<(), String> {
-    // Whoever was first has installed it already.
+    // Fails if it is already installed, which is fine.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let builder = || reqwest::Client::builder().timeout(PATIENCE).redirect(reqwest::redirect::Policy::none());
     let client =

@@ -1,4 +1,4 @@
-//! Which tasks somebody may mean: those whose titles share words with what was said, then what is near.
+//! The tasks that a request may mean: those whose titles share words with it, then those that are near in time.
 
 use std::collections::BTreeSet;
 
@@ -75,7 +75,7 @@ const COMMON: &[&str] = &[
 /// Bytes of an instruction that are looked at.
 const MOST_SCANNED: usize = 4_000;
 
-/// The likeliest first, at most so many, and how many more there would be.
+/// The likeliest tasks first, up to a limit, and how many more there are.
 pub(super) fn candidates<'a>(instruction: &str, shown: &'a TasksShown, named: &[TaskId]) -> Vec<&'a TaskShown> {
     let instruction = &instruction[..instruction.floor_char_boundary(MOST_SCANNED)];
     let wanted = telling(instruction);
@@ -89,7 +89,7 @@ pub(super) fn candidates<'a>(instruction: &str, shown: &'a TasksShown, named: &[
             (shared.saturating_add(if ids.contains(&task.id) { 1_000 } else { 0 }), at, task)
         })
         .collect();
-    // Whoever names something means that; whoever names nothing may mean anything that is near.
+    // A request that names something means that; one that names nothing may mean anything near.
     if scored.iter().any(|(score, ..)| *score > 0) {
         scored.retain(|(score, ..)| *score > 0);
     }

@@ -10,9 +10,9 @@ use crate::flow::{self, FlowQuestion, FlowWait};
 use crate::record::{Assist, RunningRequest};
 use crate::transition::Transition;
 
-/// What is asked where the router found no better words.
+/// The question if the router found none.
 pub(super) const DEFAULT_QUESTION: OwnWords = OwnWords::AsksWhich;
-/// Options that stand in a question's text.
+/// Options that are listed in a question's text.
 const INLINE: usize = 5;
 /// Options beyond those that are shown at first.
 const MORE: usize = 20;

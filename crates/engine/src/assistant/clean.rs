@@ -1,11 +1,11 @@
-//! A model's words as a person reads them in a plain line: without tags, fences and line ends.
+//! A model's text as a plain line: without tags, fences, and line ends.
 
-/// Stands for an answer in which nothing was said.
+/// The replacement for an empty answer.
 pub(super) const OKAY: &str = "Okay.";
 /// Bytes that an answer may have.
 const LONGEST: usize = 32 * 1024;
 
-/// What a person reads; empty if nothing was said.
+/// The text for the user; empty if there is none.
 pub(super) fn cleaned(words: &str) -> String {
     let words = &words[..words.floor_char_boundary(LONGEST)];
     let words = without_fences(&without_tags(words));
@@ -13,8 +13,7 @@ pub(super) fn cleaned(words: &str) -> String {
     lines.collect::<Vec<_>>().join(" ")
 }
 
-/// Without what was only thought, and without the tags around what is said. A thought that never ends hides
-/// nothing: then the tag is all that goes.
+/// The text without reasoning and without tags around the answer. If reasoning never ends, only its tag is removed.
 pub(super) fn without_tags(words: &str) -> String {
     let mut rest = words;
     let mut said = String::with_capacity(words.len());

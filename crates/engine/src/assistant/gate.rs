@@ -1,4 +1,4 @@
-//! From what the router made of a request to one decision: how sure it is comes first, then what the words name.
+//! Turns the router's verdict into one decision: its confidence comes first, then what the text names.
 
 use trimtab_vocab::event::RouteDecision;
 use trimtab_vocab::{AutoMode, Entities, Where};
@@ -6,7 +6,7 @@ use trimtab_vocab::{AutoMode, Entities, Where};
 use super::scope;
 use crate::route::RequestSignals;
 
-/// Above this, a question that names nothing is only a question, whatever the router says.
+/// Above this, a question that names nothing is only a question, regardless of the router.
 const VERY_SURE: f64 = 0.85;
 
 /// What is decided on.

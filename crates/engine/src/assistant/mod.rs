@@ -1,8 +1,8 @@
-//! Requests about the user's own tasks: a path is found, then words are answered or operations proposed, judged,
-//! repaired once and summed up. Nothing is applied here: that is always a person's own act.
+//! Requests about the user's tasks: a path is chosen, then a question is answered, or operations are proposed,
+//! checked, repaired once, and summarized. Nothing is applied here: only the user applies operations.
 //!
-//! `go_on` reads where a request stands and does what comes next, so that it goes on from anywhere: after a
-//! reply, an answer from another program, or a kill.
+//! `go_on` reads the recorded state and does the next thing, so it continues from any point: after a reply, an answer
+//! from another program, or a kill.
 
 mod candidates;
 mod clarify;
@@ -41,7 +41,7 @@ pub use snapshot::{TaskSelection, view};
 const BRIEF: u32 = 2_048;
 /// Bytes of a model's words that the audit keeps.
 const RAW: usize = 4 * 1024;
-/// The same, where all of them are wanted.
+/// The same for the full audit.
 const RAW_FULL: usize = 16 * 1024;
 
 /// Does what comes next.
@@ -77,7 +77,7 @@ fn load_view(step: &mut Transition<'_>) {
     step.request(Effect::ViewTasks { request, wanted, settings });
 }
 
-/// The tasks were looked at.
+/// The tasks were read.
 pub(crate) fn viewed(step: &mut Transition<'_>, request: &RequestId, view: Box<TasksView>) {
     let awaits = |assist: &Assist| {
         let needs_view = matches!(assist.state, AssistState::Routing | AssistState::Chatting | AssistState::Proposing);
@@ -140,7 +140,7 @@ fn prompt(session: &Session) -> Option<(Prompt, Option<Prices>, AskPurpose)> {
     let prompt = Prompt {
         model: model.to_owned(),
         max_output_tokens: tokens.min(facts.max_output).min(settings.models.max_output_tokens),
-        // What is to be read by a program is better without invention, unless the person has said otherwise.
+        // What is to be read by a program is better without invention, unless the user has said otherwise.
         temperature: settings.models.temperature.or(format.is_some().then_some(0.0)),
         format,
         ..parts.prompt(crate::memory::fragment(session))
@@ -163,7 +163,7 @@ fn scene<'a>(session: &Session, active: &'a RunningRequest, assist: &'a Assist) 
     })
 }
 
-/// What was said last before the request: as the client tells it, or as the session remembers it.
+/// The last turns before the request: from the client, or from the session.
 fn turns(session: &Session, active: &RunningRequest) -> Vec<Said> {
     let told = active.request.ask.as_ref().and_then(|ask| ask.transcript.as_ref());
     let said: Vec<Said> = match told {
@@ -179,7 +179,7 @@ fn turns(session: &Session, active: &RunningRequest) -> Vec<Said> {
             earlier.iter().skip(earlier.len().saturating_sub(prompt::TURNS)).map(turn).collect()
         }
     };
-    // A bubble that is still empty is no turn; neither is the message itself, which some clients have added already.
+    // An empty bubble is not a turn; neither is the message itself, which some clients have added already.
     let is_turn = |said: &&Said| !said.text.trim().is_empty();
     let mut turns: Vec<Said> = said.iter().filter(is_turn).cloned().collect();
     if told.is_some() && turns.last().is_some_and(|last| last.text.trim() == active.request.text.trim()) {
@@ -340,7 +340,7 @@ fn repaired(step: &mut Transition<'_>, request: &RequestId, outcome: RepairOutco
     go_on(step);
 }
 
-/// Nobody could sum it up: the operations say it themselves.
+/// The summary failed: the operations are listed instead.
 fn summed_up_by_rule(step: &mut Transition<'_>, request: &RequestId, error: &str) {
     let Some(assist) = step.session.active().and_then(|active| active.assist.as_ref()) else { return };
     let text = words::summary(&assist.operations);
@@ -353,7 +353,7 @@ fn answer(step: &mut Transition<'_>, request: &RequestId, summary: String) {
     finish(step, request, Status::Completed, None);
 }
 
-/// Operations of an earlier request that nobody has applied are left when others take their place.
+/// Pending operations of an earlier request are dropped when others replace them.
 fn leave_earlier(step: &mut Transition<'_>) {
     let Some(open) = step.session.task_memory().proposal.clone() else { return };
     let is_own = step.session.active().is_some_and(|active| active.request.id == open.request);
@@ -372,15 +372,15 @@ fn close(step: &mut Transition<'_>, open: &crate::record::OpenProposal, applied:
     audit(step, &open.request, "plan_outcome", fields);
 }
 
-/// A person has applied operations, or said that they do not want them. Whose they are is not asked: what was
-/// proposed last is what a person has before them.
+/// The user has applied operations, or said that they do not want them. Whose they are is not asked: what was
+/// proposed last is what the user has before them.
 pub(crate) fn decided(step: &mut Transition<'_>, applied: u32) {
     if let Some(open) = step.session.task_memory().proposal.clone() {
         close(step, &open, applied > 0, applied as usize);
     }
 }
 
-/// Says where the request is, unless that was said last.
+/// Emits the stage of the request, if it has changed.
 fn emit_stage(step: &mut Transition<'_>, request: &RequestId, stage: Stage, label: StageLabel) {
     let assist = step.session.active().and_then(|active| active.assist.as_ref());
     if assist.is_some_and(|assist| assist.stage == Some(stage)) {

@@ -17,7 +17,7 @@ use crate::transition::Transition;
 pub const TASKS: &str = "tasks";
 /// Questions of one request; then its words are taken as they are.
 const QUESTIONS: u32 = 3;
-/// A request of so many words may mean what was confirmed before it.
+/// A request of at most this many words may mean what was confirmed before it.
 const SHORT: usize = 6;
 
 /// Whether a model is asked which path it is.
@@ -30,7 +30,7 @@ pub(super) fn needs_a_look(active: &RunningRequest) -> bool {
     active.is_routed_by_model() && !chosen
 }
 
-/// What a person chose needs no look.
+/// What the user chose needs no look.
 pub(super) fn choose(step: &mut Transition<'_>) {
     let Some(active) = step.session.active() else { return };
     let request = active.request.id.clone();
@@ -76,7 +76,7 @@ pub(super) fn replied(step: &mut Transition<'_>, words: &str) {
     go_on(step);
 }
 
-/// Nobody could look: operations are proposed, and a person sees them before anything happens.
+/// The router failed: operations are proposed, and the user sees them before anything happens.
 pub(super) fn failed(step: &mut Transition<'_>) {
     let Some(request) = step.session.active().map(|active| active.request.id.clone()) else { return };
     let told = json!({
@@ -151,7 +151,7 @@ fn is_short(text: &str) -> bool {
     text.split_whitespace().take(SHORT + 1).count() <= SHORT
 }
 
-/// The tasks that a person has confirmed to mean a short while ago.
+/// The tasks that the user has confirmed to mean a short while ago.
 pub(super) fn recent(session: &Session, assist: &Assist) -> Option<Where> {
     let minutes = session.active()?.request.settings.auto_mode.remember_scope_min;
     let (filter, then) = session.task_memory().scope.as_ref()?;
@@ -165,14 +165,14 @@ pub(super) fn wanted(active: &RunningRequest, assist: &Assist) -> TaskSelection 
     match assist.filter.is_everything() {
         true => TaskSelection::Foremost { words: named_in(active, assist) },
         false => {
-            // Whoever names tasks by their numbers means these and no others.
+            // Numbers name exactly these tasks.
             let words = if assist.filter.ids.is_some() { "" } else { instruction(active, assist) };
             TaskSelection::Focused { filter: assist.filter.clone(), words: words.to_owned() }
         }
     }
 }
 
-/// All words that may name a task: what was asked for first, what was said last, and what the router made of it.
+/// All text that may name a task: the original request, the last message, and the router's result.
 pub(super) fn named_in(active: &RunningRequest, assist: &Assist) -> String {
     let about = assist.entities.text.as_deref().unwrap_or_default();
     let first = assist.instruction.as_deref().unwrap_or_default();

@@ -1,5 +1,5 @@
-//! What words say about which tasks are meant, without asking anybody: days, priorities, numbers. What a person
-//! chose and what the router found become one filter here.
+//! What the text says about the tasks that are meant, without a model: days, priorities, numbers. The user's
+//! selection and the router's result become one filter here.
 
 use trimtab_vocab::{Date, Entities, Priority, ScheduledRange, Selection, Where};
 
@@ -28,8 +28,8 @@ pub(super) fn priority(text: &str) -> Option<Priority> {
     }
 }
 
-/// What plain words name, and which tasks they are about. Only words that say what *is* count, not what shall be:
-/// "move today's tasks to Friday" is about today.
+/// What the text names, and which tasks it is about. Only the current state counts, not the new one: "move today's
+/// tasks to Friday" is about today.
 pub(super) fn named(text: &str, today: Date) -> (Entities, Where) {
     let text = text[..text.floor_char_boundary(MOST_SCANNED)].to_lowercase();
     let source = source(&text);
@@ -64,8 +64,8 @@ pub(super) fn named(text: &str, today: Date) -> (Entities, Where) {
     (entities, filter)
 }
 
-/// The part of a sentence that says which tasks: what follows "to" or "as" is what shall become of them, and
-/// whoever adds one says nothing about those that are there.
+/// The part of a sentence that selects tasks: what follows "to" or "as" is the new value, and a sentence that adds a
+/// task selects none.
 fn source(text: &str) -> &str {
     let creates = ["add ", "create ", "new ", "remind "].iter().any(|verb| text.trim_start().starts_with(verb));
     if creates {
@@ -81,7 +81,7 @@ pub(super) fn selected(selection: &Selection) -> Where {
     let day = selection.date.map(|date| ScheduledRange { from: Some(date), to: Some(date) });
     Where {
         ids: (!selection.ids.is_empty()).then(|| selection.ids.clone()),
-        // Whoever chose tasks and a day chose the tasks; the day is what shall become of them.
+        // With selected tasks and a day, the tasks are the selection, and the day is their new value.
         scheduled_range: day.filter(|_| selection.ids.is_empty()),
         priority: selection.priority.filter(|_| selection.ids.is_empty()),
         ..Where::default()
@@ -93,8 +93,8 @@ pub(super) fn chosen(selection: &Selection) -> Entities {
     Entities { date: selection.date, priority: selection.priority, ids: selection.ids.clone(), text: None }
 }
 
-/// The filter that follows from what is named. A day may be where tasks are, or where they shall go: it counts
-/// only in words that put nothing anywhere.
+/// The filter that follows from what is named. A day may be where tasks are or where they go, so it counts only in a
+/// text that moves nothing.
 pub(super) fn derived(text: &str, entities: &Entities) -> Where {
     let text = text[..text.floor_char_boundary(MOST_SCANNED)].to_lowercase();
     let stays = source(&text).len() == text.len();
@@ -103,7 +103,7 @@ pub(super) fn derived(text: &str, entities: &Entities) -> Where {
     selected(&Selection { ids: entities.ids.clone(), date, priority })
 }
 
-/// Whether it is said so clearly which tasks are meant that a middling confidence does.
+/// Whether the tasks are named so clearly that a medium confidence is enough.
 pub(super) fn is_strong(entities: &Entities, filter: &Where) -> bool {
     let many = entities.ids.len() > 1 || filter.ids.as_ref().is_some_and(|ids| ids.len() > 1);
     many || entities.date.is_some() || filter.scheduled_range.is_some()

@@ -1,4 +1,4 @@
-//! As much of the tasks as a model is shown. Whoever has the tasks calls this; nothing of it is decided elsewhere.
+//! The part of the tasks that a model sees. The caller passes the tasks, and only this module selects them.
 
 use std::collections::BTreeSet;
 
@@ -16,9 +16,9 @@ const OVERDUE: usize = 10;
 const BACKLOG: usize = 20;
 /// The same, where the request is about a day.
 const LITTLE_BACKLOG: usize = 8;
-/// Tasks that are shown where nobody has said which are meant.
+/// Tasks that are shown without a selection.
 const TOP: usize = 40;
-/// Tasks that are shown where somebody has.
+/// Tasks that are shown with a selection.
 const FOCUSED: usize = 50;
 /// Tasks among them that only their titles name.
 const NAMED: usize = 10;
@@ -46,8 +46,8 @@ fn counted(tasks: &TaskMap, moment: Moment) -> Option<serde_json::Value> {
     serde_json::to_value(aggregates(tasks, moment.today)).ok()
 }
 
-/// This week, Monday to Sunday, each task once; what is late, and a sample of what is planned for no day. Whoever asks
-/// for a task by its name is shown it, be it planned for next year.
+/// This week, Monday to Sunday, each task once; overdue tasks, and a sample of unscheduled ones. A task that is named
+/// is always shown.
 fn overview(tasks: &TaskMap, moment: Moment, words: &str) -> TasksShown {
     let today = moment.today;
     let (from, to) = (today.monday(), today.monday().plus(6));

@@ -1,4 +1,4 @@
-//! What the router made of a request, read with care.
+//! Parses the router's verdict tolerantly.
 
 use std::sync::LazyLock;
 
@@ -10,7 +10,7 @@ use super::prompt::line;
 use super::scope;
 use crate::proposal::recover::json::{self as reader, Object, Schema};
 
-/// Characters of anything that is shown to a person.
+/// Characters of anything that is shown to the user.
 const LONGEST: usize = 300;
 /// Numbers of tasks that are taken from an answer.
 const IDS: usize = 200;
@@ -48,7 +48,7 @@ static SCHEMA: LazyLock<Schema> = LazyLock::new(|| {
     )
 });
 
-/// What the router made of a request.
+/// The router's verdict.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct RouterVerdict {
     /// Chat, plan or clarify.
@@ -56,7 +56,7 @@ pub(super) struct RouterVerdict {
     pub(super) category: Option<Category>,
     pub(super) confidence: f64,
     pub(super) question: String,
-    /// The tasks that it would let the person choose from.
+    /// The tasks that it would let the user choose from.
     pub(super) options: Vec<TaskId>,
     pub(super) entities: Entities,
     pub(super) missing: Vec<String>,

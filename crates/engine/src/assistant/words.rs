@@ -1,4 +1,4 @@
-//! What a model wrote as operations, and operations in words of our own.
+//! Parses operations that a model wrote, and describes operations in words.
 
 use std::borrow::Cow;
 use std::sync::LazyLock;
@@ -12,10 +12,10 @@ use super::prompt::operation_line;
 use crate::proposal::recover::json::{self as reader, Object, Schema};
 
 pub(crate) use crate::record::names::verdict::APPLIED;
-/// The verdict on those that nobody wanted.
+/// The verdict on rejected operations.
 pub(super) const LEFT: &str = "left";
 
-/// Fields by which an object can be told to be an operation.
+/// Fields that identify an object as an operation.
 const TELLING: &[&str] =
     &["op", "action", "type", "id", "title", "notes", "scheduledFor", "priority", "completed", "where", "set"];
 
@@ -67,7 +67,7 @@ pub(super) fn body(words: &str) -> Value {
     read.map(|reading| reading.value).unwrap_or(Value::Null)
 }
 
-/// A thought that never ends is no answer, whatever stands in it.
+/// Removes reasoning that is never closed, because it is not an answer.
 fn without_open_thought(words: &str) -> &str {
     match words.rfind("<think>") {
         Some(at) if is_tagged(words) && !words[at..].contains("</think>") => &words[..at],
@@ -75,13 +75,13 @@ fn without_open_thought(words: &str) -> &str {
     }
 }
 
-/// Whether there are tags around what is said; one in a title is a word.
+/// Whether there are tags around the answer; a tag in a title is text.
 fn is_tagged(words: &str) -> bool {
     let first = words.find(['{', '[']).unwrap_or(words.len());
     ["<think>", "<response>"].iter().any(|tag| words[..first].contains(tag))
 }
 
-/// The one thing in a text that is JSON and has operations. Of several somebody has to choose, and it is not done here.
+/// The only JSON value with operations in a text. None if there are several, because the choice is not made here.
 fn exactly(words: &str) -> Option<Value> {
     let said = if is_tagged(words) { Cow::Owned(clean::without_tags(words)) } else { Cow::Borrowed(words) };
     let (first, last) = (said.find(['{', '['])?, said.rfind(['}', ']'])?);
@@ -121,7 +121,7 @@ pub(super) fn within(most: usize, at: usize, mut one: Previewed) -> Previewed {
     one
 }
 
-/// What operations come to, without a model.
+/// A summary of operations, without a model.
 pub(super) fn summary(operations: &[Annotated]) -> String {
     let valid: Vec<String> = operations.iter().filter(|one| one.valid().is_some()).map(operation_line).collect();
     match valid.len() {
@@ -131,7 +131,7 @@ pub(super) fn summary(operations: &[Annotated]) -> String {
     }
 }
 
-/// Two objects in one; what is no object adds nothing.
+/// Merges two objects; other values add nothing.
 pub(super) fn joined(one: Value, other: Value) -> Value {
     let fields = |value: Value| match value {
         Value::Object(fields) => fields,

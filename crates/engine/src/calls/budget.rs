@@ -1,4 +1,4 @@
-//! Money: a call that could pass the budget is not made; a person is asked first.
+//! The budget: before a call that could exceed it, the user is asked.
 
 use trimtab_vocab::checkpoint::Ask;
 use trimtab_vocab::event::{Level, Status};
@@ -14,7 +14,7 @@ pub(crate) use crate::record::names::choice::{RAISE, STOP};
 /// A reply shorter than this is not worth asking for.
 const SHORTEST_REPLY: u32 = 256;
 
-/// What the budget says to a call.
+/// The budget's decision about a call.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum BudgetVerdict {
     /// Nothing.
@@ -25,7 +25,7 @@ pub(crate) enum BudgetVerdict {
     TooDear(Bill),
 }
 
-/// What there is, what is spent, and what the call would take at least.
+/// The budget, what is spent, and what the call would cost at least.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Bill {
     budget: f64,
@@ -53,7 +53,7 @@ pub(crate) fn allow(session: &Session, prompt: &Prompt) -> BudgetVerdict {
     BudgetVerdict::UpTo(if room >= f64::from(u32::MAX) { u32::MAX } else { room as u32 })
 }
 
-/// Judges something with a price of its own; the bill, if it is more than there is.
+/// Checks something with its own price; the bill, if it exceeds the budget.
 pub(crate) fn allow_price(session: &Session, next: f64) -> Option<Bill> {
     let (budget, spent) = (session.budget()?, session.spent());
     (spent + next > budget).then_some(Bill { budget, spent, next })

@@ -1,4 +1,4 @@
-//! Calls of models: who is asked, what that may cost, and how long to wait before another try.
+//! Model calls: which model is called, what it may cost, and how long to wait before a retry.
 
 pub(crate) mod budget;
 pub(crate) mod purpose;
@@ -18,7 +18,7 @@ pub(crate) fn send(step: &mut Transition<'_>, prompt: Prompt, prices: Option<Pri
     send_with(step, prompt, prices, purpose, Vec::new());
 }
 
-/// Calls a model for the request that is worked on, and tells it these notes.
+/// Calls a model for the running request, with these notes.
 pub(crate) fn send_with(
     step: &mut Transition<'_>,
     mut prompt: Prompt,

@@ -1,4 +1,4 @@
-//! What the purpose of a call means for how it is made: by whom, and how often it is tried.
+//! The effect of a call's purpose: which model makes it, and how often it is tried.
 
 use trimtab_vocab::{AskPurpose, Purpose};
 

@@ -4,13 +4,13 @@ use trimtab_vocab::CallId;
 
 const FIRST_MS: u64 = 500;
 const LONGEST_MS: u64 = 30_000;
-/// A provider may ask for more than our own longest wait, but not for for ever.
+/// A provider may ask for more than our longest wait, up to this.
 const LONGEST_ASKED_MS: u64 = 600_000;
 /// How long a server may take to load a model: large ones come from slow disks.
 const LONGEST_LOAD_MS: u64 = 30 * 60_000;
 
-/// How long to wait before a server is asked again that has been loading for so long: a second at first, and ten where
-/// it takes minutes. None: it has taken too long.
+/// How long to wait before a loading server is asked again: a second at first, and ten once it takes minutes. None:
+/// it has taken too long.
 pub(crate) fn load_delay_ms(loading_ms: u64) -> Option<u64> {
     (loading_ms < LONGEST_LOAD_MS).then(|| (loading_ms / 4).clamp(1_000, 10_000))
 }

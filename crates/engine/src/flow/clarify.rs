@@ -1,5 +1,4 @@
-//! Questions before the work: asked once, before anything is planned, and never answered by anybody but a
-//! person.
+//! Clarifying questions: asked once, before anything is planned, and only the user can answer them.
 
 use serde_json::Value;
 use trimtab_vocab::checkpoint::{Ask, Choice, ChoiceRole};
@@ -14,7 +13,7 @@ use crate::record::RunningRequest;
 use crate::transition::Transition;
 
 pub(crate) use crate::record::names::choice::SUBMIT;
-/// The person does not want to answer; assumptions are made and stated.
+/// The user does not want to answer; assumptions are made and stated.
 pub(crate) const SKIP: &str = "skip";
 
 /// Questions that are asked together at most.
@@ -22,7 +21,7 @@ const MOST: usize = 4;
 /// Characters of an answer that is read.
 const LONGEST: usize = 4_000;
 
-/// What to ask when it is known what is missing and nobody has put it into words.
+/// Questions for missing information that the model has not phrased.
 const MISSING: [(&str, OwnWords); 4] = [
     ("purpose", OwnWords::AsksPurpose),
     ("inputs", OwnWords::AsksInputs),
@@ -38,7 +37,7 @@ pub(super) fn is_due(active: &RunningRequest) -> bool {
     !flow.clarified && active.calls.steps == 0 && !talks && (asks || active.route == Some(RouteDecision::Clarify))
 }
 
-/// What is asked: the model's own questions, or one for each thing that is missing.
+/// The model's own questions, or one for each missing item.
 fn questions(active: &RunningRequest) -> Vec<Question> {
     let analysis = active.flow.analysis.clone().unwrap_or_default();
     let mut questions = analysis.questions;
@@ -87,7 +86,7 @@ pub(super) fn ask(step: &mut Transition<'_>) -> FlowWait {
     super::ask(step, asking)
 }
 
-/// What a person answered, question by question; `None` where they did not.
+/// What the user answered, question by question; `None` where they did not.
 ///
 /// Answers come as a JSON object by the questions' ids or numbers, as `1: …; 2: …`, or as plain words.
 pub(crate) fn read(questions: &[Question], text: &str) -> Vec<Option<String>> {
@@ -117,7 +116,7 @@ pub(crate) fn read(questions: &[Question], text: &str) -> Vec<Option<String>> {
         }
     }
     if at.is_none() {
-        // Words without a number answer the first question, and with it whatever they speak of.
+        // Text without a number answers the first question.
         if let Some(first) = answers.first_mut() {
             *first = Some(text.trim().to_owned());
         }
@@ -151,7 +150,7 @@ fn parts(value: &Value) -> Vec<String> {
     }
 }
 
-/// Options are named by their ids or numbers; what a person reads is what the model is told.
+/// Options are named by IDs or numbers; the model gets their labels.
 fn meant(question: &Question, parts: &[String]) -> String {
     let title = |part: &String| {
         let is_meant = |(number, option): &(usize, &Choosable)| option.id == *part || part.parse() == Ok(number + 1);
@@ -161,7 +160,7 @@ fn meant(question: &Question, parts: &[String]) -> String {
     parts.iter().map(title).collect::<Vec<_>>().join(", ")
 }
 
-/// What the model is told: the questions, and what came of each.
+/// The model's message: the questions with their answers.
 pub(crate) fn told(questions: &[Question], given: Option<&[Option<String>]>) -> String {
     let Some(given) = given else {
         let asked: Vec<String> = questions.iter().map(|question| format!("- {}", line(&question.text, 500))).collect();

@@ -1,5 +1,5 @@
-//! From talk to work: while a person talks, nothing is carried out. When they say so, what was agreed on is
-//! written down, shown, and then planned and done.
+//! From conversation to work: during a conversation, nothing is changed. When the user asks for it, the agreement is
+//! written down, shown, planned, and implemented.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -20,7 +20,7 @@ pub(crate) use crate::record::names::choice::TALK;
 /// The bug of requirements that came in words of the model's own.
 const UNREADABLE: &str = "requirements";
 
-/// What the model is told while a person talks first.
+/// The model's instruction while the user discusses first.
 pub(crate) const TALKING: &str = "\nThe user wants to discuss first. Do not start the work until they ask for it. Ask about open decisions that matter, one or two questions at a time. When the requirements are clear, summarize them, beginning with \"Here's what I understand:\", and say that \"go ahead\" starts the work.";
 
 /// Who writes down what was agreed on.
@@ -35,7 +35,7 @@ pub(crate) const COMPILE: &str = "[Compile this conversation into requirements: 
 const MOST: usize = 60;
 const LONGEST: usize = 1_000;
 
-/// What the router would be asked for nothing: a person talks, or wants what was talked about.
+/// What the router would be asked for nothing: the user talks, or wants what was talked about.
 pub(crate) enum TalkOrWork {
     /// The path, and what was heard in the words.
     Path(Box<RouteFact>, Option<IntentFact>),
@@ -43,7 +43,7 @@ pub(crate) enum TalkOrWork {
     Refused(Problem),
 }
 
-/// Whether the request belongs to a conversation, and what becomes of it.
+/// Whether the request belongs to a conversation, and how it proceeds.
 pub(crate) fn decide(session: &Session, active: &RunningRequest) -> Option<TalkOrWork> {
     let request = &active.request;
     let copilot = &request.settings.copilot;
@@ -119,7 +119,7 @@ pub(crate) fn refuse(step: &mut Transition<'_>, problem: Problem) {
     }
 }
 
-/// The model has written down what was agreed on; or something else, which then stands for it.
+/// The model has written down the agreement; or something else, which then replaces it.
 pub(super) fn compiled(step: &mut Transition<'_>, words: &str) -> bool {
     let Some(request) = step.session.active().map(|active| active.request.id.clone()) else { return false };
     let requirements = match object_in(words, read) {
@@ -182,7 +182,7 @@ pub(super) fn confirm(step: &mut Transition<'_>) -> FlowWait {
     super::ask(step, asking)
 }
 
-/// What the model is told when it has understood something wrongly.
+/// The model's message after a misunderstanding.
 pub(crate) fn corrected(words: &str) -> String {
     format!("[This is not quite what the user wants. Their correction:]\n{words}\n{COMPILE}")
 }

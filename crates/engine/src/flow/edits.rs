@@ -1,4 +1,4 @@
-//! A person's own edits of a plan: the whole list again, or single operations.
+//! The user's own edits of a plan: the whole list again, or single operations.
 //!
 //! ```json
 //! [{"id":"s1"}, {"title":"A new step"}]
@@ -168,7 +168,7 @@ fn depends_on(plan: &Plan, fields: &StepFields) -> Result<Option<Vec<String>>, O
     names.iter().map(id).collect::<Result<Vec<_>, _>>().map(Some)
 }
 
-/// A person who puts one step before another means it: an order that cannot be kept is refused, not improved.
+/// A user who puts one step before another means it: an order that cannot be kept is refused, not improved.
 fn in_order(plan: &Plan) -> Result<(), Objection> {
     for (at, step) in plan.steps.iter().enumerate() {
         let later = plan.steps[at..].iter().find(|other| step.depends_on.contains(&other.id));

@@ -1,4 +1,4 @@
-//! Carrying out a plan: one step at a time, in the order of work, with a person where they want to be.
+//! Runs a plan: one step at a time, in order, with the approvals that the user wants.
 
 use trimtab_vocab::checkpoint::{Ask, Choice, StepAsk};
 use trimtab_vocab::event::{PlanFact, RouteDecision, Stage, StepsFact};
@@ -26,7 +26,7 @@ fn place<'a>(flow: &'a Flow, id: &str) -> Option<(&'a PlanStep, u32, u32)> {
     Some((&plan.steps[order[number]], count(number + 1), count(order.len())))
 }
 
-/// What the model is told when a step begins: all it needs, also if the conversation was summed up since.
+/// The model's message when a step begins: all it needs, even if the conversation was summarized since.
 pub(crate) fn told(flow: &Flow, id: &str) -> Option<String> {
     let (step, number, of) = place(flow, id)?;
     let mut text = format!("[PLAN STEP {number} of {of}] {}\n", step.title);
@@ -68,8 +68,8 @@ fn in_order(flow: &Flow) -> impl Iterator<Item = &PlanStep> {
     plan.flat_map(|plan| order(plan).unwrap_or_default().into_iter().map(|at| &plan.steps[at]))
 }
 
-/// Goes from step to step. `Some(true)`: somebody is asked, or the request has ended. `Some(false)`: the model
-/// works on a step. `None`: look again.
+/// Moves from step to step. `Some(true)`: the user is asked, or the request has ended. `Some(false)`: the model works
+/// on a step. `None`: call it again.
 pub(super) fn advance(step: &mut Transition<'_>) -> Option<bool> {
     let active = step.session.active()?;
     let flow = &active.flow;
@@ -129,12 +129,12 @@ pub(super) fn ended(step: &mut Transition<'_>, words: &str, stop: Option<&StopRe
     true
 }
 
-/// A person leaves a step out.
+/// The user leaves a step out.
 pub(super) fn skip(step: &mut Transition<'_>, request: &RequestId, id: &str) {
     end(step, request, id, StepStatus::Skipped, String::new());
 }
 
-/// Records what came of a step.
+/// Records the result of a step.
 pub(crate) fn end(step: &mut Transition<'_>, request: &RequestId, id: &str, status: StepStatus, note: String) {
     let Some(active) = step.session.unfinished(request) else { return };
     let Some((of_plan, number, of)) = place(&active.flow, id) else { return };
@@ -144,7 +144,7 @@ pub(crate) fn end(step: &mut Transition<'_>, request: &RequestId, id: &str, stat
     tell_progress(step, request);
 }
 
-/// The list of steps as it stands, for the person.
+/// The list of steps as it stands, for the user.
 pub(super) fn tell_progress(step: &mut Transition<'_>, request: &RequestId) {
     let Some(active) = step.session.unfinished(request) else { return };
     let done = |id: &str| matches!(active.flow.statuses.get(id), Some(StepStatus::Done));
@@ -214,13 +214,13 @@ fn ask_about(
     let Some((of_plan, number, of)) = place(&active.flow, id) else { return FlowWait::Waits };
     let ask = about(StepAsk { step: id.to_owned(), number, of, details: of_plan.details.clone() });
     let title = title(number, of, of_plan.title.clone());
-    // What went wrong is for a person to judge.
+    // What went wrong is for the user to judge.
     let approving = (!matches!(ask, Ask::StepFailed(_))).then_some(choices::CONTINUE);
     super::ask(step, FlowQuestion { ask, title, choices, approving })
 }
 
-/// Whether a person wants to be asked before work without a plan begins. A simple task needs no approval, if
-/// the person has said so.
+/// Whether the user wants to be asked before work without a plan begins. A simple task needs no approval, if
+/// the user has said so.
 pub(super) fn asks_to_begin(active: &RunningRequest) -> bool {
     let copilot = &active.request.settings.copilot;
     let flow = &active.flow;

@@ -1,10 +1,10 @@
-//! Whether words ask for what was talked about to be carried out. A list of triggers names the words, the documented
-//! ones unless others are set; what surrounds them decides: a question, a "not yet", a thought about how it could be
-//! done are no wish.
+//! Detects whether a message asks to implement what was discussed. A list of triggers has the phrases, by default the
+//! documented ones. The context decides: a question, a "not yet", or a thought about how it could be done is not a
+//! request.
 
 use std::cmp::Reverse;
 
-/// Words that may stand before a wish and change nothing about it.
+/// Words before a request that do not change it.
 const FILLERS: &[&str] = &[
     "yes",
     "yeah",
@@ -52,7 +52,7 @@ const FILLERS: &[&str] = &[
     "to",
 ];
 
-/// Beginnings after which a wish stands.
+/// Phrases that introduce a request.
 const LEADS: &[&str] = &[
     "let us",
     "i want you to",
@@ -70,10 +70,10 @@ const LEADS: &[&str] = &[
     "go and",
 ];
 
-/// Beginnings that let somebody; before other words than `go ahead` they say what is possible.
+/// Phrases that give permission; before anything but `go ahead`, they describe a possibility.
 const LETTING: &[&str] = &["you can", "you may", "we can", "i think you can", "feel free to"];
 
-/// Words that take a wish back.
+/// Words that negate a request.
 const NEGATIONS: &[&str] = &[
     "don't",
     "dont",
@@ -203,21 +203,21 @@ const TALK: &[&str] = &[
 /// What `go ahead with …` may be about.
 const WORK: &[&str] = &["it", "that", "this", "the", "implementation", "your", "implementing", "building", "coding"];
 
-/// A trigger as it was written, and its words as they are looked for.
+/// A trigger as written, and its words as they are matched.
 struct Trigger<'t> {
     written: &'t str,
     words: Vec<String>,
 }
 
-/// Whether a phrase can be a trigger: it must be heard at least when nothing else is said.
+/// Whether a phrase can be a trigger: it must be recognized at least when it stands alone.
 pub fn can_trigger(phrase: &str) -> bool {
     phrase.len() <= LONGEST_TRIGGER && to_implement(phrase, &[phrase]).is_some()
 }
 
-/// Bytes of a trigger at most; nobody says more to begin.
+/// Bytes of a trigger at most.
 pub const LONGEST_TRIGGER: usize = 100;
 
-/// The trigger in these words, if they are a wish.
+/// The trigger in a text, if it is a request.
 pub fn to_implement<'t>(words: &str, triggers: &'t [impl AsRef<str>]) -> Option<&'t str> {
     let triggers: Vec<Trigger<'t>> = triggers.iter().filter_map(|trigger| read(trigger.as_ref())).collect();
     let words = plain(words);
@@ -231,7 +231,7 @@ pub fn to_implement<'t>(words: &str, triggers: &'t [impl AsRef<str>]) -> Option<
             .filter(|clause| !clause.is_empty())
             .collect();
         for (at, clause) in clauses.iter().enumerate() {
-            // "Don't, whatever happens, build it": a refusal that stands alone is about what follows.
+            // "Don't, whatever happens, build it": a negation alone is about what follows.
             negated |= clause.iter().all(|word| matches!(*word, "please" | "don't" | "never" | "not" | "do" | "no"))
                 && clause.iter().any(|word| matches!(*word, "don't" | "never" | "not"));
             let next = clauses.get(at + 1).and_then(|next| next.first()).copied();
@@ -246,7 +246,7 @@ pub fn to_implement<'t>(words: &str, triggers: &'t [impl AsRef<str>]) -> Option<
 
 fn read(written: &str) -> Option<Trigger<'_>> {
     let words: Vec<String> = plain(written).split_whitespace().map(str::to_owned).collect();
-    // What is quoted is left out, and marks alone are no words.
+    // Quotations are left out, and marks alone are not words.
     let is_said = |word: &String| word.contains(char::is_alphanumeric);
     (!words.is_empty() && words.iter().all(is_said)).then_some(Trigger { written, words })
 }
@@ -281,12 +281,12 @@ fn sentences(words: &str) -> impl Iterator<Item = &str> {
     words.split_inclusive(['\n', '.', '!', '?', ';']).map(str::trim).filter(|sentence| !sentence.is_empty())
 }
 
-/// The trigger of one clause, if it is a wish.
+/// The trigger of one clause, if it is a request.
 fn imperative<'t>(clause: &[&str], asks: bool, next: Option<&str>, triggers: &[Trigger<'t>]) -> Option<&'t str> {
     let rest = without_fillers(clause);
     let polite = matches!(rest, ["can" | "could" | "would" | "will", "you", ..]);
     let insists = clause.iter().any(|word| matches!(*word, "please" | "now"));
-    // "Can you build it?" may be a question about ability; with a please it is none.
+    // "Can you build it?" may be a question about ability; with a please it is a request.
     let (clause, asks) = if polite && insists { (&rest[2..], false) } else { (clause, asks) };
     if asks {
         return None;
@@ -325,7 +325,7 @@ fn without_fillers<'a, 'w>(clause: &'a [&'w str]) -> &'a [&'w str] {
     &clause[start..]
 }
 
-/// Where a trigger's words stand in a clause.
+/// The position of a trigger's words in a clause.
 fn find(clause: &[&str], trigger: &Trigger<'_>) -> Option<usize> {
     clause.windows(trigger.words.len()).position(|words| words == trigger.words.as_slice())
 }
@@ -334,7 +334,7 @@ fn is_question(before: &[&str]) -> bool {
     before.first().is_some_and(|first| QUESTIONS.contains(first))
 }
 
-/// Whether a wish may follow these words: none at all, or one of these beginnings.
+/// Whether a request can follow these words: none, or one of these phrases.
 fn leads(before: &[&str], beginnings: &[&str]) -> bool {
     let text = before.join(" ");
     let rest = beginnings.iter().find_map(|lead| text.strip_prefix(lead)).unwrap_or(&text);

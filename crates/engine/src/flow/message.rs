@@ -1,4 +1,4 @@
-//! What a model is sent because of an answer about the flow, beside the words that came with it.
+//! The message that a model gets after an answer about the flow, beside the answer's text.
 
 use trimtab_vocab::Selection;
 use trimtab_vocab::checkpoint::Ask;

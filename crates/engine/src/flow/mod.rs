@@ -1,6 +1,6 @@
-//! What comes between a person's wish and the work: questions, agreement, a plan, its steps, and whether
-//! the person is content. Everything here reads the state that answers and replies have made, and says
-//! what comes first; so it goes on from anywhere, after an answer from another program or a kill.
+//! What comes between a request and the work: questions, agreement, a plan, its steps, and the satisfaction check.
+//! Everything here reads the recorded state and does the next thing, so a new process or an answer from another
+//! program continues from any point.
 
 pub(crate) mod clarify;
 pub(crate) mod conversation;
@@ -28,12 +28,12 @@ use crate::record::names::choice as choices;
 use crate::record::{Checkpoint, FlowState, RunningRequest, Session};
 use crate::transition::{Next, Transition};
 
-/// Whether a person has to be waited for.
+/// Whether the user has to be waited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FlowWait {
-    /// It is answered already: go on.
+    /// It is already answered: continue.
     Settled,
-    /// Somebody has to answer.
+    /// The user has to answer.
     Waits,
 }
 
@@ -42,7 +42,7 @@ pub(crate) struct FlowQuestion {
     pub(crate) ask: Ask,
     pub(crate) title: QuestionTitle,
     pub(crate) choices: Vec<Choice>,
-    /// The choice that `--approve auto` makes; none: a person has to.
+    /// The choice that `--approve auto` makes; none: the user has to.
     pub(crate) approving: Option<&'static str>,
 }
 
@@ -84,8 +84,8 @@ fn nudge(step: &mut Transition<'_>, request: &RequestId, text: &str) {
     step.then(Next::Turn);
 }
 
-/// What must come before the next call of the model. Whether it takes the call's place: somebody is asked, or
-/// the request has ended.
+/// Does what must come before the next model call. Returns whether it replaces the call: the user is asked, or the
+/// request has ended.
 pub(crate) fn comes_first(step: &mut Transition<'_>) -> bool {
     loop {
         let Some(active) = step.session.active() else { return true };
@@ -136,7 +136,7 @@ pub(crate) fn ended(step: &mut Transition<'_>, words: &str, stop: Option<&StopRe
     }
 }
 
-/// Why an answer will not do, in words for the person.
+/// Why an answer will not do, in words for the user.
 pub(crate) fn objection(
     step: &Transition<'_>,
     checkpoint: &Checkpoint,
@@ -165,7 +165,7 @@ pub(crate) fn follow_up(
         Ask::Plan { .. } if choice == plan::CANCEL => return Some((Status::Cancelled, None)),
         Ask::Plan { .. } if choice == plan::MODIFY => plan::modified(step, request, text.unwrap_or_default()),
         Ask::Understanding { .. } if choice == conversation::TALK => return Some((Status::Completed, None)),
-        // Whoever has said more meanwhile wants more.
+        // A user who has sent more meanwhile wants more.
         Ask::Satisfaction { .. } if choice == satisfaction::SATISFIED => {
             return (!step.session.has_unanswered_words(request)).then_some((Status::Completed, None));
         }
@@ -190,7 +190,7 @@ pub(crate) fn follow_up(
     None
 }
 
-/// How a request ends that a person stopped at a rest or between steps.
+/// The end of a request that the user stopped at a pause or between steps.
 pub const STOPPED_BY_USER: &str = "stopped_by_user";
 
 /// The last JSON object in a text that `read` accepts, or the last complaint about one. Models put words, fences

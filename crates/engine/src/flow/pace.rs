@@ -1,5 +1,5 @@
-//! The incremental pace: all steps are listed at once, one or two are done per turn, and the person says
-//! "continue", or lets it be said. The single pace: each round of tools is followed by a rest.
+//! The incremental pace: all steps are listed at once, one or two are done per turn, and "continue" comes from the
+//! user or automatically. The single pace: a pause follows each round of tools.
 
 use trimtab_vocab::event::{BugFact, RequestFact, RouteDecision};
 use trimtab_vocab::{NextStep, Pace, Todo};
@@ -7,7 +7,7 @@ use trimtab_vocab::{NextStep, Pace, Todo};
 use crate::record::{FlowState, RunningRequest, Session, completed};
 use crate::transition::{Next, Transition};
 
-/// What the model is told.
+/// The model's instruction.
 pub(crate) const RULE: &str = "\nThis user works step by step. A task is multi-step when it has 3 or more steps, touches 3 or more \
 files, or spans several concerns (frontend, backend, config, docs). For such a task list ALL its steps in your first response, \
 complete only 1-2 of them in this response, mark those completed, and stop: the user says \"continue\" for the next ones, or \
@@ -15,18 +15,18 @@ corrects you. Other tasks, and each step of an approved plan, are done at once."
 
 /// Steps that may be completed in one turn.
 const MOST: usize = 2;
-/// What goes on.
+/// The text that continues.
 pub(crate) const CONTINUE: &str = "continue";
 
-/// Whether the pace holds for this turn. A plan has a pace of its own.
+/// Whether the pace applies to this turn. A plan has its own pace.
 pub(crate) fn applies(active: &RunningRequest) -> bool {
     active.request.settings.copilot.pace == Pace::Incremental
         && active.flow.state == FlowState::Turn
         && active.path() == Some(RouteDecision::Direct)
 }
 
-/// A round of tools is over: at the single pace, the person is asked before the model sees what came of it. A rest
-/// is the same whoever wanted it.
+/// After a round of tools: at the single pace, the user is asked before the model sees the results. The pause is the
+/// same as one by the user.
 pub(crate) fn after_round(step: &mut Transition<'_>) {
     let rests = |active: &&RunningRequest| {
         let single = active.request.settings.copilot.pace == Pace::Single;
@@ -46,7 +46,7 @@ fn is_open(todos: &[Todo]) -> bool {
     todos.iter().any(|todo| !todo.completed)
 }
 
-/// What the model is told when it has done as much as it may in one turn.
+/// The model's message when it has done as much as it may in one turn.
 pub(crate) fn enough(session: &Session) -> Option<&'static str> {
     let active = session.active().filter(|active| applies(active))?;
     (is_open(session.todos()) && newly_completed(session, active) >= MOST).then_some(
@@ -54,9 +54,9 @@ pub(crate) fn enough(session: &Session) -> Option<&'static str> {
     )
 }
 
-/// What a person could say next: "continue" is among it while steps are open.
+/// What the user could say next: "continue" is among it while steps are open.
 pub(crate) fn next_steps(session: &Session, mut given: Vec<NextStep>) -> Vec<NextStep> {
-    // A form says all that it has to say: whatever the pace, steps that it leaves open are gone on with by a person.
+    // A structured answer is complete: at any pace, only the user continues its open steps.
     let applies = session.active().is_some_and(|active| applies(active) || active.answers_in_form());
     // A button that says nothing would send nothing.
     given.retain(|next| !next.input_text.trim().is_empty());
@@ -78,8 +78,8 @@ pub(crate) fn check(step: &mut Transition<'_>) {
     }
 }
 
-/// Says "continue" by itself while steps are open and the last turn has completed one. Whether it does; limits
-/// of steps and money hold for all of it, and a pause is a pause.
+/// Sends "continue" automatically while steps are open and the last turn has completed one. Returns whether it did.
+/// Limits of steps and money apply, and a pause stops it.
 pub(crate) fn go_on(step: &mut Transition<'_>) -> bool {
     let goes_by_itself = |active: &&RunningRequest| {
         let single = active.request.settings.copilot.pace == Pace::Single;

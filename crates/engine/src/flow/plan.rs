@@ -1,4 +1,4 @@
-//! Plans: shown to a person, and changed until they are content.
+//! Plans: shown to the user, and revised until they are approved.
 
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -17,10 +17,10 @@ use crate::transition::{Next, Transition};
 pub(crate) use crate::record::names::choice::{APPROVE, CANCEL, MODIFY, REPLAN};
 
 pub(crate) use crate::record::names::bug::UNREADABLE;
-/// How often the model is told so.
+/// How often the model gets this reminder.
 const COMPLAINTS: u32 = 2;
 
-/// What the model is told about the form of a plan, if it has no tools.
+/// The form of a plan, for models without tools.
 pub(crate) const FORM: &str = r#"You are Trimtab, a copilot for people who work with files, commands and tasks. You plan; nothing is changed or run, and you have no tools.
 Answer with one JSON object of this type and nothing else:
 {thought: string, summary: string, steps: {title: string, details: string, files: string[], commands: string[], dependsOn: number[]}[], assumptions: string[]}
@@ -108,14 +108,14 @@ fn can_run_apart(active: &RunningRequest, plan: &Plan) -> bool {
     active.may_use_workers() && active.subtasks.is_none() && steps_apart(plan) >= APART
 }
 
-/// Whether an approved plan is carried out as sub-tasks: the user wants that, or the setting says so.
+/// Whether an approved plan runs as sub-tasks: by the user's choice or by the setting.
 fn wants_subtasks(active: &RunningRequest, plan: &Plan) -> bool {
     let by_setting = active.request.settings.subtasks.offer == SubtaskOffer::Auto;
     (active.flow.wants_subtasks() || by_setting) && can_run_apart(active, plan)
 }
 
-/// An answer to a plan under its own name. `reject` comes with what is wanted next, as `{"next":"cancel"}` or
-/// `{"next":"replan","text":"…"}`; words alone are the reason for another plan. A `next` that is neither is no answer.
+/// The canonical answer to a plan. `reject` comes with what is wanted next, as `{"next":"cancel"}` or
+/// `{"next":"replan","text":"…"}`; plain text is the reason for another plan. Any other `next` is not an answer.
 pub(crate) fn canonical(choice: String, text: Option<String>) -> (String, Option<String>) {
     #[derive(Deserialize)]
     struct Rejection {
@@ -139,7 +139,7 @@ pub(crate) fn is_structured(text: &str) -> bool {
     text.trim_start().starts_with(['{', '[']) && serde_json::from_str::<Value>(text).is_ok()
 }
 
-/// The person has edited the plan themselves: that is the next version.
+/// The user has edited the plan themselves: that is the next version.
 pub(super) fn modified(step: &mut Transition<'_>, request: &RequestId, text: &str) {
     if !is_structured(text) {
         return;
@@ -150,7 +150,7 @@ pub(super) fn modified(step: &mut Transition<'_>, request: &RequestId, text: &st
     }
 }
 
-/// What the model is told when the person wants another plan.
+/// The model's message when the user wants another plan.
 pub(crate) fn sent_back(flow: &Flow, choice: &str, text: Option<&str>) -> String {
     let so_far = flow.plan.as_ref().map(outline).unwrap_or_default();
     let version = flow.version;
@@ -175,8 +175,8 @@ pub(super) fn outline(plan: &Plan) -> String {
     plan.steps.iter().enumerate().map(line).collect::<Vec<_>>().join("\n")
 }
 
-/// The model has planned in words. A model without tools answers in the fixed form; another one that has only
-/// told its plan is asked to propose it. Words that are no plan are an answer. Whether something else follows.
+/// The model has planned in text. A model without tools answers in the fixed form; another one is asked to propose
+/// its plan with the tool. Text without a plan is an answer. Returns whether something else follows.
 pub(super) fn in_words(step: &mut Transition<'_>, words: &str) -> bool {
     let Some(active) = step.session.active() else { return false };
     let request = active.request.id.clone();
@@ -215,7 +215,7 @@ pub(super) fn answer_in(words: &str) -> Option<String> {
     }
 }
 
-/// Whether words hold a numbered list: a plan that was told and not proposed.
+/// Whether a text has a numbered list: a plan that was described and not proposed.
 fn is_listed(words: &str) -> bool {
     let numbered = |wanted: usize| {
         let begins = |line: &str| {

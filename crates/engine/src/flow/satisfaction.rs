@@ -1,4 +1,4 @@
-//! Whether a person is content with what was done; if not, it is done again with what they say.
+//! The satisfaction check: if the user is not satisfied, the work is repeated with their feedback.
 
 use std::collections::BTreeSet;
 
@@ -14,8 +14,8 @@ use crate::transition::Transition;
 
 pub(crate) use crate::record::names::choice::{NEEDS_CHANGES, SATISFIED, START_OVER};
 
-/// Asks after work without a plan that changed something, where the person wants to be asked after steps. Never
-/// after talk, and never where nobody is there. Whether it does.
+/// Asks after work without a plan that changed something, if the user wants to be asked after steps. Never after a
+/// conversation, and never in unattended runs. Returns whether it asked.
 pub(crate) fn ask(step: &mut Transition<'_>) -> bool {
     let Some(active) = step.session.active() else { return false };
     let settings = &active.request.settings;
@@ -39,12 +39,12 @@ pub(crate) fn ask(step: &mut Transition<'_>) -> bool {
     super::ask(step, asking) == FlowWait::Waits
 }
 
-/// The task with what a person says about the result; it takes the task's place.
+/// The task with what the user says about the result; it takes the task's place.
 pub(crate) fn feedback(task: &str, words: &str) -> String {
     format!("{task}\n\nUser Feedback: {words}")
 }
 
-/// What the model is told at a fresh start: what is there of the attempt before.
+/// The model's message at a fresh start: the changes of the previous attempt.
 pub(crate) fn afresh(changed: &BTreeSet<&str>) -> Option<String> {
     let files: Vec<&str> = changed.iter().copied().take(50).collect();
     (!files.is_empty()).then(|| {

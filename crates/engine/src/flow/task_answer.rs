@@ -1,4 +1,4 @@
-//! Answers to a question about tasks: which are meant, of those that are offered.
+//! Answers to the question which of the offered tasks are meant.
 
 use serde_json::Value;
 use trimtab_vocab::{Choosable, Question, Selection, TaskId};
@@ -13,7 +13,7 @@ const ALL: &[&str] = &["all", "all of them", "all of these", "both", "both of th
 
 /// An answer about tasks.
 pub(super) struct ClarifyAnswer {
-    /// What the person said, or what they chose in words.
+    /// What the user said, or what they chose in words.
     pub(super) words: String,
     /// What they chose; also where they do not want to choose.
     pub(super) selection: Option<Selection>,

@@ -409,7 +409,7 @@ fn a_model_without_tools_plans_in_the_fixed_form_and_is_told_what_is_wrong() {
 }
 
 proptest::proptest! {
-    /// Whatever a person and a model do at each turn, and wherever the program dies: the log gives the same session
+    /// Whatever the user and a model do at each turn, and wherever the program dies: the log gives the same session
     /// (which every input checks), nothing is tried that changes anything while planning, no step runs while another
     /// does, and what is asked can be answered.
     #[test]

@@ -1,9 +1,9 @@
-//! When a conversation fills its limit, a person decides: it goes on in a new session (handoff), here with
-//! all of it (extend), or as it is.
+//! When a conversation reaches its limit, the user decides: it continues in a new session (handoff), here in full
+//! (extend), or unchanged.
 //!
-//! A handoff is one step: the new session, with its copy of the change history, becomes durable together with
-//! the fact that names it, or neither does. There is no half of it to be resumed. A set can be moved in one
-//! session only, the one that has it last; so the same change is never undone twice.
+//! A handoff is one transaction: the new session, with its copy of the change history, becomes durable together with
+//! the fact that names it, or neither does. A change set can be moved only in the session that has it last, so the
+//! same change is never undone twice.
 
 mod text;
 
@@ -25,9 +25,9 @@ use crate::questions::{self, CheckpointDraft, choice};
 use crate::record::{ChangeSet, Session};
 use crate::transition::Transition;
 
-/// The answer that goes on in a new session.
+/// The answer that continues in a new session.
 pub const HANDOFF: &str = "handoff";
-/// The answer that goes on here with all of it.
+/// The answer that continues here with all of it.
 pub const EXTEND: &str = "extend";
 /// The answer that changes nothing.
 pub const CANCEL: &str = "cancel";
@@ -45,8 +45,8 @@ pub(crate) struct ContextFill {
 }
 
 impl ContextFill {
-    /// Whether older turns are to be summed up now. Before a person is asked they are, unless a person wants
-    /// to be asked first, or wants the conversation whole.
+    /// Whether older turns are to be summarized now. They are, before the user is asked, unless the user wants to be
+    /// asked first or wants the complete conversation.
     pub(crate) fn is_to_be_summed_up(&self, session: &Session) -> bool {
         let Some(active) = session.active().filter(|active| !active.compression.fits) else { return false };
         let before_asking = active.request.settings.context.strategy == ContextStrategy::Both
@@ -61,7 +61,7 @@ impl ContextFill {
         window > 0 && self.used as f64 >= active.request.settings.context.handoff_at * window as f64
     }
 
-    /// Which limit is nearly reached, if a person does not know yet: how much of it is used, and how much
+    /// Which limit is nearly reached, if the user does not know yet: how much of it is used, and how much
     /// there is. With an extension, the window is full when it is full.
     fn limit(&self, session: &Session) -> Option<(ContextLimit, u64, u64)> {
         let active = session.active().filter(|active| !active.compression.told_full)?;
@@ -83,8 +83,8 @@ impl ContextFill {
     }
 }
 
-/// Asks how to go on, if that must be asked; whether the request waits now. It never happens by itself: where
-/// nobody is to be asked, that is told, and the work goes on.
+/// Asks how to continue, if necessary; returns whether the request waits now. A handoff never happens automatically:
+/// if no one can be asked, a notice is shown, and the work continues.
 pub(crate) fn ask(step: &mut Transition<'_>, fill: &ContextFill) -> bool {
     let Some((limit, used, of)) = fill.limit(step.session) else { return false };
     let Some(active) = step.session.active() else { return false };
@@ -115,7 +115,7 @@ pub(crate) fn ask(step: &mut Transition<'_>, fill: &ContextFill) -> bool {
     true
 }
 
-/// The question how to go on, if it is open and nothing else is under way.
+/// The question how to continue, if it is open and nothing else is in progress.
 pub(crate) fn open_question(session: &Session) -> Option<CheckpointId> {
     let free = |request: &RequestId| session.active().is_none_or(|active| active.request.id == *request);
     let mut open =
@@ -214,8 +214,8 @@ fn inherited(session: &Session) -> Vec<Inherited> {
     sets.into_iter().map(inherited).collect()
 }
 
-/// Goes on here: with one document more, and with the turns that were summed up last in their place again, if
-/// they fit. Where nothing runs they are put back in any case: the next call sees to it that all fits.
+/// Continues here: with one more document, and with the last summarized turns restored, if they fit. If nothing runs,
+/// they are restored in any case, because the next call makes everything fit.
 pub(crate) fn extend(step: &mut Transition<'_>, request: Option<&RequestId>, room: Option<(u64, u64)>) {
     let Some(id) = step.session.id() else { return };
     let extension = ExtensionId::nth(id, step.session.lineage().extensions + 1);

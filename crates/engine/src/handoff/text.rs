@@ -1,5 +1,5 @@
-//! What a new session gets from the session that it continues: the documented text, made of what the session
-//! remembers. Names and words in it come from models and files, so none of them may begin a line of its own.
+//! The text that a new session gets from the session that it continues, in the documented form. Names and texts in it
+//! come from models and files, so none of them may begin a line.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -55,8 +55,7 @@ pub fn context(session: &Session) -> String {
     text
 }
 
-/// What a person finds in the input line of the new session: what they had asked for, if that is not done,
-/// and the tasks that are open.
+/// The initial input of the new session: the last request, if it is not done, and the open tasks.
 pub fn prefill(session: &Session) -> Option<String> {
     let open = session.todos().iter().filter(|todo| !todo.completed).take(LINES);
     let tasks: String = (1..).zip(open).map(|(n, todo)| format!("{n}. {}\n", line(&todo.text))).collect();

@@ -1,5 +1,5 @@
-//! How much of a message is sent as it is. A larger one is stored whole first; the model is sent its head, its tail and
-//! the name that the rest is read by.
+//! The size limit of a message. A larger one is stored first; the model gets its head, its tail, and the name for
+//! reading the rest.
 
 use trimtab_vocab::{RefKey, Request};
 
@@ -13,7 +13,7 @@ pub const INLINE_LIMIT: usize = 256 * 1024;
 /// Bytes of larger words that are sent at most.
 const PREVIEW: usize = 32 * 1024;
 
-/// Tokens that are sent of any message where nothing else is set, whatever is said of the window.
+/// Tokens that are sent of any message by default, regardless of the window.
 const LEAST: u64 = 512;
 
 /// Tokens of one message that are sent: as many as is set, or half of what the model can read at once.

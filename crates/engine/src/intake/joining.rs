@@ -1,5 +1,5 @@
-//! A new message while a request of the session runs or waits for a person. What it meets is seen here, in the
-//! same step that takes it in: a request that ends a moment earlier swallows nothing.
+//! A new message while a request of the session runs or waits for the user. The decision is made in the same step
+//! that accepts the message, so a request that ends a moment earlier loses nothing.
 
 use trimtab_vocab::checkpoint::{Ask, ChoiceText};
 use trimtab_vocab::event::{CheckpointKind, RequestFact};
@@ -11,9 +11,9 @@ use crate::tools::ToolAction;
 use crate::transition::Transition;
 use crate::turn::{answers, control};
 
-/// The request that a new message meets: the one that is worked on, else the latest that waits for a person's
-/// word. One that ended at a limit waits for more steps or money, one whose reply was cut off has answered, and one
-/// whose model is gone waits for another.
+/// The request that a new message joins: the running one, else the latest that waits for the user's text. A request
+/// that ended at a limit waits for more steps or money, one whose reply was cut off has answered, and one whose model
+/// is gone waits for another.
 fn met(session: &Session) -> Option<&RunningRequest> {
     let running = session.active().filter(|active| !matches!(active.phase, Phase::Stopping { .. }));
     let idle = session.active().is_none();
@@ -26,7 +26,7 @@ fn has_ended(session: &Session, parked: &RunningRequest) -> bool {
     session.checkpoints().any(|(_, open)| open.request == parked.request.id && ends(&open.ask))
 }
 
-/// Why a message cannot be passed on and must be a request of its own.
+/// Why a message cannot join a request and must be a separate one.
 fn obstacle(request: &Request) -> Option<&'static str> {
     if request.pill.is_some() {
         Some("a pill is its own request")
@@ -43,8 +43,8 @@ fn obstacle(request: &Request) -> Option<&'static str> {
     }
 }
 
-/// Gives the words to the request that they meet: as the answer, if it asks one thing that words can answer,
-/// else as words for the model. Otherwise the message is a request of its own; the text says why, if it meets one.
+/// Gives a message to the running request: as the answer, if it asks one thing that text can answer, else as text for
+/// the model. Otherwise the message is a separate request, with the reason if there is a running one.
 pub(super) fn join(step: &mut Transition<'_>, request: Request) -> Result<(), (Box<Request>, Option<&'static str>)> {
     let found = met(step.session).map(|active| (active.request.id.clone(), active.makes_pictures()));
     let Some((into, draws)) = found else {
@@ -94,7 +94,7 @@ fn named_option(session: &Session, question: &Checkpoint, words: &str) -> Option
     Some(format!("o{number}")).filter(|id| question.choice(id).is_some())
 }
 
-/// Ends what waits for a person, since something else is wanted now.
+/// Ends what waits for the user, because the user wants something else now.
 pub(super) fn replace_waiting(step: &mut Transition<'_>) {
     let waits = step.session.active().is_none().then(|| met(step.session)).flatten();
     if let Some(id) = waits.map(|active| active.request.id.clone()) {

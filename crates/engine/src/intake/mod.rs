@@ -1,4 +1,4 @@
-//! Words to a request: the gate that nothing said gets past unrecorded.
+//! Turns messages into requests: nothing passes unrecorded.
 
 mod gate;
 mod joining;
@@ -39,7 +39,7 @@ pub(crate) fn take_in(step: &mut Transition<'_>, mut request: Request) {
     let id = request.id.clone();
     // What it would have done to a request that is not there is not worth a word in the record.
     request.while_running = request.while_running.filter(|_| replaces && !was_idle);
-    // What the person chose for this once comes before what the pill says.
+    // What the user chose for this once comes before what the pill says.
     request.mode = match (&request.pill, request.mode) {
         (Some(pill), Mode::Auto) => pill.mode,
         (_, mode) => mode,

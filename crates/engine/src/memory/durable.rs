@@ -1,8 +1,7 @@
-//! Which of a person's words are lasting.
+//! Detects which of the user's sentences are worth remembering, by how they begin.
 //!
-//! Sentence by sentence, by how they begin. The rules would rather miss something than keep what was meant for
-//! the moment: what is missed can be added by hand or said with "remember that", what is kept wrongly stands in
-//! every later prompt. Material is never looked at: quotations, code, long texts, and whatever follows a colon.
+//! The rules prefer to miss something: what is missed can be added by hand or with "remember that", and what is
+//! stored wrongly is in every later prompt. Quotations, code, long texts, and everything after a colon are ignored.
 
 use super::LONGEST;
 use super::words::{
@@ -12,15 +11,15 @@ use super::words::{
 /// Words above this many bytes are material.
 const LONGEST_MESSAGE: usize = 2_000;
 
-/// Something lasting that a person said.
+/// Something lasting that the user said.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Lasting {
     pub text: String,
-    /// It is about the person, wherever they work; else about the work in this folder.
+    /// It is about the user, wherever they work; else about the work in this folder.
     pub personal: bool,
 }
 
-/// What is lasting in a message.
+/// The parts of a message to remember.
 pub fn lasting(message: &str) -> Vec<Lasting> {
     if message.len() > LONGEST_MESSAGE {
         return Vec::new();
@@ -28,7 +27,7 @@ pub fn lasting(message: &str) -> Vec<Lasting> {
     let mut found = Vec::new();
     for line in own_lines(message) {
         found.extend(sentences(line).filter_map(judge));
-        // What follows is what the person talks about, not what they say.
+        // What follows is what the user talks about, not what they say.
         if line.trim_end().ends_with(':') {
             break;
         }
@@ -43,7 +42,7 @@ pub(super) fn whole(message: &str) -> Option<Lasting> {
     fits.then(|| Lasting { text: text.to_owned(), personal: false })
 }
 
-/// The lines that are the person's own: no code and no quotation.
+/// The lines that are the user's own: no code and no quotation.
 fn own_lines(message: &str) -> impl Iterator<Item = &str> {
     let mut fenced = false;
     message.lines().filter(move |line| {
@@ -149,7 +148,7 @@ fn judge(sentence: &str) -> Option<Lasting> {
     if is_standing(said) {
         return if is_of_the_moment(said) { None } else { keep(first, is_personal(said)) };
     }
-    // A group says "here" and "this project" and means it for good.
+    // A group that says "here" and "this project" means it permanently.
     if is_of_a_group(said) {
         let skip = usize::from(said[0] == "this") * 2;
         return if is_of_the_moment(&said[skip..]) { None } else { keep(first, false) };
@@ -164,7 +163,7 @@ fn is_of_the_moment(words: &[String]) -> bool {
     moment || words.iter().any(|word| OF_THE_MOMENT.contains(&word.as_str()))
 }
 
-/// What is asked for whenever there is occasion.
+/// A standing request.
 fn is_standing(words: &[String]) -> bool {
     let first = words[0].as_str();
     let second = words[1].as_str();
@@ -177,7 +176,7 @@ fn is_standing(words: &[String]) -> bool {
         || (first == "do" && second == "not" && words[2] == "ever")
 }
 
-/// What is about how the person is spoken to, or about themselves, goes with them.
+/// What is about how the user is spoken to, or about themselves, goes with them.
 fn is_personal(words: &[String]) -> bool {
     const SPEAKING: &[&str] = &[
         "i",
@@ -283,7 +282,7 @@ fn is_being(words: &[String]) -> bool {
     words.len() <= 6 && words.last().is_some_and(|last| BEING.contains(&last.as_str()))
 }
 
-/// "Hi, I'm Ada": a name, because somebody greets with it.
+/// "Hi, I'm Ada": a name, because it follows a greeting.
 fn introduces(words: &[String], text: &str) -> bool {
     let names = match words {
         [im, name] if im == "i'm" => Some(name),

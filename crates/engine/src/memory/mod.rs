@@ -1,8 +1,8 @@
-//! Long-term memory: what a person says once and means for good.
+//! Long-term memory of what the user says once and means permanently.
 //!
-//! What is noted are the person's own words and nothing else: not what a model, a file, a tool or a page says.
-//! Which words are lasting is decided by rules (`durable.rs`), so it costs no call. It is said after the answer
-//! and before the request's end, becomes durable with them, and a person can see, edit and delete all of it.
+//! Only the user's own words are stored, not those of a model, a file, a tool, or a page. Rules decide which
+//! (`durable.rs`), so it costs no call. Memories are emitted after the answer and before the request's end, become
+//! durable with them, and the user can see, edit, and delete all of them.
 
 mod durable;
 mod words;
@@ -25,14 +25,14 @@ const AT_ONCE: usize = 5;
 
 /// What goes before the entries in a prompt.
 const INTRODUCTION: &str = "Facts from earlier requests that the user wants you to remember. The latest list counts, and the current request overrides it:";
-/// What is told when nothing is remembered any more.
+/// The note when nothing is remembered any longer.
 const FORGOTTEN: &str = "The user no longer wants you to remember anything from earlier requests.";
 /// Bytes of it that are sent: more than any setting asks for.
 const CAP: usize = 24 * 1024;
 
-/// Which entries the model is told in a folder: all if they fit into `bytes`, else those first that share most
-/// words with the request, and of these the latest. They keep the order of `entries`, oldest first, so that a
-/// prompt stays the same from request to request for as long as it can.
+/// The entries that the model gets in a folder: all if they fit into `bytes`, else those that share most words with
+/// the request, the latest first. They keep the order of `entries`, oldest first, so that a prompt stays the same
+/// from request to request if possible.
 pub fn recall(entries: &[MemoryEntry], folder: Option<&str>, words: &str, bytes: usize) -> Vec<Remembered> {
     let holds = |entry: &&MemoryEntry| entry.folder.is_none() || entry.folder.as_deref() == folder;
     let known: Vec<&MemoryEntry> = entries.iter().filter(holds).collect();
@@ -69,7 +69,7 @@ fn line(text: &str) -> String {
     format!("\n- {}", words.join(" "))
 }
 
-/// What a model is told of earlier sessions.
+/// The fragment with the memories of earlier sessions.
 pub(crate) fn fragment(session: &Session) -> Fragment {
     let entries = session.recalled();
     let lines: String = entries.iter().map(|entry| line(&entry.text)).collect();
@@ -77,14 +77,14 @@ pub(crate) fn fragment(session: &Session) -> Fragment {
     Fragment::volatile("memory", text, CAP, FORGOTTEN)
 }
 
-/// Tells the record what the model is told from here on, if that has changed.
+/// Records which memories the model gets from here on, if they have changed.
 pub(crate) fn recalled(step: &mut Transition<'_>, request: &RequestId, entries: Vec<Remembered>) {
     if entries != step.session.recalled() {
         step.emit(Some(request), MemoryFact::Recalled { entries });
     }
 }
 
-/// A request ends: what its person said for good is noted.
+/// At the end of a request: stores what the user said permanently.
 pub(crate) fn ending(step: &mut Transition<'_>, request: &RequestId, status: Status) {
     let Some(active) = step.session.unfinished(request).filter(|_| status == Status::Completed) else { return };
     let entries = noted(active, step.session);
@@ -94,7 +94,7 @@ pub(crate) fn ending(step: &mut Transition<'_>, request: &RequestId, status: Sta
 }
 
 fn noted(active: &RunningRequest, session: &Session) -> Vec<Remembered> {
-    // What was too large to send is material, not something that a person says of themselves.
+    // What was too large to send is material, not something that the user says of themselves.
     if !active.request.refs.is_empty() {
         return Vec::new();
     }
@@ -106,7 +106,7 @@ fn noted(active: &RunningRequest, session: &Session) -> Vec<Remembered> {
     };
     let mut entries: Vec<Remembered> = Vec::new();
     for Lasting { text, personal } in found {
-        // Whoever talks about their tasks is in no folder.
+        // Requests about tasks have no folder.
         let place = session.folder().filter(|folder| !personal && !folder.is_empty());
         let folder = place.map(str::to_owned);
         let same = |entry: &Remembered| entry.folder == folder && entry.text.to_lowercase() == text.to_lowercase();

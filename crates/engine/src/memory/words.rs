@@ -1,4 +1,4 @@
-//! The words by which lasting sentences are told from those of the moment.
+//! The words by which lasting sentences are recognized.
 
 /// What a polite person says first.
 pub(super) const BEFORE: &[&[&str]] = &[
@@ -20,7 +20,7 @@ pub(super) const BEFORE: &[&[&str]] = &[
     &["trimtab"],
 ];
 
-/// Whoever begins so means it for good, whatever follows.
+/// Beginnings that always mean something permanent.
 pub(super) const FOR_GOOD: &[&[&str]] = &[
     &["remember", "that"],
     &["remember", "my"],
@@ -60,7 +60,7 @@ pub(super) const REMEMBER: &[&[&str]] = &[
     &["remember"],
 ];
 
-/// How a person speaks of themselves.
+/// How the user speaks of themselves.
 pub(super) const OF_ONESELF: &[&[&str]] = &[
     &["i", "prefer"],
     &["i", "favour"],
@@ -106,7 +106,7 @@ pub(super) const OF_ONESELF: &[&[&str]] = &[
     &["mi", "nombre", "es"],
 ];
 
-/// What is lasting about somebody, if they say "my … is".
+/// Lasting properties in "my … is".
 pub(super) const ONES_OWN: &[&str] = &[
     "name",
     "names",
@@ -155,7 +155,7 @@ pub(super) const ONES_OWN: &[&str] = &[
     "preferences",
 ];
 
-/// What somebody is for good.
+/// Lasting properties in "I am …".
 pub(super) const BEING: &[&str] = &[
     "developer",
     "engineer",

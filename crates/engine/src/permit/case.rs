@@ -1,5 +1,5 @@
-//! One case before the permit: what the action is about, what guards that, and what rules and settings say of it.
-//! Commands that stay in the sandbox are judged in `commands`.
+//! One permission case: the action's subject, what protects it, and what rules and settings say about it. Commands
+//! that stay in the sandbox are decided in `commands`.
 
 use trimtab_vocab::wording::{PermissionReason, Refusal};
 use trimtab_vocab::{Applying, Approval, ApprovalClass, ControlFile, Rule, RuleVerdict};
@@ -69,7 +69,7 @@ pub(super) struct PermitCase<'a> {
     /// What an edit does besides editing.
     also: Vec<Deed>,
     class: ApprovalClass,
-    /// Why it is asked about whatever the settings say of edits.
+    /// Why it asks regardless of the settings for edits.
     doubt: Option<PermissionReason>,
     /// A yes to it is a yes to this one time: it is a command that deletes, and no setting says otherwise.
     is_once: bool,
@@ -116,12 +116,12 @@ impl<'a> PermitCase<'a> {
         changes_own.then_some(Refusal::OwnFiles)
     }
 
-    /// The yes that was given before: by the wish itself, by a rule, or by a setting.
+    /// An existing permission: by the request itself, a rule, or a setting.
     pub(super) fn permit(&self) -> Option<Permit> {
         if self.objection(RuleVerdict::Ask).is_some() || self.is_recovered() {
             return None;
         }
-        // The person has asked for exactly this; nobody else has a say in it.
+        // The user has requested exactly this, so no rule applies.
         if matches!(self.action, ToolAction::Change(ProposedChange::Save { .. })) && self.guard.is_none() {
             return Some(Permit::standing(Approval::Answer));
         }
@@ -148,7 +148,7 @@ impl<'a> PermitCase<'a> {
         }
     }
 
-    /// Whether the settings only let edits apply because nobody has set them, and the model is one that nobody knows.
+    /// Whether edits apply only by default, and the model is unknown.
     fn is_of_unknown_model(&self) -> bool {
         let (_, facts) = model_for(&self.active.request);
         !facts.known && !self.active.request.settings.files.apply_chosen
@@ -160,7 +160,7 @@ impl<'a> PermitCase<'a> {
         is_recovered && matches!(self.action, ToolAction::Change(_))
     }
 
-    /// Somebody must say so: why, and the rule that would make the question unnecessary.
+    /// The user must decide: why, and the rule that would answer the question.
     pub(super) fn question(&self) -> Ruling {
         let missing = self.missing();
         let (tool, on) = missing.unwrap_or((self.subject.tool, &self.subject.on));
@@ -182,7 +182,7 @@ impl<'a> PermitCase<'a> {
         Ruling::Ask { class: self.class, reason, rule }
     }
 
-    /// What is special about it, so that it is asked about whatever the settings say of such actions.
+    /// Why it asks regardless of the settings for such actions.
     fn reason(&self) -> Option<PermissionReason> {
         Some(match self.action {
             ToolAction::Read(_) => Guard::Secret.reason(),
@@ -251,7 +251,7 @@ impl<'a> PermitCase<'a> {
         self.session.rules().iter().filter(counts).find(about)
     }
 
-    /// Whether a yes was meant for this. A yes to many things was not meant for what only a person can allow: there a
+    /// Whether a yes was meant for this. A yes to many things was not meant for what only the user can allow: there a
     /// rule counts as their answer only if it names exactly this. A yes about the one end of a move says nothing about
     /// the other.
     fn is_meant(&self, rule: &Rule) -> bool {

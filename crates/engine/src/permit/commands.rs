@@ -1,5 +1,5 @@
-//! Commands: what happens with a line, by the person's rules, the tables and the settings. A session and
-//! `check-command` both ask here.
+//! Permissions of commands, by the user's rules, the tables, and the settings. Sessions and `check-command` both use
+//! this.
 
 use trimtab_vocab::wording::{Notice, PermissionReason, Refusal};
 use trimtab_vocab::{Applying, Approval, ApprovalClass, CommandClass, Rule, RuleVerdict, RunSettings, Sandbox};
@@ -10,19 +10,19 @@ use crate::proposal::command::{self, CommandDecision, CommandVerdict, Policy};
 /// The tool's name in rules about commands.
 const TOOL: &str = "run_command";
 
-/// What a command is judged by besides its words.
+/// The context in which a command is checked.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct CommandCase<'a> {
     pub(super) settings: &'a RunSettings,
     pub(super) rules: &'a [Rule],
     pub(super) folder: Option<&'a str>,
-    /// The person has agreed to what it is a part of.
+    /// The user has agreed to what it is a part of.
     pub(super) agreed: bool,
-    /// An answer proposes it: it waits until somebody runs it.
+    /// An answer proposes it: it waits until the user runs it.
     pub(super) proposed: bool,
 }
 
-/// What a session does with a command.
+/// How a session treats a command.
 #[derive(Debug, Clone)]
 pub struct CommandRuling {
     /// Whether it runs, asks, or is refused.
@@ -30,9 +30,9 @@ pub struct CommandRuling {
     pub reason: PermissionReason,
     /// The rule that decided, if one did.
     pub rule: Option<String>,
-    /// What the tables say about it.
+    /// The tables' verdict.
     pub verdict: CommandVerdict,
-    /// The person's own rule refuses it.
+    /// The user's own rule refuses it.
     is_forbidden: bool,
     permit: Option<Permit>,
 }
@@ -140,26 +140,27 @@ impl CommandCase<'_> {
         if allow.is_empty() {
             return None;
         }
-        // The person's own rule counts outside of the sandbox too: they have said so themselves.
+        // The user's own rule counts outside of the sandbox too: they have said so themselves.
         let policy = Policy { sandboxed: true, ..self.policy().only(allow) };
         let verdict = command::judge(line, &policy);
         (verdict.decision == CommandDecision::Auto).then(|| verdict.rule.unwrap_or_else(|| "a rule".into()))
     }
 
-    /// Whether a command that the tables know runs without a question. One that only reads does, as other reads do;
-    /// one that builds or tests does where a setting or an agreement says so.
+    /// Whether a known command runs without a question. A read-only one does, as other reads do; one that builds or
+    /// tests does if a setting or an agreement says so.
     fn runs_automatically(&self, class: CommandClass) -> bool {
         let by_class = class == CommandClass::Read && !self.proposed;
         by_class || self.agreed || self.settings.commands.apply == Applying::Auto
     }
 }
 
-/// What a session in this folder does with a command that its model asks for.
+/// How a session in this folder treats a command of its model.
 pub fn check_command(settings: &RunSettings, rules: &[Rule], folder: &str, line: &str) -> CommandRuling {
     CommandCase { settings, rules, folder: Some(folder), agreed: false, proposed: false }.judge(line)
 }
 
-/// What a new rule leaves asking although it seems to allow it, in words for the person; none if it does what it says.
+/// What still asks although a new rule seems to allow it, in words for the user; none if the rule has its full
+/// effect.
 pub fn unanswered_by(rule: &Rule, settings: &RunSettings) -> Option<Notice> {
     if rule.verdict != RuleVerdict::Allow || rule.tool != TOOL || rule.pattern == "*" {
         return None;

@@ -1,4 +1,4 @@
-//! What an edit does besides editing, in the words of rules: a patch may delete and move files as those tools do.
+//! The other actions of an edit, in the words of rules: a patch may delete and move files as those tools do.
 
 use trimtab_vocab::FileWrite;
 

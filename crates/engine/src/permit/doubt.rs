@@ -1,4 +1,4 @@
-//! What makes an action doubtful, so that it is asked about whatever the settings say.
+//! What makes an action doubtful, so that it asks regardless of the settings.
 
 use trimtab_vocab::wording::PermissionReason;
 
@@ -8,14 +8,14 @@ use crate::record::RunningRequest;
 use crate::tools::ToolAction;
 use crate::words;
 
-/// Why somebody should look at a change before it is made.
+/// Why the user should see a change before it is made.
 pub(super) fn about(active: &RunningRequest, action: &ToolAction, prospect: Prospect<'_>) -> Option<PermissionReason> {
     let is_unasked_text = active.batch.as_ref().is_some_and(|batch| batch.unasked_text);
     if is_unasked_text && matches!(action, ToolAction::Change(_) | ToolAction::Run { .. }) {
         return Some(PermissionReason::WrittenAsText);
     }
     let ToolAction::Change(change) = action else { return None };
-    // The person has asked for exactly these pictures.
+    // The user has asked for exactly these pictures.
     if matches!(change, ProposedChange::Save { .. }) {
         return None;
     }
@@ -28,7 +28,7 @@ pub(super) fn about(active: &RunningRequest, action: &ToolAction, prospect: Pros
     is_unasked(active).then_some(PermissionReason::Unasked)
 }
 
-/// Whether everything that the person has said to the request only asks to look. A plan that they approved, a pill, and
+/// Whether everything that the user has said to the request only asks to look. A plan that they approved, a pill, and
 /// talk that goes over to work ask for more than their words.
 fn is_unasked(active: &RunningRequest) -> bool {
     let is_agreed = active.flow.is_under_way() || active.flow.running().is_some() || active.request.pill.is_some();

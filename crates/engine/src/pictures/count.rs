@@ -1,4 +1,4 @@
-//! How many pictures words ask for.
+//! How many images a request asks for.
 
 /// Nouns for pictures, in the singular.
 pub(crate) const NOUNS: &str = "\
@@ -14,8 +14,8 @@ const NUMBERS: [&str; 13] =
 /// Words after which a number measures something instead of counting pictures.
 const UNITS: [&str; 9] = ["px", "pixel", "pixels", "x", "by", "dpi", "bit", "percent", "color"];
 
-/// How many pictures are wanted: the first number that stands before a noun for pictures; one where there is none.
-/// "An image of 4 icons" is one picture.
+/// How many images are requested: the first number before a noun for images, or one. "An image of 4 icons" is one
+/// image.
 pub fn count(words: &str) -> u32 {
     let words = words.to_lowercase();
     let tokens: Vec<&str> =

@@ -1,8 +1,7 @@
-//! Pictures: how many and from which prompts, whether there is money for them, what came of each, and what the
-//! person wants saved. Each call is a tool call of the program's own: recorded before it is made, and its end
-//! before anything follows from it.
+//! Image generation: the number of images, their prompts, the budget, the results, and what the user saves. Each call
+//! is an internal tool call: recorded before it is made, and its end before anything follows from it.
 //!
-//! `go_on` reads where a request stands and does what comes next, so that it goes on from anywhere.
+//! `go_on` reads the recorded state and does the next thing, so a new process continues from any point.
 
 pub(crate) mod count;
 mod prompts;
@@ -31,7 +30,7 @@ pub(crate) fn reads_its_words(active: &RunningRequest) -> bool {
     !matches!(active.request.picture.as_deref(), Some(PictureWish::Regenerate { .. } | PictureWish::Save { .. }))
 }
 
-/// "Based on the README" names a file, though not by its whole name; whoever says so wants it read.
+/// "Based on the README" names a file without its extension, and means that file.
 pub(crate) fn add_readme(words: &str, named: &mut References) {
     let is_readme = |word: &str| word.eq_ignore_ascii_case("readme");
     let says_so = words.split(|c: char| !c.is_alphanumeric()).any(is_readme);
@@ -103,7 +102,7 @@ fn make(step: &mut Transition<'_>, request: &RequestId, wish: Option<PictureWish
     call(step);
 }
 
-/// How many pictures the person asked for, and how many are made.
+/// How many pictures the user asked for, and how many are made.
 fn wanted(active: &RunningRequest) -> (u32, u32) {
     let asked = match active.request.picture.as_deref() {
         Some(PictureWish::Make { count: Some(count) }) => *count,
@@ -113,7 +112,7 @@ fn wanted(active: &RunningRequest) -> (u32, u32) {
     (asked, asked.clamp(1, MOST))
 }
 
-/// Lets the fast model write the prompts; without money for that, the person's words are the prompts.
+/// Lets the fast model write the prompts; without money for that, the user's words are the prompts.
 pub(crate) fn call(step: &mut Transition<'_>) {
     let Some(active) = step.session.active() else { return };
     let request = active.request.id.clone();
@@ -141,7 +140,7 @@ pub(crate) fn replied(step: &mut Transition<'_>, said: &str) {
     plan_prompts(step, prompts);
 }
 
-/// Nobody could write prompts. The person's own words will do.
+/// No prompts could be written, so the user's text is the prompt.
 pub(crate) fn given_up(step: &mut Transition<'_>) {
     replied(step, "");
 }
@@ -273,7 +272,7 @@ fn save(step: &mut Transition<'_>, request: &RequestId, images: Vec<ImageId>, fo
     step.then(Next::Batch);
 }
 
-/// A person chose pictures, or chose them no longer. What is as they want it is not said again.
+/// The user chose pictures, or chose them no longer. What is as they want it is not said again.
 pub(crate) fn select(step: &mut Transition<'_>, images: Vec<ImageId>, selected: bool) {
     let is_news = |image: &ImageId| step.session.picture(image).is_some_and(|picture| picture.selected != selected);
     let images: Vec<ImageId> = images.into_iter().filter(is_news).collect();
@@ -286,7 +285,7 @@ fn is_missing(picture: Option<&GeneratedImage>) -> bool {
     picture.is_none_or(|picture| picture.key().is_none())
 }
 
-/// All calls have ended: says what came of them, and ends the request.
+/// All calls have ended: reports the results, and ends the request.
 pub(crate) fn closed(step: &mut Transition<'_>, outcomes: &[(ToolStatus, String)]) {
     let Some(active) = step.session.active() else { return };
     let request = active.request.id.clone();

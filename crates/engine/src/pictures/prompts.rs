@@ -1,4 +1,4 @@
-//! Prompts for pictures: how they are asked for, and what is made of the answer.
+//! Image prompts: how they are requested, and how the answer is read.
 
 use serde_json::Value;
 use trimtab_vocab::Prompt;
@@ -7,14 +7,14 @@ use crate::calls;
 use crate::fragment::{self, Fragment};
 use crate::record::RunningRequest;
 
-/// Bytes of the person's words and of each file that are sent.
+/// Bytes of the user's words and of each file that are sent.
 const WORDS: usize = 16 * 1024;
 /// Bytes of all files together.
 const FILES: usize = 24 * 1024;
 /// Bytes of one prompt.
 const LONGEST: usize = 4_000;
 
-/// What to send to whoever writes the prompts. What the request names was read, and goes along.
+/// The prompt for the model that writes image prompts, with the files that the request names.
 pub(super) fn ask(active: &RunningRequest, count: u32) -> Prompt {
     let (model, facts) = calls::fast(&active.request);
     let what = if count == 1 { "one prompt".to_owned() } else { format!("{count} distinct prompts") };
@@ -35,7 +35,7 @@ pub(super) fn ask(active: &RunningRequest, count: u32) -> Prompt {
     }
 }
 
-/// The prompts of an answer, exactly so many. What is missing or damaged is made up for by the person's own words.
+/// Exactly `count` prompts from an answer. The user's own text replaces missing or damaged ones.
 pub(super) fn read(said: &str, words: &str, count: u32) -> Vec<String> {
     let count = count as usize;
     let mut prompts: Vec<String> = Vec::new();
@@ -68,7 +68,7 @@ fn array(said: &str) -> Option<Vec<String>> {
         None => {
             let mut found = Vec::new();
             let mut rest = &said[from + 1..];
-            // Each string by itself: what stands between them may be damaged.
+            // Each string separately, because the text between them may be damaged.
             while let Some(start) = rest.find('"') {
                 let mut stream = serde_json::Deserializer::from_str(&rest[start..]).into_iter::<String>();
                 match stream.next() {

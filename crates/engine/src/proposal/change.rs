@@ -18,7 +18,7 @@ pub enum ProposedChange {
         /// Where to; the place must be free.
         to: String,
     },
-    /// Write pictures that a person wants to keep, under names that are free.
+    /// Write pictures that the user wants to keep, under names that are free.
     Save {
         /// Where to; empty: the session's folder itself.
         folder: String,
@@ -68,7 +68,7 @@ impl ProposedChange {
 }
 
 impl MergeOrder {
-    /// Every file that somebody changed; one that several have changed is named for each.
+    /// Every changed file, once per change.
     fn paths(&self) -> impl Iterator<Item = &str> {
         self.parts.iter().flat_map(|part| &part.writes).map(|write| write.path.as_str())
     }

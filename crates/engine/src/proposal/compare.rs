@@ -1,9 +1,8 @@
-//! What differs between two states of a file: blocks of lines, hunks with context, and counts.
+//! Compares two states of a file: blocks of lines, hunks with context, and counts.
 //!
-//! The same two states always give the same hunks, on every machine and however busy it is: people and
-//! scripts name a hunk by its number (`PATH:K`, from 1, in the order of the file), so there is no clock
-//! in here that could cut the comparison short. Lines end with `\n` and nothing else, and the blocks are
-//! those that `git diff` finds, so that lines added and removed are the numbers of `git diff --numstat`.
+//! The same two states always give the same hunks, on every machine and under any load: users and scripts name a hunk
+//! by its number (`PATH:K`, from 1, in the order of the file), so no clock cuts the comparison short. Lines end with
+//! `\n` only, and the blocks are those of `git diff`, so that the counts equal `git diff --numstat`.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -76,7 +75,7 @@ pub fn lines(bytes: &[u8]) -> Vec<&[u8]> {
     bytes.split_inclusive(|byte| *byte == b'\n').collect()
 }
 
-/// Whether these bytes are no text, as `git` judges it.
+/// Whether bytes are binary, by the rule of `git`.
 pub fn is_binary(bytes: &[u8]) -> bool {
     bytes[..bytes.len().min(BINARY_PREFIX)].contains(&0)
 }
@@ -120,8 +119,7 @@ pub fn hunks_of(blocks: Vec<ChangedBlock>, last: usize, context: usize) -> Vec<D
     hunks
 }
 
-/// The change as a patch and its counts. A state that is absent is no file. What is no text has no lines
-/// to count.
+/// The change as a patch with its counts. An absent state means no file. Binary files have no lines to count.
 pub fn patch(path: &str, before: Option<&[u8]>, after: Option<&[u8]>) -> (String, LineStats) {
     let name = |there: bool, prefix: &str| if there { format!("{prefix}/{path}") } else { "/dev/null".to_owned() };
     let (from, to) = (name(before.is_some(), "a"), name(after.is_some(), "b"));

@@ -1,4 +1,4 @@
-//! The parts of a reply that count as said, and its code fences.
+//! The parts of a reply that are statements, and its code fences.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -37,7 +37,7 @@ pub(crate) fn without_thoughts(text: &str) -> String {
     String::from_utf8(bytes).unwrap_or_default()
 }
 
-/// Where reasoning ends whose beginning is not part of the reply; 0 if there is none.
+/// Where reasoning ends that began before the reply; 0 if there is none.
 fn before_reply(text: &str) -> usize {
     let code: Vec<Range<usize>> =
         fences(text).into_iter().filter(|fence| fence.is_closed).map(|fence| fence.range).collect();
@@ -80,7 +80,7 @@ fn is_quoted(text: &str, at: usize) -> bool {
 /// A block of code.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ReplyFence<'t> {
-    /// What stands behind the opening marks.
+    /// The text after the opening marks.
     pub(crate) info: &'t str,
     /// The lines between the marks, each with its end, and without the indentation of the marks: a fence in a list
     /// is indented as a whole.
@@ -108,8 +108,8 @@ fn marks(line: &str) -> Option<(char, usize, &str)> {
     (count >= 3 && line.len() - rest.len() <= 12 && !info.contains('`')).then_some((mark, count, info))
 }
 
-/// The fences of a text, in order. Inside of one, marks with an info string open another one, whose end is not that of
-/// the first: models write documents with code in them so.
+/// The fences of a text, in order. Inside of one, marks with an info string open a nested one, as models write
+/// documents with code.
 pub(crate) fn fences(text: &str) -> Vec<ReplyFence<'_>> {
     struct OpenFence<'t> {
         mark: char,

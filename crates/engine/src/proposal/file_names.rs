@@ -1,5 +1,5 @@
-//! Which words are names of files. A request, a reply and the line above a block of code mean files with different
-//! certainty, so each has its own rule; what the rules are made of is here.
+//! Detects file names in text. A request, a reply, and the line above a block of code name files with different
+//! certainty, so each has its own rule; the common parts are here.
 
 use trimtab_vocab::sensitive_paths;
 

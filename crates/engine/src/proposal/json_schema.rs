@@ -1,12 +1,13 @@
-//! Whether a JSON value fits a JSON Schema, for the part of the standard that people write by hand. A schema with
-//! anything else in it is refused before it is used: a keyword that is passed over would promise what nobody checks.
+//! Validates a JSON value against a JSON Schema, for the part of the standard that people write by hand. A schema
+//! with anything else is refused before it is used, because an ignored keyword would promise a check that does not
+//! happen.
 
 use regex_automata::meta::Regex;
 use serde_json::{Map, Value};
 
 /// Schemas within schemas, and references that lead to references.
 const DEEPEST: usize = 64;
-/// So many mistakes are told at once.
+/// Errors that are reported at once.
 const MOST_ERRORS: usize = 10;
 /// Bytes of a value that are quoted.
 const LONGEST_QUOTE: usize = 60;
@@ -102,7 +103,7 @@ fn target<'a>(root: &'a Value, reference: &str) -> Option<&'a Value> {
     root.pointer(reference.strip_prefix('#')?)
 }
 
-/// What is wrong with a value, a line each with its place; nothing, if it fits. The schema is one without objections.
+/// The errors of a value, a line each with its place; none if it is valid. The schema must have no objections.
 pub fn schema_errors(schema: &Value, value: &Value) -> Vec<String> {
     let mut errors = Vec::new();
     SchemaCheck { root: schema, errors: &mut errors }.value(schema, value, "", DEEPEST);
@@ -138,7 +139,7 @@ impl SchemaCheck<'_> {
             let names = types.as_array().map_or(std::slice::from_ref(types), Vec::as_slice);
             if !names.iter().any(|name| is_type(value, name.as_str().unwrap_or_default())) {
                 let names: Vec<&str> = names.iter().filter_map(Value::as_str).collect();
-                // Whatever else is wrong with it follows from this.
+                // Other errors would follow from this one.
                 return self.complain(place, &format!("is {}, not of type {}", quoted(value), names.join(" or ")));
             }
         }
@@ -294,8 +295,8 @@ fn quoted(value: &Value) -> String {
     }
 }
 
-/// Every JSON value that a reply may mean, the most likely first: all of it, what stands in its fences from the last to
-/// the first, and what lies between its first and its last bracket.
+/// Every JSON value that a reply may mean, the likeliest first: all of it, the content of its fences from the last to
+/// the first, and the text between its first and its last bracket.
 pub(crate) fn values_in(reply: &str) -> Vec<Value> {
     let parsed = |text: &str| serde_json::from_str::<Value>(text.trim()).ok();
     let mut found: Vec<Value> = parsed(reply).into_iter().collect();

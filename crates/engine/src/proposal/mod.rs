@@ -1,5 +1,5 @@
-//! What a model would like to change, read with care: edits placed and compared, damaged answers
-//! recovered, commands judged. Pure functions over texts; nothing here acts.
+//! What a model proposes, read tolerantly: edits placed and compared, damaged answers recovered, commands checked.
+//! Pure functions over texts; nothing here acts.
 
 mod change;
 pub mod command;

@@ -1,4 +1,4 @@
-//! Plans as a model or a person writes them: read with care, and put into an order.
+//! Parses plans of models and users, and puts them into order.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,10 +8,10 @@ use trimtab_vocab::{Plan, PlanStep};
 
 /// Steps of a plan at most.
 pub(crate) const MOST_STEPS: usize = 40;
-/// Bytes of a plan at most: a person is to read it.
+/// Bytes of a plan at most: the user is to read it.
 const LARGEST: usize = 64 * 1024;
 
-/// A plan as a model or a person writes it.
+/// A plan as a model or the user writes it.
 #[derive(Deserialize)]
 struct WrittenPlan {
     #[serde(default, alias = "goal", alias = "title")]
@@ -28,7 +28,7 @@ enum WrittenStep {
     Whole(Box<StepFields>),
 }
 
-/// The fields of a step; weak models have names of their own for them.
+/// The fields of a step, with the names that weak models use.
 #[derive(Deserialize, Default)]
 pub(crate) struct StepFields {
     #[serde(default)]
@@ -66,8 +66,7 @@ impl StepName {
     }
 }
 
-/// Reads a plan; what is wrong with it is said in words that let the model do better. `known` are steps whose ids
-/// stay what they are.
+/// Parses a plan; the error helps the model to do better. `known` are steps that keep their IDs.
 pub(crate) fn read(value: &Value, known: &[PlanStep]) -> Result<Plan, String> {
     let written: WrittenPlan = serde_json::from_value(value.clone()).map_err(|error| format!("{error}."))?;
     if written.steps.is_empty() {
@@ -122,7 +121,7 @@ pub(crate) fn read(value: &Value, known: &[PlanStep]) -> Result<Plan, String> {
         return Err(format!("it is too long; {LARGEST} bytes at most. Say less about each step."));
     }
     let order = order(&plan)?;
-    // A plan that a person edits stays in their order; a model's is shown in the order of work.
+    // A plan that the user edits stays in their order; a model's is shown in the order of work.
     Ok(if known.is_empty() { arranged(plan, &order) } else { plan })
 }
 
@@ -181,7 +180,7 @@ pub(crate) fn fill(step: &mut PlanStep, fields: &StepFields) -> Result<(), Strin
     Ok(())
 }
 
-/// A text without control characters, of at most so many of them.
+/// A text of at most `most` characters, without control characters.
 fn clean(text: &str, most: usize) -> String {
     text.trim().chars().filter(|c| !c.is_control() || *c == '\n').take(most).collect()
 }
@@ -239,7 +238,7 @@ pub(crate) fn steps_apart(plan: &Plan) -> usize {
     depths.values().copied().collect::<BTreeSet<usize>>().into_iter().map(apart).max().unwrap_or(0)
 }
 
-/// A text of at most so many characters, on one line.
+/// A text of at most `most` characters, on one line.
 pub(crate) fn line(text: &str, most: usize) -> String {
     let is_between = |c: char| c.is_whitespace() || c.is_control();
     let mut line: String = text.split(is_between).filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ");

@@ -1,4 +1,4 @@
-//! How far a request about the user's tasks is, and what is remembered of earlier ones.
+//! The state of a request about the user's tasks, and what is remembered from earlier ones.
 
 use trimtab_vocab::checkpoint::Ask;
 use trimtab_vocab::event::{ProposalKind, RouteDecision, RouteFact, Stage};
@@ -9,12 +9,12 @@ use trimtab_vocab::{
 
 use super::{Checkpoint, Phase, RecordedAnswer, RunningRequest, Session, legacy};
 
-/// How far a request about the tasks is.
+/// The state of a request about tasks.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Assist {
     /// Where it stands.
     pub state: AssistState,
-    /// The tasks as they are shown; absent: they are to be looked at.
+    /// The tasks for the model; absent: not read yet.
     pub view: Option<TasksView>,
     /// What it is about: a habit, a goal, a task, an event.
     pub category: Option<Category>,
@@ -22,13 +22,13 @@ pub struct Assist {
     pub entities: Entities,
     /// Which tasks it is about.
     pub filter: Where,
-    /// What is not said.
+    /// Missing information.
     pub missing: Vec<String>,
     /// How sure the router was.
     pub confidence: f64,
     /// The question that was answered last, by this request or within it.
     pub clarify: Option<Prior>,
-    /// What was asked first, where its own words only answer a question.
+    /// The original request, if its own text only answers a question.
     pub instruction: Option<String>,
     /// Questions that it has asked.
     pub asked: u32,
@@ -36,23 +36,23 @@ pub struct Assist {
     pub said: String,
     /// The operations as they are proposed.
     pub proposal: Option<ProposalId>,
-    /// Their version; 0: there are none.
+    /// Their version; 0: none.
     pub version: u32,
     /// Each with what is wrong about it.
     pub operations: Vec<Annotated>,
     /// They were to be repaired.
     pub repaired: bool,
-    /// The stage that a person was last told of.
+    /// The stage that the user was last told of.
     pub stage: Option<Stage>,
 }
 
-/// Where a request about the tasks stands: what is done next, or is being done.
+/// The state of a request about tasks: what is done next, or is being done.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum AssistState {
     /// A path is to be found.
     #[default]
     Routing,
-    /// A person is to be asked.
+    /// The user is to be asked.
     Asking,
     /// An answer in words is to be given.
     Chatting,
@@ -62,24 +62,24 @@ pub enum AssistState {
     Judging,
     /// They are to be repaired.
     Repairing,
-    /// What came of that is to be judged.
+    /// The repair is to be checked.
     Rejudging,
-    /// They are to be summed up.
+    /// They are to be summarized.
     Summarizing,
 }
 
-/// What is remembered from one request about the tasks to the next.
+/// What is kept between requests about tasks.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct TaskMemory {
     /// The last question, and what had been asked for.
     pub question: Option<(String, String)>,
-    /// The tasks that a person has last confirmed to mean, and when.
+    /// The tasks that the user has last confirmed to mean, and when.
     pub scope: Option<(Where, Time)>,
-    /// Operations that nobody has applied or left yet.
+    /// Operations that are neither applied nor rejected.
     pub proposal: Option<OpenProposal>,
 }
 
-/// Operations that wait for a person.
+/// Operations that wait for the user.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OpenProposal {
     pub id: ProposalId,
@@ -90,7 +90,7 @@ pub struct OpenProposal {
     pub valid: usize,
     /// The tasks that they are about.
     pub filter: Where,
-    /// When the tasks were looked at for them.
+    /// When the tasks were read for them.
     pub seen: Option<Time>,
 }
 
@@ -101,7 +101,7 @@ impl Assist {
         Some(Box::new(Self { clarify: ask.clarify.clone(), ..Self::default() }))
     }
 
-    /// Whether a person has said which tasks are meant, by answering a question.
+    /// Whether the user has said which tasks are meant, by answering a question.
     fn is_confirmed(&self) -> bool {
         self.clarify.is_some() && !self.filter.is_everything()
     }
@@ -123,7 +123,7 @@ impl Session {
         let Some(active) = &mut self.active else { return };
         let Some(assist) = &mut active.assist else { return };
         let asked = assist.clarify.as_ref().map(|prior| prior.question.as_str());
-        // Whoever answers the last question goes on with what it was about, whatever their client remembers.
+        // An answer to the last question continues its subject, regardless of what the client remembers.
         if let (Some(asked), Some((question, instruction))) = (asked, known)
             && assist.instruction.is_none()
             && is_same_question(asked, &question)
@@ -145,7 +145,7 @@ impl Session {
             AskFact::Repaired { .. } => {
                 assist.repaired = true;
                 assist.state = AssistState::Summarizing;
-                // Whoever could not repair it says nothing about the call that comes next.
+                // A failed repair says nothing about the next call.
                 active.calls.failures = 0;
                 active.phase = Phase::Replied;
             }

@@ -1,4 +1,4 @@
-//! The tools of one reply, and how far each is.
+//! The tool calls of one reply, and the state of each.
 
 use std::sync::Arc;
 
@@ -13,18 +13,18 @@ use crate::tools::{self, ToolAction};
 pub struct Batch {
     /// The calls, in the model's order.
     pub items: Vec<BatchItem>,
-    /// The conversation went on without the results: they are told in words.
+    /// The conversation continued without the results, so they are sent as text.
     pub(super) passed_over: bool,
     /// Its changes come from an answer that was cut off: each is asked about.
     pub(crate) recovered: bool,
     /// They come from an answer that had to be repaired: each is asked about.
     pub(crate) mended: bool,
-    /// They were written as text, and the request does not clearly ask for a deed: each that does more than look is
-    /// asked about.
+    /// They were written as text, and the request does not clearly ask for an action: each that is not read-only
+    /// asks.
     pub(crate) unasked_text: bool,
     /// It is the current command of a series.
     pub of_series: bool,
-    /// It makes or saves pictures: no model has asked for it, and none is told.
+    /// It makes or saves images: no model has called it, and none gets the result.
     pub of_pictures: bool,
     /// It is the sub-tasks that the user wants: no model has asked for them.
     pub of_subtasks: bool,
@@ -36,65 +36,65 @@ pub struct Batch {
 #[derive(Debug, Clone, PartialEq)]
 pub struct BatchItem {
     pub call_id: CallId,
-    /// What the model asked for.
+    /// The model's tool call.
     pub call: Arc<ToolCall>,
-    /// What that comes to, or why it cannot be read: a sentence for the model.
+    /// The parsed call, or why it cannot be parsed: a sentence for the model.
     pub(crate) action: Result<Arc<ToolAction>, String>,
     /// How far it is.
     pub progress: Progress,
-    /// What a person said about it.
+    /// The user's decision about it.
     pub given: Option<UserDecision>,
-    /// What it would make of the files.
+    /// The prepared file changes.
     pub writes: Option<Vec<FileWrite>>,
     /// One of these files was changed by a move of the history after that was found out.
     pub is_stale: bool,
     /// How many hunks each of these has.
     pub hunks: Vec<u32>,
-    /// The part of that which a person wants, if it is not all.
+    /// The part of that which the user wants, if it is not all.
     pub chosen: Option<HunkSelection>,
-    /// A person wants it ended.
+    /// The user stopped it.
     pub stopping: bool,
-    /// The command as the model had asked for it, if a person has edited it.
+    /// The command as the model had asked for it, if the user has edited it.
     pub edited_from: Option<String>,
-    /// What came of it in the sandbox, while a person is asked whether to run it outside.
+    /// Its result in the sandbox, while the user is asked whether to run it outside.
     pub held: Option<WithheldResult>,
-    /// A person wants it run outside of the sandbox.
+    /// The user wants it run outside of the sandbox.
     pub outside: bool,
-    /// A person wants it run in the ordinary sandbox, after the fence for commands that only read had stopped it.
+    /// The user wants it run in the ordinary sandbox, after the read-only sandbox had stopped it.
     pub widened: bool,
     /// Why it did not start, or was stopped, when it was to run automatically: only an answer starts it now.
     pub blocked: Option<String>,
-    /// What it needs, while it runs without that anybody was asked.
+    /// Its class, while it runs without approval.
     pub automatic: Option<CommandClass>,
     /// Paths that it would change in a version-control area which the folder's structure shows.
     pub versions: Vec<String>,
     /// Files of which it would drop most.
     pub losses: Vec<FileLoss>,
-    /// How often it was tried in vain.
+    /// Failed tries.
     pub tries: u32,
-    /// What a command wrote, as people see it; absent: none has run to its end.
+    /// The output of a command, as the user sees it; absent: none has ended.
     pub output: Option<String>,
 }
 
-/// The part of a change that a person wants.
+/// The part of a change that the user wants.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HunkSelection {
-    /// What is wanted.
+    /// The selected parts.
     pub parts: Vec<ChangePart>,
-    /// What is not.
+    /// The rejected parts.
     pub left: Vec<ChangePart>,
     /// The difference between the two, as a patch, once it is known what the part makes of the files.
     pub left_out: Option<String>,
 }
 
-/// How far a tool call is.
+/// The progress of a tool call.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Progress {
     /// It has not begun.
     Pending,
     /// It has begun; nothing is changed by it.
     Started,
-    /// It waits for a person.
+    /// It waits for the user.
     Asking {
         /// For this answer.
         checkpoint: CheckpointId,
@@ -105,18 +105,18 @@ pub enum Progress {
     Done(ToolOutcome),
 }
 
-/// What came of a tool call.
+/// The result of a tool call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolOutcome {
     /// How it ended.
     pub status: ToolStatus,
-    /// What the model reads.
+    /// The text for the model.
     pub content: String,
-    /// What it sees.
+    /// The images for the model.
     pub images: Vec<ImageRef>,
 }
 
-/// What a person said about a tool call.
+/// The user's decision about a tool call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UserDecision {
     pub choice: String,
@@ -124,9 +124,9 @@ pub struct UserDecision {
     pub text: Option<String>,
     /// The hash of the command that it is about.
     pub fingerprint: Option<String>,
-    /// It is about a command whose end nobody saw.
+    /// It is about an interrupted command.
     pub of_outcome: bool,
-    /// A person said it, and not a rule or an option in their place.
+    /// The user said it, and not a rule or an option in their place.
     pub by_person: bool,
 }
 
@@ -165,7 +165,7 @@ impl Batch {
         Self { items: vec![item], passed_over: true, of_subtasks: true, ..Self::default() }
     }
 
-    /// The same, for a model that knows no tools: its results are told in words.
+    /// The same for a model without tools: its results are sent as text.
     pub(super) fn in_words(self) -> Self {
         Self { passed_over: true, of_answer: true, ..self }
     }
@@ -184,17 +184,17 @@ impl Batch {
         self.items.iter_mut().find(|item| item.call_id == *call)
     }
 
-    /// Whether somebody is to be asked.
+    /// Whether the user is asked.
     pub fn is_asking(&self) -> bool {
         self.items.iter().any(|item| matches!(item.progress, Progress::Asking { .. }))
     }
 
-    /// Whether anything goes on by itself.
+    /// Whether anything runs without an answer.
     pub fn is_running(&self) -> bool {
         self.items.iter().any(|item| matches!(item.progress, Progress::Started | Progress::Acting))
     }
 
-    /// What it asks for, to tell whether it is the same again.
+    /// A fingerprint, to detect repeated calls.
     pub(crate) fn signature(&self) -> String {
         self.items.iter().map(|item| format!("{} {}\n", item.call.name, item.call.input)).collect()
     }
@@ -256,7 +256,7 @@ impl BatchItem {
         !matches!(self.progress, Progress::Pending | Progress::Done(_))
     }
 
-    /// What came of it, once it ended.
+    /// Its result, once it ended.
     pub fn done(&self) -> Option<&ToolOutcome> {
         match &self.progress {
             Progress::Done(done) => Some(done),

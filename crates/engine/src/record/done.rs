@@ -1,4 +1,4 @@
-//! What a request has done, counted from facts.
+//! The actions of a request, counted from facts.
 
 use trimtab_vocab::event::{
     BugFact, ChangeFact, ChangedFile, CommandDone, CommandFact, CommandsFact, ContextFact, DoneFacts, ToolFact,
@@ -16,10 +16,10 @@ const LISTED: usize = 200;
 /// Bytes of a command that are kept.
 const COMMAND: usize = 200;
 
-/// What a request has done.
+/// The actions of a request.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DoneState {
-    /// What is told at its end.
+    /// Reported at its end.
     pub facts: DoneFacts,
     /// A change that it wanted was in place before.
     pub in_place: bool,
@@ -27,9 +27,9 @@ pub struct DoneState {
     pub echoed: Option<String>,
     /// A command ran whose effects are not among the changes.
     pub acted: bool,
-    /// A person or a rule has refused something of it.
+    /// The user or a rule has refused something of it.
     pub declined: bool,
-    /// How often the model was told that it has done nothing.
+    /// How often the model was reminded that it has done nothing.
     pub nudges: u32,
 }
 
@@ -92,7 +92,7 @@ impl Session {
                 // It was neither applied nor refused: nothing was left to change.
                 (ToolStatus::Ok, Some((ToolAction::Change(change), progress))) if *progress != Progress::Acting => {
                     match change {
-                        // Whoever sends a file back as it was shown may mean anything by it.
+                        // A file that is sent back unchanged may mean anything.
                         ProposedChange::Edit(Edit::WholeFile { path, .. }) if marks.contains_key(path) => {
                             done.echoed = Some(path.clone());
                         }

@@ -1,12 +1,12 @@
-//! What is kept of the results of tools: their first words, and what tells whether two are the same.
+//! What is stored of tool results: their first words, and a fingerprint to compare two of them.
 
-/// How the result of a command begins that has ended by itself.
+/// The beginning of the result of a command that exited.
 pub(crate) const EXIT_CODE: &str = "Exit code ";
 
 /// Characters of a finding.
 const FINDING: usize = 120;
 
-/// The text without how long it took, to tell whether it is the same again.
+/// The text without its duration, to detect repeated results.
 pub(crate) fn timeless(content: &str) -> &str {
     let (first, rest) = content.split_once('\n').unwrap_or((content, ""));
     if first.starts_with(EXIT_CODE) && first.contains(" It took ") { rest } else { content }

@@ -1,4 +1,4 @@
-//! What a person and the copilot have agreed on for a request, and how far it is carried out.
+//! What the user and the model have agreed on for a request, and its progress.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,40 +10,40 @@ use super::names::choice;
 use super::{Checkpoint, RecordedAnswer, RunningRequest, Session, carried, legacy};
 use crate::proposal::plan::order;
 
-/// Decisions that a step is told of, the last ones.
+/// The latest decisions that a step gets.
 const DECISIONS: usize = 24;
 
-/// What was asked, agreed and done.
+/// The questions, agreements, and progress of a request.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Flow {
     /// Where it stands.
     pub state: FlowState,
-    /// What the task looked like before it was begun.
+    /// The classification of the task.
     pub analysis: Option<Analysis>,
-    /// How much work it looked like, 0 to 100.
+    /// The estimated complexity, 0 to 100.
     pub complexity: u8,
-    /// The person was asked what is not clear.
+    /// The user was asked what is not clear.
     pub clarified: bool,
-    /// The person let it begin.
+    /// The user let it begin.
     pub begun: bool,
-    /// What a conversation came to.
+    /// The agreed result of a conversation.
     pub requirements: Option<Requirements>,
     /// The plan as it is now.
     pub plan: Option<Plan>,
-    /// Its version; 0: there is none.
+    /// Its version; 0: none.
     pub version: u32,
     pub approval: Option<PlanApproval>,
-    /// How its steps stand; what is not in here has not begun.
+    /// The status of its steps; a missing step has not begun.
     pub statuses: BTreeMap<String, StepStatus>,
     /// The step that ended last.
     pub last: Option<String>,
-    /// The step that a person let begin.
+    /// The step that the user let begin.
     pub cleared: Option<String>,
-    /// The step whose end a person has seen.
+    /// The step whose result the user has seen.
     pub checked: Option<String>,
-    /// What the person decided on the way.
+    /// The user's decisions so far.
     pub decisions: Vec<String>,
-    /// How often the model was told that its plan cannot be read.
+    /// How often the model was told that its plan is invalid.
     pub complaints: u32,
     /// Files were changed or commands run in this attempt.
     pub acted: bool,
@@ -51,7 +51,7 @@ pub struct Flow {
     pub task: Option<String>,
     /// Steps of the work that were done when this turn began.
     pub done_before: BTreeSet<String>,
-    /// What the model was sent when the step began that is worked on.
+    /// The model's message at the start of the current step.
     pub(super) brief: Option<String>,
     /// Where in the conversation the request begins.
     pub(super) from: usize,
@@ -73,11 +73,11 @@ pub enum FlowState {
     Turn,
     /// What was talked about is being written down.
     Compiling,
-    /// It is written down; a person is to see it.
+    /// It is written down; the user is to see it.
     Understood,
     /// The model looks and plans.
     Planning,
-    /// There is a plan; a person is to see it.
+    /// There is a plan; the user is to see it.
     Proposed,
     /// The plan is carried out.
     Executing,
@@ -89,7 +89,7 @@ impl Flow {
         self.approval.as_ref().is_some_and(|approval| approval.as_subtasks)
     }
 
-    /// The step that is worked on.
+    /// The current step.
     pub fn running(&self) -> Option<&str> {
         let is_running = |(_, status): &(&String, &StepStatus)| **status == StepStatus::Running;
         self.statuses.iter().find(is_running).map(|(id, _)| id.as_str())
@@ -216,7 +216,7 @@ impl Session {
         }
     }
 
-    /// A person's answer about the flow itself.
+    /// The user's answer about the flow itself.
     pub(super) fn fold_agreement(&mut self, answered: &Checkpoint, given: RecordedAnswer<'_>) {
         let RecordedAnswer { choice, text, message, .. } = given;
         if matches!(answered.ask, Ask::Satisfaction { .. }) && choice == choice::START_OVER {
@@ -261,7 +261,7 @@ impl Session {
             },
             Ask::Plan { .. } => match choice {
                 choice::APPROVE | choice::SUBTASKS => active.guide(text),
-                // A list of steps is a new version, which is a fact of its own.
+                // A list of steps is a new version, which is a separate fact.
                 _ => {
                     let sent_back = carried(message, || legacy::sent_back(&active.flow, choice, text));
                     if let Some(sent_back) = sent_back {
@@ -314,8 +314,8 @@ impl Session {
             .collect()
     }
 
-    /// The request begins afresh: what was said since, feedback above all, is gone from the conversation. What
-    /// was changed in the folder is still changed, and the model must know.
+    /// The request starts over: later messages, including feedback, leave the conversation. The folder keeps its
+    /// changes, and the model must know.
     fn start_over(&mut self, request: &RequestId, message: Option<&str>) {
         let note = carried(message, || legacy::afresh(&self.changed_by(request)));
         let summaries = self.conversation.summaries;

@@ -1,4 +1,4 @@
-//! Where a session comes from, and where it went on.
+//! The parent of a session, and the sessions that continue it.
 
 use std::collections::BTreeMap;
 
@@ -7,12 +7,12 @@ use trimtab_vocab::{ChangeSetId, SessionId, Usage};
 
 use super::WorkerRole;
 
-/// Where a session comes from, and where it went on.
+/// The parent of a session, and the sessions that continue it.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Lineage {
     /// The session that was handed off to this one, or that it was forked from.
     pub parent: Option<SessionId>,
-    /// What a person finds in the input line, until they say something.
+    /// The initial text of the input line, until the first request.
     pub prefill: Option<String>,
     /// The sessions that it was handed off to, the latest last. One that was deleted is not among them.
     pub children: Vec<SessionId>,
@@ -31,7 +31,7 @@ pub struct Lineage {
     pub budget_usd: Option<f64>,
     /// How many workers it has started.
     pub workers: u32,
-    /// It was told to stop before it was told what to do.
+    /// It was stopped before it got its request.
     pub is_dismissed: bool,
     /// The last reported cost of each worker, with its model.
     pub reported_cost: BTreeMap<SessionId, (Usage, String)>,

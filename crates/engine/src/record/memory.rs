@@ -1,5 +1,5 @@
-//! What a session remembers beside its conversation: enough to tell another session how things stand,
-//! however often the conversation was summed up since.
+//! What a session remembers beside its conversation: enough for a handoff, no matter how often the conversation was
+//! summarized.
 
 use std::collections::VecDeque;
 
@@ -10,7 +10,7 @@ use trimtab_vocab::{Fact, RequestId};
 
 /// Pairs of words that are kept.
 const PAIRS: usize = 3;
-/// Bytes of what somebody said that are kept.
+/// Bytes of a message that are kept.
 const WORDS: usize = 2 * 1024;
 /// Troubles that are kept, of each sort.
 const TROUBLES: usize = 10;
@@ -26,7 +26,7 @@ pub struct Memory {
     pub exchanges: u64,
     /// The last pairs, oldest first.
     pub pairs: VecDeque<RememberedExchange>,
-    /// What the last answer, or the last summary of the conversation, says.
+    /// The text of the last answer, or of the last summary of the conversation.
     pub summary: String,
     /// Files that requests named and that were read for them, in the order of their first use.
     pub referenced: Vec<String>,
@@ -34,17 +34,17 @@ pub struct Memory {
     pub troubles: VecDeque<(String, String)>,
     /// Commands that failed lately, and how.
     pub failed_commands: VecDeque<(String, String)>,
-    /// Bytes of all that was said and found; what was summed up counts too, because it is kept.
+    /// Bytes of all messages and results; summarized ones count too, because they are stored.
     pub stored: u64,
     /// The call that is being made is behind the scenes.
     aside: bool,
 }
 
-/// What a person said, and what came of it.
+/// A request and its result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RememberedExchange {
     request: RequestId,
-    /// The person's words.
+    /// The user's words.
     pub user: String,
     /// The answer, or the last words on the way to it.
     pub answer: Option<String>,

@@ -1,4 +1,4 @@
-//! The state of a session, and the one way it changes: [`Session::fold`], in `fold/`.
+//! The state of a session. It changes only through [`Session::fold`], in `fold/`.
 
 mod assist;
 mod batch;
@@ -55,7 +55,7 @@ use fold::{RecordedAnswer, carried};
 /// A session as its facts made it.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Session {
-    /// Its name; absent where nobody needs to know.
+    /// Its ID; absent if it is not needed.
     id: Option<SessionId>,
     lineage: Lineage,
     memory: Memory,
@@ -89,27 +89,27 @@ struct ConversationState {
     measured: Option<(usize, u64)>,
     /// How many messages at the conversation's beginning are summaries of what was there.
     summaries: usize,
-    /// What the last summary stands for, until the next one.
+    /// The source of the last summary, until the next one.
     squeezed: Option<Squeezed>,
-    /// Whole replies so far,
+    /// Complete replies so far.
     rounds: u64,
-    /// and how many there were when a model was last asked for a summary.
+    /// The number of complete replies at the last model summary.
     summed_up_at: Option<u64>,
     /// How many messages of the conversation the last turn was sent. Providers may have them cached.
     sent: usize,
 }
 
-/// Requests beside the one that is worked on.
+/// Requests beside the running one.
 #[derive(Debug, Clone, Default, PartialEq)]
 struct RequestQueue {
     waiting: VecDeque<RunningRequest>,
-    /// Requests that ended for want of a person, and go on once somebody answers.
+    /// Requests that ended because no one could answer, and continue after an answer.
     parked: Vec<RunningRequest>,
     /// All that were ever taken in.
     known: BTreeSet<RequestId>,
 }
 
-/// What a session has cost, and may cost.
+/// The cost and the budget of a session.
 #[derive(Debug, Clone, Default, PartialEq)]
 struct Spending {
     calls: u64,
@@ -118,20 +118,20 @@ struct Spending {
     budget: Option<f64>,
 }
 
-/// What a person has decided for more than one call.
+/// The user's decisions for more than one call.
 #[derive(Debug, Clone, Default, PartialEq)]
 struct SessionPermissions {
     rules: Vec<Rule>,
-    /// How often a person has allowed each thing that a rule could allow.
+    /// How often the user has allowed each thing that a rule could allow.
     allowed: BTreeMap<String, u32>,
 }
 
-/// What the model knows besides the conversation.
+/// The model's context besides the conversation.
 #[derive(Debug, Clone, Default, PartialEq)]
 struct SessionContext {
-    /// What of earlier sessions the model is told.
+    /// The memories of earlier sessions that the model gets.
     recalled: Vec<Remembered>,
-    /// What the model was last told besides the conversation, by name, as far as it still stands in there.
+    /// The notes that the model got last, by name, as far as they are still in the conversation.
     told: BTreeMap<String, String>,
     /// Files as the model has seen them, by path.
     marks: BTreeMap<String, String>,
@@ -146,7 +146,7 @@ struct ModelOffer {
     protocols: BTreeMap<String, AnswerProtocol>,
     /// The tools that a model was offered last.
     offered_tools: OfferedTools,
-    /// A person has waited so long between two requests that a provider's short cache was gone.
+    /// The user has waited long enough between two requests for a provider's short cache to expire.
     waits_long: bool,
 }
 
@@ -159,7 +159,7 @@ struct ChangeHistory {
     in_force: usize,
     /// The history is being moved.
     moving: Option<HistoryMove>,
-    /// How many sets have taken back a part of another.
+    /// How many sets undo a part of another.
     undos: u64,
 }
 
@@ -169,24 +169,24 @@ pub struct ChangeSet {
     pub id: ChangeSetId,
     /// The files, before and after.
     pub writes: Vec<FileWrite>,
-    /// What they were is not kept any longer.
+    /// Its file contents are no longer stored.
     pub expired: bool,
 }
 
 /// A move of the history that was begun.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct HistoryMove {
-    /// How many sets shall be in force.
+    /// How many sets are to be applied.
     pub(crate) to: usize,
-    /// Where a person has edited the same lines since.
+    /// Where the user has edited the same lines since.
     pub(crate) on_conflict: OnConflict,
-    /// It takes back a part of a set.
+    /// It undoes a part of a set.
     pub(crate) undo: Option<Undo>,
     /// What the sets mean for files that are not as they left them; absent: not compared yet.
     pub(crate) merged: Option<Vec<MergedWrite>>,
 }
 
-/// What a summary stands for.
+/// The source of a summary.
 #[derive(Debug, Clone, PartialEq)]
 struct Squeezed {
     source: RefKey,
@@ -195,14 +195,14 @@ struct Squeezed {
     summaries: usize,
 }
 
-/// Something that waits for a person.
+/// Something that waits for the user.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Checkpoint {
-    /// The request that cannot go on without it.
+    /// The request that waits for it.
     pub request: RequestId,
     /// What sort of answer it waits for.
     pub kind: CheckpointKind,
-    /// What it asks about.
+    /// Its subject.
     pub ask: Ask,
     pub title: String,
     /// The answers to choose from.
@@ -229,7 +229,7 @@ impl Session {
         self.id.as_ref()
     }
 
-    /// Where it comes from, and where it went on.
+    /// Its parent, and the sessions that continue it.
     pub fn lineage(&self) -> &Lineage {
         &self.lineage
     }
@@ -239,7 +239,7 @@ impl Session {
         &self.memory
     }
 
-    /// Whether a person waits long between the requests of this session.
+    /// Whether the user waits long between the requests of this session.
     pub(crate) fn waits_long(&self) -> bool {
         self.models.waits_long
     }
@@ -259,17 +259,16 @@ impl Session {
         &self.conversation.messages
     }
 
-    /// What is being worked on.
     pub fn active(&self) -> Option<&RunningRequest> {
         self.active.as_ref()
     }
 
-    /// What waits for its turn.
+    /// Queued requests.
     pub fn waiting(&self) -> impl Iterator<Item = &Request> {
         self.queue.waiting.iter().map(|waiting| &waiting.request)
     }
 
-    /// What waits for a person.
+    /// An open checkpoint.
     pub fn checkpoint(&self, id: &CheckpointId) -> Option<&Checkpoint> {
         self.checkpoints.get(id)
     }
@@ -289,27 +288,27 @@ impl Session {
         self.checkpoints.iter().filter(move |(_, open)| open.request == *request)
     }
 
-    /// Whether a request has ended for want of a person.
+    /// Whether a request has ended because no one could answer.
     pub fn is_parked(&self, request: &RequestId) -> bool {
         self.queue.parked.iter().any(|parked| parked.request.id == *request)
     }
 
-    /// Requests that have ended for want of a person, the earliest first.
+    /// Requests that have ended because no one could answer, the earliest first.
     pub(crate) fn parked(&self) -> &[RunningRequest] {
         &self.queue.parked
     }
 
-    /// Whether a request is worked on, waits for its turn, or can go on once a person answers.
+    /// Whether a request is running, queued, or waiting for an answer.
     pub fn is_unfinished(&self, request: &RequestId) -> bool {
         self.unfinished(request).is_some()
     }
 
-    /// Requests that are worked on, wait for their turn, or have ended for want of a person.
+    /// Requests that are running or queued, or have ended because no one could answer.
     pub(crate) fn all_unfinished(&self) -> impl Iterator<Item = &RunningRequest> {
         self.active.iter().chain(&self.queue.waiting).chain(&self.queue.parked)
     }
 
-    /// A request that is worked on, waits for its turn, or has ended for want of a person.
+    /// A request that is running or queued, or has ended because no one could answer.
     pub(crate) fn unfinished(&self, request: &RequestId) -> Option<&RunningRequest> {
         self.all_unfinished().find(|active| active.request.id == *request)
     }
@@ -325,7 +324,7 @@ impl Session {
         all.filter(|request| changes(&request.settings)).map(|request| request.id.clone()).collect()
     }
 
-    /// The request that is worked on, or else the one that would go on next.
+    /// The running request, or else the one that would continue next.
     pub(crate) fn foremost(&self) -> Option<&RunningRequest> {
         self.active.iter().chain(&self.queue.waiting).chain(&self.queue.parked).next()
     }
@@ -366,8 +365,7 @@ impl Session {
         self.lineage.spent_usd + self.spending.usage.cost_usd.unwrap_or(0.0)
     }
 
-    /// The request that is worked on, while it can only go on once somebody answers, or once its workers are done.
-    /// Nothing of it runs here, so it needs no slot among the running ones.
+    /// The running request, while it waits for an answer or for its workers. It needs no slot then.
     pub fn resting(&self) -> Option<&RequestId> {
         let is_at_work = |active: &RunningRequest| active.batch.as_ref().is_some_and(Batch::is_running);
         let rests = |active: &&RunningRequest| match active.phase {
@@ -386,8 +384,7 @@ impl Session {
         }
     }
 
-    /// What is under way and would be lost with its owner: the model call, or tools that have begun. While
-    /// the request rests, nothing of it is.
+    /// The calls that would be lost with their owner: the model call, or started tools. None while the request waits.
     pub fn under_way(&self) -> Vec<CallId> {
         let tools = self.active.iter().filter(|active| matches!(active.phase, Phase::Tools | Phase::Stopping { .. }));
         let tools = tools.flat_map(|active| &active.batch).flat_map(|batch| &batch.items);
@@ -421,22 +418,22 @@ impl Session {
         self.queue.known.contains(request)
     }
 
-    /// Whether anybody has said anything in it.
+    /// Whether it has any request.
     pub(crate) fn has_requests(&self) -> bool {
         !self.queue.known.is_empty()
     }
 
-    /// What the session cost so far.
+    /// The cost of the session so far.
     pub fn usage(&self) -> Usage {
         self.spending.usage
     }
 
-    /// A person's standing decisions.
+    /// The user's standing decisions.
     pub fn rules(&self) -> &[Rule] {
         &self.permissions.rules
     }
 
-    /// What of earlier sessions the model is told.
+    /// The memories of earlier sessions that the model gets.
     pub fn recalled(&self) -> &[Remembered] {
         &self.context.recalled
     }
@@ -446,7 +443,7 @@ impl Session {
         &self.context.told
     }
 
-    /// Whether a person has said something to a request that no model has answered. Words that went out with the results
+    /// Whether the user has said something to a request that no model has answered. Words that went out with the results
     /// of tools stay untold, as they did in 0.1, so these alone do not tell.
     pub(crate) fn has_unanswered_words(&self, request: &RequestId) -> bool {
         let Some(active) = self.unfinished(request) else { return false };
@@ -460,8 +457,8 @@ impl Session {
         own.iter().rev().find(|message| message.role == Role::Assistant).map(|message| message.text())
     }
 
-    /// The messages that a turn adds to the conversation, each with its place: notes before the words of a request
-    /// that no model has seen yet, so that these come last, else at the end like all that was said meanwhile.
+    /// The messages that a turn adds to the conversation, each with its place: notes go before a request that no
+    /// model has seen yet, so that the request comes last, else at the end.
     fn additions(&self, notes: &[PromptNote]) -> Vec<(usize, Message)> {
         let Some(active) = &self.active else { return Vec::new() };
         let user = |parts: Vec<Part>| (!parts.is_empty()).then_some(Message { role: Role::User, parts });
@@ -495,12 +492,12 @@ impl Session {
         &self.todos
     }
 
-    /// Who is asked for the request that is worked on.
+    /// The model of the running request.
     pub fn model_at_work(&self) -> Option<&str> {
         self.active.as_ref().map(|active| model_for(&active.request).0)
     }
 
-    /// The tools that a model was offered last; none where no record says so.
+    /// The tools that a model was offered last, if recorded.
     pub fn offered_tools(&self) -> &OfferedTools {
         &self.models.offered_tools
     }
@@ -515,7 +512,7 @@ impl Session {
         self.context.marks.get(path).map(String::as_str)
     }
 
-    /// How often a person has allowed what this rule would allow.
+    /// How often the user has allowed what this rule would allow.
     pub(crate) fn times_allowed(&self, rule: &Rule) -> u32 {
         self.permissions.allowed.get(&rule.to_string()).copied().unwrap_or(0)
     }
@@ -535,7 +532,7 @@ impl Session {
         self.changes.moving.as_ref()
     }
 
-    /// Files that requests which wait for a person would write.
+    /// Files that requests which wait for the user would write.
     pub(crate) fn parked_writes(&self) -> impl Iterator<Item = &FileWrite> {
         let items = self
             .queue
@@ -552,7 +549,7 @@ impl Session {
         self.changes.moving.is_some()
     }
 
-    /// How many sets have taken back a part of another.
+    /// How many sets undo a part of another.
     pub(crate) fn undos(&self) -> u64 {
         self.changes.undos
     }

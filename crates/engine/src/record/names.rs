@@ -1,5 +1,5 @@
-//! Names that facts carry and that the fold reads: choices of checkpoints, verdicts on proposals, kinds of bugs,
-//! and tools of our own. They are part of the log's format and never change.
+//! Names that facts carry and that the fold reads: choices of checkpoints, verdicts on proposals, kinds of bugs, and
+//! internal tools. They are part of the log's format and never change.
 
 /// Who says "continue" automatically; a new turn begins with it.
 pub(crate) const AUTO_CONTINUE: &str = "auto_continue";
@@ -12,17 +12,17 @@ pub mod choice {
     pub const ALLOW: &str = "allow";
     /// From now on.
     pub const ALWAYS: &str = "always";
-    /// Not so: the person says what to do differently.
+    /// Not so: the user says what to do differently.
     pub const WAIT: &str = "wait";
     /// Not now and not later.
     pub const NEVER: &str = "never";
-    /// Not this time: the model is told so, and goes on. Understood wherever a plan or a tool is asked about.
+    /// Not this time: the model is told, and continues. Valid for every plan and tool.
     pub const REJECT: &str = "reject";
     /// The folder may be read and worked in.
     pub const TRUST: &str = "trust";
     /// It may not.
     pub const DISTRUST: &str = "no";
-    /// Go on.
+    /// Continues the request.
     pub const CONTINUE: &str = "continue";
     /// End the request.
     pub const STOP: &str = "stop";
@@ -36,7 +36,7 @@ pub mod choice {
     pub const OUTSIDE: &str = "outside";
     /// Run it again in the ordinary sandbox, where it may write in the folder.
     pub const WIDEN: &str = "widen";
-    /// A command that is overdue may go on for as long again.
+    /// Gives a command that is overdue the same time again.
     pub const EXTEND: &str = "extend";
     /// It may take as long as it takes.
     pub const UNLIMITED: &str = "unlimited";
@@ -45,9 +45,9 @@ pub mod choice {
     pub const RUN: &str = "run";
     /// Run the commands, and ask about each.
     pub const EACH: &str = "each";
-    /// Once more.
+    /// Tries again.
     pub const RETRY: &str = "retry";
-    /// Apply what was whole in a reply that was cut off, each change with a question of its own.
+    /// Applies the complete changes of a reply that was cut off, each with its own question.
     pub const APPLY: &str = "apply";
     /// The answer is in words.
     pub const OTHER: &str = "other";
@@ -63,13 +63,13 @@ pub mod choice {
     pub const REPLAN: &str = "replan";
     /// Leave it.
     pub const CANCEL: &str = "cancel";
-    /// Not yet: the conversation goes on.
+    /// Not yet: the conversation continues.
     pub const TALK: &str = "talk";
     /// It is as it should be.
     pub const SATISFIED: &str = "satisfied";
     /// It is not, and words say why.
     pub const NEEDS_CHANGES: &str = "needs_changes";
-    /// Once more from the beginning.
+    /// Tries again from the beginning.
     pub const START_OVER: &str = "start_over";
     /// Break the request down finely, in between, or coarsely.
     pub const FINE: &str = "fine";
@@ -87,7 +87,7 @@ pub mod choice {
     pub const EDIT: &str = "edit";
     /// No sub-tasks: the model does the work itself.
     pub const DECLINE: &str = "decline";
-    /// Once more, with the model that is named.
+    /// Tries again with the named model.
     pub const RETRY_MODEL: &str = "retry_model";
     /// Of two changes, what was there first stays.
     pub const KEEP_A: &str = "keep_a";
@@ -101,7 +101,7 @@ pub mod choice {
 pub(crate) mod verdict {
     /// The verdict on a proposal that may be carried out.
     pub(crate) const APPROVED: &str = "approved";
-    /// The verdict on operations that a person has applied, all or some.
+    /// The verdict on operations that the user has applied, all or some.
     pub(crate) const APPLIED: &str = "applied";
 }
 

@@ -1,4 +1,4 @@
-//! What a request may do, by its path and by the model that is asked.
+//! The tools that a request offers, by its path and its model.
 
 use trimtab_vocab::event::RouteDecision;
 use trimtab_vocab::{AnswerProtocol, ModelFacts, Request};
@@ -15,7 +15,7 @@ pub(crate) fn offer(route: Option<RouteDecision>) -> ToolOffer {
     }
 }
 
-/// Who is asked, and what is known about it: a message with pictures goes to whoever can see.
+/// The model and its facts: a message with images goes to the vision model.
 pub(crate) fn model_for(request: &Request) -> (&str, ModelFacts) {
     let settings = &request.settings;
     if request.images.is_empty() || settings.models.vision_model.is_empty() {
@@ -48,8 +48,7 @@ impl RunningRequest {
         !facts.tools && offer(self.path()) != ToolOffer::Nothing
     }
 
-    /// Whether commands of its answers may be proposed at all: not where nothing is run, nor in an
-    /// assessment of how far it came.
+    /// Whether commands of its answers may be proposed: not if nothing may run, nor in an assessment.
     pub(crate) fn proposes_commands(&self) -> bool {
         offer(self.path()) == ToolOffer::Everything && !self.calls.assessing
     }

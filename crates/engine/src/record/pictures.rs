@@ -1,4 +1,4 @@
-//! The gallery: how facts about pictures become state.
+//! The image gallery: folds facts about images into state.
 
 use serde_json::json;
 use trimtab_vocab::{CallId, GeneratedImage, ImageFact, ImageId, PicturePlan, RequestId, ToolCall, Usage};
@@ -17,8 +17,7 @@ pub struct SessionPicture {
     /// The picture.
     pub image: GeneratedImage,
     pub request: RequestId,
-    /// Which calls made it and which of them: pictures stand in the order in which they were wished for, not in
-    /// the one in which they came.
+    /// The call that made it, and its place in it: images are in the order of the request, not of their arrival.
     order: (u64, usize),
 }
 

@@ -1,4 +1,4 @@
-//! Whether the rounds of a request bring anything new. A round is a reply and what came of its tools.
+//! Whether the rounds of a request make progress. A round is a reply and the results of its tools.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,12 +11,13 @@ use crate::tools::REPEATED;
 /// How the result of an edit begins whose text is there already.
 pub(crate) const ALREADY_SO: &str = "Already so, nothing to do";
 
-/// Rounds without anything new that are put up with when the model goes through several calls again,
+/// Rounds without progress that are tolerated when the model repeats several calls.
 const PATIENCE: u32 = 3;
-/// and when it makes the very same calls again, or was told that it repeats itself.
+/// Rounds without progress that are tolerated when the model repeats exactly the same calls, or was told that it
+/// repeats itself.
 const PATIENCE_WITH_THE_SAME: u32 = 1;
 
-/// What the rounds of a request have brought so far.
+/// The progress of a request, round by round.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct RoundHistory {
     /// The files that the request has changed, as it left them: the same call means something else once they differ.
@@ -33,20 +34,20 @@ pub(crate) struct RoundHistory {
     last: u64,
     /// Rounds in a row that brought nothing new.
     idle: u32,
-    /// The model was told that it repeats itself, and nothing new has come since.
+    /// The model was warned about repeating itself, without progress since.
     warned: bool,
     /// The last reply says in words what an earlier one has said.
     says_the_same: bool,
 }
 
-/// What is known of calls before they are made.
+/// Whether calls repeat earlier ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Repetition {
     /// They may bring something new.
     None,
     /// They had the same result so often, and the model has not been told.
     Again { times: u32 },
-    /// The model was told, and repeats itself all the same.
+    /// The model was warned and still repeats itself.
     Endless,
 }
 
@@ -82,7 +83,7 @@ impl RoundHistory {
         self.idle = if is_new || is_refused { 0 } else { self.idle + 1 };
     }
 
-    /// Begins anew: a person wants it to continue, or what it has seen is not before its eyes any more.
+    /// Starts over: the user wants it to continue, or the model no longer sees its earlier results.
     pub(super) fn restart(&mut self) {
         *self = Self { files: std::mem::take(&mut self.files), ..Self::default() };
     }
@@ -100,7 +101,7 @@ impl RoundHistory {
         }
     }
 
-    /// Whether these calls have come to what they came to before.
+    /// Whether these calls had the same results before.
     pub(crate) fn is_known(&self, batch: &Batch) -> bool {
         batch.items.iter().all(|item| self.results.contains_key(&self.result(item)))
     }

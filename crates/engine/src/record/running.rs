@@ -1,4 +1,4 @@
-//! A request that is being worked on, waits for its turn, or can go on once a person answers.
+//! A request that is running, queued, or waiting for an answer.
 
 use std::collections::VecDeque;
 
@@ -10,17 +10,17 @@ use trimtab_vocab::{
 use super::rounds::RoundHistory;
 use super::{Assist, Batch, DoneState, Flow, SubtaskRun};
 
-/// How often what a person says to a request is kept for what is lasting in it.
+/// How often what the user says to a request is kept for what is lasting in it.
 const SAID: usize = 20;
 
-/// The request that is being worked on. A session works on one at a time.
+/// The running request. A session runs one at a time.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunningRequest {
     /// What was asked.
     pub request: Request,
     /// How far it is.
     pub phase: Phase,
-    /// What it cost so far.
+    /// Its cost so far.
     pub usage: Usage,
     /// Checkpoints so far.
     pub checkpoints: u32,
@@ -28,9 +28,9 @@ pub struct RunningRequest {
     pub route: Option<RouteDecision>,
     /// The groups of tools that it needs.
     pub categories: Vec<String>,
-    /// What was agreed on with the person, and how far it is carried out.
+    /// The agreement with the user, and its progress.
     pub flow: Flow,
-    /// How far it is, if it is about the person's tasks.
+    /// Its state, if it is about the user's tasks.
     pub assist: Option<Box<Assist>>,
     /// The tools of its last reply, until all of them have ended.
     pub batch: Option<Batch>,
@@ -40,19 +40,19 @@ pub struct RunningRequest {
     pub subtasks: Option<Box<SubtaskRun>>,
     /// Its calls of the model, and what was wrong with the replies.
     pub calls: CallState,
-    /// What its person has said to it.
+    /// The user's messages to it.
     pub steering: SteeringState,
-    /// What its person has said about the folder.
+    /// The user's answers about the folder.
     pub trust: TrustState,
-    /// What its tools have come to.
+    /// The results of its tools.
     pub tools: ToolHistory,
-    /// What it has done.
+    /// Its actions.
     pub done: DoneState,
     /// How its conversation is made to fit.
     pub compression: CompressionState,
-    /// What it names was read, or the model was called without.
+    /// Its references were read, or the model was called without them.
     pub loaded: bool,
-    /// Its words stand in the conversation.
+    /// Its text is in the conversation.
     pub(super) begun: bool,
     /// Others have spoken since it was left.
     pub(super) overtaken: bool,
@@ -63,10 +63,10 @@ pub struct RunningRequest {
 pub struct CallState {
     /// Replies so far.
     pub steps: u32,
-    /// Steps beyond the limit that a person has allowed.
+    /// Steps beyond the limit that the user has allowed.
     pub more_steps: u32,
-    /// The limit of steps is reached, and the model says how far it came. It holds until a person allows more steps,
-    /// so it is no purpose of a single call.
+    /// The step limit is reached, and the model assesses its progress. It holds until the user allows more steps, so
+    /// it is not the purpose of a single call.
     pub assessing: bool,
     /// The words that ask it to.
     pub(super) assessment: Option<String>,
@@ -74,7 +74,7 @@ pub struct CallState {
     pub failures: u32,
     /// Milliseconds that it has waited for the server to load the model.
     pub loading_ms: u64,
-    /// Those among them in which the model repeated itself without end.
+    /// Failures in which the model repeated itself endlessly.
     pub runaways: u32,
     /// Why its last reply ended.
     pub stop: Option<StopReason>,
@@ -99,65 +99,65 @@ pub struct CallState {
 }
 
 impl CallState {
-    /// A call has come to its end: the next one has failed and waited for nothing yet.
+    /// A call has ended: the counts of failures and waits start over.
     pub(crate) fn start_over(&mut self) {
         (self.failures, self.runaways, self.loading_ms) = (0, 0, 0);
     }
 }
 
-/// What a person has said to a request while it ran.
+/// The user's messages to a running request.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SteeringState {
     /// Words for the model that it has not been sent yet.
     pub steers: Vec<String>,
-    /// Those among them that a person has said: they are not lost, however the request ends.
+    /// Unsent messages of the user, which are not lost when the request ends.
     pub untold: Vec<String>,
-    /// What its person has said since, for what is lasting in it.
+    /// The user's later messages, for long-term memory.
     pub said: Vec<String>,
     /// It is to pause after this step.
     pub pausing: bool,
-    /// A person said what to do instead of the tools that wait.
+    /// The user said what to do instead of the tools that wait.
     pub diverted: bool,
 }
 
-/// What a person has said about the folder of a request.
+/// The user's answers about the folder of a request.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TrustState {
-    /// What a person said when asked to trust the folder.
+    /// The answer to the trust question.
     pub answer: Option<bool>,
     /// The folder was trusted after its instructions would have been read.
     pub is_uninstructed: bool,
-    /// The person knows that the folder holds more than a project.
+    /// The user knows that the folder holds more than a project.
     pub warned: bool,
-    /// Instructions that the person does not want used, as the rule that would accept them names them.
+    /// Instructions that the user does not want used, as the rule that would accept them names them.
     pub declined: Option<String>,
 }
 
-/// What the tools of a request have come to.
+/// The results of the tools of a request.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ToolHistory {
     /// How many tools it has used.
     pub used: u32,
     /// What its tools have found, the first words of each; for the synthesis.
     pub findings: Vec<String>,
-    /// What its steps have come to, the last ones.
+    /// The results of its latest steps.
     pub ledger: VecDeque<ReflectionEntry>,
     /// Whether they bring anything new.
     pub(crate) rounds: RoundHistory,
-    /// Commands that failed in the sandbox and that a person did not want to run outside.
+    /// Commands that failed in the sandbox and that the user did not want to run outside.
     pub left_inside: Vec<String>,
 }
 
 /// How the conversation is made to fit while a request runs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CompressionState {
-    /// The part of the conversation that is being summed up, between the first and the last call for it.
+    /// The part of the conversation that is being summarized, between the first and the last call for it.
     pub current: Option<Compressing>,
     /// How often it was.
     pub count: u32,
     /// It was since the last call.
     pub fits: bool,
-    /// A person was told that it fills its limit, and has decided how to go on or was not there.
+    /// The user was told that the limit is reached, and has decided how to continue or was not there.
     pub told_full: bool,
 }
 
@@ -166,7 +166,7 @@ pub struct CompressionState {
 pub struct Compressing {
     /// Where the source is kept whole.
     pub source: RefKey,
-    /// How many messages, from the first that is no summary.
+    /// How many messages, from the first after the summary.
     pub messages: usize,
     /// Tokens before.
     pub before: u64,
@@ -185,7 +185,7 @@ pub(crate) enum RequestKind {
     Turn,
 }
 
-/// How far a request is.
+/// The phase of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Phase {
     /// It waits for room among the running requests.
@@ -209,9 +209,9 @@ pub enum Phase {
     },
     /// A reply is there and is being worked on; never seen between two steps.
     Replied,
-    /// Its tools are at work, or wait for a person.
+    /// Its tools are at work, or wait for the user.
     Tools,
-    /// It waits for a person.
+    /// It waits for the user.
     Waiting {
         /// For this answer.
         checkpoint: CheckpointId,
@@ -224,7 +224,7 @@ pub enum Phase {
 }
 
 impl Phase {
-    /// What the model is called for that answers now, or that is called again after a wait.
+    /// The purpose of the model call that runs, or is repeated after a wait.
     pub fn purpose(&self) -> Option<&Purpose> {
         match self {
             Self::Calling { purpose, .. } | Self::BackingOff { purpose, .. } => Some(purpose),
@@ -272,7 +272,7 @@ impl RunningRequest {
         }
     }
 
-    /// A person says something to the model.
+    /// The user says something to the model.
     pub(super) fn hear(&mut self, text: Option<&str>) {
         if self.steering.said.len() < SAID {
             self.steering.said.extend(text.map(str::to_owned));
@@ -294,20 +294,20 @@ impl RunningRequest {
         self.request.settings.models.max_steps.saturating_add(self.calls.more_steps)
     }
 
-    /// Whether a person wants the command that is current run without another word, if it is known to be safe.
+    /// Whether the user wants the command that is current run without another word, if it is known to be safe.
     pub(crate) fn has_agreed(&self) -> bool {
         self.series.as_ref().is_some_and(|series| series.agreed)
             && self.batch.as_ref().is_some_and(|batch| batch.of_series)
     }
 
-    /// The same request, were a person to want all its commands run.
+    /// The same request, were the user to want all its commands run.
     pub(crate) fn agreed(&self) -> Self {
         let mut agreed = self.clone();
         agreed.request.settings.commands.apply = trimtab_vocab::Applying::Auto;
         agreed
     }
 
-    /// Whether it can only go on once a person has answered.
+    /// Whether it waits for the user's answer.
     pub(super) fn waits_for_a_person(&self) -> bool {
         matches!(self.phase, Phase::Waiting { .. })
             || (self.phase == Phase::Tools && self.batch.as_ref().is_some_and(Batch::is_asking))

@@ -1,12 +1,12 @@
-//! What an answer wants changed and run, as tool calls and as a series of commands.
+//! The changes and commands of a structured answer, as tool calls and as a series of commands.
 
 use serde_json::{Value, json};
 use trimtab_vocab::{Answer, FileChange, Series, ToolCall};
 
 use super::names::choice::{EACH, RUN};
 
-/// Commands of one answer that are run at most, and the bytes of them all. Every event about a series holds all of
-/// it, and nobody reads through more before they agree.
+/// Commands of one answer that are run at most, and the bytes of them all. Every event about a series contains all of
+/// it, and no user reads more before approving.
 pub(crate) const MOST: usize = 100;
 pub(crate) const LONGEST: usize = 64 * 1024;
 
@@ -26,7 +26,7 @@ pub(crate) fn run_command_call(command: &str) -> ToolCall {
     ToolCall { id: "command".into(), name: "run_command".into(), input: json!({"command": command}), broken: None }
 }
 
-/// The commands that a person wants of those that are offered, by their numbers from 1: `2`, `1,3`, `[1,3]`. None: all of
+/// The commands that the user wants of those that are offered, by their numbers from 1: `2`, `1,3`, `[1,3]`. None: all of
 /// them, and the words are for the model.
 pub(crate) fn numbers(choice: &str, text: Option<&str>) -> Option<Vec<usize>> {
     let text = text.filter(|_| matches!(choice, RUN | EACH))?.trim();

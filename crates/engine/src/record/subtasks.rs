@@ -1,4 +1,4 @@
-//! The sub-tasks of a request: how facts about them become state.
+//! The sub-tasks of a request: folds facts about them into state.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -33,13 +33,13 @@ pub struct SubtaskRun {
     pub pool: Option<u32>,
     /// Calls that went well since the pool changed.
     pub good_calls: u32,
-    /// How far each is, by its id.
+    /// The state of each, by its ID.
     pub states: BTreeMap<String, SubtaskState>,
-    /// What the workers share.
+    /// Values that the workers share.
     pub shared: BTreeMap<String, Value>,
     /// How conflicts between their changes are settled.
     pub resolutions: Vec<MergeResolution>,
-    /// What a user answered last about the whole of them, until it is acted upon.
+    /// The user's last answer about all of them, until it is handled.
     pub answer: Option<(String, Option<String>)>,
     /// The conflict that was answered last.
     pub conflict: Option<MergeConflict>,
@@ -59,19 +59,19 @@ pub struct SubtaskState {
     pub worker: Option<SessionId>,
     /// Dollars that are set aside for its worker.
     pub reserved_usd: Option<f64>,
-    /// What it cost, over all tries.
+    /// Its cost, over all tries.
     pub usage: Usage,
     /// What earlier tries cost.
     pub before: Usage,
-    /// What its worker said at the end.
+    /// Its worker's final text.
     pub summary: String,
-    /// What it makes of the files.
+    /// Its file changes.
     pub writes: Vec<FileWrite>,
     /// Why it could not be done.
     pub error: Option<Problem>,
     /// Why the try before could not.
     pub earlier: Option<Problem>,
-    /// What a user answered when it had failed, until it is acted upon.
+    /// The user's answer about its failure, until it is handled.
     pub answer: Option<(String, Option<String>)>,
 }
 
@@ -112,8 +112,7 @@ impl SubtaskRun {
         self.states.iter().find(|(_, state)| is_its(state)).map(|(id, _)| id.as_str())
     }
 
-    /// Whether nothing moves without the user: a worker waits for an answer, or it is to be decided what becomes of a
-    /// sub-task that failed.
+    /// Whether only the user can continue it: a worker waits for an answer, or a failed sub-task needs a decision.
     pub(crate) fn is_stuck(&self) -> bool {
         let is = |status: SubtaskStatus| self.states.values().any(|state| state.status == status);
         !is(SubtaskStatus::Running) && (is(SubtaskStatus::NeedsUser) || is(SubtaskStatus::Failed))
@@ -155,7 +154,7 @@ impl RunningRequest {
             && !settings.machine.workers.is_empty()
     }
 
-    /// Whether it only waits for workers, so that it needs no slot of its own.
+    /// Whether it only waits for workers, so that it needs no slot.
     pub(super) fn waits_for_workers(&self) -> bool {
         let Some(run) = &self.subtasks else { return false };
         let is_over = |id: &str| !run.state(id).is_at_work();
@@ -223,7 +222,7 @@ impl Session {
             }
             SubtasksFact::Resolved { path, subtask, choice, by } => {
                 let Some(run) = &mut active.subtasks else { return };
-                // What a model has made of two changes, nobody has seen yet.
+                // The user has not seen a model's merge yet.
                 if let Some(batch) = active.batch.as_mut().filter(|_| by == "model") {
                     batch.mended = true;
                 }
@@ -237,7 +236,7 @@ impl Session {
             SubtasksFact::Unplanned { reason, tries } => {
                 active.calls.misplans = *tries;
                 active.calls.misplan = Some(reason.clone());
-                // That nobody could plan it says nothing about the calls that follow.
+                // A failed plan says nothing about the calls that follow.
                 active.calls.failures = 0;
             }
             SubtasksFact::Shared { key, value, .. } => {
@@ -304,7 +303,7 @@ impl Session {
         self.spending.usage += spent;
     }
 
-    /// What a user answered about sub-tasks is kept until the room acts upon it.
+    /// Keeps the user's answer about sub-tasks until the room handles it.
     pub(super) fn fold_subtask_answer(&mut self, request: &RequestId, ask: &Ask, given: RecordedAnswer<'_>) {
         let answer = Some((given.choice.to_owned(), given.text.map(str::to_owned)));
         let Some(active) = self.unfinished_mut(request) else { return };

@@ -1,10 +1,10 @@
-//! Whether the words of a request ask for something to be done: files to be changed, or commands to be run. Only what is
-//! clear counts, because a request that asked for a deed and ends without one is reported as not done. Words about
-//! words ("write a summary of README.md") and code without a place ("create a function that …") ask for an answer.
+//! Detects whether a request asks for an action: a change of files, or a command. Only clear cases count, because a
+//! request that asked for an action and ends without one is reported as not done. Requests for texts ("write a
+//! summary of README.md") and for code without a place ("create a function that …") ask for an answer.
 
 use super::words::{self, after_lead, contains_word, listed, names_a_path, plain, sentences};
 
-/// What the words of a request ask to be done.
+/// The actions that a request asks for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct AskedDeeds {
     /// That files change.
@@ -45,7 +45,7 @@ the app, the application, the server, the command, this command, the benchmark, 
 the migrations, the formatter, the dependencies, dependencies, my changes, the changes, these changes, everything, \
 git, npm, npx, yarn, pnpm, cargo, make, pytest, python, python3, node, go test, pip, docker, bash";
 
-/// What a person has in a project, with the words that say that it is there.
+/// What the user has in a project, with the words that say that it is there.
 const THINGS: &str = "\
 function, method, class, module, test, tests, script, file, files, folder, directory, flag, option, endpoint, route, \
 handler, config, configuration, setting, settings, dependency, dependencies, import, imports, variable, constant, bug, \
@@ -57,14 +57,14 @@ comments, docstring, docstrings, logging, port, version, build, error handling, 
 const DEFINITE: &str =
     "the, this, these, that, those, our, my, all, every, each, any, its, unused, failing, broken, old";
 
-/// What is made of words. A verb that makes it asks for an answer, unless a file is named that it goes into.
+/// Kinds of text. A verb that makes one asks for an answer, unless a target file is named.
 const WORDY: &str = "\
 summary, summaries, list, explanation, overview, description, comparison, review, report, poem, haiku, essay, story, \
 table, outline, question, questions, names, ideas, joke, email, letter, message, answer, sentence, paragraph, analysis, \
 notes, example, examples, snippet, regex, query, song, limerick, plan, proposal, suggestion, suggestions, review, \
 feedback, argument, speech, tweet, post, slogan, title, steps, guide, tutorial, sense, sure, recipe";
 
-/// What says that only words are wanted, wherever it stands.
+/// Phrases that ask for text only, anywhere in the request.
 const ONLY_WORDS: &str = "\
 how would, how do i, how can i, how to, show me how, tell me how, explain how, don't change, do not change, \
 without changing, don't edit, do not edit, don't write, do not write, don't modify, do not modify, don't run, \
@@ -99,7 +99,7 @@ via, not, instead, without, before, after, next, beside, who, whose, containing,
 /// Verbs that leave no file as it was that is their object. One that is to be fixed or checked may be right already.
 const CHANGING_FILES: &str = "change, delete, edit, erase, modify, move, overwrite, rename, rewrite, update";
 
-/// Words that open what is said about a file which was just named: "b.txt with the text beta".
+/// Words that introduce a description of the file just named: "b.txt with the text beta".
 const DESCRIBING: &str = "with, that, which, containing, where, for, whose";
 
 /// The files that the words ask for one by one.
@@ -173,7 +173,7 @@ fn described<'n>(rest: &str, named: &'n [String]) -> Vec<&'n String> {
     found
 }
 
-/// Whether the words are about a file and say neither that it is to be changed nor that it is only to be looked at.
+/// Whether the text is about a file and says neither that it is to be changed nor that it is only to be read.
 pub(crate) fn is_unclear_about_a_file(text: &str) -> bool {
     let signals = words::read(text);
     let plain = plain(&text[..text.floor_char_boundary(4_000)]);
@@ -212,7 +212,7 @@ pub(crate) fn deeds(text: &str) -> AskedDeeds {
     asked
 }
 
-/// The other wishes of a sentence: "add a flag and run the tests".
+/// The other requests in a sentence: "add a flag and run the tests".
 fn further(phrase: &str) -> impl Iterator<Item = &str> {
     [" and ", ", then ", " then ", ", "].into_iter().flat_map(move |joint| phrase.split(joint).skip(1)).map(after_lead)
 }
@@ -287,7 +287,7 @@ fn object(rest: &str) -> Vec<&str> {
         .collect()
 }
 
-/// Whether it is said which file words go into: "write a summary to NOTES.md".
+/// Whether a target file for a text is named: "write a summary to NOTES.md".
 fn goes_into_a_file(rest: &str) -> bool {
     ["to ", "into ", "as ", "called ", "named "].iter().any(|lead| {
         rest.match_indices(lead).any(|(at, _)| {

@@ -1,5 +1,5 @@
-//! From what a model made of a request to one decision: what the words plainly say comes first, then
-//! how sure the model is, then whether tools are needed at all.
+//! Turns a model's classification into one decision: clear words come first, then the model's confidence, then
+//! whether tools are needed at all.
 
 use trimtab_vocab::event::{RouteDecision, RouteFact};
 use trimtab_vocab::wording::OwnWords;
@@ -8,7 +8,7 @@ use trimtab_vocab::{Analysis, Copilot, Question, Routing};
 use super::classify::RouteClass;
 use super::words::RequestSignals;
 
-/// What is asked when the model found nothing better.
+/// The question if the model found none.
 pub(crate) const DEFAULT_QUESTION: OwnWords = OwnWords::AsksWhatAndHow;
 
 /// The decision.

@@ -1,4 +1,4 @@
-//! The one call that looks at a task before it is begun, and the reading of its answer.
+//! The model call that classifies a request before it starts, and the parser of its answer.
 
 use std::sync::LazyLock;
 
@@ -13,7 +13,7 @@ use crate::proposal::recover::json::{self as reader, Object, Schema};
 pub(super) const QUESTIONS: usize = 4;
 /// Answers to choose from at most.
 const OPTIONS: usize = 7;
-/// Characters of anything that is shown to a person.
+/// Characters of anything that is shown to the user.
 const LONGEST: usize = 300;
 /// Bytes of the request that are sent.
 const WORDS: usize = 6_000;
@@ -120,7 +120,7 @@ static SCHEMA: LazyLock<Schema> = LazyLock::new(|| {
     )
 });
 
-/// What the model made of the request.
+/// The model's classification of the request.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct RouteClass {
     pub(super) decision: RouteDecision,
@@ -153,7 +153,7 @@ pub(super) fn read(words: &str) -> Option<RouteClass> {
         Some("direct") => RouteDecision::Direct,
         Some("clarify") => RouteDecision::Clarify,
         Some("image") => RouteDecision::Image,
-        // Whatever it meant, a plan shows it before anything is done.
+        // In doubt, a plan shows it before anything is done.
         _ => RouteDecision::Plan,
     };
     let reason = value.get("reason").and_then(Value::as_str).map(shortened).unwrap_or_default();
@@ -196,7 +196,7 @@ fn questions(value: &Value) -> Vec<Question> {
     asked.take(QUESTIONS).enumerate().map(one).collect()
 }
 
-/// One line of bounded length without control characters: it is shown to a person.
+/// One line of bounded length without control characters: it is shown to the user.
 fn shortened(text: &str) -> String {
     let line: String = text.trim().chars().map(|c| if c.is_control() { ' ' } else { c }).take(LONGEST).collect();
     line

@@ -1,6 +1,6 @@
-//! Which path a request takes, in layers: what the person chose, what their words plainly say, and only
-//! where that does not place it one look by the fast model. Work in a folder goes straight to the
-//! agent; conversation has no tools; plan mode looks and changes nothing.
+//! Chooses the path of a request, in layers: the user's choice, what the text clearly says, and otherwise one call of
+//! the fast model. Work in a folder goes straight to the agent, a conversation has no tools, and plan mode is
+//! read-only.
 
 mod asked;
 mod calibrate;
@@ -43,7 +43,7 @@ fn by_rules(request: &Request, has_folder: bool) -> Option<RouteFact> {
         return Some(RouteFact { categories, ..plain(decision, 1.0, &reason) });
     }
     let copilot = &request.settings.copilot;
-    // A tag is no wish to begin with the work where a conversation comes first.
+    // A tag does not start the work if a conversation comes first.
     let marked = crate::words::path(&request.tags)
         .filter(|(_, decision, _)| has_folder && !(copilot.conversational && *decision == RouteDecision::Direct));
     if let (Mode::Auto, Some((tag, decision, groups))) = (request.mode, marked) {
@@ -95,7 +95,7 @@ fn plain(decision: RouteDecision, confidence: f64, reason: &str) -> RouteFact {
     }
 }
 
-/// The groups of tools that a path needs where nobody has said more.
+/// The default tool groups of a path.
 fn needs(decision: RouteDecision) -> Vec<String> {
     let names: &[&str] = match decision {
         RouteDecision::Chat | RouteDecision::Image => &[],
@@ -105,7 +105,7 @@ fn needs(decision: RouteDecision) -> Vec<String> {
     names.iter().map(|name| (*name).to_owned()).collect()
 }
 
-/// Places the request that is worked on, or asks for a look at it.
+/// Routes the running request, or asks a model to.
 pub(crate) fn begin(step: &mut Transition<'_>) {
     let Some(active) = step.session.active() else { return };
     match by_rules(&active.request, step.session.folder().is_some()) {
@@ -160,7 +160,7 @@ pub(crate) fn replied(step: &mut Transition<'_>, said: &str) {
     step.then(Next::Routed(Box::new(fact)));
 }
 
-/// Nobody could look. Permissions guard the work, so it begins.
+/// The classification failed. The work begins anyway, because permissions guard it.
 pub(crate) fn failed(step: &mut Transition<'_>) {
     let decision = RouteDecision::Direct;
     let reason = "the router failed; work in a folder goes straight to the agent, and permissions guard it";

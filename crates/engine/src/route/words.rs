@@ -1,12 +1,12 @@
-//! What can be told from the words of a request without asking anybody.
+//! What can be derived from the text of a request without a model.
 //!
-//! Rules may prefer a conversation where nothing could be changed anyway, and they may notice what a
-//! person says about the way they want to work. They never decide that a task is clear.
+//! Rules may choose a conversation if nothing could be changed anyway, and they may notice how the user wants to
+//! work. They never decide that a task is clear.
 
 use crate::pictures::count;
 use crate::proposal::file_names::{is_language_name, is_named_without_extension};
 
-/// What the words say.
+/// The signals in the text.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct RequestSignals {
     /// A greeting or thanks, and nothing else.
@@ -31,7 +31,7 @@ pub(crate) struct RequestSignals {
     pub(crate) destroys: bool,
 }
 
-/// Words that are only a greeting or thanks; nobody needs tools to answer them.
+/// Words of greetings and thanks, which need no tools.
 const SMALL_TALK: &str = "\
 hello, hi, hey, hi there, hello there, good morning, good afternoon, good evening, good night, thanks, \
 thank you, thanks a lot, thank you very much, many thanks, thx, cheers, great, nice, cool, perfect, \
@@ -56,7 +56,7 @@ update, upgrade, use, validate, verify, wipe, wire, wrap, write";
 const DESTROYING: &str = "\
 delete, remove, drop, erase, wipe, purge, reset, clean, uninstall, overwrite, truncate, rm";
 
-/// What may stand before such a verb and leaves it a wish.
+/// Phrases that can precede such a verb in a request.
 const WISHES: &str = "\
 please, pls, kindly, can you, could you, would you, will you, can we, could we, you should, you must, \
 i want you to, i need you to, i'd like you to, i would like you to, i want to, i need to, i'd like to, \
@@ -91,7 +91,7 @@ const NAMING: &str = "name, name me, suggest, suggest me, recommend, recommend m
 
 const COUNTS: &str = "a few, some, two, three, four, five, six, seven, eight, nine, ten, a dozen, several";
 
-/// What makes such a wish one for work on files.
+/// Words that make it a request for work on files.
 const OF_WORK: &str = "\
 this, these, here, our, my, file, files, folder, code, repo, repository, project, function, functions, class, test, \
 tests, module, script, page, readme, docs, changelog, commit, commits, branch, user story, user stories, ticket, \
@@ -119,7 +119,7 @@ conclusion, conclusions, attention, line, lines, distinction, comparison, parall
 inferences, inspiration, lesson, lessons, lots, straws, blank, breath, salary, contract, agreement, crowd, fire, \
 experience, boundary, boundaries, box, rectangle, polygon, canvas, call, calls, frame, text, cursor";
 
-/// What may stand between the verb and what is drawn: "draw up", "draw on", "draw from" draw nothing.
+/// Phrases with "draw" that do not ask for an image: "draw up", "draw on", "draw from".
 const DRAWN_FROM: &str = "draw up, draw on, draw upon, draw from, draw out, draw near, draw back, draw down, draw in";
 
 /// What a file is named after that a picture only takes its subject from.
@@ -139,10 +139,10 @@ let's discuss, lets discuss, let's talk, lets talk, let's brainstorm, lets brain
 i want to discuss, i'd like to discuss, what do you think, your opinion, just talk, thinking about, \
 i'm wondering, i am wondering, talk me through, talk through";
 
-/// Bytes that are looked at: what somebody wants stands at the beginning.
+/// Bytes that are scanned, because a request is at the beginning.
 const MOST_SCANNED: usize = 4_000;
 
-/// Reads the words. Code in fences says nothing about what is wanted of it.
+/// Scans the text. Code in fences is ignored.
 pub(crate) fn read(text: &str) -> RequestSignals {
     let text = &text[..text.floor_char_boundary(MOST_SCANNED)];
     let plain = plain(text);
@@ -212,11 +212,11 @@ fn is_prose(sentence: &str) -> bool {
 fn wished(sentence: &str) -> Option<&str> {
     let rest = after_lead(sentence);
     let verb = rest.split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
-    // "How do I …" and "should we …" ask; only a verb where a wish begins is one.
+    // "How do I …" and "should we …" are questions; only a verb at the start is a request.
     listed(DOING).chain(listed(DESTROYING)).any(|known| known == verb).then_some(verb)
 }
 
-/// A sentence without the words that only lead up to a wish, at most as many as people use.
+/// A sentence without the phrases that introduce a request.
 pub(super) fn after_lead(sentence: &str) -> &str {
     let mut rest = sentence.trim_start_matches(['-', '*', '•', '>', '#', '(', '"', ' ']);
     rest = rest.trim_start_matches(|c: char| c.is_ascii_digit()).trim_start_matches(['.', ')', ' ']);
@@ -256,7 +256,7 @@ fn is_picture(all: &str) -> bool {
         || listed("artwork, pixel art, banner image").any(|noun| contains_word(first, noun))
 }
 
-/// A wish without a beginning that only names what to take its subject from: "Based on the README, draw …".
+/// A request without an introduction that names its source: "Based on the README, draw …".
 fn after_subject(phrase: &str) -> &str {
     match phrase.split_once(',') {
         Some((subject, rest)) if SUBJECT.iter().any(|lead| begins(subject, lead)) => {
@@ -272,7 +272,7 @@ of, for, that, with, showing, which, where, in, on, at, from, as, to, and, or, c
 inspired, depicting, about, like, idea, ideas, variant, variants, version, versions, option, options, design, \
 designs, concept, concepts, draft, drafts, set, sets, please, featuring, made, made-up, without, by, the, a, an";
 
-/// From here on it is said what the thing is for or about: "create a script for icons" makes no icon.
+/// Words that introduce a purpose or subject: "create a script for icons" makes no icon.
 fn is_of_something(word: &&str) -> bool {
     matches!(*word, "for" | "of" | "that" | "which" | "to" | "with" | "from" | "in" | "so" | "and" | "where")
 }
@@ -334,7 +334,7 @@ pub(super) fn begins(text: &str, words: &str) -> bool {
         .is_some_and(|rest| rest.chars().next().is_none_or(|next| !next.is_alphanumeric() && next != '\''))
 }
 
-/// Whether words stand in a text, and not in the middle of others.
+/// Whether a text contains words as whole words.
 pub(super) fn contains_word(text: &str, words: &str) -> bool {
     text.match_indices(words).any(|(at, _)| {
         let before = text[..at].chars().next_back();

@@ -1,4 +1,4 @@
-//! What a user is asked about sub-tasks, and what the answers lead to.
+//! The questions about sub-tasks, and what follows from their answers.
 
 use trimtab_vocab::checkpoint::{Ask, ChoiceRole, ChoiceText};
 use trimtab_vocab::wording::{AnswerLabel, BreakdownNote, QuestionTitle, StrategyNote};
@@ -101,7 +101,7 @@ pub(super) fn strategies(plan: &SubTaskPlan, settings: &RunSettings) -> Vec<Stra
     ]
 }
 
-/// Asks how the plan is carried out. `delegated`: a model wants it, and can do the work itself.
+/// Asks how to run the plan. `delegated`: a model wants it, and can do the work itself.
 pub(super) fn ask_plan(
     step: &mut Transition<'_>,
     run: &SubtaskRun,

@@ -268,7 +268,7 @@ pub(super) fn in_order(plan: &SubTaskPlan) -> Vec<&SubTask> {
     order
 }
 
-/// The same work in at most so many sub-tasks: neighbors in the order of work become one.
+/// The same work in at most `count` sub-tasks: neighbors in the order of work become one.
 pub(super) fn coarser(plan: &SubTaskPlan, count: usize) -> SubTaskPlan {
     let order = in_order(plan);
     let count = count.clamp(1, order.len().max(1));
@@ -339,8 +339,7 @@ pub(super) fn reply_size(settings: &RunSettings, fine: usize, count: usize) -> (
     (tokens, cut.max(overlong).clamp(0.0, 1.0))
 }
 
-/// The way that is taken where nobody chooses: the coarsest whose replies are hardly ever cut off and whose sub-tasks
-/// stay small.
+/// The default size: the coarsest whose replies are hardly ever cut off and whose sub-tasks stay small.
 pub(super) fn suggested(plan: &SubTaskPlan, settings: &RunSettings) -> (Granularity, String) {
     const RISK: f64 = 0.05;
     const STEPS_EACH: usize = 3;
@@ -412,7 +411,7 @@ pub(super) fn estimated(plan: SubTaskPlan, order: ExecutionOrder, settings: &Run
     }
 }
 
-/// How long all take together with so many workers.
+/// How long all take together with this many workers.
 fn makespan(plan: &SubTaskPlan, each: &BTreeMap<&str, (Option<f64>, u64)>, workers: u32, waits: bool) -> u64 {
     let mut free = vec![0_u64; workers.max(1) as usize];
     let mut ends: BTreeMap<&str, u64> = BTreeMap::new();
@@ -446,7 +445,7 @@ pub(crate) fn as_text(plan: &SubTaskPlan) -> String {
     text
 }
 
-/// The plan that a user's edit comes to: lines as [`as_text`] writes them, or JSON.
+/// The plan after a user's edit: lines as [`as_text`] writes them, or JSON.
 pub(crate) fn edited(text: &str, before: &SubTaskPlan, settings: &RunSettings) -> Result<SubTaskPlan, String> {
     if text.trim_start().starts_with(['{', '[']) {
         return plan(read(text)?, settings);

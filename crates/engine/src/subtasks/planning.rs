@@ -129,7 +129,7 @@ pub(crate) fn run_plan(step: &mut Transition<'_>) {
     }
 }
 
-/// How a plan is carried out where nobody has to choose, and whether that was left to the program.
+/// The preset execution order, if the user does not have to choose, and whether the program chose it.
 fn preset_order(settings: &RunSettings) -> Option<(ExecutionOrder, bool)> {
     match settings.subtasks.start {
         Some(SubtaskStart::Parallel) => Some((ExecutionOrder::DependencyGraph, false)),
@@ -181,7 +181,7 @@ pub(super) fn choose_order(
     order.is_some()
 }
 
-/// Acts upon the user's answer about the plan. Whether to look again.
+/// Applies the user's answer about the plan. Returns whether to look again.
 fn apply_plan_answer(
     step: &mut Transition<'_>,
     request: &RequestId,
@@ -238,7 +238,7 @@ fn resize(
     }
 }
 
-/// No sub-tasks are wanted.
+/// The user wants no sub-tasks.
 fn decline(step: &mut Transition<'_>, run: &SubtaskRun) {
     let text = "The user wants no sub-tasks for this. Do the work yourself.".to_owned();
     step.then(Next::CallEnded { call: run.call.clone(), status: ToolStatus::Blocked, text });

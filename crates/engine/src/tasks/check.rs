@@ -1,12 +1,12 @@
-//! What is wrong about an operation, and what to write instead. Each error is a word for programs, then a
-//! colon and the advice: whoever wrote the operation can repair it from that alone.
+//! Validates operations. Each error is a keyword for programs, a colon, and advice that is enough to repair the
+//! operation.
 
 use serde_json::{Map, Value};
 use trimtab_vocab::{Category, Date, Operation, Priority, Repeat, Task, TaskFields, TimeOfDay, Weekday};
 
 use super::occur;
 
-/// What an operation that is no object gets to hear.
+/// The error for an operation that is not an object.
 pub(super) const NOT_AN_OBJECT: &str = "invalid_op: an operation is an object with a field \"op\"";
 
 /// A title is a line, not a text.
@@ -17,12 +17,12 @@ const LONGEST_NOTES: usize = 100_000;
 const MOST_TAGS: usize = 50;
 /// More ids than this are better said as a filter.
 const MOST_IDS: usize = 10_000;
-/// Nobody waits for longer than this.
+/// The largest `interval` of a recurrence.
 const LONGEST_INTERVAL: u64 = 1_000;
 
 const OPS: &str = "create, update, delete, complete, complete_occurrence, bulk_update, bulk_complete, bulk_delete";
 
-/// What is wrong about the form of an operation, whatever tasks there are.
+/// Errors in the form of an operation, independent of the tasks.
 pub(super) fn form(fields: &Map<String, Value>) -> Vec<String> {
     let mut errors = Vec::new();
     let op = match fields.get("op") {
@@ -129,7 +129,7 @@ fn changes(fields: &Map<String, Value>, errors: &mut Vec<String>) {
     task(fields, errors);
 }
 
-/// The fields of a task, where they are said.
+/// The fields of a task that are given.
 fn task(fields: &Map<String, Value>, errors: &mut Vec<String>) {
     let mut check = |name: &str, is_right: &dyn Fn(&Value) -> bool, advice: &str| {
         if fields.get(name).is_some_and(|value| !is_right(value)) {

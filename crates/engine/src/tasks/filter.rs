@@ -1,4 +1,4 @@
-//! Which tasks a filter fits.
+//! Matches tasks against a filter.
 
 use trimtab_vocab::{Task, Where};
 

@@ -11,14 +11,14 @@ pub struct TaskSet {
     pub id: ChangeSetId,
     /// When it was made.
     pub time: Time,
-    /// Who wanted it.
+    /// Who requested it.
     pub by: TaskAuthor,
     /// How much changed.
     pub summary: TaskCounts,
     /// Each task as the set found it and left it. After a move beside later edits these are what the move
     /// found and left, so that the way back leads to exactly what was there.
     pub writes: Vec<TaskWrite>,
-    /// The set that it takes back.
+    /// The set that it undoes.
     pub undoes: Option<ChangeSetId>,
 }
 
@@ -30,7 +30,7 @@ pub struct TaskHistory {
 }
 
 impl TaskHistory {
-    /// All sets, the oldest first. Those that were taken back come last.
+    /// All sets, the oldest first. Undone sets come last.
     pub fn sets(&self) -> &[TaskSet] {
         &self.sets
     }
@@ -45,7 +45,7 @@ impl TaskHistory {
         let Fact::Tasks(fact) = fact else { return };
         match fact.clone() {
             TasksFact::Applied { change_set, by, summary, writes, undoes } => {
-                // What was taken back is built over.
+                // Undone sets are built over.
                 self.sets.truncate(self.in_force);
                 self.sets.push(TaskSet { id: change_set, time, by, summary, writes, undoes });
                 self.in_force = self.sets.len();

@@ -1,8 +1,7 @@
-//! A person's own tasks: what an operation means, when a task occurs, what a filter fits.
+//! The user's tasks: the meaning of operations, the days of a task, and filters.
 //!
-//! All of it is pure. Whoever calls says what time it is ([`Moment`]) and hands over the tasks; what comes
-//! back is what to write. A dry run and the real thing are the same function, [`try_out`]: the one shows what
-//! came out, the other writes it.
+//! All of it is pure. The caller passes the time ([`Moment`]) and the tasks, and gets what to write. A dry run and
+//! the real one are the same function, [`try_out`].
 
 pub mod calendar;
 mod check;
@@ -26,12 +25,12 @@ pub use trial::{Trial, try_out};
 pub use undo::{moved, reversed};
 pub use views::{aggregates, items, items_between};
 
-/// When something is done, and which day that is where the person is.
+/// When something is done, and which day that is where the user is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Moment {
     /// The moment.
     pub now: Time,
-    /// The day in the person's time zone.
+    /// The day in the user's time zone.
     pub today: Date,
 }
 

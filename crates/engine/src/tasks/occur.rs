@@ -1,8 +1,8 @@
-//! On which days a task occurs.
+//! The days on which a task occurs.
 //!
-//! Every occurrence is computed from the day the task begins on, so that no rounding adds up: a series that
-//! begins on the 31st is on the 28th of February and on the 31st of March. Only days are counted; at which
-//! moment 9:00 is on such a day is for whoever knows the time zone.
+//! Every occurrence is computed from the first day of the task, so that no rounding adds up: a series that begins on
+//! the 31st is on February 28 and on March 31. Only days are counted; the caller, who knows the time zone, decides at
+//! which moment 9:00 is.
 
 use trimtab_vocab::{Date, Recurrence, Repeat, Task, Weekday};
 

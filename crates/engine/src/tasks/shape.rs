@@ -1,14 +1,13 @@
-//! What somebody wrote as operations, brought into their normal form: names that mean the same, numbers in
-//! quotes, words for days. Nothing is invented; what cannot be read stays as it is and is reported by
-//! [`super::check`].
+//! Normalizes written operations: synonyms of names, numbers in quotes, words for days. Nothing is invented; what
+//! cannot be read stays unchanged and is reported by [`super::check`].
 
 use serde_json::{Map, Value};
 use trimtab_vocab::{Annotated, Date, Operation, Proposed, TimeOfDay, Weekday};
 
 use super::check;
 
-/// The operations in a model's answer: a list, an object with `operations` or `actions`, or a single one.
-/// What is no object is dropped.
+/// The operations in a model's answer: a list, an object with `operations` or `actions`, or a single one. Everything
+/// else is dropped.
 pub fn operations_in(answer: Value) -> Vec<Value> {
     let list = match answer {
         Value::Array(list) => list,
@@ -71,7 +70,7 @@ fn shaped(mut fields: Map<String, Value>, today: Date) -> Map<String, Value> {
     fields
 }
 
-/// Which operation it must be if it does not say so.
+/// The operation that its fields imply if it has no name.
 fn inferred(fields: &Map<String, Value>) -> Option<&'static str> {
     let is_said = |name: &str| fields.get(name).is_some_and(|value| !value.is_null() && value.as_str() != Some(""));
     let has_id = fields.get("id").is_some_and(Value::is_u64);
@@ -96,7 +95,7 @@ fn shape_task(fields: &mut Map<String, Value>, today: Date) {
     change(fields, "scheduledFor", |value| day(value, today));
     change(fields, "timeOfDay", time_of_day);
     change(fields, "tags", tags);
-    // Nothing said about one of these is not a wish to empty it.
+    // `null` for one of these does not mean to clear it.
     for name in ["title", "notes", "priority", "category", "completed", "completedDates", "tags"] {
         if fields.get(name).is_some_and(Value::is_null) {
             fields.remove(name);

@@ -1,5 +1,5 @@
-//! Operations tried out on copies. What comes out is a dry run, a check of a proposal, or the writes and
-//! results of applying them: three ways to look at one [`Trial`].
+//! Applies operations to copies. The result is a dry run, a check of a proposal, or the writes and results of
+//! applying them: three views of one [`Trial`].
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,12 +16,12 @@ use super::{Moment, TaskMap, check, filter, occur};
 const MOST_OPERATIONS: usize = 10_000;
 /// Each of these looks at every task.
 const MOST_BULK: usize = 100;
-/// A preview of a bulk operation names so many of its tasks.
+/// Tasks that a preview of a bulk operation names.
 const SAMPLES: usize = 10;
-/// One bulk operation marks so many days of a task as done at most: ten years of them.
+/// Days of a task that one bulk operation marks as done at most: ten years of them.
 const MOST_DAYS: usize = 3_660;
 
-/// What operations come to, one after the other.
+/// The result of operations, one after the other.
 #[derive(Debug, Clone)]
 pub struct Trial {
     tried: Vec<Tried>,
@@ -76,7 +76,7 @@ pub fn try_out(tasks: &TaskMap, next: TaskId, operations: Vec<Annotated>, at: Mo
 }
 
 impl Trial {
-    /// The operations, each with what is wrong about it: for whoever proposed them.
+    /// The operations with their errors, for the model or user that proposed them.
     pub fn annotated(&self) -> Vec<Annotated> {
         let annotated = |tried: &Tried| {
             let mut errors = tried.errors.clone();
@@ -86,7 +86,7 @@ impl Trial {
         self.tried.iter().map(annotated).collect()
     }
 
-    /// Whether the operations may be applied. A task that is not there is no reason against the others.
+    /// Whether the operations may be applied. A missing task does not block the others.
     pub fn validation(&self) -> Validation {
         let annotated = |tried: &Tried| Annotated { op: tried.op.clone(), errors: tried.errors.clone() };
         let results: Vec<Annotated> = self.tried.iter().map(annotated).collect();
@@ -108,7 +108,7 @@ impl Trial {
         self.summary
     }
 
-    /// What a person should be asked about once more.
+    /// Warnings that the user must confirm.
     pub fn warnings(&self, limits: TaskLimits) -> Vec<String> {
         let mut warnings = Vec::new();
         if self.summary.deleted > limits.deletes {
@@ -158,7 +158,7 @@ impl Trial {
         DryRun { results, summary: self.summary, warnings: self.warnings(limits) }
     }
 
-    /// What came of each operation, as change set `change_set`, and what to write.
+    /// The result of each operation, as change set `change_set`, and what to write.
     pub fn applied(self, change_set: ChangeSetId) -> (Applied, Vec<TaskWrite>) {
         let result = |Tried { op, errors, failure, effect }: Tried| {
             let error = match failure {

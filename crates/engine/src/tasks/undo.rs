@@ -1,4 +1,4 @@
-//! Taking back what was done to tasks, and bringing it forward again, beside what a person has changed since.
+//! Undo and redo of task changes, merged with the user's later changes.
 
 use trimtab_vocab::{Date, OnConflict, Task, TaskConflict, TaskWrite, Time};
 
@@ -11,8 +11,8 @@ pub fn reversed(writes: &[TaskWrite]) -> Vec<TaskWrite> {
     writes.iter().map(turned).collect()
 }
 
-/// What a move by these writes comes to on the tasks as they are now. Only fields that the writes change are
-/// touched; one that a person has changed since is a conflict.
+/// The result of a move by these writes on the current tasks. Only fields that the writes change are touched; a field
+/// that the user has changed since is a conflict.
 pub fn moved(
     tasks: &TaskMap,
     writes: &[TaskWrite],
@@ -28,7 +28,7 @@ pub fn moved(
             // It comes back as it was. One of its number is there already: it came back some other way.
             (None, None, Some(after)) => Some(after.clone()),
             (None, Some(here), Some(after)) => Some(merge.whole(here, after)),
-            // It goes, unless a person has made something of it.
+            // It goes, unless the user has made something of it.
             (Some(before), Some(here), None) if is_same(before, here) => None,
             (Some(_), Some(here), None) => merge.gone(here),
             // What is gone already cannot be changed, but stays gone.

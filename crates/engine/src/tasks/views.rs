@@ -1,4 +1,4 @@
-//! What is to be done today, this week, late, some day; and how much of it there is.
+//! Views of tasks: today, this week, overdue, and unscheduled, with their counts.
 
 use std::cmp::Reverse;
 
@@ -30,7 +30,7 @@ pub fn items(tasks: &TaskMap, view: View, today: Date) -> Vec<Item> {
     items
 }
 
-/// What is on some days, both included, in order. More than a year of them is cut off.
+/// The items of some days, both ends included, in order. At most a year.
 pub fn items_between(tasks: &TaskMap, from: Date, to: Date, today: Date) -> Vec<Item> {
     let to = to.min(from.plus(LONGEST));
     let mut items: Vec<Item> = tasks.values().flat_map(|task| between(task, from, to, today)).collect();
@@ -108,8 +108,7 @@ fn overdue(task: &Task, today: Date) -> Option<Item> {
     (!done_since).then(|| item(task, Some(date), today))
 }
 
-/// A task with the day that it is next due: today or later, and not done yet; a day that was missed if there
-/// is none.
+/// A task with its next due day: today or later, and not done; else the missed day.
 fn open(task: &Task, today: Date) -> Option<Item> {
     if !task.is_repeating() {
         return Some(item(task, task.scheduled_for, today));

@@ -1,11 +1,11 @@
-//! What a tool call comes to.
+//! The parsed tool call.
 
 use serde_json::Value;
 use trimtab_vocab::{Plan, ReadOp, RefKey, SubTaskPlan, Todo};
 
 use crate::proposal::ProposedChange;
 
-/// What a tool call comes to. It is read from the call once, when the reply is folded.
+/// A parsed tool call. It is parsed once, when the reply is folded.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum ToolAction {
     /// See something of the folder.
@@ -19,7 +19,7 @@ pub(crate) enum ToolAction {
     },
     /// Find pages of the web.
     SearchWeb {
-        /// What is looked for.
+        /// The search query.
         query: String,
     },
     /// Read a stored text.
@@ -46,7 +46,7 @@ pub(crate) enum ToolAction {
     Steps(Vec<Todo>),
     /// Say what would be done, step by step.
     Plan(Plan),
-    /// Ask the person.
+    /// Ask the user.
     Ask {
         question: String,
         /// Answers to choose from.
@@ -67,7 +67,7 @@ pub(crate) enum ToolAction {
 }
 
 impl ToolAction {
-    /// Whether it must be alone: it changes something, or waits for a person.
+    /// Whether it must be alone: it changes something, or waits for the user.
     pub(crate) fn is_alone(&self) -> bool {
         match self {
             Self::Change(_) | Self::Run { .. } | Self::Ask { .. } | Self::Delegate(_) => true,

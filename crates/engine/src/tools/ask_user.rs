@@ -1,4 +1,4 @@
-//! Asking the person.
+//! Asks the user.
 
 use serde::Deserialize;
 

@@ -1,4 +1,4 @@
-//! Work for workers, and what they share.
+//! Delegates work to workers, and shares values between them.
 
 use serde::Deserialize;
 use serde_json::Value;

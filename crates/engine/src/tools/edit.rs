@@ -1,4 +1,4 @@
-//! Changing files. Each is a proposal until it is approved.
+//! Tools that change files. Each change is a proposal until it is approved.
 
 use serde::Deserialize;
 

@@ -1,4 +1,4 @@
-//! Pages of the web.
+//! Fetches web pages.
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -12,7 +12,7 @@ pub(super) const FETCH: BuiltInTool = BuiltInTool {
     name: "fetch_url",
     description: "Get a web page or a text file as text. Asks the user once per host.",
     schema: r#"{"type":"object","properties":{"url":{"type":"string"}},"required":["url"]}"#,
-    // A page is asked for by name, and whoever serves it learns of that: it is more than a look.
+    // The server sees the request, so it is not read-only.
     read_only: false,
     category: Some(WEB),
     read: |input| {
@@ -66,7 +66,7 @@ fn number(name: &str) -> Option<Ipv4Addr> {
     u32::try_from((high << room) | last).ok().filter(|_| fits).map(Ipv4Addr::from)
 }
 
-/// What a person should know of a host by how it is written.
+/// What the user should know of a host by how it is written.
 pub(crate) fn remark(host: &str) -> Option<&'static str> {
     let name = match host.rsplit_once(':') {
         Some((name, port)) if !name.ends_with(':') && !port.contains(']') => name,
@@ -83,7 +83,7 @@ pub(crate) fn remark(host: &str) -> Option<&'static str> {
     near.then_some("a private network")
 }
 
-/// What a person reads while a page is fetched.
+/// What the user reads while a page is fetched.
 pub(crate) fn interrogating(stage: Stage, host: &str) -> StageFact {
     StageFact { stage, label: StageLabel::Interrogating(host.to_owned()).into() }
 }

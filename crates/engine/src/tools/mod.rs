@@ -1,8 +1,8 @@
-//! The tools a model may ask for, and the reading of their calls into a [`ToolAction`].
+//! The tools that a model can call, and the parser of their calls into a [`ToolAction`].
 //!
-//! The registry holds definitions as owned data: what the model is told of a tool, and how it is treated. Nothing else
-//! in the engine goes by a tool's name. The tools of the program itself are declared one file each, the description
-//! beside the reading of the arguments; what a tool does is the world's.
+//! The registry has definitions as owned data: the description for the model, and how the tool is treated. Nothing
+//! else in the engine depends on a tool's name. Built-in tools are declared one file each, with the description
+//! beside the parser of the arguments; the world performs them.
 
 mod action;
 mod ask_user;
@@ -51,7 +51,7 @@ const WEB: &str = "web";
 /// Work for others, and what workers share.
 const SUBTASKS: &str = "subtasks";
 
-/// A tool: what a model is told of it, and how it is treated.
+/// A tool: its description for models, and how it is treated.
 #[derive(Debug, Clone)]
 pub(crate) struct ToolDefinition {
     /// Its name, its description and the JSON schema of its arguments.
@@ -104,8 +104,8 @@ impl ToolRegistry {
         self.tools.iter().find(|tool| tool.name() == name)
     }
 
-    /// Those that a model is told of, always in the same order, and the same for work and for planning: the prompt's
-    /// beginning stays the same, byte for byte, so that providers can cache it.
+    /// The offered tools, always in the same order, and the same for work and for planning: the prompt's beginning
+    /// stays the same, byte for byte, so that providers can cache it.
     pub(crate) fn offered(&self, offer: ToolOffer) -> impl Iterator<Item = &ToolDefinition> {
         self.tools.iter().filter(move |_| offer != ToolOffer::Nothing)
     }
@@ -132,7 +132,7 @@ impl ToolRegistry {
         OfferedTools { names, hash: hash.finalize().to_hex()[..32].to_owned() }
     }
 
-    /// Reads a call. What is wrong with it is said in words that let the model do better.
+    /// Parses a call. The error helps the model to do better.
     pub(crate) fn read(&self, call: &ToolCall) -> Result<ToolAction, String> {
         let name = &call.name;
         let (Some(tool), Some(reader)) = (self.get(name), BUILT_IN.iter().find(|tool| tool.name == name)) else {
@@ -180,7 +180,7 @@ impl BuiltInTool {
     }
 }
 
-/// The tools of the program itself, in the order in which models are told of them.
+/// The built-in tools, in the order of the prompt.
 const BUILT_IN: &[BuiltInTool] = &[
     read::READ,
     read::LIST,

@@ -1,4 +1,4 @@
-//! The plan that a person is to approve. Asked for only while planning.
+//! The plan that the user is to approve. Offered only while planning.
 
 use super::{BuiltInTool, FILES, ToolAction};
 use crate::proposal::plan;

@@ -1,11 +1,11 @@
-//! Seeing the folder.
+//! Tools that read the folder.
 
 use serde::Deserialize;
 use trimtab_vocab::ReadOp;
 
 use super::{BuiltInTool, FILES, ToolAction, arguments, number};
 
-/// How deep a list goes when nothing is said.
+/// The default depth of a list.
 const DEPTH: u32 = 2;
 /// Lines around a match at most.
 const MOST_CONTEXT: u64 = 10;

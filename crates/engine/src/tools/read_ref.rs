@@ -1,4 +1,4 @@
-//! Stored texts: what was too large to send.
+//! Reads stored texts that were too large to send.
 
 use serde::Deserialize;
 use trimtab_vocab::RefKey;

@@ -1,4 +1,4 @@
-//! Running commands.
+//! Runs commands.
 
 use serde::Deserialize;
 

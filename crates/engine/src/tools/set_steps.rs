@@ -5,7 +5,7 @@ use trimtab_vocab::Todo;
 
 use super::{BuiltInTool, ToolAction, arguments};
 
-/// Steps at most; more are no plan.
+/// Steps at most.
 const MOST: usize = 50;
 
 pub(super) const STEPS: BuiltInTool = BuiltInTool {

@@ -1,4 +1,4 @@
-//! Questions to a search service of the web.
+//! Web search.
 
 use serde::Deserialize;
 
@@ -13,7 +13,7 @@ pub(super) const SEARCH_WEB: BuiltInTool = BuiltInTool {
     name: WEB_SEARCH,
     description: "Search the web for pages. Asks the user first.",
     schema: r#"{"type":"object","properties":{"query":{"type":"string"}},"required":["query"]}"#,
-    // What is asked leaves the machine: it is more than a look.
+    // The query leaves the machine, so it is not read-only.
     read_only: false,
     category: Some(WEB),
     read: |input| {

@@ -1,4 +1,4 @@
-//! What a model is sent because of an answer, beside the words that came with it.
+//! The message that a model gets after an answer, beside the answer's text.
 
 use trimtab_vocab::Selection;
 use trimtab_vocab::checkpoint::Ask;
@@ -8,7 +8,7 @@ use super::{series, structured};
 use crate::flow;
 use crate::record::{Checkpoint, Session};
 
-/// What the model is told when a person lets it continue and says nothing more.
+/// The model's message when the user continues without a text.
 const GO_ON: &str = "Go on.";
 
 /// The text, and the tasks that the answer chooses. Composed before the answer is folded.

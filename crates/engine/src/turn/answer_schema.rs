@@ -1,5 +1,5 @@
-//! A request whose answer must fit a JSON Schema: the reply that would end it is checked, and sent back with what is
-//! wrong with it. A model that cannot be brought to the form has failed, whatever else it has done.
+//! Answers that must fit a JSON Schema: the final reply is checked, and sent back with its errors. A model that does
+//! not produce a valid answer has failed, even if it did other work.
 
 use trimtab_vocab::event::{AnswerFact, BugFact, Stage, Status};
 use trimtab_vocab::wording::{ProblemText, StageLabel};
@@ -13,7 +13,7 @@ use crate::transition::Transition;
 /// So often a reply is sent back.
 const ROUNDS: u32 = 2;
 
-/// What the model is told from the beginning.
+/// The model's instruction about the schema.
 pub(super) fn rule(active: &RunningRequest) -> String {
     let Some(schema) = &active.request.settings.style.answer_schema else { return String::new() };
     format!(

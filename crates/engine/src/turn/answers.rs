@@ -1,5 +1,5 @@
-//! Questions to a person, and what follows from their answers. A question waits for as long as it
-//! takes; silence answers nothing.
+//! Questions to the user, and what follows from their answers. A question waits indefinitely; silence answers
+//! nothing.
 
 use trimtab_vocab::checkpoint::{Ask, Choice, ChoiceRole, ChoiceText};
 use trimtab_vocab::event::{Level, ProposalFact, RequestFact, RuleFact, SessionFact, Status};
@@ -25,7 +25,7 @@ pub use crate::record::names::choice::{
 
 pub(crate) use crate::record::names::verdict::APPROVED;
 
-/// After so many times, a rule is suggested.
+/// The number of approvals after which a rule is suggested.
 const OFTEN: u32 = 3;
 
 /// The four answers to a permission, in their order. Each has the same number and letter on every surface.
@@ -47,7 +47,7 @@ pub(super) fn compact_choices() -> Vec<Choice> {
     ]
 }
 
-/// Records an answer that is not a person's: `by` says what gave it.
+/// Records an answer that is not the user's: `by` says what gave it.
 pub(crate) fn resolve(
     step: &mut Transition<'_>,
     request: &RequestId,
@@ -79,7 +79,7 @@ pub(super) fn ask_for_trust(step: &mut Transition<'_>) {
     let refuses = approve(active) == Approve::Deny;
     let folder = step.session.folder().unwrap_or_default().to_owned();
     let is_broad = permit::is_broad(&folder, &active.request.settings.machine);
-    // A folder's name may have line ends, by which it could say something else on a line of its own.
+    // A folder's name may contain line ends, and must not forge another line.
     let shown = visible(&folder).replace(['\n', '\r'], "\u{23ce}");
     let class = Some(ApprovalClass::TrustFolder);
     let trust = |rule: Rule| Ask::Trust { class, rule: Some(rule) };
@@ -90,7 +90,7 @@ pub(super) fn ask_for_trust(step: &mut Transition<'_>) {
         }
         (true, false) => {
             let title = QuestionTitle::TrustBroad(shown);
-            // Another question follows, so nothing is allowed for good yet.
+            // Another question follows, so nothing is allowed permanently yet.
             (Ask::TrustBroad { class }, title, choice(TRUST, AnswerLabel::Continue).with_role(ChoiceRole::AllowOnce))
         }
         (true, true) => {
@@ -110,7 +110,7 @@ pub(super) fn ask_for_trust(step: &mut Transition<'_>) {
     ask(step, question, Status::NeedsUser);
 }
 
-/// What shall be done instead?
+/// Asks what to do instead.
 pub(super) fn ask_what_instead(step: &mut Transition<'_>) {
     let question = CheckpointDraft {
         ask: Ask::Tell,
@@ -120,7 +120,7 @@ pub(super) fn ask_what_instead(step: &mut Transition<'_>) {
     ask(step, question, Status::NeedsUser);
 }
 
-/// The limit of steps is reached; may it go on?
+/// Asks whether to continue beyond the limit of steps.
 pub(super) fn ask_for_more_steps(step: &mut Transition<'_>) {
     let Some(active) = step.session.active() else { return };
     let (limit, more) = (active.step_limit(), active.request.settings.models.max_steps);
@@ -135,7 +135,7 @@ pub(super) fn ask_for_more_steps(step: &mut Transition<'_>) {
     ask(step, question, Status::Limit);
 }
 
-/// The model asks for the same again and again; shall it?
+/// Asks whether the model may keep repeating the same call.
 pub(super) fn ask_about_repeat(step: &mut Transition<'_>, what: &str, times: u32) {
     let question = CheckpointDraft {
         ask: Ask::Repeat,
@@ -149,7 +149,7 @@ pub(super) fn ask_about_repeat(step: &mut Transition<'_>, what: &str, times: u32
     ask(step, question, Status::NeedsUser);
 }
 
-/// A command whose end nobody saw. It is never run again by itself.
+/// Asks about an interrupted command, which is never rerun automatically.
 pub(super) fn ask_about_outcome(step: &mut Transition<'_>, call: &CallId, command: &str) {
     let is_outside = batch::find(step, call).is_some_and(|(_, item)| item.outside);
     let title = if is_outside { QuestionTitle::UnknownOutcomeOutside } else { QuestionTitle::UnknownOutcome };
@@ -170,7 +170,7 @@ pub(super) fn ask_about_outcome(step: &mut Transition<'_>, call: &CallId, comman
     open(step, question);
 }
 
-/// A person wants a part of a proposed change, and nothing else of it.
+/// The user wants a part of a proposed change, and nothing else of it.
 pub(crate) fn chosen(step: &mut Transition<'_>, id: &CheckpointId, wanted: &[ChangePart], by: Answerer) {
     let Some(checkpoint) = step.session.checkpoint(id).cloned() else { return };
     match choosing::read(step.session, &checkpoint, wanted) {
@@ -184,7 +184,7 @@ pub(crate) fn chosen(step: &mut Transition<'_>, id: &CheckpointId, wanted: &[Cha
     answered(step, id, ALLOW.into(), None, by);
 }
 
-/// A person has answered.
+/// The user has answered.
 pub(crate) fn answered(
     step: &mut Transition<'_>,
     id: &CheckpointId,
@@ -218,7 +218,7 @@ pub(crate) fn answered(
     record(step, &request, id.clone(), &choice, text.clone(), by);
     gone::answered(step, &request, &checkpoint.ask, &choice);
     let ends = flow::follow_up(step, &checkpoint, &choice, text.as_deref());
-    // Whoever has said more wants more than what is there.
+    // A user who has sent more wants more than what is there.
     let goes_on = step.session.has_unanswered_words(&request);
     let (accepts, planned) = (accepts && !goes_on, planned || (leaves && goes_on));
     match rule {
@@ -279,7 +279,7 @@ fn accepted(
         Ask::Permission(_) if choice == REJECT => (batch::DENIED.to_owned(), text),
         _ => (choice, text),
     };
-    // To say no needs no button of its own: whoever decides a proposal by its name says just that.
+    // A denial needs no separate choice: a proposal can be rejected by its name.
     let rejects = matches!(checkpoint.ask, Ask::Permission(_)) && choice == batch::DENIED;
     let offered = checkpoint.choice(&choice);
     if !rejects && offered.is_none() {
@@ -316,8 +316,8 @@ fn add_rule(step: &mut Transition<'_>, request: &RequestId, rule: Rule) {
     }
 }
 
-/// An answer will not do, and the person is told why. A request that was asked about at a terminal which is gone
-/// has nobody left to wait for, and ends there until somebody answers.
+/// Refuses an answer with a reason. A request that was asked at a terminal which is gone has no one to wait for, and
+/// ends there until the next answer.
 fn object(step: &mut Transition<'_>, checkpoint: &Checkpoint, objection: Objection) {
     let request = &checkpoint.request;
     step.notify(request, Level::Warning, Notice::Objection(objection));
@@ -328,8 +328,8 @@ fn object(step: &mut Transition<'_>, checkpoint: &Checkpoint, objection: Objecti
     }
 }
 
-/// An answer is there: the request goes on, if it is its turn and no question about the whole of it is
-/// still open. Otherwise the answer is kept until then.
+/// After an answer: the request continues if it is its turn and no question about the whole of it is open. Otherwise
+/// the answer is kept until then.
 fn after_answer(step: &mut Transition<'_>, request: &RequestId, call: Option<&CallId>) {
     let blocks = |open: &Checkpoint| open.ask.call().is_none();
     let is_blocked = step.session.checkpoints().any(|(_, open)| open.request == *request && blocks(open));
@@ -345,14 +345,14 @@ fn after_answer(step: &mut Transition<'_>, request: &RequestId, call: Option<&Ca
         }
         return;
     }
-    // What waits for its turn or for room goes on once it has that.
+    // A request that is queued or has no slot continues once it has one.
     let active = step.session.active().filter(|active| active.request.id == *request);
     if active.is_some_and(|active| matches!(active.phase, Phase::Waiting { .. } | Phase::Tools)) {
         go_on_with(step, call);
     }
 }
 
-/// The rule that an answer makes. A person may give its pattern in words.
+/// The rule that an answer makes. The user may give its pattern in words.
 fn rule_of(ask: &Ask, choice: &str, text: Option<&str>) -> Option<Rule> {
     let offered = ask.rule()?.clone();
     match (ask, choice) {
@@ -363,7 +363,7 @@ fn rule_of(ask: &Ask, choice: &str, text: Option<&str>) -> Option<Rule> {
     }
 }
 
-/// A rule is suggested after a while; it is never made by itself.
+/// Suggests a rule after a while; rules are never added automatically.
 fn suggest(step: &mut Transition<'_>, request: &RequestId, rule: &Rule) {
     let times = step.session.times_allowed(rule);
     if times >= OFTEN && times.is_multiple_of(OFTEN) {
@@ -371,7 +371,7 @@ fn suggest(step: &mut Transition<'_>, request: &RequestId, rule: &Rule) {
     }
 }
 
-/// Goes on with the request that is worked on, from wherever it is.
+/// Continues the running request from its recorded state.
 pub(super) fn go_on(step: &mut Transition<'_>) {
     go_on_with(step, None);
 }
@@ -389,7 +389,7 @@ fn go_on_with(step: &mut Transition<'_>, call: Option<&CallId>) {
     resume(step, had_stopped, call);
 }
 
-/// The instructions of a folder that was trusted in the middle of a request are read: its tools go on.
+/// The instructions of a folder that was trusted during a request are read: its tools continue.
 pub(super) fn instructed(step: &mut Transition<'_>) {
     resume(step, true, None);
 }
@@ -415,8 +415,8 @@ pub(crate) fn rule_added(step: &mut Transition<'_>, rule: Rule) {
     }
 }
 
-/// The lists of commands in the settings may be others than a request was made with. Like a rule, they count for
-/// what is asked from now on, and for what is being asked.
+/// The lists of commands in the settings may have changed since the request was made. Like a rule, they apply to new
+/// and open questions.
 pub(crate) fn listed(step: &mut Transition<'_>, lists: &Lists) {
     let outdated = step.session.outdated(lists);
     for request in &outdated {
@@ -427,7 +427,7 @@ pub(crate) fn listed(step: &mut Transition<'_>, lists: &Lists) {
     }
 }
 
-/// A rule is no more.
+/// A rule was removed.
 pub(crate) fn rule_removed(step: &mut Transition<'_>, rule: Rule) {
     if step.session.rules().contains(&rule) {
         step.emit(None, RuleFact::Removed { rule });
@@ -479,7 +479,7 @@ pub(crate) fn supersede(step: &mut Transition<'_>) {
     }
 }
 
-/// Whether somebody may be asked, or what is to be done instead.
+/// Whether the user can be asked, or what happens instead.
 pub(super) fn approve(active: &RunningRequest) -> Approve {
     active.request.settings.approve
 }

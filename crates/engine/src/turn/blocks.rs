@@ -1,5 +1,5 @@
-//! Models that know fenced text better than calls of tools answer in words, with whole files and replacements in fences.
-//! What is certain of it becomes the same proposals that tools make; what is not is asked for once more.
+//! Replies of models that work better with fenced text than with tool calls: whole files and replacements in fences.
+//! What is certain becomes the same proposals that tools make; the rest is requested once more.
 
 use std::sync::Arc;
 
@@ -17,10 +17,10 @@ use crate::tokens::estimate;
 use crate::transition::Transition;
 use crate::words;
 
-/// The file of the example. Nobody means it, so a copied example changes nothing.
+/// The file of the example. No project has it, so a copied example changes nothing.
 const EXAMPLE: &str = "example_greeting.py";
 
-/// What the model is told about the form of its answer. No path stands in it: small models copy what they see.
+/// The form of an answer. It has no path, because small models copy what they see.
 pub(super) const FORM: &str = r#"You are Trimtab, a copilot that edits the files of a project. You have no tools. You are shown files, and answer with the complete new text of every file that has to change.
 
 Write each file like this: its name alone on a line, then its complete text in a fence. Use the name that you were shown, and nothing before it.
@@ -48,13 +48,13 @@ const EXAMPLE_REQUEST: &str = "Let the greeting end with an exclamation mark.\n\
 print(\"Hello, \" + name)\n```";
 const EXAMPLE_ANSWER: &str = "example_greeting.py\n```\nname = \"Ann\"\nprint(\"Hello, \" + name + \"!\")\n```\nThe greeting \
 ends with an exclamation mark.";
-/// Stands behind the files, because a small model does what it read last.
+/// Comes after the files, because a small model follows what it read last.
 const REMINDER: &str = "Answer with each file that you change or create: its name alone on a line, then its complete new \
 text in a fence.";
 const RUN_REMINDER: &str = "Answer with the command in a ```sh fence.";
 const ANSWER_REMINDER: &str = "Answer in a few words. Do not repeat a file.";
 const ABSENT_REMINDER: &str = "Say so in one sentence, and write no file.";
-/// Bytes of a request that are said again.
+/// Bytes of a request that are repeated.
 const LONGEST_REMINDER: usize = 1_000;
 /// Lines of a file that is worth a search block.
 const LONG_FILE: usize = 80;
@@ -71,9 +71,9 @@ fn shows_a_long_file(messages: &[Arc<Message>]) -> bool {
     messages.iter().flat_map(|message| &message.parts).any(is_long)
 }
 
-/// A conversation with the form of the answer at its end, and the example before it where a change is wanted; and the
-/// tokens that this adds. Who is only asked something would answer with a file if there were an example, because that
-/// does; and who is asked again may have copied it. Who has done something is told what came of it, and nothing else.
+/// A conversation with the form of the answer at its end, and an example before it if a change is wanted; and the
+/// tokens that this adds. A question gets no example, because the model would imitate it and answer with a file;
+/// neither does a retry, because the model may have copied it. After an action, the model gets only its results.
 pub(super) fn framed(active: &RunningRequest, messages: Vec<Arc<Message>>) -> (Vec<Arc<Message>>, u64) {
     let done = &active.done.facts;
     if !done.files.is_empty() || !done.commands.is_empty() || active.series.is_some() || active.calls.assessing {
@@ -109,7 +109,7 @@ pub(super) fn framed(active: &RunningRequest, messages: Vec<Arc<Message>>) -> (V
     (messages, tokens)
 }
 
-/// The words of a request, with what was said to it since.
+/// The text of a request, with the user's later messages.
 fn said(active: &RunningRequest) -> String {
     let said = active.steering.said.iter().map(String::as_str);
     std::iter::once(active.request.words()).chain(said).collect::<Vec<_>>().join("\n")
@@ -141,7 +141,7 @@ fn absent_files(messages: &[Arc<Message>], asked: &str) -> Vec<String> {
     named.into_iter().filter(|path| claims::is_file(path)).collect()
 }
 
-/// Whether nothing but an answer is wanted. Who is only asked shows code to explain it.
+/// Whether only an answer is wanted. A model shows code in it to explain.
 fn only_asks(asked: &str) -> bool {
     let asks = route::words(asked).question && !route::deeds(asked).any();
     asks || words::only_looks(asked)
@@ -149,12 +149,12 @@ fn only_asks(asked: &str) -> bool {
 
 /// Commands of one answer at most.
 const MOST_COMMANDS: usize = 10;
-/// Words of a request that wants something run. A fence that only shows how to start a program is no proposal.
+/// Words of a request to run something. Otherwise, a fence that shows how to start a program is not a proposal.
 const RUNS: [&str; 12] =
     ["run", "execute", "test", "tests", "install", "build", "start", "launch", "compile", "commit", "format", "lint"];
 const SHELLS: [&str; 6] = ["sh", "bash", "shell", "zsh", "console", "terminal"];
 
-/// What the fences of a reply come to.
+/// The changes and commands in the fences of a reply.
 pub(super) struct BlockAnswer {
     pub(super) read: Recovered,
     /// What is not certain, in words for the model.
@@ -323,7 +323,7 @@ fn is_bare_path(line: &str) -> bool {
     !line.is_empty() && !line.contains(char::is_whitespace) && line.contains('.') && !line.ends_with(['.', '!', '?'])
 }
 
-/// The reply is there, and nothing in it acts: asks once more where something was meant, else it is the answer.
+/// The reply has no action: asks again if one was meant, else it is the answer.
 pub(super) fn ask_again(
     step: &mut Transition<'_>,
     request: &RequestId,
@@ -355,7 +355,7 @@ fn shown_in(messages: &[Arc<Message>], path: &str) -> Option<ShownFile> {
     })
 }
 
-/// Stands above a file of which there is no room for more.
+/// The note above a file that does not fit.
 const BEGINNING: &str = "Only its beginning is shown, so change it with SEARCH blocks and never write it whole:";
 
 /// The beginning of a file, as it is shown.

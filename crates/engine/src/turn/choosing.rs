@@ -1,8 +1,8 @@
-//! A part of a proposed change: which files of it a person wants, and which hunks of them.
+//! Partial approval of a proposed change: which files the user wants, and which of their hunks.
 //!
-//! What is chosen is recorded with the answer; what that makes of the files is found out by the world, from the two
-//! states that the proposal has stored, and recorded before anything is written. So what was approved is what is
-//! applied: the plan is made from that record, and only if it is about the very part that the answer named.
+//! The choice is recorded with the answer. The world computes the resulting files from the two states that the
+//! proposal has stored, and this is recorded before anything is written. So what was approved is what is applied: the
+//! plan is made from that record, and only if it is about exactly the part that the answer named.
 
 use trimtab_vocab::checkpoint::PermissionAsk;
 use trimtab_vocab::event::{ProposalFact, ProposalKind};
@@ -22,7 +22,7 @@ pub(crate) struct Partition {
     pub(crate) left: Vec<ChangePart>,
 }
 
-/// Why these are no part of what a checkpoint asks about, in a sentence for whoever chose them.
+/// Why these are not parts of what a checkpoint asks about.
 pub fn objection(session: &Session, checkpoint: &CheckpointId, wanted: &[ChangePart]) -> Option<Objection> {
     match session.checkpoint(checkpoint) {
         Some(open) => read(session, open, wanted).err(),
@@ -30,7 +30,7 @@ pub fn objection(session: &Session, checkpoint: &CheckpointId, wanted: &[ChangeP
     }
 }
 
-/// Reads what a person has chosen; nothing, if that is all there is.
+/// Reads what the user has chosen; nothing, if that is all there is.
 pub(crate) fn read(
     session: &Session,
     checkpoint: &Checkpoint,
@@ -79,7 +79,7 @@ pub(crate) fn read(
     Ok(Some(Partition { call: call.clone(), parts, left }))
 }
 
-/// Whether a part of it can stand for itself.
+/// Whether a part of it can be applied separately.
 pub(super) fn is_divisible(item: &BatchItem) -> bool {
     match item.action.as_deref() {
         Ok(ToolAction::Change(ProposedChange::Move { .. })) => false,
@@ -88,7 +88,7 @@ pub(super) fn is_divisible(item: &BatchItem) -> bool {
     }
 }
 
-/// What is still to be found out about the part that a person wants.
+/// What is still to be found out about the part that the user wants.
 pub(super) fn narrow(request: &RequestId, item: &BatchItem) -> Option<Effect> {
     let (call, writes) = (item.call_id.clone(), item.writes.clone()?);
     let chosen = item.chosen.as_ref().filter(|chosen| chosen.left_out.is_none())?;
@@ -141,7 +141,7 @@ fn is_of(writes: &[FileWrite], item: &BatchItem, parts: &[ChangePart]) -> bool {
     writes.len() == parts.len() && writes.iter().zip(parts).all(same)
 }
 
-/// What the model is told, so that it does not take the rest for done.
+/// The model's message, so that it does not take the rest for done.
 pub(super) fn told(summary: &str, chosen: &HunkSelection) -> String {
     let named = |part: &ChangePart| match part.hunks.as_slice() {
         [] => format!("all of {}", part.path),

@@ -1,4 +1,4 @@
-//! The model goes round in circles: its replies bring no new change, result, question or word.
+//! Detects a model that makes no progress: its replies bring no new change, result, question, or text.
 
 use trimtab_vocab::event::{Level, Status};
 use trimtab_vocab::wording::{Notice, ProblemText};

@@ -1,7 +1,7 @@
-//! Making the conversation fit: before each call it is looked whether the window is nearly full. Then
-//! the older part is stored whole, summed up part by part, and replaced by its summary, together with the
-//! summary that stood before it (`summary.rs`). Models are asked for one rarely; in between, the older part is
-//! shortened without a call. What still does not fit is sent as head and tail.
+//! Keeps the conversation within the window. Before each call, it checks whether the window is nearly full. Then the
+//! older part is stored, summarized part by part, and replaced by its summary, together with the previous summary
+//! (`summary.rs`). Models are seldom asked for one; in between, the older part is shortened without a call. What
+//! still does not fit is sent as head and tail.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ const REDUCE_SYSTEM_PROMPT: &str = "You get summaries of consecutive parts of on
 
 /// Tokens of one part at most.
 const LARGEST_PART: u64 = 24_000;
-/// Bytes of what is sent to be summed up, whatever its tokens are.
+/// Bytes of a source for a summary, regardless of its tokens.
 const CAP: usize = 512 * 1024;
 /// Tokens of a summary.
 const SUMMARY_TOKENS: u32 = 1_500;
@@ -46,7 +46,7 @@ pub(super) fn heading(path: &str) -> String {
     format!("[Loaded {path}]")
 }
 
-/// Opens the line that stands in the place of what was left out of a text.
+/// Opens the line that replaces omitted text.
 const LEFT_OUT: &str = "\n[... ";
 
 /// Whether something was left out of a text that a model is shown.
@@ -156,7 +156,7 @@ fn tail_start(session: &Session, room: u64) -> usize {
     at.min(if parts(last) { last.saturating_sub(1) } else { last })
 }
 
-/// Makes the next call that the summary needs, or ends it where all of it is summed up.
+/// Makes the next call for the summary, or finishes it.
 pub(super) fn call(step: &mut Transition<'_>) {
     let Some(active) = step.session.active() else { return };
     let Some(compressing) = &active.compression.current else { return };
@@ -180,7 +180,7 @@ pub(super) fn call(step: &mut Transition<'_>) {
     super::send(step, prompt, facts.prices, Purpose::Summary);
 }
 
-/// Summaries of parts as one text of at most so many tokens, each with an equal share of it.
+/// Summaries of parts as one text of at most `most` tokens, in equal shares.
 fn joined(parts: &[String], most: u64) -> String {
     let share = (most / parts.len().max(1) as u64).saturating_sub(8);
     let parts: Vec<&str> = parts.iter().map(|part| tokens::head(part, share)).collect();
@@ -192,14 +192,14 @@ fn summary_tokens(facts: &ModelFacts) -> u32 {
     SUMMARY_TOKENS.min(facts.max_output).min(u32::try_from(facts.window / 4).unwrap_or(u32::MAX))
 }
 
-/// Tokens of one part for whoever sums it up. Estimates can be wrong by a fifth.
+/// Tokens of one part for the summarizing model. Estimates can be wrong by a fifth.
 fn part_room(session: &Session) -> u64 {
     let facts = session.active().map(|active| fast(&active.request).1).unwrap_or_default();
     let reply = u64::from(summary_tokens(&facts));
     (facts.window.saturating_sub(reply + FRAME) / 5 * 4).clamp(512, LARGEST_PART)
 }
 
-/// The source in parts that fit whoever sums it up. What was only shortened before comes first.
+/// The source in parts that fit the summarizing model. Text that was only shortened before comes first.
 fn parts(session: &Session, compressing: &Compressing) -> Vec<String> {
     let largest = part_room(session);
     let from = session.summaries();
@@ -224,7 +224,7 @@ fn parts(session: &Session, compressing: &Compressing) -> Vec<String> {
     parts
 }
 
-/// A text in pieces of at most so many tokens; a token is at least a byte.
+/// A text in pieces of at most `largest` tokens; a token is at least a byte.
 fn pieces(text: &str, largest: u64) -> impl Iterator<Item = &str> {
     let bytes = usize::try_from(largest).unwrap_or(usize::MAX);
     let mut rest = text;
@@ -246,7 +246,7 @@ fn transcript(messages: &[Arc<Message>], for_summary: bool) -> String {
         };
         for part in &message.parts {
             let _ = match part {
-                // Whoever goes on from the summary is told again.
+                // Notes are sent again after a summary.
                 Part::Text { text: words } if for_summary && fragment::is_note(words) => Ok(()),
                 Part::Text { text: words } if for_summary && guard::is_archived(words) => {
                     writeln!(text, "{who}: {}", archived_line(words))
@@ -270,7 +270,7 @@ fn archived_line(text: &str) -> &str {
     text.lines().rev().find(|line| guard::is_archived(line)).unwrap_or_default()
 }
 
-/// Nobody could sum it up: the first words of each message stand for it. The source is stored anyway.
+/// The summary failed: the first words of each message replace it. The source is stored anyway.
 pub(super) fn give_up(step: &mut Transition<'_>) {
     let Some(active) = step.session.active().filter(|active| active.compression.current.is_some()) else { return };
     let request = active.request.id.clone();
@@ -288,7 +288,7 @@ fn finish(step: &mut Transition<'_>) {
     if words.trim().is_empty() { give_up(step) } else { conclude(step, Some(words.trim())) }
 }
 
-/// Puts the summary into the place of its source and of the summaries before it. `words`: what a model made of it.
+/// Replaces the source and the earlier summaries by the summary. `words`: a model's summary.
 fn conclude(step: &mut Transition<'_>, words: Option<&str>) {
     let Some(active) = step.session.active() else { return };
     let Some(compressing) = active.compression.current.clone() else { return };
@@ -303,7 +303,7 @@ fn conclude(step: &mut Transition<'_>, words: Option<&str>) {
     next(step);
 }
 
-/// A person's own words in a summary's place.
+/// The user's own words in a summary's place.
 pub(super) fn edited(words: &str, source: &RefKey) -> String {
     format!("{SUMMARY}\n{}\n\nSource archived at ref:{source}", words.trim())
 }
@@ -336,7 +336,8 @@ pub(super) fn clip(step: &mut Transition<'_>, prompt: &mut Prompt, used: u64, ro
     step.store(key, whole);
 }
 
-/// Head and tail of a text, of so many tokens together, with what is left out between them and where the whole is.
+/// Head and tail of a text, `most` tokens together, with the size of the omission between them and the name of the
+/// whole.
 fn head_and_tail(text: &str, most: u64, key: &RefKey) -> String {
     let head = tokens::head(text, most / 4 * 3);
     let tail = tokens::tail(&text[head.len()..], most / 4);

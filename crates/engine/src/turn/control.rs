@@ -1,4 +1,4 @@
-//! What a person says to a request while it runs.
+//! The user's control of a running request.
 
 use trimtab_vocab::checkpoint::Ask;
 use trimtab_vocab::event::{ContextFact, Level, RequestFact, SessionFact, Status};
@@ -102,14 +102,14 @@ pub(crate) fn controlled(step: &mut Transition<'_>, wanted: Option<RequestId>, a
     }
 }
 
-/// What waits for a person who does not want it any more ends where it is.
+/// Ends a request that waits for an answer, because the user canceled it.
 fn leave_parked(step: &mut Transition<'_>, parked: &RequestId) {
     step.emit(Some(parked), RequestFact::Reopened {});
     batch::leave(step, parked);
     finish(step, parked, Status::Cancelled, None);
 }
 
-/// Nothing that runs, or waits for its turn or for a person, goes on. What a model had said to the end was said.
+/// Ends everything that runs, is queued, or waits for an answer. Complete replies are kept.
 pub(crate) fn leave_all(step: &mut Transition<'_>) {
     let waiting: Vec<RequestId> = step.session.waiting().map(|waiting| waiting.id.clone()).collect();
     waiting.iter().for_each(|waiting| withdraw(step, waiting));
@@ -122,7 +122,7 @@ pub(crate) fn leave_all(step: &mut Transition<'_>) {
     }
     let parked: Vec<RequestId> = step.session.parked().iter().map(|parked| parked.request.id.clone()).collect();
     parked.iter().for_each(|parked| leave_parked(step, parked));
-    // Operations on tasks that nobody has decided about yet.
+    // Pending operations on tasks.
     assistant::decided(step, 0);
 }
 
@@ -162,7 +162,7 @@ fn tell(step: &mut Transition<'_>, request: &RequestId, notice: Notice) {
     step.notify(request, Level::Info, notice);
 }
 
-/// A person wants the session handed off, asked or not.
+/// The user wants the session handed off, asked or not.
 fn handoff_wanted(step: &mut Transition<'_>) {
     if let Some(id) = handoff::open_question(step.session) {
         return answers::answered(step, &id, handoff::HANDOFF.into(), None, answers::Answerer::person());
@@ -173,7 +173,7 @@ fn handoff_wanted(step: &mut Transition<'_>) {
     }
 }
 
-/// A person wants the session extended, asked or not.
+/// The user wants the session extended, asked or not.
 fn extension_wanted(step: &mut Transition<'_>) {
     if let Some(id) = handoff::open_question(step.session) {
         return answers::answered(step, &id, handoff::EXTEND.into(), None, answers::Answerer::person());

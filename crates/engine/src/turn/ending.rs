@@ -1,4 +1,4 @@
-//! When a turn ends, and what it comes to.
+//! When a turn ends, and its result.
 
 use trimtab_vocab::event::{AnswerFact, Level, Stage, Status};
 use trimtab_vocab::wording::{Notice, StageLabel};
@@ -13,7 +13,7 @@ use crate::transition::Transition;
 
 pub(crate) use crate::record::names::bug::HOLLOW;
 
-/// What the model is told when its words were cut off at the output limit and it is to go on by itself.
+/// The model's message when its text was cut off at the output limit and it continues automatically.
 pub(super) const GO_ON: &str =
     "[Your reply was cut off at the output limit. Continue exactly where it stopped, without repeating anything.]";
 
@@ -38,7 +38,7 @@ pub fn needs_continuation(words: &str) -> bool {
 }
 
 /// Whether a reply without a stop reason is unfinished: its last words announce more work. "Let me
-/// know" asks the person, and so does a question; neither announces anything.
+/// know" asks the user, and so does a question; neither announces anything.
 pub(super) fn is_unfinished(words: &str) -> bool {
     let words = words.trim().to_lowercase().replace('’', "'");
     if words.ends_with('?') {
@@ -109,7 +109,7 @@ pub(super) fn end(step: &mut Transition<'_>, words: &str, stop: Option<&StopReas
     }
 }
 
-/// The answer is said: the request ends, as what it did shows, unless something follows.
+/// The answer is complete: the request ends with the status of its actions, unless something follows.
 pub(super) fn conclude(step: &mut Transition<'_>, request: &RequestId, words: &str) {
     if pace::go_on(step) {
         return;
@@ -157,7 +157,7 @@ pub(crate) fn answer(
     Some(request)
 }
 
-/// The words of a reply, with those before it that were cut off and went on in it.
+/// The text of a reply, joined with the cut-off replies that it continues.
 fn put_together(session: &Session, words: &str) -> String {
     let mut pieces = vec![words.to_owned()];
     let mut rest = session.conversation();
@@ -172,7 +172,7 @@ fn put_together(session: &Session, words: &str) -> String {
     pieces.concat()
 }
 
-/// The model has said how far it came: one banner, its words, and a way to go on.
+/// The model has assessed its progress: one banner, its text, and a way to continue.
 pub(super) fn assessed(step: &mut Transition<'_>, words: &str, stop: Option<&StopReason>) {
     let (words, banner) = judged(words);
     let Some(request) = step.session.active().map(|active| active.request.id.clone()) else { return };
@@ -194,7 +194,7 @@ fn cut_off(session: &Session) -> Option<Notice> {
     })
 }
 
-/// What a person must know about how a reply ended.
+/// What the user must know about how a reply ended.
 fn remark(session: &Session, stop: Option<&StopReason>, words: &str) -> Option<Notice> {
     Some(match stop {
         Some(StopReason::MaxTokens) => cut_off(session)?,

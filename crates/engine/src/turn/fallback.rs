@@ -1,4 +1,4 @@
-//! Another model takes over when the one of the request is overloaded for longer than its tries last.
+//! Switches to another model if the request's model is still overloaded after all retries.
 
 use trimtab_vocab::event::{Level, ModelSwitch, RequestFact};
 use trimtab_vocab::wording::Notice;

@@ -1,5 +1,5 @@
-//! The last guard before a prompt goes out: what the model cannot take is left out of it, and it never has more tokens
-//! than the window. The conversation itself stays whole.
+//! The last check before a prompt is sent: what the model cannot accept is left out, and the prompt never exceeds the
+//! window. The conversation itself stays complete.
 
 use std::sync::Arc;
 

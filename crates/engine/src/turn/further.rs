@@ -1,17 +1,17 @@
-//! What a person could ask for next, read off the end of an answer in words.
+//! Suggested next steps, read from the end of an answer.
 //!
-//! A structured answer has a field for it; a model that works with tools is asked for a short list under a
-//! heading. Whatever does not look exactly like that list is part of the answer and nothing else.
+//! A structured answer has a field for them; a model that works with tools is asked for a short list under a heading.
+//! Anything that does not look exactly like that list is part of the answer.
 
 use trimtab_vocab::NextStep;
 
-/// What the model is told.
+/// The model's instruction.
 pub(crate) const RULE: &str = "\n- If there is something sensible to do next, end with a line \"Next steps:\" and one to three list items, each \
 a request that the user could send as it is.";
 
 /// Offers that are kept.
 const MOST: usize = 5;
-/// Characters of one offer; what is longer is no request but an explanation.
+/// Characters of one offer; a longer one is an explanation, not a request.
 const LONGEST: usize = 300;
 
 /// What the end of an answer offers.
@@ -21,7 +21,7 @@ pub(crate) fn offers(words: &str) -> Vec<NextStep> {
     offers.unwrap_or_default().into_iter().take(MOST).collect()
 }
 
-/// What stands behind the last heading of that name, outside of code.
+/// The text after the last heading of that name, outside of code.
 fn list(words: &str) -> Option<&str> {
     let (mut inside, mut at, mut found) = (false, 0, None);
     for line in words.split_inclusive('\n') {
@@ -43,7 +43,7 @@ fn is_heading(line: &str) -> bool {
         .any(|known| name.eq_ignore_ascii_case(known))
 }
 
-/// One item of the list, or nothing if the line is none.
+/// One item of the list, if the line is one.
 fn offer(line: &str) -> Option<NextStep> {
     let line = line.trim();
     let item = line.strip_prefix(['-', '*', '•']).or_else(|| {

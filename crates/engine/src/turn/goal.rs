@@ -1,7 +1,7 @@
 //! The banners that say how far a request came when its steps are used up. They belong to the limit of steps alone:
 //! in the words of any other turn they are taken out.
 
-/// How far the model came when the limit of steps was reached, the best first.
+/// Banners for the progress at the step limit, the best first.
 pub(super) const BANNERS: [&str; 3] = ["✅ GOAL ACHIEVED", "⚠ GOAL PARTIALLY ACHIEVED", "GOAL NOT ACHIEVED"];
 
 /// The words of each, without its sign.
@@ -13,8 +13,8 @@ const DRAWN: char = '\u{fe0f}';
 /// Who speaks about a banner quotes it.
 const QUOTES: [char; 5] = ['`', '"', '“', '\'', '«'];
 
-/// The words without banners, and the banner that they hold. Of several, the least is believed; one that is only
-/// spoken of counts where no other is said; where there is none, nothing was achieved as far as anybody said.
+/// The text without banners, and its banner. Of several, the lowest counts; a banner that is only mentioned counts if
+/// there is no other; without any, nothing was achieved.
 pub(super) fn judged(words: &str) -> (String, &'static str) {
     let (rest, said) = read(words);
     let mentioned = || {
@@ -29,7 +29,7 @@ pub(super) fn without_banners(words: &str) -> String {
     read(words).0
 }
 
-/// The words without banners, and the least of the banners. What stands between fences is text.
+/// The text without banners, and the lowest banner. Text in fences is not a banner.
 fn read(words: &str) -> (String, Option<usize>) {
     if !words.to_uppercase().contains("ACHIEVED") {
         return (words.to_owned(), None);
@@ -68,7 +68,7 @@ fn cut(line: &str) -> Option<(usize, String)> {
         let signed = said.strip_suffix(SIGNS);
         let lead = signed.unwrap_or(said);
         let begins = !lead.contains(char::is_alphanumeric);
-        // A line that begins with it in capitals and goes on behind a mark says it as a headline.
+        // A line that begins with it in capitals, followed by a mark, is a headline.
         let heads = begins && after.trim_start_matches('*').starts_with([':', '.', '!', ',', ';', '—', '–', '-', ' ']);
         let heads = heads && (signed.is_some() || !after.trim_start_matches('*').starts_with(' '));
         if lead.ends_with(QUOTES) || !(signed.is_some() || heads) {

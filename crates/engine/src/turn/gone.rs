@@ -16,7 +16,7 @@ pub(super) fn has_others(purpose: &Purpose, problem: &Problem) -> bool {
     purpose.is_conversation() && !problem.nearest.is_empty()
 }
 
-/// Which model shall continue?
+/// Asks which model should continue.
 pub(super) fn ask(step: &mut Transition<'_>, nearest: Vec<String>) {
     let Some(active) = step.session.active() else { return };
     let model = model(&active.request).0.to_owned();

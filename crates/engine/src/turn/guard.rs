@@ -22,9 +22,9 @@ pub(crate) fn sandwich(text: &str, limit: usize, what: &str, key: &RefKey) -> St
     format!("{head}\n[... {left_out} bytes left out ...]\n{tail}\n[Full {what} saved as ref:{key}]")
 }
 
-/// Bytes of a command's output that a model sees at most,
+/// Bytes of a command's output that a model sees.
 pub(crate) const FOR_MODELS: usize = 3 * 1024;
-/// and that people see.
+/// Bytes of a command's output that the user sees.
 pub(crate) const FOR_PEOPLE: usize = 5 * 1024;
 
 /// What is shown of an output: all of it, or as much of its head and its tail as fits into `limit` with a
@@ -38,7 +38,7 @@ pub(crate) fn preview(text: &str, total: u64, limit: usize, key: Option<&RefKey>
     let saved = key.map(|key| format!("\n[Full result saved as ref:{key}]")).unwrap_or_default();
     let mark = |left_out: u64| format!("\n[... {left_out} of {whole} bytes left out ...]\n");
     let room = limit.saturating_sub(saved.len() + mark(whole).len());
-    // How something ended is told last.
+    // The end matters most, because it shows how something ended.
     let head = &text[..text.floor_char_boundary((room / 3).min(text.len()))];
     let head = head.rfind('\n').filter(|end| *end > head.len() / 2).map_or(head, |end| &head[..end]);
     let from = text.ceil_char_boundary(text.len().saturating_sub(room - room / 3)).max(head.len());

@@ -1,4 +1,4 @@
-//! The folder's own instructions become part of the prompt, so they are bound to what a person accepted: by trusting
+//! The folder's own instructions become part of the prompt, so they are bound to what the user accepted: by trusting
 //! the folder (as it is at that moment), by approving a change of such a file, or by being asked. What nobody has accepted
 //! as it is now is asked about first; where nobody can be asked, the request goes on without it.
 
@@ -19,10 +19,10 @@ use crate::transition::Transition;
 /// The answer that accepts instructions as they are now.
 pub const USE: &str = "use";
 
-/// Bytes of a changed file that somebody can be asked about: they see all of it.
+/// Bytes of a changed file that the user can be asked about, because they must see all of it.
 const LARGEST: usize = 256 * 1024;
 
-/// What of the instructions may be used; nothing if a person is asked first.
+/// What of the instructions may be used; nothing if the user is asked first.
 pub(super) fn settle(
     step: &mut Transition<'_>,
     request: &RequestId,
@@ -81,7 +81,7 @@ fn ask(step: &mut Transition<'_>, changed: &[InstructionFile], rule: Rule) {
     answers::ask(step, question, Status::NeedsUser);
 }
 
-/// What there is to say about files that nobody has accepted as they are.
+/// The state of instruction files that are not accepted in their current version.
 fn state(session: &Session, files: &[InstructionFile]) -> InstructionsState {
     let names = files.iter().map(|file| visible(&file.path)).collect::<Vec<_>>().join(", ");
     let is_known = |file: &InstructionFile| {
@@ -94,7 +94,7 @@ fn state(session: &Session, files: &[InstructionFile]) -> InstructionsState {
     }
 }
 
-/// A person is about to trust the folder: its instructions are accepted as they are at this moment.
+/// The user is about to trust the folder: its instructions are accepted as they are at this moment.
 pub(crate) fn bind(step: &mut Transition<'_>, checkpoint: &CheckpointId, choice: &str, files: &[FileMark]) {
     let Some(asked) = step.session.checkpoint(checkpoint) else { return };
     let Some(folder) =
@@ -125,7 +125,7 @@ pub(super) fn load(step: &mut Transition<'_>) {
     });
 }
 
-/// A person has accepted instructions: what they had accepted before does not count any more.
+/// The user has accepted instructions, which replace the earlier ones.
 pub(super) fn replace(step: &mut Transition<'_>, request: &RequestId, new: Option<Rule>) {
     let old: Vec<Rule> = rules(step.session).filter(|rule| Some(*rule) != new.as_ref()).cloned().collect();
     for rule in old {
@@ -136,7 +136,7 @@ pub(super) fn replace(step: &mut Transition<'_>, request: &RequestId, new: Optio
     }
 }
 
-/// A person has approved a change of files, and has seen it: instructions among them are accepted as they are now.
+/// The user has approved a change of files, and has seen it: instructions among them are accepted as they are now.
 pub(super) fn approved(step: &mut Transition<'_>, request: &RequestId, writes: &[FileWrite]) {
     let Some(active) = step.session.active().filter(|active| active.request.settings.instructions_bound) else {
         return;

@@ -17,7 +17,7 @@ const SMALLEST_WINDOW: u64 = 256;
 /// Records what a failed call says about its model; whether the call may do better now.
 pub(super) fn from_refusal(step: &mut Transition<'_>, request: &RequestId, purpose: &Purpose, retry: Retry) -> bool {
     let Some(active) = step.session.active().filter(|active| active.calls.failures < SHORTENINGS) else { return false };
-    // A small call has a prompt of its own, which does not grow shorter.
+    // A small call has its own prompt, which does not get shorter.
     if purpose::is_small(purpose) && fast(&active.request).0 != model(&active.request).0 {
         return false;
     }
@@ -49,12 +49,12 @@ fn shorter(step: &Transition<'_>, window: Option<u64>, counted: Option<u64>) -> 
         (Some(window), _) => window,
         (None, _) => used.min(facts.window) * 3 / 4,
     };
-    // A refusal of what should have fit says that the guess was too low, whatever the window is.
+    // A refusal of what should have fit means that the estimate was too low, with any window.
     let held = if held >= facts.window { facts.window * 3 / 4 } else { held };
     (held >= SMALLEST_WINDOW).then_some(held)
 }
 
-/// Says what was found out, for this request and for whoever asks the same model later.
+/// Records what was learned about a model, for this request and later ones.
 pub(super) fn learn(step: &mut Transition<'_>, request: &RequestId, learned: LearnedFacts) {
     let (approve, attended, max_steps, trusted, tools) = (None, None, None, None, None);
     step.emit(
@@ -73,8 +73,8 @@ pub(super) fn change_protocol(step: &mut Transition<'_>, request: &RequestId, pr
 /// Replies with calls in text that show that a model does not know how to call tools.
 const TEXT_REPLIES: u32 = 2;
 
-/// A model that writes its calls as text, again and again, goes over to the object that its server can hold it to, unless
-/// somebody has said how it is to work. Whether it does.
+/// Switches a model that keeps writing its calls as text to a JSON object that its server can enforce, unless the
+/// user has set the protocol. Returns whether it did.
 pub(super) fn leave_tools(step: &mut Transition<'_>, request: &RequestId) -> bool {
     let Some(active) = step.session.active() else { return false };
     let facts = model(&active.request).1;
@@ -86,7 +86,7 @@ pub(super) fn leave_tools(step: &mut Transition<'_>, request: &RequestId) -> boo
     true
 }
 
-/// Tells the person once that the pictures of a request are not sent, because the model is known to see nothing.
+/// Tells the user once that the pictures of a request are not sent, because the model is known to see nothing.
 pub(super) fn warn_of_pictures(step: &mut Transition<'_>, request: &RequestId) {
     let Some(active) = step.session.active() else { return };
     let (name, facts) = model(&active.request);
@@ -97,7 +97,7 @@ pub(super) fn warn_of_pictures(step: &mut Transition<'_>, request: &RequestId) {
     }
 }
 
-/// What stands in the place of a picture that the model cannot see.
+/// The placeholder for an image that the model cannot see.
 pub(super) fn unseen_picture() -> Part {
     Part::Text { text: "[An image is left out here, because you cannot see images.]".into() }
 }

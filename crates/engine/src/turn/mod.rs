@@ -63,7 +63,7 @@ pub use prompt::{AGENT_CHAT_SYSTEM_PROMPT, AGENT_SYSTEM_PROMPT};
 pub(crate) fn admitted(step: &mut Transition<'_>, request: &RequestId) {
     let Some(active) = active(step, request).filter(|active| active.phase == Phase::Admitting) else { return };
     match active.kind() {
-        // It had ended for want of a person, and goes on where it was.
+        // It had ended because no one could answer, and continues where it was.
         _ if active.route.is_some() => {
             subtasks::restart_workers(step);
             answers::go_on(step);
@@ -137,7 +137,7 @@ pub(crate) fn load_or_next(step: &mut Transition<'_>) {
     }
     let request = active.request.id.clone();
     let works = [active.route, active.path()].map(route::offer).iter().any(|offer| *offer != tools::ToolOffer::Nothing);
-    // Pictures speak for themselves: with them, nothing is looked for in the words.
+    // With images, the text is not searched for references.
     let mut named = if active.request.images.is_empty() {
         words::references(&active.request.text)
     } else {
@@ -159,7 +159,7 @@ pub(crate) fn load_or_next(step: &mut Transition<'_>) {
         .map(|named| named.url)
         .collect();
     let instructions = if trusted && works { instructions::named(active) } else { Vec::new() };
-    // Whoever cannot look is shown what there is.
+    // A model without read tools gets an overview.
     let overview = (trusted && (active.answers_in_form() || subtasks::is_wanted(active))).then(|| Overview {
         words: active.request.words().to_owned(),
         bytes: context::overview_bytes(&model(&active.request).1),
@@ -225,9 +225,9 @@ pub(crate) fn loaded(step: &mut Transition<'_>, request: &RequestId, loaded: Loa
     }
 }
 
-/// A file as it is shown to whoever has to write it again: without numbers of lines.
+/// A file without line numbers, for a model that has to write it again.
 fn raw(file: LoadedFile) -> LoadedFile {
-    // A page or a list is no file, and has no hash.
+    // A page or a list is not a file, and has no hash.
     match file.hash.is_some() {
         true if context::is_cut(&file.text) => LoadedFile { text: blocks::beginning(&file.text), ..file },
         true => LoadedFile { text: blocks::fenced(&file.text), ..file },
@@ -235,7 +235,7 @@ fn raw(file: LoadedFile) -> LoadedFile {
     }
 }
 
-/// Whether the tools of a request go on once the instructions of a folder that was trusted meanwhile are read.
+/// Whether tools wait for the instructions of a folder that was trusted meanwhile.
 fn awaits_instructions(session: &Session) -> bool {
     session.active().is_some_and(|active| match &active.phase {
         Phase::Waiting { checkpoint } => active.trust.is_uninstructed && session.checkpoint(checkpoint).is_none(),
@@ -243,7 +243,7 @@ fn awaits_instructions(session: &Session) -> bool {
     })
 }
 
-/// What the person named with an `@` and the model will not see: a line each. The words themselves are sent as they are.
+/// What the user named with an `@` and the model will not see: a line each. The words themselves are sent as they are.
 fn unread(step: &Transition<'_>, missing: &[String], absent: &[AbsentFile]) -> Vec<Notice> {
     let named = step.session.active().map(|active| words::references(&active.request.text)).unwrap_or_default();
     let line = |path: &String| match absent.iter().find(|file| file.path == *path) {
@@ -267,7 +267,7 @@ fn uninstructed(step: &Transition<'_>, missing: &[String]) -> Vec<Notice> {
     active.request.settings.context.files.iter().filter_map(line).collect()
 }
 
-/// The next step: a rest if a person wants one, an assessment if the steps are used up, else a call.
+/// The next step: a rest if the user wants one, an assessment if the steps are used up, else a call.
 pub(crate) fn next(step: &mut Transition<'_>) {
     let Some(active) = step.session.active() else { return };
     let request = active.request.id.clone();
@@ -295,7 +295,7 @@ pub(crate) fn next(step: &mut Transition<'_>) {
     call_model(step);
 }
 
-/// There is no room yet; the person should know why nothing moves.
+/// No slot is free yet: tell the user why nothing happens.
 pub(crate) fn held(step: &mut Transition<'_>, request: &RequestId, ahead: u32) {
     if active(step, request).is_none() {
         return;
@@ -324,7 +324,7 @@ pub(crate) fn replied(
         ReplyFact::Saved { call, raw, stop_reason: stop, usage, message, partial: false, text_calls, unasked_text },
     );
     let (model, facts) = if purpose::is_small(&purpose) { fast_of(step) } else { model_of(step) };
-    // What is said behind the scenes is no part of the conversation, and fills nothing of it.
+    // Background calls are not part of the conversation and do not fill it.
     let is_conversation = purpose.is_conversation();
     let context_tokens = is_conversation.then(|| step.session.conversation_tokens());
     let context_window = is_conversation.then_some(facts.window);
@@ -356,7 +356,7 @@ pub(crate) fn replied(
     }
 }
 
-/// What a reply leads to: the stop reason decides, and the words only where there is none.
+/// What follows from a reply: the stop reason decides, and the text only if there is none.
 fn decide(step: &mut Transition<'_>, request: &RequestId, words: &str, stop: Option<&StopReason>) {
     let Some(active) = step.session.active() else { return };
     let wants_tools = active.batch.is_some();
@@ -414,7 +414,7 @@ fn nudge(step: &mut Transition<'_>, request: &RequestId, text: &str) {
     next(step);
 }
 
-/// The turn is over, unless the person has said something meanwhile.
+/// The turn is over, unless the user has said something meanwhile.
 fn end_or_go_on(step: &mut Transition<'_>, words: &str, stop: Option<&StopReason>) {
     if step.session.active().is_some_and(|active| !active.steering.steers.is_empty()) {
         return next(step);
@@ -454,7 +454,7 @@ pub(crate) fn failed(step: &mut Transition<'_>, call: &CallId, fault: Fault, par
         // The work need not wait for what it can do without.
         Retry::Later { .. } if purpose::is_dispensable(&purpose) => None,
         Retry::Later { .. } if active.calls.failures >= retries => None,
-        // Once, with other words to choose from: a model that repeats itself all the same has nothing more to say.
+        // Once, with other sampling: a model that repeats itself again has nothing more to say.
         Retry::Later { .. } if fault.problem.kind == ProblemKind::Repetition => {
             (active.calls.runaways == 0).then_some(0)
         }
@@ -478,7 +478,7 @@ pub(crate) fn failed(step: &mut Transition<'_>, call: &CallId, fault: Fault, par
         _ if delay.is_some() => back_off(step),
         _ if gone::has_others(&purpose, &problem) => gone::ask(step, problem.nearest),
         Purpose::Route => route::failed(step),
-        // The work does not end because nobody could sum it up.
+        // The work does not end because a summary failed.
         Purpose::Summary => context::give_up(step),
         Purpose::Repair => structured::repaired(step, &request, None),
         Purpose::ImagePrompts => pictures::given_up(step),
@@ -506,7 +506,7 @@ fn go_on_without_tools(step: &mut Transition<'_>, request: &RequestId) {
     step.notify(request, Level::Info, Notice::NoTools(model.to_string()));
 }
 
-/// The call was ended because a person wanted it.
+/// The call was ended because the user wanted it.
 pub(crate) fn aborted(step: &mut Transition<'_>, call: &CallId, partial: Option<Partial>) {
     let Some(OpenCall { request, purpose, .. }) = open_call(step, call) else { return };
     save_partial(step, &request, call, &purpose, partial);
@@ -523,8 +523,8 @@ pub(crate) fn timer_fired(step: &mut Transition<'_>, fired: &TimerId) {
 
 /// A new owner: what `interrupted` names is no longer running, and neither is any wait.
 ///
-/// A model call is made again, because a call has no effect but its price; whatever had come of it
-/// is kept in the log. A wait is begun anew: the provider may have asked for it.
+/// A model call is repeated, because it has no effect but its price; its partial result stays in the log. A wait
+/// starts again, because the provider may have asked for it.
 pub(crate) fn woke(step: &mut Transition<'_>, interrupted: Vec<Interrupted>) {
     let under_way: Vec<CallId> = interrupted.iter().map(|one| one.call.clone()).collect();
     if under_way.contains(&CallId::history()) {
@@ -563,7 +563,7 @@ pub(crate) fn woke(step: &mut Transition<'_>, interrupted: Vec<Interrupted>) {
         Phase::BackingOff { .. } => back_off(step),
         // The instructions of the folder were being read.
         Phase::Waiting { .. } if awaits_instructions(step.session) => answers::go_on(step),
-        // A person is still to answer, or the call is this owner's own.
+        // The user is still to answer, or the call is this owner's own.
         Phase::Waiting { .. } | Phase::Calling { .. } | Phase::Replied => subtasks::restart_workers(step),
     }
 }
@@ -577,7 +577,7 @@ fn back_off(step: &mut Transition<'_>) {
     }
 }
 
-/// Ends what runs after a person said stop.
+/// Ends what runs after the user said stop.
 pub(crate) fn stop(step: &mut Transition<'_>) {
     let Some(RunningRequest { request, phase: Phase::Stopping { call }, .. }) = step.session.active() else { return };
     let request = request.id.clone();
@@ -588,14 +588,14 @@ pub(crate) fn stop(step: &mut Transition<'_>) {
     }
 }
 
-/// The program failed at an input: say so, and end the request that it was about.
+/// The program failed at an input: report it, and end its request.
 pub(crate) fn give_up(step: &mut Transition<'_>, input: Option<Input>, problem: Problem) {
     let said = match input {
         Some(Input::Said { request }) if !step.session.knows(&request.id) => Some(*request),
         _ => None,
     };
     let request = match said {
-        // What a person said must not be lost, least of all through a defect of ours.
+        // What the user said must not be lost, least of all through a defect of ours.
         Some(request) => {
             let (id, was_idle) = (request.id.clone(), step.session.is_idle());
             step.emit(Some(&id), crate::record::received(request));
@@ -632,7 +632,7 @@ fn bug(problem: &Problem) -> BugFact {
     BugFact { kind: "internal".into(), by: "host".into(), message: problem.message.clone() }
 }
 
-/// Takes back a request that has not begun.
+/// Withdraws a request that has not started.
 pub(crate) fn withdraw(step: &mut Transition<'_>, request: &RequestId) {
     if step.session.waiting().any(|waiting| waiting.id == *request) {
         batch::leave(step, request);
@@ -694,12 +694,12 @@ pub(super) fn room(step: &Transition<'_>) -> Option<(u64, u64)> {
     Some(context::room(step.session, &prompt::build(step.session)?, &facts))
 }
 
-/// Whether a person wants to be asked before anything is summed up.
+/// Whether the user wants to be asked before a summary.
 fn asks_first(step: &Transition<'_>) -> bool {
     step.session.active().is_some_and(|active| active.request.settings.context.strategy == ContextStrategy::Ask)
 }
 
-/// Keeps what came of a call that did not reach its end, and counts what it cost.
+/// Stores the partial result of a call, and counts its cost.
 fn save_partial(
     step: &mut Transition<'_>,
     request: &RequestId,
@@ -733,8 +733,8 @@ fn save_partial(
     }
 }
 
-/// What a call came to whose owner went away: its prompt, as it would be sent now, and the words that were saved. Only
-/// calls of the conversation can be told; the others are small.
+/// The usage of a call whose owner is gone: its prompt, as it would be sent now, and the saved text. Only for calls
+/// of the conversation; the others are small.
 fn lost_usage(step: &Transition<'_>, purpose: &Purpose, partial: Option<&Partial>) -> Usage {
     let Some((input_tokens, _)) = room(step).filter(|_| purpose.is_conversation()) else { return Usage::default() };
     let output_tokens = partial.map_or(0, |partial| estimate(&partial.message.text()));
@@ -758,7 +758,7 @@ fn active<'a>(step: &'a Transition<'_>, request: &RequestId) -> Option<&'a Runni
 struct OpenCall {
     request: RequestId,
     purpose: Purpose,
-    /// A person has stopped the request.
+    /// The user has stopped the request.
     stopping: bool,
 }
 

@@ -1,4 +1,4 @@
-//! An edit that would change nothing: what it wants is there already, or it is an error that the person and the model
+//! An edit that would change nothing: what it wants is there already, or it is an error that the user and the model
 //! hear of.
 
 use trimtab_vocab::event::{BugFact, Level, ToolStatus};

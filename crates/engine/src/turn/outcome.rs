@@ -7,8 +7,7 @@ use super::{batch, guard};
 use crate::Ran;
 use crate::record::excerpt::EXIT_CODE;
 
-/// What a model is told of a command, and how it went. `more`: what else there is to say; `most`: bytes of one
-/// result that it should see.
+/// The model's text about a command and its status. `more`: additional lines; `most`: bytes of the result.
 pub(super) fn told(ran: &Ran, stopping: bool, limit_s: u64, more: &[String], most: usize) -> (ToolStatus, String) {
     let (status, head) = match ran {
         Ran { stopped: true, .. } if stopping => (ToolStatus::Interrupted, batch::STOPPED.to_owned()),
@@ -42,7 +41,7 @@ pub(super) fn told(ran: &Ran, stopping: bool, limit_s: u64, more: &[String], mos
     (status, text)
 }
 
-/// What people are told of it.
+/// The user's text about it.
 pub(super) fn finished(call: &CallId, command: String, ran: &Ran, unobserved: Option<Unobserved>) -> CommandFact {
     let mut preview = guard::preview(&ran.output, ran.output_bytes, guard::FOR_PEOPLE, ran.raw.as_ref());
     for note in &ran.notes {

@@ -1,5 +1,5 @@
 //! A command that failed in the sandbox, perhaps because of it. Running it once outside is a permission of its
-//! own, and a person's own idea: it is offered to those who are there, or who have approved this very command.
+//! own, and the user's own idea: it is offered to those who are there, or who have approved this very command.
 
 use trimtab_vocab::checkpoint::{Ask, Choice, RunPreview, SandboxAsk};
 use trimtab_vocab::wording::{AnswerLabel, QuestionTitle};
@@ -13,7 +13,7 @@ use crate::record::{BatchItem, RunningRequest, WithheldResult};
 use crate::tools::ToolAction;
 use crate::transition::Transition;
 
-/// What programs say where a fence is in their way: they may not write or read, or there is no network. In lower case.
+/// Messages of programs that the sandbox blocks: no write, no read, or no network. In lower case.
 const SIGNS: &[&str] = &[
     "permission denied",
     "operation not permitted",
@@ -68,7 +68,7 @@ pub(super) fn unfenced(action: &ToolAction) -> ToolAction {
 
 const WHY: &str = "it failed in the sandbox";
 
-/// What the model is told of a command that was run twice.
+/// The model's note about a command that ran twice.
 pub(super) fn told(item: &BatchItem) -> Option<&'static str> {
     match (item.outside, item.widened) {
         (true, _) => {
@@ -81,18 +81,18 @@ pub(super) fn told(item: &BatchItem) -> Option<&'static str> {
     }
 }
 
-/// What an offer has come to.
+/// The result of an offer.
 pub(super) enum Offered {
-    /// There is none.
+    /// No offer was made.
     Nothing,
-    /// A person is asked.
+    /// The user is asked.
     Open,
     /// `--approve auto` has answered.
     Answered,
 }
 
-/// Offers to run a command once more with less of a fence. What came of it in the fence is `held` until somebody
-/// answers. One that the fence for commands that only read has stopped gets the ordinary one.
+/// Offers to run a command again with fewer restrictions. Its result in the sandbox is withheld until the user
+/// answers. A command that the read-only sandbox has stopped gets the ordinary one.
 pub(super) fn offer(
     step: &mut Transition<'_>,
     item: &BatchItem,
@@ -161,8 +161,8 @@ fn open(
     answers::open(step, CheckpointDraft { ask, title, choices })
 }
 
-/// Whether there is a fence, and somebody to be asked: one who is there, or who has just approved this command. A
-/// command that was left once is not offered again as long as the request goes on.
+/// Whether there is a sandbox, and a user to ask: attended, or one who has just approved this command. A command is
+/// offered once per request.
 fn is_fit(active: &RunningRequest, item: &BatchItem) -> bool {
     let settings = &active.request.settings;
     let is_near = settings.attended || item.given.is_some();

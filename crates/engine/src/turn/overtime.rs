@@ -1,5 +1,5 @@
-//! How long a command may take, and what happens when its time is up: where somebody is there, it goes
-//! on while they are asked; where nobody is, it is ended.
+//! The time limit of commands. When the time is up, an attended command continues while the user is asked, and an
+//! unattended one is ended.
 
 use trimtab_vocab::checkpoint::{Ask, ChoiceText};
 use trimtab_vocab::wording::{AnswerLabel, QuestionTitle};
@@ -36,12 +36,12 @@ pub(super) fn limit(settings: &RunSettings, line: &str, argv: Option<&[Vec<Strin
     Limit { seconds: seconds.max(1), is_asked_for: seconds > usual }
 }
 
-/// Whether somebody can say what becomes of a command whose time is up.
+/// Whether the user can decide about a command whose time is up.
 pub(super) fn is_attended(settings: &RunSettings) -> bool {
     settings.attended && settings.approve == Approve::Ask
 }
 
-/// The time of a command is up. It goes on; a person says for how long.
+/// The time of a command is up. It continues, and the user decides for how long.
 pub(crate) fn overdue(step: &mut Transition<'_>, call: &CallId) {
     let Some((_, item)) = find(step, call) else { return };
     if item.progress != Progress::Acting || item.stopping || open(step.session, call).is_some() {
@@ -61,7 +61,7 @@ pub(crate) fn overdue(step: &mut Transition<'_>, call: &CallId) {
     answers::open(step, question);
 }
 
-/// A person said what becomes of it.
+/// The user decided about it.
 pub(super) fn answered(step: &mut Transition<'_>, call: &CallId, choice: &str) {
     let overtime = match choice {
         EXTEND => limit_of(step.session, call).map_or(Overtime::Unlimited, Overtime::Seconds),
@@ -71,7 +71,7 @@ pub(super) fn answered(step: &mut Transition<'_>, call: &CallId, choice: &str) {
     step.request(Effect::Overtime { call: call.clone(), overtime });
 }
 
-/// The command has ended, or nobody knows: what becomes of it is no question any more.
+/// The command has ended, or its end is unknown: the question is obsolete.
 pub(super) fn settle(step: &mut Transition<'_>, call: &CallId) {
     let Some((request, _)) = find(step, call) else { return };
     let Some(checkpoint) = open(step.session, call) else { return };

@@ -1,5 +1,5 @@
-//! What came of a batch of tools, in a line each: for the model before its next step, for the ledger
-//! of the run, and for the person. Derived from the results; no model is asked.
+//! The results of a batch of tools, one line each: for the model's next call, for the ledger of the run, and for the
+//! user. Derived from the results without a model.
 
 use trimtab_vocab::event::{ReflectionEntry, ReflectionFact, ToolStatus};
 
@@ -11,7 +11,7 @@ pub const NOTE: &str = "[TOOL REFLECTION]";
 
 /// The assessment of a batch whose tools have all ended.
 pub(super) fn assess(active: &RunningRequest, batch: &Batch) -> ReflectionFact {
-    // The same again with the same end is told apart from the first time.
+    // A repetition with the same result is marked.
     let again = active.tools.rounds.is_known(batch);
     let entries: Vec<ReflectionEntry> = batch.items.iter().map(|item| entry(item, again)).collect();
     // Who answers in a form has called no tools that a note could be about.
@@ -32,7 +32,7 @@ fn entry(item: &BatchItem, again: bool) -> ReflectionEntry {
         ToolStatus::Blocked => "do not try it again; find another way or ask the user",
         ToolStatus::Interrupted => "wait for the user",
     };
-    // Four values are documented; what a person interrupted, they have blocked.
+    // Four values are documented; what the user interrupted, they have blocked.
     let status = if status == ToolStatus::Interrupted { ToolStatus::Blocked } else { status };
     ReflectionEntry { tool: item.call.name.clone(), status, finding: size(content), next_action: next_action.into() }
 }

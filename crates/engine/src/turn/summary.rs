@@ -1,8 +1,8 @@
-//! The summary that stands at the beginning of a conversation in the place of older turns.
+//! The summary that replaces older turns at the beginning of a conversation.
 //!
-//! There is one, of bounded size: a share of the window. Each new one takes the place of the one before it and carries
-//! over what there is room for: its words, shortened from their beginning, and its names, those that nobody used again
-//! last. What is left out stays in the stored source, which begins with the summary before it.
+//! There is one, and its size is a share of the window. Each new one replaces the previous one and carries over what
+//! fits: its text, shortened from the beginning, and its names, dropping the ones that were not used again. What is
+//! left out stays in the stored source, which begins with the previous summary.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -17,12 +17,12 @@ use crate::record::names::SUMMARY;
 use crate::record::{Compressing, Session};
 use crate::tokens::{self, estimate};
 
-/// Tokens of a summary at least, however small the window,
+/// Tokens of a summary at least, even in a small window.
 const LEAST: u64 = 400;
-/// and at most.
+/// Tokens of a summary at most.
 const MOST: u64 = 12_000;
 
-/// Opens words that no model has summed up.
+/// The heading of text that was shortened without a model.
 const SHORTENED: &str = "(The first words of each message:)";
 const LAST: &str = "Its last messages, shortened:";
 const EARLIER: &str = "Earlier, shortened:";
@@ -38,8 +38,8 @@ pub(super) fn most(facts: &ModelFacts) -> u64 {
     (facts.window / 8).clamp(LEAST, MOST)
 }
 
-/// A summary in two: what may be cut where the window is full, and the end, which is always sent. Without the current
-/// request nobody could tell what to do, and without the source nobody could find what was cut.
+/// A summary in two parts: what may be cut if the window is full, and the end, which is always sent. It has the
+/// current request, and the source in which to find what was cut.
 pub(super) fn split_end(text: &str) -> (&str, &str) {
     let end = |heading: &str| text.find(&format!("\n\n{heading}"));
     match text.starts_with(SUMMARY) {
@@ -48,7 +48,7 @@ pub(super) fn split_end(text: &str) -> (&str, &str) {
     }
 }
 
-/// What a summary carries over to the next one.
+/// The parts that a summary carries over to the next one.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct SummaryBlock {
     words: String,
@@ -58,7 +58,7 @@ pub(super) struct SummaryBlock {
 }
 
 impl SummaryBlock {
-    /// What stands at the beginning of the conversation. Sessions of 0.1 have several summaries there.
+    /// The summary at the beginning of the conversation. Sessions of 0.1 have several.
     pub(super) fn standing(session: &Session) -> Self {
         let mut blocks =
             session.conversation()[..session.summaries()].iter().map(|message| Self::parse(&message.text()));
@@ -96,8 +96,8 @@ impl SummaryBlock {
         self.words.strip_prefix(SHORTENED).map(str::trim)
     }
 
-    /// What follows once more messages are summed up: `words` is what a model made of them, and of what was only
-    /// shortened before.
+    /// The summary after more messages: `words` is the model's summary of them, and of what was only shortened
+    /// before.
     fn followed_by(self, words: Option<&str>, messages: &[Arc<Message>], most: u64) -> Self {
         let before = self.digest().map(str::to_owned);
         let words = words.map(clean).filter(|words| !words.is_empty());
@@ -118,7 +118,7 @@ impl SummaryBlock {
     }
 }
 
-/// The summary as it will stand in the conversation. `words`: what a model made of its source, if one did.
+/// The summary as sent in the conversation. `words`: a model's summary of its source, if there is one.
 pub(super) fn text(session: &Session, compressing: &Compressing, words: Option<&str>) -> String {
     let from = session.summaries();
     let to = (from + compressing.messages).min(session.conversation().len());
@@ -187,7 +187,7 @@ fn last_lines(text: &str, most: u64) -> &str {
     tail.find('\n').filter(|end| *end < tail.len() / 2).map_or(tail, |end| &tail[end + 1..])
 }
 
-/// The first words of each message, of the last ones if there is no room for all.
+/// The first words of each message, or of the last ones if not all fit.
 fn digest(messages: &[Arc<Message>], most: u64) -> String {
     let bytes = usize::try_from(most).unwrap_or(usize::MAX).clamp(120, 600);
     let mut lines = Vec::new();
@@ -233,8 +233,8 @@ fn first_words(message: &Message, bytes: usize) -> Vec<String> {
     message.parts.iter().filter_map(line).collect()
 }
 
-/// The names and numbers that a summary keeps: half of the room is for those of its source, the rest for those that the
-/// summary before it had. A name that is used again is one of the source, so the ones that nobody uses are the first to go.
+/// The names and numbers that a summary keeps: half of the room is for those of its source, the rest for those of the
+/// previous summary. A name that is used again is in the source, so unused names are dropped first.
 fn kept_names(messages: &[Arc<Message>], carried: &[String], most: u64) -> Vec<String> {
     let found = telling_words(messages);
     let mut left = most;
@@ -257,8 +257,8 @@ fn kept_names(messages: &[Arc<Message>], carried: &[String], most: u64) -> Vec<S
     kept.into_iter().cloned().collect()
 }
 
-/// What a summary must not lose: file names, identifiers, numbers, addresses. Said by people and models first, then
-/// asked of tools, then what tools found; the newest first in each.
+/// What a summary must not lose: file names, identifiers, numbers, addresses. First from users and models, then from
+/// tool calls, then from tool results; the newest first in each.
 fn telling_words(messages: &[Arc<Message>]) -> Vec<String> {
     let mut found = Vec::new();
     let mut known = BTreeSet::new();

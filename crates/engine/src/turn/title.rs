@@ -1,5 +1,5 @@
-//! A name for the session, found by the fast model beside the work. Without one that is set for such
-//! work, the first words of the first request are the name: a name is not worth a call of a dear model.
+//! The title of a session, found by the fast model in parallel with the work. If no fast model is set, the title is
+//! the beginning of the first request, because a title is not worth an expensive call.
 
 use trimtab_vocab::event::{SessionFact, UsageFact};
 use trimtab_vocab::{Prompt, RequestId, Usage};
@@ -15,7 +15,7 @@ const WORDS: usize = 2_000;
 /// Characters of a name at most.
 const LONGEST: usize = 60;
 
-/// Asks for a name, if the session has none and somebody is there for such work.
+/// Asks for a title, if the session has none and a fast model is set.
 pub(super) fn ask(step: &mut Transition<'_>) {
     let Some(active) = step.session.active() else { return };
     let settings = &active.request.settings;
@@ -37,7 +37,7 @@ pub(super) fn ask(step: &mut Transition<'_>) {
     step.request(Effect::Title { request, prompt: Box::new(prompt) });
 }
 
-/// A person gave it a name: whatever else it is called, or is about to be.
+/// The user renamed the session, which overrides every other title.
 pub(crate) fn renamed(step: &mut Transition<'_>, title: String) {
     if !title.is_empty() {
         step.emit(None, SessionFact::Titled { title, by: Some("user".into()) });
@@ -49,7 +49,7 @@ pub(crate) fn titled(step: &mut Transition<'_>, _: &RequestId, title: &str, mode
     let line = title.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
     let line = line.trim_matches(['"', '\'', '`', '*', '#', '.', ' ', '“', '”']);
     let title: String = line.chars().filter(|c| !c.is_control()).take(LONGEST).collect();
-    // A person may have given it a name meanwhile, which stays. What the call cost, it cost.
+    // The user may have given it a name meanwhile, which stays. What the call cost, it cost.
     if !title.is_empty() && step.session.title().is_none() {
         step.emit(None, SessionFact::Titled { title, by: None });
     }
@@ -67,7 +67,7 @@ mod tests {
     use crate::record::Session;
     use crate::{Input, Output, step};
 
-    /// A session whose first request has just been admitted, and what is asked for then.
+    /// A session whose first request was just admitted, and its effects.
     fn begun(name: Option<&str>) -> (Session, Vec<Effect>) {
         let mut session = Session::default();
         let id: RequestId = "r1".parse().expect("an id");

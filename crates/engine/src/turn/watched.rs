@@ -1,4 +1,4 @@
-//! What commands do to files: which commands are watched, and what is recorded and told of it.
+//! File changes by commands: which commands are watched, and what is recorded and reported.
 
 use trimtab_vocab::event::{ByCommand, Change, ChangeFact, ChangedFile};
 use trimtab_vocab::{
@@ -11,13 +11,13 @@ use crate::proposal::command;
 use crate::record::{ChangeSet, Session};
 use crate::transition::Transition;
 
-/// Files that the model is told by name.
+/// Files that are named to the model.
 const NAMED: usize = 20;
 /// Bytes of diffs that the model is shown without asking.
 const SHOWN: usize = 4 * 1024;
 
 /// How much is to be noted before a command; nothing if it cannot write here, if it is known only to look, or if
-/// the person does not want it.
+/// the user does not want it.
 pub(super) fn watch(session: &Session, line: &str) -> Option<SnapshotLimits> {
     let active = session.active()?;
     let settings = &active.request.settings;
@@ -27,8 +27,8 @@ pub(super) fn watch(session: &Session, line: &str) -> Option<SnapshotLimits> {
     is_watched.then_some(SnapshotLimits { files, bytes, whole: false })
 }
 
-/// The same for a command that is about to run. Where nobody was asked, its class decides: what only reads cannot
-/// write anywhere, and anything else starts only under a snapshot, whatever the settings say about its size.
+/// The same for a command that is about to run. Without an approval, its class decides: a read-only command cannot
+/// write anywhere, and any other starts only with a snapshot, regardless of its size limit.
 pub(super) fn watch_run(session: &Session, run: &CommandRun) -> Option<SnapshotLimits> {
     match run.automatic {
         Some(CommandClass::Read) => None,
@@ -91,15 +91,15 @@ fn sets_of<'s>(session: &'s Session, first: &'s ChangeSetId) -> impl Iterator<It
     session.history().iter().filter(move |set| set.id == *first || set.id.as_str().starts_with(&again))
 }
 
-/// What the model is told when nobody saw how a command ended: the files that it had changed by then.
+/// The model's message about an interrupted command: the files that it had changed.
 pub(super) fn after_all(session: &Session, request: &RequestId, call: &CallId) -> Option<String> {
     let first = ChangeSetId::for_call(request, call);
     let writes: Vec<FileWrite> = sets_of(session, &first).flat_map(|set| set.writes.iter().cloned()).collect();
     sentence(&FileEffects { writes, ..FileEffects::default() })
 }
 
-/// What the model is told: one line, and the diffs of files that it has read, as far as they are short. It then
-/// knows these files as they are now, and need not read them again.
+/// The model's message: one line, and short diffs of files that it has read. It then knows these files as they are
+/// now, and need not read them again.
 pub(super) fn told(session: &Session, effects: &FileEffects) -> (Option<String>, Vec<FileMark>) {
     let Some(mut text) = sentence(effects) else { return (None, Vec::new()) };
     let (mut marks, mut left) = (Vec::new(), SHOWN);

@@ -1,5 +1,5 @@
-//! Whether words only ask to look. They are read for certainty: words that could ask for a change do not only ask to look,
-//! nor do words in a language that the lists do not know.
+//! Detects requests that only ask to look. They must be certain: words that could ask for a change do not count, nor
+//! do words in an unknown language.
 
 /// What a request to look begins with.
 const LOOKING: &str = "\
@@ -9,7 +9,7 @@ does, do we, do you, has, have, find, search, look, look at, look into, look up,
 inspect, examine, review, analyze, analyse, compare, define, clarify, open, call list_files, call read_file, \
 call search, use list_files, use read_file, use search, give me an overview, give me a summary, walk me through";
 
-/// What may stand before it.
+/// Words that can come before it.
 const LEADS: &str = "\
 please, pls, can you, could you, would you, will you, i want you to, i would like you to, i'd like you to, now, then, \
 first, ok, okay, so, just, quickly, hey, hi, hello, thanks, let's, lets, help me";
@@ -26,7 +26,7 @@ simplify, solve, sort, split, start, store, swap, switch, tidy, todo, translate,
 writes, writing, record, note, continue, proceed, start, work, ensure, fixme, correctly, file it, do it, do that, do so, \
 do this, do what, do the, go ahead, go on, carry out, instead";
 
-/// Bytes that are looked at; a longer request is more than a look.
+/// Bytes that are scanned; a longer request asks for more than a look.
 const MOST_SCANNED: usize = 2_000;
 
 /// Whether a request asks to look, and for nothing else.

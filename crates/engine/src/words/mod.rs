@@ -1,4 +1,4 @@
-//! What a person's words name and are marked with: files, pages, tags, and the pills they call.
+//! What a request's text contains: files, pages, tags, and pills.
 
 mod looking;
 pub mod pill;

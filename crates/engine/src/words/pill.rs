@@ -1,5 +1,5 @@
-//! Pills: workflows that a person writes down as Markdown files and calls by name. Reading the files is the
-//! world's; what they say, and what becomes of a call, is decided here.
+//! Pills: workflows that the user writes as Markdown files and calls by name. The world reads the files; their
+//! meaning, and what a call does, is decided here.
 
 use trimtab_vocab::{Mode, Pill};
 
@@ -13,12 +13,12 @@ const LONGEST_NAME: usize = 64;
 const CATEGORIES: [&str; 3] = ["files", "commands", "web"];
 const KEYS: [&str; 6] = ["name", "description", "arguments", "tools", "mode", "categories"];
 
-/// What a pill's file says.
+/// The content of a pill's file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Definition {
-    /// What it is called by.
+    /// The name that calls it.
     pub name: String,
-    /// What it is for, in one line.
+    /// Its purpose, in one line.
     pub description: String,
     /// What may follow the name: `<needed> [optional]`.
     pub arguments: String,
@@ -28,21 +28,21 @@ pub struct Definition {
     pub mode: Mode,
     /// The groups of tools it needs; empty: those of its path.
     pub categories: Vec<String>,
-    /// What the model is sent, with places for arguments.
+    /// The text for the model, with placeholders for arguments.
     pub body: String,
 }
 
 /// Words that may call a pill: `/name`, and what follows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PillCall<'a> {
-    /// What is called, without the slash.
+    /// The called name, without the slash.
     pub name: &'a str,
     /// The rest of the words.
     pub arguments: &'a str,
 }
 
-/// Reads words as a call: they begin with a slash and a name, which nothing but white space follows. A path
-/// such as `/etc/hosts` is none. Whether there is such a pill is another question.
+/// Parses a text as a call: it begins with a slash and a name, and white space follows. A path such as `/etc/hosts`
+/// is not a call. Whether the pill exists is not checked.
 pub fn call(text: &str) -> Option<PillCall<'_>> {
     let rest = text.trim_start().strip_prefix('/')?;
     let (name, arguments) = rest.split_at(rest.find(char::is_whitespace).unwrap_or(rest.len()));
@@ -56,7 +56,7 @@ fn is_name(name: &str) -> bool {
         && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'-' | b'_'))
 }
 
-/// Reads a pill's file. `stem` is its name without `.md`. What is wrong is said in a sentence.
+/// Parses a pill's file. `stem` is its name without `.md`. The error is a sentence.
 pub fn read(stem: &str, text: &str) -> Result<Definition, String> {
     if text.len() > LARGEST {
         return Err(format!("It is larger than {} KB.", LARGEST / 1024));
@@ -207,8 +207,8 @@ pub fn expand(definition: &Definition, called: PillCall<'_>, from: String) -> Re
     })
 }
 
-/// Puts arguments into their places: `$ARGUMENTS`, and `$1` to `$9`; a backslash keeps one as it is. What is
-/// put in is not looked at again. Words that have no place stand at the end: nothing typed is lost.
+/// Fills in arguments: `$ARGUMENTS`, and `$1` to `$9`; a backslash keeps one literally. Inserted text is not expanded
+/// again. Arguments without a placeholder are appended, so that nothing typed is lost.
 fn fill(body: &str, all: &str, words: &[&str]) -> String {
     let mut filled = String::with_capacity(body.len() + all.len());
     let (mut has_all, mut highest) = (false, 0);
@@ -274,8 +274,8 @@ fn split(arguments: &str) -> Vec<&str> {
     words
 }
 
-/// Whether a pill lets a tool be used. It only narrows: what it names goes through the permit all the same.
-/// Tools that touch nothing, such as the list of steps, are every pill's.
+/// Whether a pill allows a tool. It only narrows: the permission check still applies. Tools that touch nothing, such
+/// as the list of steps, are always allowed.
 pub(crate) fn allows(pill: &Pill, tool: &str) -> bool {
     // A name that no tool has is refused like one of the folder's own.
     let group = match tools::registry().get(tool) {
@@ -287,7 +287,7 @@ pub(crate) fn allows(pill: &Pill, tool: &str) -> bool {
         && (pill.categories.is_empty() || pill.categories.iter().any(|known| known == group))
 }
 
-/// What the model is told when it asks for another.
+/// The model's message when it calls another tool.
 pub(crate) fn refusal(pill: &Pill, tool: &str) -> String {
     let allowed: Vec<&str> = tools::registry().names().into_iter().filter(|name| allows(pill, name)).collect();
     format!("The user's workflow /{} does not allow {tool}. It allows: {}.", pill.name, allowed.join(", "))

@@ -1,4 +1,4 @@
-//! What a request's words name: files and pages. Whether a file is there, the world knows.
+//! The files and pages that a request's text names. Only the world knows whether a file exists.
 
 use crate::proposal::file_names;
 
@@ -11,8 +11,8 @@ pub struct References {
     pub urls: Vec<NamedUrl>,
     /// At least one file is named with an `@`.
     pub is_explicit: bool,
-    /// Files that are named with an `@` and could hardly be anything else: whoever wrote `@alice` or `@property` means
-    /// no file, and whoever wrote `@src/main.rs` does.
+    /// Files that are named with an `@` and are hardly anything else: `@alice` and `@property` are not files, and
+    /// `@src/main.rs` is.
     pub marked: Vec<String>,
 }
 
@@ -21,13 +21,13 @@ pub struct References {
 pub struct NamedUrl {
     /// Its address.
     pub url: String,
-    /// It is named with an `@`: the person wants it loaded.
+    /// It is named with an `@`: the user wants it loaded.
     pub is_explicit: bool,
 }
 
-/// Files and pages that are looked at, at most; a paste with hundreds of paths is not a wish to load them.
+/// Files and pages that are loaded, because a paste with hundreds of paths does not ask to load them.
 const MOST: usize = 20;
-/// Words in which anything is looked for, in bytes: a request is short, a paste is not.
+/// Bytes of a request that are searched: a request is short, a paste is not.
 const SEARCHED: usize = 16 * 1024;
 
 /// Finds what words name: `@path`, paths, and addresses.
@@ -94,7 +94,7 @@ fn is_path(word: &str) -> bool {
         return false;
     }
     let name = word.rsplit('/').next().unwrap_or(word);
-    // "e.g" and "i.e" are no files.
+    // "e.g" and "i.e" are not files.
     let is_abbreviation = name.len() == 3 && name.as_bytes()[1] == b'.';
     let has_extension = file_names::has_extension(name) && !is_abbreviation;
     has_extension

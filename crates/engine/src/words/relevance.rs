@@ -1,8 +1,8 @@
-//! Which files of a folder a request is about, by its words alone.
+//! Which files of a folder a request is about, by its text alone.
 
 use trimtab_vocab::sensitive_paths;
 
-/// Names that no request is about unless it says so.
+/// Names that are not relevant unless the request names them.
 const NEVER: [&str; 8] = [".lock", "-lock.json", ".min.js", ".min.css", ".map", ".svg", ".csv", "license"];
 /// Files whose text says much about what there is.
 const TEXT: [&str; 34] = [

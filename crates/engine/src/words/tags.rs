@@ -1,8 +1,8 @@
-//! What a request's words are marked with: `#research`. The words stay as they are.
+//! The tags in a request's text: `#research`. The text stays unchanged.
 
 use trimtab_vocab::event::RouteDecision;
 
-/// Tags of one request at most; a paste full of them is no list of marks.
+/// Tags of one request at most, because a paste may be full of them.
 const MOST: usize = 16;
 /// Characters of a tag at most.
 const LONGEST: usize = 40;
@@ -42,7 +42,7 @@ pub fn tags(text: &str) -> Vec<String> {
         let run = start.chars().take_while(|c| *c == mark).count();
         if matches!(mark, '`' | '~') && run >= 3 {
             fence = match fence {
-                // A fence ends with as many marks of its own kind, and with nothing after them.
+                // A fence ends with at least as many marks of its kind, and nothing after them.
                 Some((open, length)) if open == mark && run >= length && start[run..].trim().is_empty() => None,
                 Some(open) => Some(open),
                 None => Some((mark, run)),
@@ -99,7 +99,7 @@ fn in_line(line: &str) -> Vec<String> {
     found
 }
 
-/// Where a span of code ends that began with so many ticks: behind as many, and no more.
+/// The end of a code span that began with so many ticks: after exactly as many.
 fn code_end(text: &str, ticks: usize) -> Option<usize> {
     let mut at = 0;
     while let Some(next) = text[at..].find('`') {
@@ -119,7 +119,7 @@ fn is_part(c: char) -> bool {
 
 fn is_tag(name: &str) -> bool {
     let colour = matches!(name.len(), 3 | 4 | 6 | 8) && name.bytes().all(|byte| byte.is_ascii_hexdigit());
-    // `#bad` and `#face` are words as much as colours; with a digit, or doubled as colours are, it is none.
+    // `#bad` and `#face` are words as well as colors; with a digit, or doubled like a color, it is not a tag.
     let looks_made = name.bytes().any(|byte| byte.is_ascii_digit()) || {
         let mut bytes = name.bytes();
         let first = bytes.next();
@@ -128,12 +128,12 @@ fn is_tag(name: &str) -> bool {
     name.chars().next().is_some_and(char::is_alphabetic) && name.chars().count() <= LONGEST && !(colour && looks_made)
 }
 
-/// The path that a tag asks for, where nobody has chosen one, and the groups of tools it needs.
+/// The path that a tag selects, if the user has not chosen one, and its tool groups.
 pub(crate) fn path(tags: &[String]) -> Option<(&'static str, RouteDecision, Option<&'static [&'static str]>)> {
     tags.iter().find_map(|tag| match tag.as_str() {
         "chat" => Some(("chat", RouteDecision::Chat, None)),
         "plan" => Some(("plan", RouteDecision::Plan, None)),
-        // Whoever wants to know needs no commands.
+        // Research needs no commands.
         "research" => Some(("research", RouteDecision::Direct, Some(&["files", "web"][..]))),
         _ => None,
     })

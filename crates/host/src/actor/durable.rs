@@ -1,4 +1,4 @@
-//! What becomes durable together with a fact.
+//! The rows that become durable together with a fact.
 
 use trimtab_engine::Input;
 use trimtab_vocab::event::{CheckpointFact, ModelFact, ReplyFact, RequestFact, RuleFact, SessionFact, Status};
@@ -69,8 +69,8 @@ pub(crate) fn told(input: &Input) -> (Recipient, NewInput) {
     (Recipient::OtherBusy, NewInput { payload: effects::written(input), ..NewInput::default() })
 }
 
-/// Whether a commit only says how far the work is: nobody was asked, nothing ended, and nothing of a person's own
-/// changed. What led to it is in the inbox, or is looked at again.
+/// Whether a commit only records progress: no question, no end, and no change of the user's files. Its input is still
+/// in the inbox, or can be read again.
 pub(super) fn is_on_the_way(commit: &Commit) -> bool {
     let Commit { finished, reopened, opened, resolved, children, tell, rules, remembered, keep_only, .. } = commit;
     let is_of_the_work = |event: &Event| !matches!(event.fact, Fact::Change(_) | Fact::Tasks(_) | Fact::Proposal(_));
@@ -86,12 +86,12 @@ pub(super) fn is_on_the_way(commit: &Commit) -> bool {
         && commit.events.iter().all(is_of_the_work)
 }
 
-/// Rules as the store holds them. One of a newer version is left alone: what it means is not known here.
+/// Parses stored rules. A rule of a newer version is skipped, because its meaning is unknown.
 pub(crate) fn read_rules(written: &[String]) -> Vec<Rule> {
     written.iter().filter_map(|rule| serde_json::from_str(rule).ok()).collect()
 }
 
-/// A rule as the store holds it.
+/// The stored form of a rule.
 pub(crate) fn written_rule(rule: &Rule) -> String {
     serde_json::to_string(rule).expect("a rule is plain data")
 }

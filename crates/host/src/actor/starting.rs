@@ -1,4 +1,4 @@
-//! Effects begin: each becomes a task of the actor.
+//! Starts effects: each becomes a task of the actor.
 
 use std::sync::Arc;
 
@@ -10,8 +10,8 @@ use super::{ANSWERS, Actor};
 use crate::{StreamController, assistant, effects, tools, workers};
 
 impl Actor {
-    /// Whether a request is for whoever sent it to run: this process has seen its own to its end and is about to leave,
-    /// and a call that it begins now would be cut off.
+    /// Whether another process should run this request: this process has finished its own and is about to leave, so
+    /// it would cut off a call that starts now.
     fn is_for_others(&self, request: &RequestId) -> bool {
         let Some(own) = self.deps.roster.own_request(self.reporter.lease.session()) else { return false };
         let is_active = self.session.active().is_some_and(|active| active.request.id == own);
@@ -37,7 +37,7 @@ impl Actor {
             Effect::CallModel { request, call, prompt, prices, cache_s, repeats } => {
                 let controller = StreamController::new();
                 self.calls.insert(call.clone(), controller.clone());
-                // Under a new owner a request goes on in the middle, and must find room like any other.
+                // Under a new owner, a request continues in the middle and must get a slot like any other.
                 let has_room = self.admitted.contains(&request);
                 let order = effects::ModelCall { request, call, prompt, prices, has_room, cache_s, repeats };
                 self.tasks.spawn(effects::call_model(deps, reporter, order, controller));
@@ -48,7 +48,7 @@ impl Actor {
             }
             Effect::Load { request, files, marked, urls, instructions, overview } => {
                 let Some(folder) = self.session.folder().map(str::to_owned) else { return };
-                // One that was begun before a question was answered is of no use any more.
+                // A wait that began before the answer is obsolete.
                 self.waits.remove(&request).into_iter().flatten().for_each(|wait| wait.abort());
                 let wait = self.tasks.spawn(tools::load(
                     deps,

@@ -1,4 +1,4 @@
-//! What is known about models, and what users know better.
+//! The catalog of known models, with the user's corrections.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -39,12 +39,12 @@ pub(super) fn picture_model(provider: &str) -> Option<String> {
     DATA.pictures.get(provider).map(|name| format!("{provider}/{name}"))
 }
 
-/// Where the table comes from, in words: `litellm 1.2.3, 2026-11-16`.
+/// The source of the table: `litellm 1.2.3, 2026-11-16`.
 pub fn catalog_source() -> String {
     format!("{}, {}", DATA.source, DATA.date)
 }
 
-/// Facts by model; a name stands for every longer name that begins with it.
+/// Facts by model; a name also matches longer names that begin with it.
 #[derive(Debug, Clone, Default)]
 pub struct Catalog {
     entries: BTreeMap<String, CatalogEntry>,
@@ -65,7 +65,7 @@ struct CatalogEntry {
     image_usd: Option<f64>,
     /// How it says what it wants done.
     protocol: Option<AnswerProtocol>,
-    /// It stands in the person's own file.
+    /// It is in the user's own file.
     #[serde(skip)]
     is_own: bool,
 }
@@ -123,13 +123,12 @@ impl Catalog {
             .collect()
     }
 
-    /// What is known about `provider/name`.
+    /// The facts about `provider/name`.
     pub fn facts(&self, model: &str) -> ModelFacts {
         let mut facts = ModelFacts { known: false, ..ModelFacts::default() };
         // From the shortest name that fits to the longest: the more exact one has the last word.
         for (name, entry) in self.entries.iter().filter(|(name, _)| self.stands_for(name, model)) {
-            // That its provider is known says nothing about what a model can do, unless the user says so. What is
-            // replayed is known word for word.
+            // A known provider says nothing about a model, unless the user does. A recording is known exactly.
             facts.known |= !name.ends_with('/') || self.own.contains(name) || name == REPLAY;
             facts.window = entry.window.unwrap_or(facts.window);
             facts.max_output = entry.max_output.unwrap_or(facts.max_output);
@@ -155,7 +154,7 @@ impl Catalog {
         self.entries.keys().any(|name| self.stands_for(name, model))
     }
 
-    /// What the person's own file says of a model.
+    /// What the user's own file says of a model.
     pub(crate) fn own(&self, model: &str) -> OwnEntry {
         let about = self.entries.iter().filter(|(name, entry)| entry.is_own && self.stands_for(name, model));
         about.fold(OwnEntry::default(), |own, (_, entry)| OwnEntry {
@@ -167,7 +166,7 @@ impl Catalog {
         })
     }
 
-    /// Dollars that one picture of a model costs, if anybody has said so.
+    /// The price of one image in dollars, if it is known.
     pub fn picture_price(&self, model: &str) -> Option<f64> {
         let about = self.entries.iter().filter(|(name, _)| self.stands_for(name, model));
         about.filter_map(|(_, entry)| entry.image_usd).next_back()

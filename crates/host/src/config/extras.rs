@@ -1,5 +1,5 @@
-//! Headers, query parameters and body fields of a provider: values may name environment variables (`$NAME`), so that
-//! keys stand in no file, and nothing that may be a secret is ever shown.
+//! Headers, query parameters, and body fields of a provider. Values can name environment variables (`$NAME`), so that
+//! no file has to contain a key. Values that may be secrets are never shown.
 
 use std::collections::BTreeMap;
 

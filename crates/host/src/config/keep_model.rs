@@ -1,4 +1,5 @@
-//! Writes the model that a person chose into their settings file. Everything else in it stays as it is, comments too.
+//! Writes the chosen model into the user's settings file, and leaves everything else in it unchanged, including
+//! comments.
 
 use std::path::Path;
 
@@ -12,7 +13,7 @@ use super::resolve::Profile;
 pub struct ProviderAddress<'a> {
     pub provider: &'a str,
     pub base_url: &'a str,
-    /// What it speaks, if that is not what a provider speaks by default.
+    /// Its protocol, if it is not the provider's default.
     pub kind: Option<&'a str>,
 }
 
@@ -58,7 +59,7 @@ fn with_model(text: &str, model: &str, address: Option<ProviderAddress<'_>>) -> 
         }
     }
     let kept = lines.join("\n") + "\n";
-    // Whatever was written, it must say exactly this now, and nothing else may have changed.
+    // Verify that the file now has exactly this value, and that nothing else has changed.
     let (mut expected, found) = (text.parse::<Table>().ok()?, kept.parse::<Table>().ok()?);
     expected.insert("model".to_owned(), Value::String(model.to_owned()));
     if let Some(ProviderAddress { provider, base_url, kind }) = address {

@@ -1,7 +1,7 @@
-//! Every setting there is: its name, what it may hold, what it is without anybody's doing.
+//! Every setting: its name, its type, and its default.
 //!
-//! The parser, the environment names, `trimtab config` and the table in the guide are all read off
-//! this list; what a setting means for the rest of the program is said in `resolve.rs`.
+//! The parser, the environment names, `trimtab config`, and the table in the guide are all derived from this list.
+//! `resolve.rs` interprets the values.
 
 use trimtab_engine::flow::intent;
 use trimtab_world::models::Dialect;
@@ -12,15 +12,15 @@ use trimtab_world::tools::edits;
 pub struct SettingKey {
     /// Its name in the file, with dots.
     pub path: &'static str,
-    /// What it may hold.
+    /// Its type.
     pub kind: SettingKind,
-    /// What it holds when nobody sets it, as TOML.
+    /// The default, as TOML.
     pub default: &'static str,
-    /// What it is for.
+    /// Its purpose, in one sentence.
     pub help: &'static str,
 }
 
-/// What a setting may hold.
+/// The type of a setting.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum SettingKind {
     Text,
@@ -31,10 +31,9 @@ pub enum SettingKind {
     Float(f64, f64),
     /// Yes or no.
     Bool,
-    /// Whole numbers within bounds, each with a name of its own; in the environment `NAME=NUMBER`, with a comma
-    /// between them.
+    /// Whole numbers within bounds by name; in the environment `NAME=NUMBER`, separated by commas.
     Numbers(i64, i64),
-    /// Texts, each with a name of its own; in the environment `NAME=TEXT`, with a semicolon between them.
+    /// Strings by name; in the environment `NAME=TEXT`, separated by semicolons.
     Texts,
     /// HTTP headers with their values; in the environment as [`SettingKind::Texts`].
     Headers,
@@ -49,23 +48,24 @@ pub enum SettingKind {
 }
 
 impl SettingKind {
-    /// What it takes, as the end of a sentence.
+    /// The expected value, as the end of a sentence.
     pub fn takes(self) -> String {
         match self {
-            Self::Text => "a text".to_owned(),
+            Self::Text => "a string".to_owned(),
             Self::Choice(choices) => {
                 format!("one of {}", choices.iter().map(|one| shown(one)).collect::<Vec<_>>().join(", "))
             }
             Self::Int(least, most) => format!("a whole number from {least} to {most}"),
             Self::Float(least, most) => format!("a number from {least} to {most}"),
             Self::Bool => "true or false".to_owned(),
-            Self::Numbers(least, most) => format!("names with whole numbers from {least} to {most}"),
-            Self::Texts => "names with texts".to_owned(),
+            Self::Numbers(least, most) => format!("a table of whole numbers from {least} to {most}"),
+            Self::Texts => "a table of strings".to_owned(),
             Self::Headers => {
-                "HTTP header names with text values (Content-Type, Host, and similar headers cannot be set)".to_owned()
+                "a table of HTTP headers with string values (Content-Type, Host, and similar headers cannot be set)"
+                    .to_owned()
             }
             Self::Fields => "a table of fields (in the environment: a JSON object)".to_owned(),
-            Self::List => "a list of texts".to_owned(),
+            Self::List => "a list of strings".to_owned(),
             Self::Phrases => {
                 let most = intent::LONGEST_TRIGGER;
                 format!("a list of short phrases without punctuation, at most {most} bytes each")
@@ -676,7 +676,7 @@ pub(super) const ALIASES: &[(&str, &str)] = &[
     ("cli.match", "commands.match"),
 ];
 
-/// The setting that another name means. A name may stand in a section called `grok`.
+/// The setting for another name. The name may be in a section called `grok`.
 pub(super) fn meant(name: &str) -> Option<&'static str> {
     let name = name.strip_prefix("grok.").unwrap_or(name);
     ALIASES.iter().find(|(alias, _)| *alias == name).map(|(_, path)| *path)

@@ -1,4 +1,4 @@
-//! Where in a file a setting stands, so that whoever looks for a mistake is sent to its line.
+//! The line of each setting in a file, for error messages.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use toml::de::{DeTable, DeValue};
 pub(super) struct Lines(BTreeMap<String, usize>);
 
 impl Lines {
-    /// The lines of a text; of one that is no TOML there are none.
+    /// The lines of a text. A text that is not TOML has none.
     pub(super) fn new(text: &str) -> Self {
         let mut lines = Self::default();
         let starts: Vec<usize> = text.match_indices('\n').map(|(at, _)| at).collect();
@@ -19,7 +19,7 @@ impl Lines {
         lines
     }
 
-    /// The line that a key stands in, from 1.
+    /// The line of a key, from 1.
     pub(super) fn line(&self, path: &str) -> Option<usize> {
         self.0.get(path).copied()
     }

@@ -1,8 +1,8 @@
-//! Settings: raw, with their origins, then resolved into what the rest of the program uses.
+//! Settings: raw values with their origins, then resolved into what the rest of the program uses.
 //!
-//! A flag beats the environment beats the user's file beats the default. What is wrong is refused
-//! with its place and the nearest right name. Environment variables that begin like ours and are
-//! none of ours may belong to somebody else: they are told, not refused.
+//! A flag overrides the environment, the environment overrides the user's file, and the file overrides the default.
+//! Errors name the place and the nearest valid name. Unknown environment variables with our prefix may belong to
+//! another program, so they are reported, not refused.
 
 mod catalog;
 mod extras;
@@ -126,7 +126,7 @@ pub fn keep_key(profile: &Profile, provider: &str, key: &str) -> Result<(), Prob
     key_file::write(&profile.file.with_file_name("keys.toml"), provider, key)
 }
 
-/// Where the key of a provider was found, as a person would look for it.
+/// Where the key of a provider was found, for the user.
 pub fn key_place(profile: &Profile, provider: &str) -> Option<String> {
     let settings = profile.providers.get(provider).filter(|settings| settings.key.is_some())?;
     let set = |name: &&String| std::env::var_os(name).is_some_and(|value| !value.is_empty());
@@ -258,7 +258,7 @@ mod tests {
                 SettingKind::Bool => vec!["true".into(), "false".into()],
                 _ => continue,
             };
-            // These two are told apart from each other, too.
+            // These two are also compared with each other.
             if matches!(key.path, "copilot.unsure_below" | "copilot.sure_above") {
                 continue;
             }

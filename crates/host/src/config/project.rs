@@ -1,6 +1,5 @@
-//! A project's own settings: `.trimtab/config.toml` of a trusted folder. They can only be stricter than the
-//! person's file: whoever wrote the files of a folder must not loosen what happens in it. What the person says for
-//! one run counts before them.
+//! Project settings: `.trimtab/config.toml` of a trusted folder. They can only be stricter than the user's file,
+//! because the author of a folder must not loosen what happens in it. Settings for one run override them.
 
 use std::io::Read;
 use std::path::Path;
@@ -111,7 +110,7 @@ impl Profile {
     }
 }
 
-/// The file's text; a link would let a folder point at other files of the person.
+/// The file's text; a link would let a folder point at other files of the user.
 fn read(file: &Path) -> Result<Option<String>, Problem> {
     let refused = |why: &str| refused(&Origin::File(file.to_owned(), None), why);
     match std::fs::symlink_metadata(file) {
@@ -130,7 +129,7 @@ fn read(file: &Path) -> Result<Option<String>, Problem> {
 
 fn no_list(place: &Origin, path: &str, value: &Value) -> Problem {
     refused(place, &format!("Invalid value {value} for {path}"))
-        .hint(format!("{path} takes a list of texts, such as [\"docs/style.md\"]."))
+        .hint(format!("{path} takes a list of strings, such as [\"docs/style.md\"]."))
 }
 
 fn foreign(place: &Origin, path: &str) -> Problem {

@@ -1,4 +1,4 @@
-//! Settings as they were written, each with its place, before they mean anything.
+//! Settings as written, each with its origin, before they are interpreted.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -16,7 +16,7 @@ use super::rules;
 /// Where a value comes from.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Origin {
-    /// Nobody set it.
+    /// Not set.
     Default,
     /// A file, and which of its lines.
     File(PathBuf, Option<usize>),
@@ -31,7 +31,7 @@ pub enum Origin {
 }
 
 impl Origin {
-    /// Whether it was said for this run, and so counts before whatever a file says.
+    /// Whether it was set for this run, and so overrides all files.
     pub(super) fn is_of_this_run(&self) -> bool {
         match self {
             Self::Environment(_) | Self::Flag(_) => true,
@@ -62,7 +62,7 @@ const STORE: &str = "store.url";
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct RawSettings {
     values: BTreeMap<String, (Value, Origin)>,
-    /// Variables that look like settings and are none.
+    /// Environment variables that look like settings but are not.
     pub(super) stray: Vec<String>,
 }
 
@@ -81,7 +81,7 @@ impl RawSettings {
         self.values.iter().map(|(path, (value, origin))| (path.as_str(), value, origin))
     }
 
-    /// Sets what nobody has set, for a setting that stands for several.
+    /// Sets values that are not set, for a setting that stands for several.
     pub(super) fn fill(&mut self, values: &[(&str, &str)], by: &str) {
         for (path, value) in values {
             if self.get(path).is_none_or(|(_, origin)| *origin == Origin::Default) {
@@ -90,7 +90,7 @@ impl RawSettings {
         }
     }
 
-    /// What nobody has to set.
+    /// The default of every setting.
     pub(super) fn defaults() -> Self {
         let mut raw = Self::default();
         for key in KEYS {
@@ -165,7 +165,7 @@ impl RawSettings {
         Ok(())
     }
 
-    /// Whether a value comes from there already, under whichever name.
+    /// Whether this origin already sets the value, under any of its names.
     fn is_set_by(&self, path: &str, origin: &Origin) -> bool {
         self.get(path).is_some_and(|(_, set)| {
             let set = if let Origin::Alias(inner, _) = set { inner } else { set };
@@ -191,7 +191,7 @@ impl RawSettings {
                 "OLLAMA_HOST" if !text.is_empty() => {
                     self.set("providers.ollama.base_url", Value::String(ollama_address(text)), origin);
                 }
-                // Whatever is not "false" leaves it on, as documented.
+                // Any value but "false" leaves it on, as documented.
                 "ASSISTANT_AUTO_MODE_ENABLED" if !text.is_empty() => {
                     let enabled = !text.trim().eq_ignore_ascii_case("false");
                     self.set("assistant.auto_mode", Value::Boolean(enabled), origin);
@@ -216,7 +216,7 @@ impl RawSettings {
                 name if name.starts_with("TRIMTAB_") => match path_of_variable(name) {
                     Some((path, kind)) => self.add_text(&path, kind, text, origin)?,
                     None if matches!(name, "TRIMTAB_HOME" | "TRIMTAB_CONFIG") => {}
-                    // Whoever thinks that their sessions are kept elsewhere has to know that they are not.
+                    // A user who expects sessions to be stored elsewhere must know that they are not.
                     None if name == keys::env_name(STORE) && !text.is_empty() => return Err(unknown(STORE, &origin)),
                     None if name == keys::env_name(STORE) => {}
                     None => self.stray.push(name.to_owned()),
@@ -533,7 +533,7 @@ mod tests {
             let problem = RawSettings::defaults().add_environment(&variables(bad)).expect_err(bad);
             assert_eq!(
                 problem.hint.as_deref(),
-                Some("commands.timeouts takes names with whole numbers from 1 to 604800.")
+                Some("commands.timeouts takes a table of whole numbers from 1 to 604800.")
             );
         }
         assert!(added("[output]\narchive = \"no\"").is_err());
@@ -582,7 +582,7 @@ mod tests {
         assert_eq!(keys(&raw), r#"{ help = "", history = "ctrl-t, f3" }"#);
         assert_eq!(
             added("keys = { a = 1 }").expect_err("refused").hint.as_deref(),
-            Some("keys takes names with texts.")
+            Some("keys takes a table of strings.")
         );
     }
 

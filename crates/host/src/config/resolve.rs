@@ -1,4 +1,4 @@
-//! From what was written to what it means.
+//! Resolves raw settings into a [`Profile`].
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -30,7 +30,7 @@ pub struct Profile {
     pub file: PathBuf,
     /// Where everything is kept.
     pub data: PathBuf,
-    /// The model that works, if one is set or can be told from the keys there are.
+    /// The model, if one is set or follows from the available keys.
     pub model: Option<String>,
     /// Who does what; each falls back to `model`.
     pub roles: Roles,
@@ -46,33 +46,33 @@ pub struct Profile {
     pub record: Option<PathBuf>,
     /// What may be done without asking, and how.
     pub hands: PermissionSettings,
-    /// How much of the work a person wants to see before it happens.
+    /// Which steps the user wants to see before they happen.
     pub copilot: Copilot,
     /// What happens when a conversation grows too large.
     pub context: ContextSettings,
     /// How pictures are made; its `model` is that of `roles`.
     pub image: ImageSettings,
-    /// The person's own tasks.
+    /// The user's own tasks.
     pub tasks: TaskSettings,
-    /// How often a stream of the server says that it lives.
+    /// The interval of keep-alive comments in a stream of the server.
     pub heartbeat: Duration,
-    /// What of a person's words later sessions are told.
+    /// Which of the user's words later sessions remember.
     pub memory: MemorySettings,
-    /// What a new message does to a request of its session that runs.
+    /// What a new message does while a request of its session runs.
     pub while_running: WhileRunning,
     /// How the terminal UI looks and which keys it has.
     pub tui: TuiSettings,
-    /// Who searches the web, if anybody does.
+    /// The search service, if one is set up.
     pub search: Option<SearchService>,
     pub(super) raw: RawSettings,
 }
 
-/// How the terminal UI looks and which keys it has; the surface knows what the words mean.
+/// The look and the keys of the terminal UI; the surface interprets them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TuiSettings {
     /// The name of the theme.
     pub theme: String,
-    /// What its line at the bottom shows; empty: whatever there is room for.
+    /// The fields of the status line; empty: as many as fit.
     pub status: Vec<String>,
     /// Plain lines instead of a screen that is drawn over.
     pub plain: bool,
@@ -132,22 +132,22 @@ pub struct PermissionSettings {
     pub sandbox: Sandbox,
     /// Folders that are trusted.
     pub trusted: Vec<String>,
-    /// What the assistant is called, and how its work is summed up.
+    /// The name of the assistant, and how it summarizes its work.
     pub style: AnswerStyle,
-    /// What is done about answers that are damaged, cut off or change nothing.
+    /// How damaged, cut-off, and empty answers are handled.
     pub recovery: Recovery,
     /// The machine as commands meet it.
     pub machine: Machine,
 }
 
-/// How a person's own tasks are dealt with.
+/// The settings for the user's tasks.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TaskSettings {
     /// What an assistant may do without asking. It never deletes.
     pub applying: Applying,
     /// The name of the time zone; empty: the machine's.
     pub timezone: String,
-    /// Above these a person is asked once more.
+    /// Above these, the user must confirm.
     pub limits: TaskLimits,
     /// How many idempotency keys are remembered.
     pub keys: u32,
@@ -158,7 +158,7 @@ pub struct TaskSettings {
 /// How long, and how much, old contents of files are kept for undo.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Keeping {
-    /// Days; 0: for ever.
+    /// Days; 0: no limit.
     pub days: u32,
     /// Megabytes; 0: any.
     pub megabytes: u32,
@@ -402,7 +402,7 @@ impl Profile {
         }
     }
 
-    /// What is known about a model, and how it is to work.
+    /// The facts about a model, with its protocol.
     pub fn facts(&self, model: &str) -> ModelFacts {
         let facts = self.catalog.facts(model);
         match self.chosen_protocol() {
@@ -412,7 +412,7 @@ impl Profile {
         }
     }
 
-    /// How models work, where the person has decided that.
+    /// How models work, where the user has decided that.
     pub(crate) fn chosen_protocol(&self) -> Option<AnswerProtocol> {
         AnswerProtocol::from_name(&text(&self.raw, "answer.protocol"))
     }
@@ -455,7 +455,7 @@ impl Profile {
         ImageSettings { model, price_usd, ..self.image.clone() }
     }
 
-    /// Whether a folder is trusted by the settings: it is named there, or lies in one that is.
+    /// Whether the settings trust a folder: it is listed, or in a listed one.
     pub(crate) fn trusts(&self, folder: &str) -> bool {
         let home = &self.hands.machine.home;
         self.hands.trusted.iter().any(|trusted| {
@@ -482,6 +482,13 @@ impl Profile {
     /// Environment variables that look like settings and set nothing.
     pub fn stray_variables(&self) -> &[String] {
         &self.raw.stray
+    }
+
+    /// Where the name of the model was set; none if it is a default or was chosen later.
+    pub(crate) fn model_origin(&self) -> Option<String> {
+        let (value, origin) = self.raw.get("model")?;
+        let is_set = *origin != Origin::Default && value.as_str() == self.model.as_deref();
+        is_set.then(|| origin.to_string())
     }
 
     /// Every setting with its value and origin.
@@ -572,7 +579,7 @@ fn first_with_key(providers: &BTreeMap<String, Provider>) -> Option<String> {
 /// What commands must leave alone, and the shell that reads them.
 fn machine(file: &Path, data: &Path, variables: &BTreeMap<String, String>) -> Machine {
     let folders = variables.get("PATH").map(String::as_str).unwrap_or_default();
-    // What models write is for bash; a plain shell does where there is none.
+    // Models write for bash. A plain shell is used if there is no bash.
     let has_bash = std::env::split_paths(folders).any(|folder| folder.join("bash").is_file());
     // Folders of sessions have no links in their paths. Commands may name our own either way.
     let own = [file.parent().unwrap_or(file), data].map(|path| [path.to_owned(), without_links(path)]);
@@ -596,7 +603,7 @@ fn workers_folder(data: &Path, variables: &BTreeMap<String, String>) -> Option<S
     Some(without_links(&cache).join("trimtab/workers").join(of_data.get(..12)?).display().to_string())
 }
 
-/// A path whose links are followed, as far as there is something.
+/// A path with its links resolved, as far as it exists.
 fn without_links(path: &Path) -> PathBuf {
     let real = |above: &Path| {
         let (real, rest) = (above.canonicalize().ok()?, path.strip_prefix(above).ok()?);
@@ -606,7 +613,7 @@ fn without_links(path: &Path) -> PathBuf {
 }
 
 /// The settings of some sections have the names of the fields they set. Each was checked for its kind; one that
-/// still does not fit is named, since what a person has set must not become something else without a word.
+/// still does not fit is named, since what the user has set must not become something else without a word.
 fn section<T: DeserializeOwned>(raw: &RawSettings, prefix: &str) -> Result<T, Problem> {
     let fields = raw.iter().filter_map(|(path, value, _)| Some((path.strip_prefix(prefix)?.to_owned(), value.clone())));
     let fields: toml::Table = fields.collect();

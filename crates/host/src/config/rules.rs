@@ -1,4 +1,4 @@
-//! Rules about commands in the settings: beginnings, with examples that are tried when they are read.
+//! Command rules in the settings: prefixes, with examples that are checked when they are read.
 
 use toml::Value;
 use trimtab_engine::proposal::command::{CommandDecision, Policy, judge};
@@ -13,8 +13,9 @@ const SOMEWHERE: (&str, &str) = ("/home/you/project", "/home/you");
 /// examples must be covered by the rule alone, and none of the others.
 pub(super) fn read(path: &str, value: &Value, origin: &Origin) -> Result<Vec<String>, Problem> {
     let wrong = || {
-        Problem::new(ProblemKind::Settings, format!("Invalid value {value} for {path} ({origin})."))
-            .hint(format!("{path} takes a list of texts, or of {{ rule = \"…\", examples = [\"…\"], not = [\"…\"] }}."))
+        Problem::new(ProblemKind::Settings, format!("Invalid value {value} for {path} ({origin}).")).hint(format!(
+            "{path} takes a list of strings, or of {{ rule = \"…\", examples = [\"…\"], not = [\"…\"] }}."
+        ))
     };
     let items = value.as_array().ok_or_else(wrong)?;
     let mut rules = Vec::with_capacity(items.len());

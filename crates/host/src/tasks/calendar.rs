@@ -1,4 +1,4 @@
-//! Tasks to and from iCalendar, with the time zones that the engine does not know.
+//! Import and export of tasks as iCalendar, with the time zones that the engine does not know.
 
 use jiff::civil;
 use jiff::tz::TimeZone;
@@ -12,14 +12,14 @@ use super::{ApplyOperations, NotApplied, TaskList, when};
 /// A larger calendar is refused.
 const LARGEST: usize = 16 * 1024 * 1024;
 
-/// What came of a calendar that was read in.
+/// The result of a calendar import.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Imported {
-    /// What was made of it; none: there was nothing new in it.
+    /// What was applied; none: there was nothing new in it.
     pub applied: Option<Applied>,
-    /// What was left out, and what of the rest.
+    /// The entries that were left out, in whole or in part.
     pub skipped: Vec<Skipped>,
-    /// How many tasks of it are there already.
+    /// Tasks that already exist.
     pub known: usize,
 }
 

@@ -1,4 +1,4 @@
-//! What comes again and again, as people say it: "every monday 9am", "every 2 weeks", "daily".
+//! Recurrence in plain words: "every monday 9am", "every 2 weeks", "daily".
 
 use trimtab_vocab::{Date, RecurrenceFields, Repeat, Weekday};
 

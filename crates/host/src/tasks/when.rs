@@ -1,4 +1,4 @@
-//! Days and times where the person is: which day it is, and what "next friday 9am" means.
+//! Days and times in the user's time zone: which day it is, and what "next friday 9am" means.
 
 use interim::{Dialect, Interval, parse_date_string, parse_duration};
 use jiff::tz::TimeZone;
@@ -13,9 +13,9 @@ use super::rhythm::{self, Rhythm};
 pub struct When {
     /// The day; none: no day at all.
     pub date: Option<Date>,
-    /// The time, if one was said.
+    /// The time, if given.
     pub time: Option<TimeOfDay>,
-    /// The rhythm in which it comes again, from that day on, if one was said.
+    /// The recurrence from that day on, if given.
     pub repeats: Option<RecurrenceFields>,
 }
 
@@ -91,7 +91,7 @@ pub(super) fn read(text: &str, now: Time, zone: &TimeZone) -> Result<When, Probl
     Ok(When::once(Some(date(then.date())), time))
 }
 
-/// The day and the time after it, if one is said: `friday 14:30`, `friday at 9 pm`.
+/// The day and the time after it, if given: `friday 14:30`, `friday at 9 pm`.
 fn split(said: &str) -> (&str, Option<TimeOfDay>) {
     let blanks = said.rmatch_indices(' ').map(|(at, _)| at).take(2).chain([0]);
     for at in blanks.filter(|at| said.is_char_boundary(*at)) {

@@ -3,18 +3,18 @@
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use trimtab_host::config::{Flag, Profile};
 use trimtab_host::{ApplyOperations, Client, Manner, NO_FOLDER, NotApplied, RequestDraft, SendTo, Sent, TaskList};
 use trimtab_vocab::event::{ProposalFact, ProposalKind, RequestFact, Status};
 use trimtab_vocab::{
-    Applied, Applying, AssistantRequest, Fact, Operation, Previewed, Problem, ProblemKind, RequestId, SessionId,
+    Applied, Applying, AssistantRequest, Fact, Mode, Operation, Previewed, Problem, ProblemKind, RequestId, SessionId,
     TaskAuthor, TaskCounts, Via,
 };
 
 use super::follow::{Attendance, OutputForm, follow};
 use super::output::{note, note_part, print, print_json};
-use super::run::{ApproveArg, ModeArgument, dollars, joined, read_prompt};
+use super::run::{ApproveArg, dollars, joined, read_prompt};
 use super::tasks::{listed, not_applied};
 use super::{CliOutcome, keyboard, local_model, place};
 
@@ -30,9 +30,9 @@ pub(super) struct AskArgs {
     /// Question or request, in quotes (`-` reads standard input)
     #[arg(value_name = "PROMPT", required_unless_present_any = ["apply", "reject"])]
     words: Vec<OsString>,
-    /// Set the mode: decide automatically, answer only, or propose changes
+    /// Set the mode of the request
     #[arg(long, value_enum, default_value = "auto")]
-    mode: ModeArgument,
+    mode: AskMode,
     /// Apply the last proposal, or only these numbers of it
     #[arg(long, value_name = "NUMBERS", num_args = 0..=1, default_missing_value = "all", conflicts_with_all = ["words", "reject"])]
     apply: Option<String>,
@@ -51,9 +51,51 @@ pub(super) struct AskArgs {
     /// Limit the cost of the session in US dollars
     #[arg(long, value_name = "USD", value_parser = dollars, allow_negative_numbers = true)]
     budget: Option<f64>,
-    /// Choose how to handle proposals: ask, apply all but deletes, or apply nothing
+    /// Choose how to handle proposed changes
     #[arg(long, value_enum, default_value = "ask")]
-    approve: ApproveArg,
+    approve: AskApprove,
+}
+
+/// The modes of `run`, with what they mean for tasks.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum AskMode {
+    /// Answer, propose changes, or ask a question, as the request needs
+    Auto,
+    /// Answer without proposing changes
+    Chat,
+    /// Propose changes
+    Plan,
+}
+
+impl From<AskMode> for Mode {
+    fn from(mode: AskMode) -> Self {
+        match mode {
+            AskMode::Auto => Self::Auto,
+            AskMode::Chat => Self::Chat,
+            AskMode::Plan => Self::Plan,
+        }
+    }
+}
+
+/// The values of `run --approve`, with what they mean for tasks.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum AskApprove {
+    /// Ask at the terminal which changes to apply, or keep them for --apply
+    Ask,
+    /// Apply all changes except deletes
+    Auto,
+    /// Reject all changes
+    Deny,
+}
+
+impl From<AskApprove> for ApproveArg {
+    fn from(approve: AskApprove) -> Self {
+        match approve {
+            AskApprove::Ask => Self::Ask,
+            AskApprove::Auto => Self::Auto,
+            AskApprove::Deny => Self::Deny,
+        }
+    }
 }
 
 impl AskArgs {
@@ -74,16 +116,17 @@ impl AskArgs {
         // What comes from a pipe nobody may have said of themselves.
         let typed = prompt != "-";
         let text = read_prompt(prompt)?;
-        let asking = Attendance::from_approve(self.approve, self.json);
+        let approve = ApproveArg::from(self.approve);
+        let asking = Attendance::from_approve(approve, self.json);
         let attended = asking == Attendance::AtTheTerminal;
         local_model::choose(&client, &mut profile, attended).await?;
-        let manner = Manner { attended, approve: self.approve.into(), piped: !typed, ..Manner::default() };
+        let manner = Manner { attended, approve: approve.into(), piped: !typed, ..Manner::default() };
         let draft = RequestDraft { mode: self.mode.into(), literal: true, ..RequestDraft::new(text, manner) };
         let say = client.compose(&profile, NO_FOLDER, draft).await?;
         let ask = AssistantRequest { via: Via::Cli, ..AssistantRequest::default() };
         let sent = client.send(SendTo::Assistant(Box::new(ask)), say).await?;
         let outcome = follow(&client, &sent, 0, OutputForm::from_json_flag(self.json), asking).await?;
-        offer(&client, &profile, &sent, ConfirmBy { approve: self.approve, json: self.json, asking }).await?;
+        offer(&client, &profile, &sent, ConfirmBy { approve, json: self.json, asking }).await?;
         Ok(outcome)
     }
 

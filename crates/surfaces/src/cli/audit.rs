@@ -6,6 +6,7 @@ use trimtab_host::{AuditLine, Client};
 use trimtab_vocab::Problem;
 use trimtab_vocab::event::Status;
 
+use super::number::whole;
 use super::output::{note, print, print_exact, print_json};
 use super::{CliOutcome, place};
 
@@ -24,7 +25,7 @@ pub(super) struct AuditArgs {
     #[arg(long)]
     export: bool,
     /// Show this many of the last entries
-    #[arg(long, value_name = "N", default_value_t = 20, conflicts_with = "export")]
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = whole::<u64>, conflicts_with = "export")]
     last: u64,
     /// Verify the log and print the result as one JSON object
     #[arg(long, conflicts_with_all = ["export", "last"])]

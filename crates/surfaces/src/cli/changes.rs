@@ -61,7 +61,7 @@ impl HistoryArgs {
             let history = client.changes().history(&row.id).await?;
             if history.in_force > 0 && history.sets.iter().any(|set| set.lent.is_none() && !set.expired) {
                 let title = sanitize(&row.title);
-                note(&format!("Session {} did ({title}): trimtab changes --session {0}", row.id));
+                note(&format!("Session {} has changes ({title}): trimtab changes --session {0}", row.id));
                 break;
             }
         }

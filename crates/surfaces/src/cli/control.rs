@@ -120,7 +120,11 @@ impl ControlArgs {
             Some(session) => session,
             None if about_the_past => match client.sessions().latest(&folder).await? {
                 Some(row) => row.id,
-                None => return Err(Problem::new(ProblemKind::NotFound, words::NO_SESSION_HERE)),
+                None => {
+                    return Err(Problem::new(ProblemKind::NotFound, words::NO_SESSION_HERE).hint(
+                        "Start one with `trimtab run \"…\"`, or name one: `trimtab sessions list --all` lists them.",
+                    ));
+                }
             },
             None => {
                 let running = |job: &JobRow| job.folder == folder && job.state == JobState::Running;

@@ -9,6 +9,7 @@ use trimtab_vocab::{GeneratedImage, ImageId, PictureWish, Problem, ProblemKind, 
 
 use super::changes::HistoryArgs;
 use super::follow::{Attendance, OutputForm, follow};
+use super::number::image_count;
 use super::output::{note, print, print_json, sanitize};
 use super::run::{ApproveArg, dollars};
 use super::{CliOutcome, place};
@@ -72,7 +73,7 @@ struct Make {
     /// Description of the image
     prompt: String,
     /// Generate this many images [default: as the description says]
-    #[arg(long, short = 'n', value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10))]
+    #[arg(long, short = 'n', value_name = "N", value_parser = image_count)]
     count: Option<u32>,
     /// Continue this session instead of starting one
     #[arg(long, value_name = "ID")]

@@ -22,6 +22,7 @@ mod local_model;
 mod manual;
 mod memory;
 mod models;
+mod number;
 mod output;
 mod paint;
 mod pills;

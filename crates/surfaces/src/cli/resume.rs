@@ -13,6 +13,7 @@ use super::ask::{self, ConfirmBy};
 use super::changes::at_rest;
 use super::checkpoints::last_seq;
 use super::follow::{ASKED_ELSEWHERE, Attendance, OutputForm, Recap, describe, follow, follow_resumed, is_parked};
+use super::number::whole;
 use super::output::{note, print_json};
 use super::question::Answering;
 use super::run::{ApproveArg, dollars};
@@ -39,7 +40,7 @@ pub(super) struct Resume {
     #[arg(long, value_enum, default_value = "ask")]
     approve: ApproveArg,
     /// Raise the limit of model calls and continue
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = whole::<u32>)]
     max_steps: Option<u32>,
     /// Raise the budget in US dollars and continue
     #[arg(long, value_name = "USD", value_parser = dollars, allow_negative_numbers = true)]

@@ -14,6 +14,7 @@ use trimtab_vocab::{Mode, Problem, ProblemKind, SessionId, SubtaskStart, WhileRu
 use super::changes;
 use super::follow::{Attendance, OutputForm, follow};
 use super::handoff::quoted;
+use super::number::whole;
 use super::output::note;
 use super::{CliOutcome, local_model, place};
 use crate::picture;
@@ -59,7 +60,7 @@ pub(super) struct RunArgs {
     #[arg(long, value_name = "FILE")]
     image: Vec<PathBuf>,
     /// Limit the number of model calls
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = whole::<u32>)]
     max_steps: Option<u32>,
     /// Limit the cost of the session in US dollars
     #[arg(long, value_name = "USD", value_parser = dollars, allow_negative_numbers = true)]

@@ -76,7 +76,7 @@ impl Serve {
         let login = format!("{url}/login?token={}", client.admin().add_login().await?);
         // Before anybody knows that it is there: whoever does may tell it to end.
         let ending = signals()?;
-        print(&format!("Trimtab serves {url}\nLog in once, within 15 minutes: {login}\n"))?;
+        print(&format!("Trimtab is running at {url}\nLog in once, within 15 minutes: {login}\n"))?;
         if self.open {
             open(&login);
         }

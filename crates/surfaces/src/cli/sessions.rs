@@ -9,6 +9,7 @@ use trimtab_vocab::event::Status;
 use trimtab_vocab::format;
 use trimtab_vocab::{Event, Problem, ProblemKind, SessionId, TaskWrite, TasksFact};
 
+use super::number::whole;
 use super::output::{age, print, print_exact, print_json, sanitize};
 use super::{CliOutcome, place};
 use crate::conversation::{Conversation, Entry, EntryChange, MessageVia, ReplyState, SessionNotice, UserMessage};
@@ -68,7 +69,7 @@ enum SessionsAction {
         /// Session ID
         id: SessionId,
         /// Copy up to this message, as numbered by `show --numbers` [default: all]
-        #[arg(long, value_name = "N")]
+        #[arg(long, value_name = "N", value_parser = whole::<u64>)]
         at: Option<u64>,
         /// Print one JSON object
         #[arg(long)]

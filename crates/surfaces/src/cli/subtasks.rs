@@ -1,13 +1,18 @@
 //! `trimtab subtasks`: the sub-tasks of a session, and what a user wants of one of them.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use serde_json::Value;
 use trimtab_host::Client;
+use trimtab_vocab::event::RequestFact;
 use trimtab_vocab::format::{self, Plural};
-use trimtab_vocab::{Control, CopyStats, Problem, ProblemKind, SessionId, SubtaskControl};
+use trimtab_vocab::{
+    Control, CopyStats, Fact, Problem, ProblemKind, RequestId, RunSettings, SessionId, SubtaskControl, SubtasksFact,
+    TaskKind,
+};
 
 use super::output::{note, print, print_json, sanitize};
 use super::{CliOutcome, place};
@@ -87,7 +92,7 @@ impl SubtasksArgs {
                 }
             },
         };
-        let (board, documents) = read(&client, &session).await?;
+        let SubtaskLog { board, documents, models } = read(&client, &session).await?;
         if documents.is_empty() {
             return Err(Problem::new(ProblemKind::NotFound, format!("The session {session} has no sub-tasks."))
                 .hint("Break a request down with `trimtab run --subtasks ask \"…\"`."));
@@ -114,6 +119,9 @@ impl SubtasksArgs {
             }
             SubtaskAction::Show if self.json => return print_json(known()?).map(|()| CliOutcome::Done),
             SubtaskAction::Show => return show(known()?).map(|()| CliOutcome::Done),
+            SubtaskAction::Retry if self.model.as_ref().is_some_and(|model| !models.contains(model)) => {
+                return Err(unknown_model(&self.model.unwrap_or_default(), &models));
+            }
             SubtaskAction::Retry => SubtaskControl::Retry { model: self.model, instruction: self.instruction },
             SubtaskAction::Skip => SubtaskControl::Skip,
             SubtaskAction::Stop => SubtaskControl::Stop,
@@ -121,7 +129,7 @@ impl SubtasksArgs {
             SubtaskAction::Resume => SubtaskControl::Resume,
             SubtaskAction::Steer => SubtaskControl::Steer {
                 text: self.words.filter(|words| !words.trim().is_empty()).ok_or_else(|| {
-                    Problem::new(ProblemKind::Usage, "This action needs a text.")
+                    Problem::new(ProblemKind::Usage, "`steer` needs a text for the worker.")
                         .hint("For example: trimtab subtasks steer 2 \"only the tests\"")
                 })?,
             },
@@ -132,15 +140,54 @@ impl SubtasksArgs {
             return Err(Problem::new(ProblemKind::Usage, format!("Sub-task {id} is already {status}."))
                 .hint("`trimtab subtasks` shows the status of each."));
         }
+        let name = action_name(&action);
         client.requests().control(&session, None, Control::Subtask { subtask: id.clone(), action }).await?;
-        note(&format!("Sent to sub-task {id} of {session}."));
+        note(&format!("Sent `{name}` for sub-task {id} to session {session}. `trimtab subtasks` shows its status."));
         Ok(CliOutcome::Done)
     }
 }
 
-/// The last board of a session, and its documents.
-async fn read(client: &Client, session: &SessionId) -> Result<(Option<SubtaskBoard>, SubtaskDocuments), Problem> {
+fn action_name(action: &SubtaskControl) -> &'static str {
+    match action {
+        SubtaskControl::Retry { .. } => "retry",
+        SubtaskControl::Skip => "skip",
+        SubtaskControl::Stop => "stop",
+        SubtaskControl::Pause => "pause",
+        SubtaskControl::Resume => "resume",
+        SubtaskControl::Steer { .. } => "steer",
+    }
+}
+
+fn unknown_model(model: &str, models: &BTreeSet<String>) -> Problem {
+    let known: Vec<&String> = models.iter().collect();
+    Problem::new(ProblemKind::Usage, format!("The model {model} (option --model) is not set up for sub-tasks."))
+        .hint(format!("The models of this request are {}.", format::list(&known)))
+}
+
+/// The models that the sub-tasks of a request can use. The engine refuses others.
+fn worker_models(settings: &RunSettings) -> BTreeSet<String> {
+    let (models, by_kind) = (&settings.models, &settings.subtasks.models);
+    let mut known: BTreeSet<String> = by_kind.values().map(|worker| worker.model.clone()).collect();
+    known.insert(models.model.clone());
+    if !by_kind.contains_key(&TaskKind::Simple) && !models.fast_model.is_empty() {
+        known.insert(models.fast_model.clone());
+    }
+    known
+}
+
+/// The sub-tasks of a session, read from its log.
+struct SubtaskLog {
+    /// The latest board.
+    board: Option<SubtaskBoard>,
+    documents: SubtaskDocuments,
+    /// The models that the latest sub-tasks can use.
+    models: BTreeSet<String>,
+}
+
+async fn read(client: &Client, session: &SessionId) -> Result<SubtaskLog, Problem> {
     let (mut conversation, mut documents) = (Conversation::default(), SubtaskDocuments::default());
+    let mut models: BTreeMap<RequestId, BTreeSet<String>> = BTreeMap::new();
+    let mut planned: Option<RequestId> = None;
     let mut last = 0;
     loop {
         let page = client.sessions().events(session, last).await?;
@@ -151,9 +198,17 @@ async fn read(client: &Client, session: &SessionId) -> Result<(Option<SubtaskBoa
             last = event.seq.unwrap_or(last);
             conversation.observe(event);
             documents.observe(event);
+            match &event.fact {
+                Fact::Request(RequestFact::Received { settings, .. }) => {
+                    models.extend(event.request.clone().map(|request| (request, worker_models(settings))));
+                }
+                Fact::Subtasks(SubtasksFact::Planned { .. }) => planned.clone_from(&event.request),
+                _ => {}
+            }
         }
     }
-    Ok((conversation.last_board().cloned(), documents))
+    let models = planned.and_then(|request| models.remove(&request)).unwrap_or_default();
+    Ok(SubtaskLog { board: conversation.last_board().cloned(), documents, models })
 }
 
 fn show(document: &Value) -> Result<(), Problem> {

@@ -581,7 +581,7 @@ fn a_request_from_its_first_word_to_its_end() {
     stage.fact(json!({"type": "model.called", "call": "c1", "model": "test/model", "attempt": 1}));
     stage.fact(json!({"type": "reply.delta", "call": "c1", "text": "A *small* surf"}));
     let screen = stage.screen();
-    assert!(screen.contains("step 1 of 25") && screen.contains("A small surf"), "{screen}");
+    assert!(screen.contains("call 1 of 25") && screen.contains("A small surf"), "{screen}");
     stage.fact(json!({"type": "reply.delta", "call": "c1", "text": "ace.\n"}));
     stage.fact(json!({"type": "reply.saved", "call": "c1", "stopReason": "end_turn", "message":
         {"role": "assistant", "parts": [{"type": "text", "text": "A *small* surface.\n"}]}}));
@@ -656,7 +656,7 @@ fn a_command_shows_its_last_lines_while_it_runs_and_less_when_it_has_ended() {
       │ line 8
       │ line 9
 
-    ⠋ Running rm -rf build 0.0 s · step 1 of 25  esc stops
+    ⠋ Running rm -rf build 0.0 s · call 1 of 25  esc stops
     ────────────────────────────────────────────────────────────
     › Ask Trimtab to do something…
     auto · model · ~/boat · ⎇ main                        ? help
@@ -676,7 +676,7 @@ fn a_command_shows_its_last_lines_while_it_runs_and_less_when_it_has_ended() {
       │ line 8
       │ line 9
 
-    ⠋ Working... 0.0 s · step 1 of 25  esc stops
+    ⠋ Working... 0.0 s · call 1 of 25  esc stops
     ────────────────────────────────────────────────────────────
     › Ask Trimtab to do something…
     auto · model · ~/boat · ⎇ main                        ? help

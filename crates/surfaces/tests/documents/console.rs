@@ -138,7 +138,7 @@ impl Page {
             let mut arguments = vec!["serve", "--addr", "127.0.0.1:0"];
             arguments.extend(options.split_whitespace());
             let running = self.program.spawn(&arguments);
-            let first = running.line_with("Trimtab serves ");
+            let first = running.line_with("Trimtab is running at ");
             let second = running.line_with("/login?token=");
             let port = first.rsplit(':').next().expect("a port").trim().to_owned();
             self.server = Some((running, port));

@@ -41,6 +41,17 @@ fn trust_rules_and_tokens_leave_a_line_each() {
 }
 
 #[test]
+fn a_token_that_cannot_be_added_or_revoked_leaves_no_line() {
+    let program = program();
+    assert_eq!(program.run(&["token", "add", "backup"]).code, Some(0));
+    assert_eq!(program.run(&["token", "add", "backup"]).code, Some(2));
+    assert_eq!(program.run(&["token", "revoke", "unknown"]).code, Some(1));
+    let lines = lines(&program);
+    let actions = lines.iter().filter_map(|line| line["action"].as_str()).filter(|action| action.starts_with("token_"));
+    assert_eq!(actions.collect::<Vec<_>>(), ["token_added"], "{lines:?}");
+}
+
+#[test]
 fn a_command_outside_of_the_sandbox_is_recorded_as_such() {
     let program = program();
     let input = json!({"command": "id > ../OUT", "outside": "x"}).to_string();

@@ -11,7 +11,7 @@ impl LeaseStore for MemoryStore {
     async fn claim(&self, session: &SessionId) -> Result<Claim> {
         self.write(|state, owner| {
             if !state.sessions.contains_key(session) {
-                return Err(StoreError::NoSession);
+                return Err(StoreError::NoSession(session.clone()));
             }
             let (holder, token) = state.processes.leases.get(session).copied().unwrap_or((None, 0));
             if holder != Some(owner) && state.is_alive(holder) {
@@ -41,7 +41,9 @@ impl LeaseStore for MemoryStore {
             state.demand(owner, lease)?;
             state.next_asked += 1;
             let next = state.next_asked;
-            let Some(job) = state.jobs.get_mut(request) else { return Err(StoreError::NoSession) };
+            let Some(job) = state.jobs.get_mut(request) else {
+                return Err(StoreError::NoSession(lease.session().clone()));
+            };
             let mine = *job.asked.get_or_insert(next);
             let is_ahead = |(id, job): &(&RequestId, &Job)| {
                 let earlier = job.asked.is_some_and(|asked| asked < mine);

@@ -67,7 +67,7 @@ impl SessionStore for MemoryStore {
             if state.session_is_owned(id) || last > Some(seen) {
                 return Err(StoreError::InUse("another process".into()));
             }
-            let row = state.sessions.remove(id).ok_or(StoreError::NoSession)?;
+            let row = state.sessions.remove(id).ok_or_else(|| StoreError::NoSession(id.clone()))?;
             let handed_off = row.parent.filter(|_| row.forked.is_none());
             let parent = handed_off.filter(|parent| state.sessions.contains_key(parent));
             if let Some(parent) = &parent {
@@ -94,7 +94,7 @@ impl InboxStore for MemoryStore {
     async fn enqueue(&self, session: &SessionId, input: NewInput) -> Result<()> {
         self.write(|state, _| {
             if !state.sessions.contains_key(session) {
-                return Err(StoreError::NoSession);
+                return Err(StoreError::NoSession(session.clone()));
             }
             if state.knows(&input) {
                 return Err(StoreError::Taken);

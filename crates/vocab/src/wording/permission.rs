@@ -226,7 +226,7 @@ pub fn parts_by_shell(checkpoint: &impl Display, hunks: u32) -> [String; 2] {
 /// Above the question, where a surface has a place for it.
 pub const HEADING: &str = "Permission";
 /// How another command is given from a shell.
-pub const OTHER_COMMAND: &str = "Edit it: `allow --text \"COMMAND\"`, or `e COMMAND` at a prompt. It is checked again.";
+pub const OTHER_COMMAND: &str = "To edit the command: `trimtab answer allow --text \"COMMAND\"`, or `e COMMAND` at the prompt. It is checked again before it runs.";
 /// Above the box of a command that is edited.
 pub const RUN_INSTEAD: &str = "Run this instead (edited commands are checked again before they run)";
 /// Above the box of a rule that is edited.

@@ -1,4 +1,4 @@
-//! The repositories that are in a folder, found from one another.
+//! Finds the repositories in a folder, starting from one another.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -17,7 +17,7 @@ fn inside(folder: &Path, path: &Path) -> Option<PathBuf> {
 pub struct Repositories {
     /// Their folders.
     pub all: BTreeSet<PathBuf>,
-    /// What their settings name, whether it is there or not.
+    /// The paths that their settings name, existing or not.
     pub named: BTreeSet<PathBuf>,
     /// The same as it is spelled, where a link on the way leads to another place.
     pub linked: BTreeSet<PathBuf>,

@@ -1,4 +1,4 @@
-//! The syntax of git's settings files, with git's own leniencies.
+//! The syntax of git's settings files, as lenient as git itself.
 
 /// A setting: its key with section and subsection, in lowercase but for the subsection, and its value.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -112,7 +112,7 @@ impl Parser<'_> {
 
     fn value(&mut self) -> Option<Vec<u8>> {
         let (mut value, mut is_quoted, mut is_comment) = (Vec::new(), false, false);
-        // What comes after the last byte that is no plain space is not part of the value.
+        // Trailing spaces are not part of the value.
         let mut kept = 0;
         loop {
             match self.next() {

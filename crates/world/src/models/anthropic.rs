@@ -1,4 +1,4 @@
-//! The Messages API.
+//! Anthropic's Messages API.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
@@ -19,17 +19,17 @@ use super::server_word::ServerAddress;
 use super::{Listed, Model, PieceStream, ReplyPiece, RequestExtras, ServerFacts, server_word, with_warning};
 
 const VERSION: &str = "2023-06-01";
-/// Lets a request say what becomes of reasoning whose past has changed.
+/// Lets a request say what to do with reasoning whose past has changed.
 const BINDING: &str = "thinking-binding-controls-2026-08-01";
 /// No honest reply has more; what is remembered of each must not fill the memory.
 const MOST_BLOCKS: usize = 10_000;
-/// The API takes no smaller budget for thinking,
+/// The smallest thinking budget that the API accepts.
 const LEAST_THINKING: u32 = 1_024;
-/// and a reply needs some room for its words besides.
+/// Tokens that a reply needs beside its reasoning.
 const LEAST_WORDS: u32 = 1_024;
-/// Lists of models and counts of tokens are small,
+/// The limit for lists of models and token counts, which are small.
 const LARGEST_ANSWER: usize = 8 * 1024 * 1024;
-/// and so many pages of a list hold more models than anybody offers.
+/// Pages of a list at most, more than any provider has.
 const MOST_PAGES: usize = 20;
 
 pub(super) struct Anthropic {
@@ -58,7 +58,7 @@ impl Model for Anthropic {
         let outgoing = self.outgoing("/v1/messages/count_tokens", "application/json", body);
         match http::fetch(outgoing, self.idle, LARGEST_ANSWER).await {
             Ok(answer) => Ok(answer.get("input_tokens").and_then(Value::as_u64)),
-            // Whoever speaks this API after Anthropic's example may not count.
+            // Other servers with this API may not count tokens.
             Err(fault) if fault.problem.kind == ProblemKind::NotFound => Ok(None),
             Err(fault) => Err(fault),
         }
@@ -151,7 +151,7 @@ struct AnthropicBody<'a> {
     run: Option<AnthropicRun>,
 }
 
-/// What matters only to those who want a reply.
+/// Fields that only a call for a reply has.
 #[derive(Serialize)]
 struct AnthropicRun {
     max_tokens: u32,
@@ -319,7 +319,7 @@ impl<'a> AnthropicBody<'a> {
     }
 
     fn run(self, prompt: &Prompt) -> Self {
-        // Whoever thinks takes no temperature, and the highest is 1.
+        // A model that thinks accepts no temperature, and the highest is 1.
         let thinks = !matches!(self.thinking, None | Some(Thinking::Disabled));
         let takes_temperature = !thinks && Generation::for_model(self.model).takes_temperature();
         let run = AnthropicRun {
@@ -350,7 +350,7 @@ fn thinking(generation: Generation, told: ClaudeEffort, prompt: &Prompt) -> Opti
     }
 }
 
-/// What a person should know about the effort that they chose, where the model cannot have it.
+/// What the user should know about the effort that they chose, where the model cannot have it.
 fn effort_note(model: &str, prompt: &Prompt) -> Option<String> {
     let generation = Generation::for_model(model);
     let took = match effort::claude((generation.0, generation.1), model, prompt) {
@@ -376,10 +376,10 @@ struct Generation(u32, u32);
 impl Generation {
     fn for_model(model: &str) -> Self {
         let Some((_, name)) = model.rsplit_once("claude-") else {
-            // Somebody else's model, which speaks the API as it was known longest.
+            // Another vendor's model, which gets the oldest form of the API.
             return Self(0, 0);
         };
-        // A date is no part of the number.
+        // A date is not part of the version.
         let number = |part: &str| part.parse::<u32>().ok().filter(|_| part.len() < 3);
         let mut parts = name.split(['-', '.', '@', ':']).skip_while(|part| number(part).is_none()).map(number);
         match parts.next() {
@@ -393,7 +393,7 @@ impl Generation {
         self < Self(4, 7)
     }
 
-    /// Refuses its own reasoning when anything before it has changed, unless it is told to drop it.
+    /// Refuses its own reasoning if anything before it has changed, unless it may drop it.
     fn binds_thinking(self) -> bool {
         self > Self(5, 0)
     }
@@ -463,7 +463,7 @@ fn block<'a>(role: Role, part: &'a Part, images: &'a BTreeMap<RefKey, Arc<str>>)
         }
         Part::RedactedThinking { data, by } if is_ours(by) => AnthropicBlock::RedactedThinking { data },
         Part::Thinking { .. } | Part::RedactedThinking { .. } => return None,
-        // A model cannot be shown as the one who showed a picture.
+        // An assistant message cannot contain an image.
         Part::Image { .. } if role == Role::Assistant => return None,
         Part::Image { image, media_type } => match images.get(image) {
             Some(data) => AnthropicBlock::Image { source: AnthropicImageSource { r#type: "base64", media_type, data } },
@@ -516,7 +516,7 @@ enum AnthropicEvent {
     Error {
         error: WireError,
     },
-    /// `ping`, and whatever comes next.
+    /// `ping` and future events.
     #[serde(other)]
     Unknown,
 }
@@ -594,7 +594,7 @@ struct AnthropicUsage {
     cache_creation: Option<CacheCreation>,
 }
 
-/// How long what was written to the cache stays there.
+/// How long cache writes are kept.
 #[derive(Deserialize, Default, Clone, Copy)]
 struct CacheCreation {
     #[serde(default)]
@@ -609,7 +609,7 @@ struct WireError {
     message: String,
 }
 
-/// Reads one event after the other; remembers what later ones build upon.
+/// Reads the events in order, with the state that later ones need.
 #[derive(Default)]
 struct AnthropicReader {
     usage: AnthropicUsage,

@@ -1,4 +1,4 @@
-//! Puts the pieces of a reply together.
+//! Assembles the pieces of a reply.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -46,7 +46,7 @@ impl Assembly {
         Self { dialect, ..Self::default() }
     }
 
-    /// Adds a piece; gives back the words in it, for those who watch.
+    /// Adds a piece, and returns its text for watchers.
     pub fn push(&mut self, piece: ReplyPiece) -> Result<Option<String>, Fault> {
         self.bytes += size(&piece);
         if self.bytes > LARGEST_REPLY {
@@ -118,29 +118,28 @@ impl Assembly {
         }
     }
 
-    /// The words so far, as they came.
+    /// The text so far, unchanged.
     pub fn words(&self) -> &str {
         &self.words
     }
 
-    /// What the provider has told of its price so far.
+    /// The usage that the provider has reported so far.
     pub fn usage(&self) -> Usage {
         self.usage
     }
 
-    /// How much has come, thinking and calls of tools included.
+    /// Received bytes, including reasoning and tool calls.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// What a person should know about the call.
+    /// Warnings about the call for the user.
     pub fn warnings(&self) -> &[String] {
         &self.warnings
     }
 
-    /// The message so far. A tool use that is not complete is left out: half a wish is no wish. So is
-    /// the proof of reasoning that nothing follows yet: half a proof proves nothing, and the provider
-    /// would refuse the whole conversation for it.
+    /// The message so far. An incomplete tool call is left out, because it must not run. So is the signature of
+    /// reasoning that nothing follows yet: the provider would refuse the whole conversation for an incomplete one.
     pub fn partial(&self) -> Message {
         let mut parts: Vec<Part> = self.drafts.values().map(|draft| draft.part(self.dialect)).collect();
         if let Some(Part::Thinking { signature, .. }) = parts.last_mut() {
@@ -189,8 +188,7 @@ impl PartDraft {
     }
 }
 
-/// Arguments are a JSON object, or nothing at all where a tool takes none. Anything else is kept
-/// as it came and never run.
+/// Arguments are a JSON object, or nothing if a tool takes none. Anything else is kept unchanged and never run.
 fn read_arguments(text: &str) -> (Value, Option<String>) {
     if text.trim().is_empty() {
         return (Value::Object(serde_json::Map::new()), None);

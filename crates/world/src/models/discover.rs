@@ -1,8 +1,7 @@
-//! Which servers of models run on this machine.
+//! Finds model servers on this machine.
 //!
-//! A port says nothing: something else may listen on 8080. A server counts only if it answers as its own
-//! documentation says it does. All places are asked at once, for a short time, and nothing but loopback is asked
-//! unless a person named the address.
+//! A port proves nothing: another program may listen on 8080. A server counts only if it answers as its documentation
+//! says. All places are asked at once with a short timeout, and only on loopback unless the user named the address.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,10 +16,10 @@ use super::http::{self, Outgoing, RequestBody};
 const LONGEST_PROBE: Duration = Duration::from_millis(400);
 /// A list of models is smaller.
 const LARGEST_ANSWER: usize = 4 * 1024 * 1024;
-/// A list that is longer than anybody reads is cut.
+/// Models in a list at most.
 const MOST_MODELS: usize = 200;
 
-/// A kind of server that can be told by its answers.
+/// A kind of server that its answers identify.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LocalServerKind {
     LlamaCpp,
@@ -43,7 +42,7 @@ impl LocalServerKind {
         }
     }
 
-    /// What people call it.
+    /// Its display name.
     pub fn title(self) -> &'static str {
         match self {
             Self::LlamaCpp => "llama.cpp",
@@ -88,14 +87,14 @@ pub async fn find_servers(places: &[(LocalServerKind, String)]) -> Vec<LocalServ
     join_all(asked).await.into_iter().flatten().collect()
 }
 
-/// Asks an address that a person typed what serves there, whichever kind it is.
+/// Asks an address that the user typed which kind of server it is.
 pub async fn identify(address: &str) -> Option<LocalServer> {
     let root = server_root(address)?;
     let places: Vec<_> = LocalServerKind::ALL.into_iter().map(|kind| (kind, root.clone())).collect();
     find_servers(&places).await.into_iter().next()
 }
 
-/// The root of a server, from whatever people type: `8080`, `localhost:8080`, `http://host:8080/v1/`.
+/// The root of a server from user input: `8080`, `localhost:8080`, `http://host:8080/v1/`.
 pub fn server_root(typed: &str) -> Option<String> {
     let typed = typed.trim();
     if !typed.is_empty() && typed.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -118,7 +117,7 @@ async fn probe(kind: LocalServerKind, root: &str) -> Option<LocalServer> {
         LocalServerKind::LmStudio => {
             let answer = ask(root, "/api/v0/models").await.ok()?;
             let listed = answer.get("data")?.as_array()?;
-            // Its list says more of a model than others do; that is how it is told from them.
+            // Its list has more fields than others, which identifies it.
             let known = listed.iter().all(|model| model.get("state").is_some() && model.get("type").is_some());
             let talks = listed.iter().filter(|model| model.get("type").and_then(Value::as_str) != Some("embeddings"));
             let is_loaded = |model: &&Value| model.get("state").and_then(Value::as_str) == Some("loaded");

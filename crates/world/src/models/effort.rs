@@ -1,7 +1,7 @@
-//! What each level of effort means for each model: one table, by what the providers document.
+//! Maps each effort level to each model: one table, from the providers' documentation.
 //!
-//! A level that a model does not have becomes the nearest that it has. A model that takes no level at all is sent
-//! nothing, and the person is told.
+//! A level that a model does not have becomes the nearest one. A model without levels is sent nothing, and the user
+//! is told.
 
 use trimtab_vocab::{Effort, Prompt};
 
@@ -21,17 +21,17 @@ const TWO_WORDS: Levels = ["low", "low", "low", "high", "high", "high"];
 const GEMINI_FLASH: Levels = ["none", "low", "low", "medium", "high", "high"];
 const GEMINI_3_PRO: Levels = ["low", "low", "low", "high", "high", "high"];
 const GEMINI_3_FLASH: Levels = ["minimal", "minimal", "low", "medium", "high", "high"];
-/// DeepSeek turns thinking off with a switch of its own.
+/// DeepSeek has a separate switch that turns thinking off.
 const DEEPSEEK: Levels = ["", "low", "low", "medium", "high", "max"];
-/// OpenRouter translates these for whichever model it asks.
+/// OpenRouter translates these for each model.
 const OPENROUTER: Levels = ["none", "minimal", "low", "medium", "high", "xhigh"];
 
-/// What a person wants of a model: a level, or the one that a number of tokens comes to.
+/// The requested effort: a level, or the one that a number of tokens corresponds to.
 pub(super) fn level(prompt: &Prompt) -> Option<Effort> {
     prompt.effort.or(Effort::from_tokens(prompt.thinking_tokens))
 }
 
-/// The tokens to think with, for models that are told a number.
+/// The thinking budget in tokens, for models that take a number.
 pub(super) fn tokens(prompt: &Prompt) -> u32 {
     prompt.effort.map_or(prompt.thinking_tokens, Effort::tokens)
 }
@@ -76,7 +76,7 @@ pub(super) fn chat_word(server: ServerKind, name: ModelName<'_>, prompt: &Prompt
     if server == ServerKind::OpenRouter {
         return None;
     }
-    // These refuse tools in this API unless they are told not to think.
+    // These refuse tools in this API unless thinking is off.
     if name.thinks_or_acts() && !prompt.tools.is_empty() {
         return Some("none");
     }
@@ -89,12 +89,12 @@ pub(super) fn openrouter_word(prompt: &Prompt) -> Option<&'static str> {
     prompt.effort.map(|level| word(OPENROUTER, level))
 }
 
-/// The word for the Responses API. A model with a name that nobody knows is sent what was asked for.
+/// The word for the Responses API. An unknown model is sent the requested level.
 pub(super) fn responses_word(name: ModelName<'_>, prompt: &Prompt) -> Option<&'static str> {
     Some(word(levels(name).unwrap_or(CLASSIC), level(prompt)?))
 }
 
-/// The word of an open model that is told one in its prompt: gpt-oss.
+/// The word in the prompt of an open model: gpt-oss.
 pub(super) fn open_word(level: Effort) -> &'static str {
     word(CLASSIC, level)
 }
@@ -103,14 +103,14 @@ pub(super) fn open_word(level: Effort) -> &'static str {
 pub(super) fn gemini_word(name: ModelName<'_>, version: (u32, u32), level: Effort) -> &'static str {
     let levels = match version {
         (3, 0) if name.has("pro") => GEMINI_3_PRO,
-        // 3.7 Flash and its successors have no `minimal` any more.
+        // 3.7 Flash and its successors no longer have `minimal`.
         (3, 0..=5) if name.has("flash") => GEMINI_3_FLASH,
         _ => CLASSIC,
     };
     word(levels, level)
 }
 
-/// How Claude is told, by its generation and family. `(4, 8)` is 4.8.
+/// The form for Claude, by generation and family. `(4, 8)` is 4.8.
 pub(super) fn claude(generation: (u32, u32), model: &str, prompt: &Prompt) -> ClaudeEffort {
     let wanted = level(prompt);
     let is = |family: &str| model.contains(family);
@@ -123,7 +123,7 @@ pub(super) fn claude(generation: (u32, u32), model: &str, prompt: &Prompt) -> Cl
     let Some(level) = wanted else { return ClaudeEffort::Unsaid };
     if level == Effort::Off {
         return match generation {
-            // These think only when they are told to.
+            // These think only on request.
             (4, _) => ClaudeEffort::Unsaid,
             (5, 0) if is("opus") || is("sonnet") || is("haiku") => ClaudeEffort::Disabled,
             _ if is("haiku") => ClaudeEffort::Disabled,
@@ -135,7 +135,7 @@ pub(super) fn claude(generation: (u32, u32), model: &str, prompt: &Prompt) -> Cl
     ClaudeEffort::Word(word(["low", "low", "low", "medium", "high", most], level))
 }
 
-/// How Claude is told how much to think.
+/// How Claude is sent the effort.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ClaudeEffort {
     Unsaid,
@@ -148,7 +148,7 @@ pub(super) enum ClaudeEffort {
     BetweenTools,
 }
 
-/// What a person should know about the level that they chose, if it does not hold as it is.
+/// What the user should know about the level that they chose, if it does not hold as it is.
 pub(super) fn note(prompt: &Prompt, model: &str, took: Took) -> Option<String> {
     let level = prompt.effort?;
     match took {
@@ -184,7 +184,7 @@ impl Took {
         }
     }
 
-    /// What became of a level that was sent to Gemini as this word. The highest is `high`, whatever it is called.
+    /// The level that Gemini uses for this word. The highest is always `high`.
     pub(super) fn from_gemini(level: Effort, word: &'static str) -> Self {
         match level {
             Effort::Off => Self::Least(word),

@@ -1,4 +1,4 @@
-//! What a provider's own settings add to every request: headers, query parameters, fields of the body.
+//! Headers, query parameters, and body fields that a provider's settings add to every request.
 
 use reqwest::Url;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
@@ -18,7 +18,7 @@ pub struct RequestExtras {
     pub query: Vec<(String, SecretString)>,
     /// Merged into the body of every call of a model.
     pub body: ExtraFields,
-    /// Values of environment variables that stand in any of these: they are taken out of error messages.
+    /// Values of environment variables in any of these, which are removed from error messages.
     pub secrets: Vec<SecretString>,
     /// The names of those variables, so that commands never see them.
     pub variables: Vec<String>,

@@ -25,9 +25,9 @@ use super::{Listed, Model, PieceStream, RequestExtras, with_warning};
 const DIALECT: &str = "gemini";
 /// The version of the API that has everything that is sent here.
 const VERSION: &str = "/v1beta";
-/// Lists of models and counts of tokens are small,
+/// The limit for lists of models and token counts, which are small.
 const LARGEST_ANSWER: usize = 8 * 1024 * 1024;
-/// and so many pages of a list hold more models than anybody offers.
+/// Pages of a list at most, more than any provider has.
 const MOST_PAGES: usize = 20;
 
 pub(super) struct Gemini {
@@ -63,7 +63,7 @@ impl Model for Gemini {
         let outgoing = self.outgoing(&self.method("countTokens"), "application/json", body);
         match http::fetch(outgoing, self.idle, LARGEST_ANSWER).await {
             Ok(answer) => Ok(answer.get("totalTokens").and_then(Value::as_u64)),
-            // Whoever speaks this API after Google's example may not count.
+            // Other servers with this API may not count tokens.
             Err(fault) if fault.problem.kind == ProblemKind::NotFound => Ok(None),
             Err(fault) => Err(fault),
         }
@@ -81,7 +81,7 @@ impl Model for Gemini {
                     fault(ProblemKind::Protocol, message, Retry::Never)
                 })?;
             listed.extend(page.models.into_iter().filter_map(GeminiListed::listed));
-            // A token that does not fit into an address as it is comes from nobody who means well.
+            // A page token that does not fit into a URL unchanged is not trusted.
             let plain = |token: &String| token.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.=~".contains(&b));
             let Some(token) = page.next_page_token.filter(|token| !token.is_empty()).filter(plain) else { break };
             after = format!("&pageToken={token}");

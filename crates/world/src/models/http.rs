@@ -1,4 +1,4 @@
-//! What every HTTP dialect shares: the client, its faults, and events from a byte stream.
+//! Shared by all HTTP dialects: the client, its faults, and events from a byte stream.
 
 use std::error::Error;
 use std::net::IpAddr;
@@ -25,21 +25,21 @@ use super::{PieceStream, ReplyPiece, RequestExtras, limits, stalled, with_patien
 const LARGEST_EVENT: usize = 8 * 1024 * 1024;
 /// A reply that comes as one document is not larger than one that comes in pieces may be.
 const LARGEST_DOCUMENT: usize = 32 * 1024 * 1024;
-/// As much of an error page as is worth reading,
+/// Bytes of an error page that are read.
 const LARGEST_ERROR: usize = 64 * 1024;
-/// and as long: its status has come already, and says more.
+/// How long an error page is read. The status is known by then, and says more.
 const LONGEST_ERROR: Duration = Duration::from_secs(2);
 /// What may follow a reply that has said everything is worth no longer wait.
 const LONGEST_AFTERTHOUGHT: Duration = Duration::from_secs(5);
-/// A shorter key is part of too many words to be told from them.
+/// A shorter key occurs in too many words to be redacted.
 const SHORTEST_KEY: usize = 8;
 
-/// How an address is reached. There is one client for each way, made when it is first needed.
+/// How an address is reached. Each way has its own client, made when it is first needed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Route {
-    /// A server on this machine, without TLS: no certificate is ever looked at.
+    /// A server on this machine, without TLS: no certificate is loaded.
     Plain,
-    /// A server on this machine: directly, whatever proxy there is for others.
+    /// A server on this machine: without a proxy.
     Direct,
     /// By the environment's proxies, if it names any.
     ByEnvironment,
@@ -70,7 +70,7 @@ impl Route {
         let builder = || {
             let builder = Client::builder()
                 .user_agent(concat!("trimtab/", env!("CARGO_PKG_VERSION")))
-                // A redirect would carry the key to whoever is named in it.
+                // A redirect would send the key to another host.
                 .redirect(reqwest::redirect::Policy::none())
                 .connect_timeout(Duration::from_secs(20));
             if self == Self::ByEnvironment { builder } else { builder.no_proxy() }
@@ -78,7 +78,7 @@ impl Route {
         let without_certificates = || builder().tls_certs_only([]).build();
         let made = match self {
             Self::Plain => without_certificates().map(ImageReply::Whole),
-            // A machine without certificates can still talk to a model of its own.
+            // A machine without certificates can still use a local model.
             Self::Direct | Self::ByEnvironment => {
                 builder().build().map(ImageReply::Whole).or_else(|_| without_certificates().map(ImageReply::Makeshift))
             }
@@ -89,11 +89,11 @@ impl Route {
     }
 }
 
-/// Something that is made once, when it is first needed. What could not be made, or only in part, is made again for
-/// whoever comes next: certificates that were missing may have been put there since.
+/// A value that is made once, when it is first needed. If it could not be made, or only in part, the next caller
+/// tries again: missing certificates may have been installed since.
 struct Once<T>(Mutex<Option<T>>);
 
-/// What came of making something.
+/// The result of making a value.
 enum ImageReply<T> {
     /// It is as it should be.
     Whole(T),
@@ -106,12 +106,12 @@ impl<T: Clone> Once<T> {
         Self(Mutex::new(None))
     }
 
-    /// Whether nobody has made it yet, nor is about to.
+    /// Whether it is not made yet, nor being made.
     fn is_wanted(&self) -> bool {
         self.0.try_lock().is_ok_and(|kept| kept.is_none())
     }
 
-    /// The thing. Whoever comes while it is being made waits for it.
+    /// The value. Callers wait while it is being made.
     fn get<E>(&self, make: impl FnOnce() -> Result<ImageReply<T>, E>) -> Result<T, E> {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(thing) = &*kept {
@@ -227,7 +227,7 @@ pub(super) enum Framing {
     Lines,
 }
 
-/// Reads one event after the other; remembers what later ones build upon.
+/// Reads the events in order, with the state that later ones need.
 pub(super) trait EventReader: Send + 'static {
     /// The pieces of the reply that an event holds.
     fn read(&mut self, event: &SentEvent) -> Result<Vec<ReplyPiece>, Fault>;
@@ -370,7 +370,7 @@ fn content_type(response: &Response) -> &str {
     response.headers().get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or("").trim_start()
 }
 
-/// Some gateways answer with the whole reply as one document, whatever was asked for.
+/// Some gateways always answer with the whole reply as one document.
 fn is_json(response: &Response) -> bool {
     content_type(response).to_ascii_lowercase().starts_with("application/json")
 }
@@ -462,8 +462,8 @@ fn line_event(line: Vec<u8>) -> Result<SentEvent, Fault> {
     })
 }
 
-/// Each event, whole, decoded once: a character split between two chunks stays one. Comments are
-/// not events, but whoever sends them is there.
+/// Complete events, decoded once: a character split between two chunks stays one. Comments are not events, but they
+/// show that the sender is alive.
 fn events(response: Response) -> BoxStream<'static, WireItem> {
     // Bytes since the last event; the decoder itself would buffer without end.
     let pending = Arc::new(AtomicUsize::new(0));
@@ -553,8 +553,8 @@ fn unreachable(error: &reqwest::Error) -> Fault {
     Fault { problem, retry }
 }
 
-/// Every cause in one line; the outermost alone ("error sending request") helps nobody. The URL is
-/// left out, because it may hold what is secret.
+/// All causes in one line, because the outermost one ("error sending request") does not help. The URL is left out,
+/// because it may contain secrets.
 pub(crate) fn causes(error: &(dyn Error + 'static)) -> String {
     let mut line = String::new();
     let mut next = Some(error);
@@ -577,7 +577,7 @@ pub(crate) fn causes(error: &(dyn Error + 'static)) -> String {
     printable(if line.is_empty() { "the connection failed" } else { &line }, 300)
 }
 
-/// A cause in words that help: which layer passed it on is for those who wrote the layers.
+/// A cause without the names of the layers that passed it on.
 fn plain(cause: &str) -> String {
     if cause.contains("failed to lookup address information") {
         return "the host name cannot be resolved (is the network up?)".to_owned();
@@ -624,8 +624,8 @@ async fn refused(response: Response) -> Fault {
 /// What to do about a model that cannot use tools.
 pub(super) const NO_TOOLS: &str = "This model cannot use tools. Set answer.protocol = \"structured_json\" to use it anyway, or choose another model with --model.";
 
-/// Whether an error says that tools are what is wrong. There is no code for it; these are the words of Ollama, of two ages
-/// of llama.cpp, of OpenRouter, and of vLLM.
+/// Whether an error is about tools. There is no code for it; these are the messages of Ollama, of two generations of
+/// llama.cpp, of OpenRouter, and of vLLM.
 pub(super) fn says_no_tools(said: &str) -> bool {
     [
         "does not support tools",
@@ -647,7 +647,7 @@ fn says_no_model(said: &str) -> bool {
         .any(|words| said.contains(words))
 }
 
-/// What to do about a server that has been loading for longer than anybody waits.
+/// The hint for a server that is still loading after the timeout.
 const LOADING: &str = "Check the server's own output. When the server answers, continue with `trimtab resume`.";
 
 /// Whether a server says that it is loading the model: llama.cpp, Ollama, and those that Hugging Face runs.

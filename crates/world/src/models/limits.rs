@@ -1,10 +1,10 @@
-//! What a refusal says about the model itself: that its window is full, or that it cannot see. Few providers have a code
-//! for either, so their words are read. Each form below is one that a provider documents or sends.
+//! Detects refusals that are about the model's limits: a full window, or no image support. Few providers have a code
+//! for either, so the messages are matched. Each form below is one that a provider documents or sends.
 
 use trimtab_vocab::{Fault, ProblemKind, Retry};
 
-/// What to do about a window that is full, once nothing more can be left out. A fault with this hint is known to be
-/// about the window by its code, whatever its words say.
+/// The hint for a full window, once nothing more can be left out. A fault with this hint is about the window by its
+/// code, regardless of its message.
 pub(super) const TOO_LONG: &str =
     "The conversation is too long for this model: start a new session, or choose a model with a larger context window.";
 /// What to do about a model that cannot see.

@@ -69,13 +69,13 @@ pub enum ReplyPiece {
         /// The encoded bytes.
         data: String,
     },
-    /// More of a wish to use a tool.
+    /// A part of a tool call.
     Tool {
         /// The part.
         block: u32,
-        /// Its id, when it is told.
+        /// Its ID, once known.
         id: Option<String>,
-        /// The tool's name, when it is told.
+        /// The tool's name, once known.
         name: Option<String>,
         /// More of the arguments, as JSON text.
         arguments: String,
@@ -88,7 +88,7 @@ pub enum ReplyPiece {
     Progress(PromptProgress),
     /// Nothing new, only a sign of life: a provider that pings while its model thinks is not silent.
     Alive,
-    /// Something that a person should know about this call.
+    /// Something that the user should know about this call.
     Warning(String),
     /// The provider says that this is all. Without it, a reply is cut.
     End,
@@ -130,7 +130,7 @@ pub trait Model: Send + Sync {
     }
 }
 
-/// What a server says about a model; what it does not say is absent.
+/// What a server reports about a model; the rest is absent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ServerFacts {
@@ -173,17 +173,17 @@ pub fn is_nearby(base_url: &str) -> bool {
 pub struct Listed {
     /// Its name, without the provider's.
     pub name: String,
-    /// How many tokens it can take in and give, where the provider says so.
+    /// Its limits of input and output tokens, if the provider reports them.
     pub window: Option<u64>,
 }
 
 /// Pictures to make.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DrawOrder {
-    /// What is to be seen.
+    /// The description of the image.
     pub prompt: String,
     pub count: u32,
-    /// `1024x1024` and the like; absent: as the provider sees fit.
+    /// For example `1024x1024`; absent: the provider's default.
     pub size: Option<String>,
 }
 
@@ -191,13 +191,13 @@ pub struct DrawOrder {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DrawnImage {
     pub bytes: Vec<u8>,
-    /// `image/png` and the like, by its first bytes.
+    /// For example `image/png`, by its first bytes.
     pub media_type: &'static str,
-    /// How the provider understood the order, where it says so.
+    /// The prompt as the provider rewrote it, if it reports that.
     pub revised_prompt: Option<String>,
 }
 
-/// A reply that begins with something that a person should know.
+/// A reply that begins with something that the user should know.
 fn with_warning(warning: Option<String>, pieces: PieceStream) -> PieceStream {
     match warning {
         Some(text) => futures_util::stream::iter([Ok(ReplyPiece::Warning(text))]).chain(pieces).boxed(),

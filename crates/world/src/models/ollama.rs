@@ -1,8 +1,7 @@
-//! Ollama's own API, for models that run on the user's machine.
+//! Ollama's own API, for models on the user's machine.
 //!
-//! Two things are asked before a call, once for each model, and remembered: how many tokens it can
-//! hold, because Ollama silently leaves out whatever is more; and whether it obeys a schema, because
-//! not every server and model does.
+//! Two things are asked before the first call of a model, and remembered: its window, because Ollama silently drops
+//! what does not fit, and whether it obeys a schema, because not every server and model does.
 
 mod body;
 mod known;
@@ -84,8 +83,8 @@ impl Ollama {
         stream::iter(warnings).chain(pieces).boxed()
     }
 
-    /// The reply of a model that is asked to think; one that cannot is asked again without that, because effort is
-    /// a setting for every model and not a wish that only some may fulfil.
+    /// Calls a model with thinking. A model that cannot think is called again without, because effort is a setting
+    /// for all models.
     async fn thinking_if_it_can(
         &self,
         prompt: &Prompt,
@@ -117,7 +116,7 @@ impl Ollama {
         }
         let mut pieces = self.send(prompt, fit, Some(WireFormat::Schema(schema))).fuse();
         let first = pieces.next().await;
-        // Ollama understands a part of the schemas that there are, and says so before the first word.
+        // Ollama supports a subset of JSON Schema, and reports that before the first word.
         if let Some(Err(fault)) = &first
             && known::refuses_format(fault)
         {

@@ -1,13 +1,12 @@
-//! The Chat Completions API, as OpenAI defined it and many others speak it.
+//! The Chat Completions API, as OpenAI defined it and many other servers offer it.
 //!
-//! The servers agree on the shape and differ in the details. What is sent follows what each of them
-//! documents, and is decided in one place, [`server`]. What comes back is read as all of them write it.
+//! The servers agree on the shape and differ in the details. Requests follow what each of them documents, which is
+//! decided in one place, [`server`]. Replies are read in all their variants.
 //!
-//! When is a reply complete? The documented end is a `finish_reason`, then perhaps the figures, then
-//! `[DONE]`. Several servers leave out `[DONE]`, and some proxies send it after whatever the provider
-//! behind them managed to say before it failed; so the `finish_reason` is what counts. With it, the
-//! reply is complete at `[DONE]`, at the end of the stream however that comes, or when nothing but
-//! figures could follow and they do not. Without it, nothing completes a reply.
+//! When is a reply complete? The documented end is a `finish_reason`, then perhaps the usage, then `[DONE]`. Several
+//! servers leave out `[DONE]`, and some proxies send it after a reply that failed halfway; so the `finish_reason` is
+//! what counts. With it, the reply is complete at `[DONE]`, at any end of the stream, or when only the usage could
+//! follow and does not. Without it, nothing completes a reply.
 
 mod body;
 mod forms;
@@ -99,7 +98,7 @@ impl OpenAi {
         http::converse(prompt, outgoing, Framing::Events, OpenAiReader::after(&prompt.messages), self.idle)
     }
 
-    /// A reply in the form that is wanted, or in as much of it as the server takes.
+    /// A reply in the requested form, or as close to it as the server supports.
     async fn constrained(&self, mut prompt: Prompt) -> PieceStream {
         loop {
             prompt.format = forms::allowed(&self.base_url, &self.model, prompt.format.take());
@@ -129,7 +128,7 @@ impl OpenAi {
     }
 }
 
-/// The documented list stands in `data`; Together's is bare.
+/// The documented list is in `data`; Together's is bare.
 fn listed(answer: &Value) -> Option<Vec<Listed>> {
     let entries = answer.get("data").unwrap_or(answer).as_array()?;
     let places = [

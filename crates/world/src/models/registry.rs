@@ -1,4 +1,4 @@
-//! Which model answers to which name.
+//! Finds the model for a name.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -33,7 +33,7 @@ pub enum Dialect {
     Replay,
 }
 
-/// Somebody who serves models.
+/// A model provider.
 #[derive(Debug, Clone)]
 pub struct Provider {
     /// How it speaks.
@@ -47,7 +47,7 @@ pub struct Provider {
     pub extras: Arc<RequestExtras>,
 }
 
-/// Whoever can be called by name.
+/// Finds models by name.
 pub trait ModelRegistry: Send + Sync {
     /// The model called `provider/name`.
     fn find(&self, name: &str) -> Result<Arc<dyn Model>, Problem>;
@@ -58,7 +58,7 @@ pub trait ModelRegistry: Send + Sync {
 pub struct Registry {
     /// By name.
     pub providers: BTreeMap<String, Provider>,
-    /// A call that is silent for so long is given up.
+    /// The timeout of a silent call.
     pub idle: Duration,
     /// Write every exchange to this file, for a later replay.
     pub record: Option<PathBuf>,
@@ -83,10 +83,11 @@ impl ModelRegistry for Registry {
         };
         let Some(settings) = self.providers.get(provider) else {
             let known: Vec<&str> = self.providers.keys().map(String::as_str).collect();
-            return Err(Problem::new(ProblemKind::Usage, format!("Unknown provider `{provider}`.")).hint(format!(
-                "The providers are {}. Add others under [providers] in the settings.",
-                known.join(", ")
-            )));
+            return Err(Problem::new(
+                ProblemKind::Usage,
+                format!("Unknown provider `{provider}` in the model name `{name}`."),
+            )
+            .hint(format!("The providers are {}. Add others under [providers] in the settings.", known.join(", "))));
         };
         let needs_key = settings.key_env.as_ref().filter(|_| settings.key.is_none());
         if let Some(variable) = needs_key {

@@ -54,7 +54,7 @@ enum ReplayMoment {
         name: String,
         #[serde(default, skip_serializing_if = "Value::is_null")]
         input: Value,
-        /// The arguments as they came, where they are not JSON.
+        /// The arguments unchanged, if they are not JSON.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         broken: Option<String>,
     },
@@ -115,7 +115,7 @@ impl Replay {
     }
 }
 
-/// What was said since the last reply: the user's words or a tool's result, then notes.
+/// The messages since the last reply: the user's text or a tool's result, then notes.
 fn since_reply(prompt: &Prompt) -> &[Arc<Message>] {
     let replied = prompt.messages.iter().rposition(|message| message.role == Role::Assistant);
     &prompt.messages[replied.map_or(0, |reply| reply + 1)..]

@@ -1,8 +1,7 @@
 //! The Responses API, for OpenAI's own models.
 //!
-//! A reply is a list of items (reasoning, messages, function calls); a message has parts. Nothing is
-//! stored with the provider: reasoning comes encrypted and goes back as it came, before whatever it
-//! led to.
+//! A reply is a list of items (reasoning, messages, function calls); a message has parts. Nothing is stored with the
+//! provider: reasoning arrives encrypted and is sent back unchanged, before the items that it led to.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -67,7 +66,7 @@ impl Model for Responses {
         let outgoing = self.outgoing("/responses/input_tokens", "application/json", body);
         match http::fetch(outgoing, self.idle, LARGEST_ANSWER).await {
             Ok(answer) => Ok(answer.get("input_tokens").and_then(Value::as_u64)),
-            // Whoever speaks this API after OpenAI's example may not count.
+            // Other servers with this API may not count tokens.
             Err(fault) if fault.problem.kind == ProblemKind::NotFound => Ok(None),
             Err(fault) => Err(fault),
         }
@@ -91,7 +90,7 @@ impl Model for Responses {
 }
 
 impl Responses {
-    /// The other API of the same provider: what is no conversation, both share.
+    /// The provider's other API, for calls that both share.
     fn beside(&self) -> OpenAi {
         OpenAi {
             base_url: self.base_url.clone(),
@@ -133,7 +132,7 @@ struct ResponsesBody<'a> {
     run: Option<ResponsesRun>,
 }
 
-/// What matters only to those who want a reply.
+/// Fields that only a call for a reply has.
 #[derive(Serialize)]
 struct ResponsesRun {
     max_output_tokens: u32,
@@ -152,7 +151,7 @@ struct ResponsesReasoning {
     summary: Option<&'static str>,
 }
 
-/// The word for how much to think; none for a model that does not, and where nobody asks.
+/// The effort word; none for a model that does not think, or if no effort is set.
 fn effort_word(model: &str, prompt: &Prompt) -> Option<&'static str> {
     if kind(model) == ModelFamily::Plain {
         return None;
@@ -244,8 +243,8 @@ impl<'a> ResponsesBody<'a> {
     }
 }
 
-/// What a model's name tells about it: the API refuses settings that a model has no use for instead of
-/// passing them over.
+/// What a model's name says about it: the API refuses settings that a model does not support, instead of ignoring
+/// them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ModelFamily {
     /// Thinks before it speaks, and takes no temperature.
@@ -298,7 +297,7 @@ fn input(prompt: &Prompt, reasons: bool) -> Vec<ResponsesItem<'_>> {
                     say(&mut items, start, "assistant", ResponsesContent::OutputText { text });
                 }
                 Part::Text { text } => say(&mut items, start, "user", ResponsesContent::InputText { text }),
-                // A model cannot be shown as the one who showed a picture.
+                // An assistant message cannot contain an image.
                 Part::Image { .. } if message.role == Role::Assistant => {}
                 Part::Image { image, media_type } => {
                     let content = match prompt.images.get(image) {
@@ -318,8 +317,8 @@ fn input(prompt: &Prompt, reasons: bool) -> Vec<ResponsesItem<'_>> {
                 Part::ToolUse(call) => items.push(ResponsesItem::FunctionCall {
                     call_id: &call.id,
                     name: &call.name,
-                    // Whoever reads arguments that are not JSON may refuse the whole conversation; what
-                    // was wrong with them, the result says.
+                    // A server may refuse the whole conversation for arguments that are not JSON. The result says
+                    // what was wrong with them.
                     arguments: if call.broken.is_some() { "{}".into() } else { call.input.to_string() },
                 }),
                 Part::ToolResult(result) => {
@@ -338,7 +337,7 @@ fn input(prompt: &Prompt, reasons: bool) -> Vec<ResponsesItem<'_>> {
     items
 }
 
-/// Adds to the last message if the same one goes on, and begins another otherwise.
+/// Appends to the last message if it has the same role, and begins another otherwise.
 fn say<'a>(items: &mut Vec<ResponsesItem<'a>>, start: usize, role: &'static str, content: ResponsesContent<'a>) {
     if items.len() > start
         && let Some(ResponsesItem::Message { content: said, .. }) = items.last_mut()
@@ -475,7 +474,7 @@ enum ResponsesEvent {
         #[serde(flatten)]
         error: Value,
     },
-    /// `response.created`, parts that begin and end, whatever repeats what is known, whatever comes next.
+    /// `response.created`, starts and ends of parts, repetitions, and future events.
     #[serde(other)]
     Unknown,
 }
@@ -499,7 +498,7 @@ const TELLING: [&str; 14] = [
     "error",
 ];
 
-/// Reads one event after the other; remembers what later ones build upon.
+/// Reads the events in order, with the state that later ones need.
 #[derive(Default)]
 struct ResponsesReader {
     items: BTreeMap<u32, OpenItem>,
@@ -696,7 +695,7 @@ impl ResponsesReader {
         Ok(Vec::new())
     }
 
-    /// The item is complete, and whatever of it has not come yet is in it.
+    /// The item is complete, and contains everything that has not arrived yet.
     fn finish(&mut self, index: u32, item: &Value) -> Result<Vec<ReplyPiece>, Fault> {
         let block = block(index, 0)?;
         match item.get("type").and_then(Value::as_str) {
@@ -827,8 +826,8 @@ impl Thoughts {
         ReplyPiece::Thinking { block, text: if another { format!("\n\n{text}") } else { text } }
     }
 
-    /// The item goes back as it is, so it is the proof of its own summary. Without anything in it that
-    /// only the provider can read, it would be looked up where nothing is stored.
+    /// The item is sent back unchanged, so it is the signature of its own summary. Without encrypted content, the
+    /// provider would look it up in its storage, where it is not.
     fn finish(&mut self, block: u32, item: &Value) -> Vec<ReplyPiece> {
         if std::mem::replace(&mut self.done, true) {
             return Vec::new();
@@ -871,8 +870,8 @@ impl ResponsesCall {
         ReplyPiece::Tool { block, id: self.id.clone(), name: self.name.clone(), arguments }
     }
 
-    /// What is left to come of all the arguments. If they are not those that came, nobody can know which
-    /// are meant, and a tool must not be run on a guess.
+    /// The rest of the arguments. If they differ from what has arrived, the call is ambiguous, and a tool must not
+    /// run on a guess.
     fn rest(&self, whole: &str) -> Result<String, Fault> {
         let whole = match (whole.is_empty(), self.arguments.is_empty()) {
             (true, true) => &self.first,

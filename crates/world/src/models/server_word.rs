@@ -1,5 +1,5 @@
-//! What a server says about a model that it serves. Only servers nearby, and models that nobody knows, are worth the
-//! question: what a hosted model can do stands in the catalog.
+//! What a server reports about a model. Only local servers and unknown models are asked, because the catalog has the
+//! facts about hosted models.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,7 +18,7 @@ pub(super) struct ServerAddress<'a> {
     pub(super) extras: &'a Arc<RequestExtras>,
 }
 
-/// Nobody waits longer for it: a server that is slow to say what it holds is asked again with the next request.
+/// The timeout. A slow server is asked again with the next request.
 const PATIENCE: Duration = Duration::from_millis(1_500);
 /// A list of models, or the settings of a server.
 const LARGEST: usize = 16 * 1024 * 1024;
@@ -32,7 +32,7 @@ pub(super) async fn ask(server: ServerAddress<'_>, model: &str, nearby: bool) ->
     told.into_iter().flatten().fold(ServerFacts::default(), ServerFacts::or)
 }
 
-/// Asks llama.cpp alone, by whatever dialect it is used.
+/// Asks llama.cpp, through any dialect.
 pub(super) async fn ask_props(server: ServerAddress<'_>) -> ServerFacts {
     server.get(server.below_root("/props")).await.as_ref().map(from_props).unwrap_or_default()
 }

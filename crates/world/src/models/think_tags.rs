@@ -56,7 +56,7 @@ impl ThinkTags {
         Self { has_response: true, ..Self::plain() }
     }
 
-    /// The provider told the reasoning apart by itself, so a tag for it in the words is a word.
+    /// The provider separates reasoning, so a tag in the text is part of the text.
     pub(super) fn skip_thinking(&mut self) {
         if self.place == TagState::Start && self.held.trim().is_empty() {
             self.place = TagState::Between;
@@ -71,8 +71,8 @@ impl ThinkTags {
         said
     }
 
-    /// The reply is over: what was held back as the possible start of a tag is none. A tag that was
-    /// never closed ends here.
+    /// The reply is over: text that was held back as a possible tag is not one. A tag that was never closed ends
+    /// here.
     pub(super) fn finish(&mut self) -> Vec<TaggedText> {
         let held = std::mem::take(&mut self.held);
         let place = std::mem::replace(&mut self.place, TagState::Text);

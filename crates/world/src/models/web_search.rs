@@ -1,4 +1,4 @@
-//! Search services: a question goes out, addresses with a few words each come back.
+//! Search services: a query in, addresses with short excerpts out.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use trimtab_vocab::{Fault, ProblemKind, Retry};
 use super::RequestExtras;
 use super::http::{self, ApiKey, Outgoing, RequestBody, fault, printable};
 
-/// What is asked for, and as many are told.
+/// Results per search.
 const RESULTS: usize = 10;
 /// Characters of a title, and of the words about a page.
 const LONGEST_TITLE: usize = 200;
@@ -107,7 +107,7 @@ impl SearchService {
     }
 }
 
-/// A result, if it has an address of the web. Whoever wrote the page wrote its title too: both are strangers' words.
+/// A result, if it has a web address. Title and excerpt are untrusted text.
 fn hit(result: &Value) -> Option<SearchHit> {
     let text = |name: &str| result.get(name).and_then(Value::as_str).unwrap_or_default();
     let url = Url::parse(text("url")).ok().filter(|url| matches!(url.scheme(), "http" | "https"))?;

@@ -47,7 +47,7 @@ impl Collected {
         self.total - (self.head.len() + self.tail.len()) as u64
     }
 
-    /// What is kept. If anything was dropped, a line in its place says how much.
+    /// The kept output. If anything was dropped, a line in its place says how much.
     pub fn bytes(&self) -> Vec<u8> {
         let mut all = self.head.clone();
         if self.dropped() > 0 {

@@ -1,5 +1,5 @@
-//! The variables that a command gets to see: those that tools are known to need, by their names. Whatever else a person
-//! has in the environment, a key under any name among it, stays out of a fenced command.
+//! The environment variables that a command sees: an allowlist of names that tools are known to need. All others,
+//! including a key under any name, are hidden from a sandboxed command.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -158,7 +158,7 @@ const PASSED: &[&str] = &[
     "XDG_STATE_HOME",
 ];
 
-/// Passed on with whatever follows, unless that makes it a secret.
+/// Prefixes of variables that are passed, unless the whole name looks like a secret.
 const PASSED_BEGINNINGS: &[&str] = &[
     "CARGO_", "CCACHE_", "CGO_", "CMAKE_", "CTEST_", "DOTNET_", "ELIXIR_", "ERL_", "FLUTTER_", "JAVA_", "JEST_",
     "JULIA_", "LC_", "MIX_", "MOCHA_", "PYTEST_", "PYTHON", "RUST", "SWIFT_", "VITEST_", "ZIG_",
@@ -225,7 +225,7 @@ const PARTS: &[(&str, &[&str])] = &[
     ("GRADLE_USER_HOME", &["caches", "wrapper"]),
 ];
 
-/// Nobody is there to answer a question, to turn a page or to look at colours.
+/// No user is there to answer a question, use a pager, or see colors.
 const SET: &[(&str, &str)] = &[
     ("DEBIAN_FRONTEND", "noninteractive"),
     ("GIT_EDITOR", "true"),
@@ -236,8 +236,8 @@ const SET: &[(&str, &str)] = &[
     ("TERM", "dumb"),
 ];
 
-/// What of `all` a command gets. One that is not fenced in is a person's own choice and keeps what
-/// the person has, except for what belongs to this program; `private` are the names of its keys.
+/// What of `all` a command gets. One that is not fenced in is the user's own choice and keeps what
+/// the user has, except for what belongs to this program; `private` are the names of its keys.
 pub(super) fn passed_on(
     all: impl IntoIterator<Item = (OsString, OsString)>,
     sandbox: Sandbox,
@@ -267,7 +267,7 @@ fn is_passed(name: &str) -> bool {
     PASSED.contains(&name) || PASSED_BEGINNINGS.iter().any(|beginning| name.starts_with(beginning)) && !is_secret()
 }
 
-/// Whether it is an address with a password in it, as databases and proxies have them.
+/// Whether it is a URL with a password, as for databases and proxies.
 fn has_password(value: &str) -> bool {
     value.split("://").skip(1).any(|rest| {
         let authority = rest.split(['/', '?', '#', ' ']).next().unwrap_or("");
@@ -279,7 +279,7 @@ fn value<'e>(environment: &'e [(OsString, OsString)], wanted: &str) -> Option<&'
     environment.iter().find(|(name, _)| name == wanted).map(|(_, value)| value.as_os_str())
 }
 
-/// The person's home.
+/// The user's home.
 pub(super) fn home(environment: &[(OsString, OsString)]) -> Option<PathBuf> {
     value(environment, "HOME").map(PathBuf::from).filter(|home| home.is_absolute())
 }

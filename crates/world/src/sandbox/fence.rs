@@ -245,7 +245,7 @@ fn command(order: &RunOrder, variables: Vec<(String, String)>) -> Result<Command
     };
     let mut command = new(program);
     command.args(arguments).stdin(input).stdout(Stdio::from(output)).stderr(Stdio::inherit());
-    // Whoever reads it sees where the command runs, not where the supervisor was started.
+    // `PWD` is where the command runs, not where the supervisor was started.
     command.env("PWD", &order.cwd).env_remove("OLDPWD");
     if let Some(temp) = &order.fence.temp {
         command.env("TMPDIR", temp).env("TMP", temp).env("TEMP", temp);

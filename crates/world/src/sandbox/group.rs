@@ -1,8 +1,8 @@
-//! Control groups, by which all processes of a command together could be given a limit.
+//! Control groups, which could limit all processes of a command together.
 //!
-//! They are looked at and not used. A group may be divided only by whoever it was handed to, and then the program
-//! would have to move itself out of it first; in a session of systemd that is somebody else's tree. So limits are
-//! those of each process, and `trimtab doctor` says what there would be.
+//! They are detected and not used. Only the owner of a delegated group may divide it, and the program would have to
+//! move itself out of it first; in a systemd session, the tree belongs to systemd. So limits are per process, and
+//! `trimtab doctor` reports what is available.
 
 use std::path::{Path, PathBuf};
 

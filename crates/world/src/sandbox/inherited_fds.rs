@@ -1,8 +1,8 @@
-//! Open files that the host was born with, and that nobody meant for a command.
+//! Open files that the host inherited from its parent, and that are not meant for a command.
 //!
-//! What this program opens is closed when another one is started; what its own parent left open is
-//! not. Closing a file by its number takes `unsafe`, since the number might belong to someone. A shell
-//! may do it, so a supervisor that finds such files begins its life once more, by way of a shell.
+//! Files that this program opens are closed on exec; files that its parent left open are not. Closing a file by its
+//! number needs `unsafe`, because the number might be in use. A shell can do it, so a supervisor that finds such
+//! files restarts itself through a shell.
 
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt as _;
@@ -29,7 +29,7 @@ pub(super) fn close() {
     let script = format!("exec {}; exec \"$0\" \"$@\"", closing.join(" "));
     #[expect(clippy::disallowed_methods, reason = "it is this program that is started")]
     let mut command = std::process::Command::new(shell);
-    // If this fails, the command has some files more than it should; that is no reason not to run it.
+    // If this fails, the command inherits some extra files, which is no reason not to run it.
     let _ = command.arg("-c").arg(script).arg(program).args([super::SUPERVISE, CLEAN]).args(own).exec();
 }
 

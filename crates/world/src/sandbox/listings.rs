@@ -1,13 +1,14 @@
-//! The names in directories, kept from one scan of a folder to the next.
+//! A cache of directory listings between scans of a folder.
 //!
-//! The change time of a directory moves whenever a name in it is made, removed or renamed. No program can set it, unlike
-//! the modification time, so a command that hides its tracks does not hide from the next scan. A listing counts as long
-//! as device, inode and change time are the same; every directory is looked at once per scan, and only those that have
-//! changed are listed. Only names, types and what follows from a path are kept. What a file holds and where a link leads is looked at every time.
+//! The change time of a directory moves whenever a name in it is created, removed, or renamed. Unlike the
+//! modification time, no program can set it, so a command cannot hide from the next scan. A listing is valid as long
+//! as device, inode, and change time are the same; every directory is checked once per scan, and only changed ones
+//! are listed. Only names, types, and what follows from a path are cached. Contents and link targets are read every
+//! time.
 //!
-//! Kernels count time in ticks, so two changes may have one time. A directory that has changed shortly before the scan
-//! is therefore listed again next time. Where somebody else's clock sets the times (network file systems), or nothing is
-//! known about them, nothing is kept.
+//! Kernels count time in ticks, so two changes may have the same time. A directory that changed shortly before the
+//! scan is therefore listed again next time. Nothing is cached where another machine sets the times (network file
+//! systems), or where that is unknown.
 
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
@@ -24,7 +25,7 @@ use trimtab_vocab::ControlFile;
 /// Folders whose listings are kept, at most.
 const MOST_FOLDERS: usize = 4;
 
-/// So long ago a change must be for the next one to have another time. A tick takes 10 ms at most.
+/// How old a change must be so that the next one has another time. A tick takes 10 ms at most.
 const SETTLED: Duration = Duration::from_millis(20);
 
 /// The same where times have whole seconds only.
@@ -80,7 +81,7 @@ pub(super) struct NotedEntry {
     pub(super) may_be_built: bool,
 }
 
-/// What a directory holds, without what does not matter.
+/// The relevant entries of a directory.
 #[derive(Debug, Clone)]
 pub(super) struct Listing {
     /// How many entries there are, with those that do not matter.
@@ -94,7 +95,7 @@ struct KeptListing {
     listing: Listing,
     /// It is as it was when it was listed.
     is_current: bool,
-    /// This scan has come to it.
+    /// This scan has reached it.
     is_met: bool,
 }
 

@@ -51,7 +51,7 @@ pub use wire::{Fence, Fences};
 /// The first argument that makes the program a supervisor instead of itself.
 pub const SUPERVISE: &str = "__supervise";
 
-/// What a sandbox promises, in words.
+/// The restrictions of a sandbox, in words.
 pub fn how(sandbox: Sandbox) -> &'static str {
     match sandbox {
         Sandbox::Workspace => {

@@ -1,5 +1,5 @@
-//! Shows that the fences hold, by trying to break them. This program itself runs behind them as the command, in a
-//! folder made for that, and tries what a hostile command would try. What it did is judged from outside.
+//! Proves that the sandbox works by trying to break it. This program runs inside it as the command, in its own
+//! folder, and tries what a hostile command would try. The result is checked from outside.
 
 use std::io::Read as _;
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -21,22 +21,22 @@ pub(super) const BREAK: &str = "break";
 /// The second argument that makes it wait and write, after the end of the command.
 pub(super) const OUTLIVE: &str = "outlive";
 
-/// What must not be found. Git takes it for a comment, so it may stand in settings.
+/// The canary that must not be found. Git takes it for a comment, so it can be in settings.
 const CANARY: &str = "# canary-7f3a";
 
-/// How long the process waits that is to end before. Longer than anything may take to end by itself.
+/// How long the process waits that is to end before. Longer than any process takes to end on its own.
 const LATER: Duration = Duration::from_millis(600);
 
 /// Whether a fence holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Proof {
-    /// What it keeps commands from.
+    /// What it keeps commands from doing.
     pub what: String,
     /// How it was broken, or why it is not there.
     pub broken: Option<String>,
 }
 
-/// What is tried, each with what it is a proof of.
+/// The attempts, each with the restriction that it proves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 enum ProofAttempt {
     WriteOutside,

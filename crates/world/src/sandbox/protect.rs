@@ -1,14 +1,15 @@
-//! What a command must not write in a folder that it may write, and what an automatic one must not read there.
+//! What a command must not write in a writable folder, and what an automatic command must not read there.
 //!
-//! Before the run the host looks for all of it (`scan.rs`), the supervisor follows what it has found (`repository.rs`),
-//! and the fence mounts it as the marks say. A path can be made read-only only if there is one. So where `.git`, `.trimtab`, or the hooks or settings of a
-//! repository are missing, the supervisor puts an empty placeholder for as long as the command runs; otherwise a command
-//! could make a `.git` of its own, with hooks. Several commands may share a placeholder. Each holds a lock on it, and
-//! the last one removes it. A placeholder is empty and has the sticky bit.
+//! Before the run, the host finds all of it (`scan.rs`), the supervisor follows what was found (`repository.rs`), and
+//! the fence mounts it accordingly. A path can be made read-only only if it exists. So where `.git`, `.trimtab`, or
+//! the hooks or settings of a repository are missing, the supervisor creates an empty placeholder while the command
+//! runs; otherwise a command could create a `.git` with hooks. Commands can share a placeholder: each holds a lock on
+//! it, and the last one removes it. A placeholder is empty and has the sticky bit.
 //!
-//! What cannot have a placeholder is undone after the run: control files that an automatic command has made get another
-//! name, which nobody obeys, and so do new settings of an old repository. Nothing is deleted, because somebody else may
-//! have made them meanwhile; where git shows that somebody has, they are only named. Where no mounts are possible, a look before and after says what was touched.
+//! What cannot have a placeholder is undone after the run: control files that an automatic command has created are
+//! renamed, so that no program obeys them, and so are new settings of an existing repository. Nothing is deleted,
+//! because another program may have created them meanwhile; if git shows that one has, they are only reported. Where
+//! mounts are not possible, a comparison before and after reports what was touched.
 
 use std::collections::BTreeSet;
 use std::fs::{self, DirBuilder, File, OpenOptions};
@@ -31,7 +32,7 @@ const STICKY: u32 = 0o1000;
 /// that another run won, so more than a few are not to be expected.
 const TRIES: usize = 1000;
 
-/// More mounts than this take longer than a person would wait for a command to start.
+/// More mounts than this take longer than the user would wait for a command to start.
 const MOST_MARKS: usize = 4000;
 
 /// The end of the name of what was set aside.
@@ -50,7 +51,7 @@ enum EntryKind {
     File,
 }
 
-/// How the mounts shall treat a path.
+/// How a path is mounted.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum MountMark {
@@ -80,10 +81,10 @@ pub(super) struct Protected {
     links: Vec<(PathBuf, PathBuf)>,
     /// Settings of repositories that were not there.
     missing: Vec<PathBuf>,
-    /// What is only looked at, before and after.
+    /// Paths that are only compared before and after.
     watched: Vec<PathBuf>,
     before: Vec<Vec<ChangeStamp>>,
-    /// What only somebody else can change while an automatic command runs.
+    /// Files that only another program can change while an automatic command runs.
     others: Vec<(PathBuf, Vec<ChangeStamp>)>,
 }
 
@@ -96,7 +97,7 @@ pub(super) struct Aftermath {
     pub(super) undone: Vec<String>,
 }
 
-/// What is to be mounted, as it is found.
+/// The mounts that were found so far.
 #[derive(Default)]
 struct ProtectedPaths {
     read_only: BTreeSet<PathBuf>,
@@ -143,7 +144,7 @@ impl Protected {
         found.read_only.extend(order.read_only.iter().cloned());
         let mut marks = marks(&order.folder, &found.read_only);
         if order.automatic.is_some() {
-            // Git itself needs its settings; whatever else runs can do without those that hold a credential.
+            // Git needs its settings; other programs do not need the settings that hold a credential.
             let repositories = match order.git.plain {
                 true => BTreeSet::new(),
                 false => found.repositories.take().unwrap_or_else(|| repositories(&order.folder, &scan)),
@@ -193,7 +194,7 @@ impl Protected {
         }
         let moved = |(link, target): &&(PathBuf, PathBuf)| fs::read_link(link).ok().as_ref() != Some(target);
         made.extend(self.links.iter().filter(moved).map(|(link, _)| link.clone()));
-        // The command cannot write these, so what is new may be what somebody else has just checked out.
+        // The command cannot write these, so a new one may come from a checkout by another program.
         let is_shared = self.others.iter().any(|(path, before)| stamp(path) != *before);
         for path in made {
             match is_shared || !set_aside(&path) {
@@ -344,7 +345,7 @@ impl ProtectedPaths {
     }
 }
 
-/// A scan by the host, if it is one of this folder.
+/// The host's scan, if it is of this folder.
 fn usable(scanned: Option<ScannedFolder>, folder: &Path) -> Option<FolderScan> {
     scanned.filter(|scanned| scanned.folder == folder).map(|scanned| scanned.scan)
 }
@@ -354,8 +355,8 @@ fn repositories(folder: &Path, scan: &FolderScan) -> BTreeSet<PathBuf> {
     Repositories::new(folder, &scan.repositories, &scan.pointers).all
 }
 
-/// Marks for all that is read-only and for the folders above, outer before inner. What is in something read-only
-/// needs no mark of its own.
+/// Mounts for all that is read-only and for the folders above, outer before inner. What is inside something read-only
+/// needs no mount.
 fn marks(folder: &Path, read_only: &BTreeSet<PathBuf>) -> Vec<MountMark> {
     let mut marks: BTreeSet<(PathBuf, MountMark)> = BTreeSet::new();
     for path in read_only {
@@ -380,12 +381,12 @@ fn made_of(scan: &FolderScan) -> BTreeSet<PathBuf> {
     repositories.chain(control).chain(scan.pointers.iter().cloned()).chain(scan.links.iter().cloned()).collect()
 }
 
-/// Whether there is something that is no placeholder, nor what git makes for itself.
+/// Whether something other than a placeholder or git's own files is there.
 fn is_made(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok() && !is_placeholder(path) && !repository::is_usual(path)
 }
 
-/// Gives it a name that nobody obeys, and that nobody can have taken all of.
+/// Renames it to a free name that no program obeys.
 fn set_aside(path: &Path) -> bool {
     let Some(name) = path.file_name() else { return false };
     let named = |end: String| {
@@ -409,7 +410,7 @@ fn runs_version_control(argv: &[String]) -> bool {
     argv.iter().flat_map(|text| text.split(|c| !is_word(c))).any(|word| VERSION_CONTROL.contains(&word))
 }
 
-/// Nobody can write into a placeholder, so one that holds something is none: a command has set the bit.
+/// A placeholder cannot be written, so one that is not empty is not a placeholder: a command has set the bit.
 fn is_placeholder(path: &Path) -> bool {
     let is_empty = |meta: &fs::Metadata| match meta.is_dir() {
         true => fs::read_dir(path).is_ok_and(|mut inside| inside.next().is_none()),
@@ -418,11 +419,11 @@ fn is_placeholder(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|meta| meta.mode() & STICKY != 0 && !meta.is_symlink() && is_empty(&meta))
 }
 
-/// Puts a placeholder at `path`, or shares the one that is there. None if something else is there.
+/// Creates a placeholder at `path`, or shares an existing one. None if something else is there.
 ///
-/// Other runs put and remove theirs at the same time, so whatever was there a moment ago may be gone,
-/// and what was not may be there; then it is tried again. Its bit is set as it is made: a run that saw
-/// it without would take it for someone's own.
+/// Other runs create and remove placeholders at the same time, so it retries when something appears or vanishes in
+/// between. The bit is set at creation, because a run that saw a placeholder without it would take it for the user's
+/// file.
 fn placeholder(path: PathBuf, kind: EntryKind) -> Option<(PathBuf, EntryKind, File)> {
     for _ in 0..TRIES {
         let made = match kind {
@@ -453,7 +454,7 @@ fn placeholder(path: PathBuf, kind: EntryKind) -> Option<(PathBuf, EntryKind, Fi
     None
 }
 
-/// Enough of a file to see that it is not the same any more: nobody can set the change time.
+/// Enough of a file's metadata to see that it changed: no program can set the change time.
 type ChangeStamp = (PathBuf, u64, u64, i64, i64);
 
 fn stamp(path: &Path) -> Vec<ChangeStamp> {
@@ -463,7 +464,7 @@ fn stamp(path: &Path) -> Vec<ChangeStamp> {
         Some((path, meta.ino(), meta.size(), meta.ctime(), meta.ctime_nsec()))
     };
     let mut stamps: Vec<ChangeStamp> = one(path.to_owned()).into_iter().collect();
-    // Hooks and settings lie flat. A folder with very many entries is none of these.
+    // Hooks and settings are flat. A folder with very many entries is neither.
     let inside = fs::read_dir(path).into_iter().flatten().flatten().take(1000);
     stamps.extend(inside.filter_map(|entry| one(entry.path())));
     stamps.sort();

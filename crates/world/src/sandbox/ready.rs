@@ -1,9 +1,9 @@
-//! A supervisor that was started before its order, with a fence that waits beneath it.
+//! A supervisor that is started before its order, with a fence that waits beneath it.
 //!
-//! To start a program takes longer than to put up all fences, and a command needs two more than itself. So once a
-//! command has run, the supervisor of the next one is started while nobody waits. The namespaces that it has entered are
-//! empty: no processes, no network, no shared memory. A view of files is taken when the order comes, and what the
-//! command may do is in the order alone. One is enough: commands that run at the same time start their own.
+//! Starting a program takes longer than setting up the sandbox, and a command needs two more processes than itself.
+//! So once a command has run, the supervisor of the next one is started in advance. The namespaces that it has
+//! entered are empty: no processes, no network, no shared memory. The view of files is set up when the order arrives,
+//! and only the order has the command's permissions. One is enough: concurrent commands start their own.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ use super::run::supervisor_command;
 type Environment = Vec<(OsString, OsString)>;
 
 /// The supervisor that waits for an order, if there is one. It ends when the last of these is dropped, when this
-/// program ends in whatever way, and when no order comes for half a minute.
+/// program ends in any way, and when no order arrives for half a minute.
 #[derive(Debug, Clone, Default)]
 pub struct ReadySupervisor(Arc<Mutex<Option<WaitingSupervisor>>>);
 
@@ -52,7 +52,7 @@ impl ReadySupervisor {
             let Ok(mut process) = supervisor_command(&launcher, &environment, true).spawn() else { return };
             let pid = process.id();
             let waiting = with_pipes(&mut process, launcher, environment);
-            // Where nobody is left who could use it, its pipe closes here, and it ends.
+            // If no user of it is left, its pipe closes here, and it ends.
             if let Some(ready) = ready.upgrade() {
                 *lock(&ready) = waiting;
             }

@@ -1,4 +1,4 @@
-//! Where git takes orders from: which files of a repository decide what it runs, as far as they lie in the folder.
+//! The files of a repository that decide what git runs, as far as they are in the folder.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -23,8 +23,8 @@ pub(super) fn inside(folder: &Path, base: &Path, named: impl AsRef<Path>) -> Opt
     (path.starts_with(folder) && path != folder).then_some(path)
 }
 
-/// What git reads of the repository that the folder is a part of, where it lies outside the folder: a folder further up,
-/// or the repository of a linked worktree.
+/// What git reads outside the folder, if the folder is part of a repository: a folder further up, or the repository
+/// of a linked worktree.
 pub(super) fn around(folder: &Path) -> Vec<PathBuf> {
     let Some(top) = folder.ancestors().find(|above| fs::symlink_metadata(above.join(".git")).is_ok()) else {
         return Vec::new();

@@ -1,4 +1,4 @@
-//! Running a command: the only code that starts one.
+//! Runs a command: the only code that starts one.
 
 use std::ffi::OsString;
 use std::future::Future;
@@ -25,8 +25,8 @@ use super::wire::{
 };
 use super::{SUPERVISE, fence};
 
-/// Once nothing of a command is left, all that it wrote is in the pipe. Nobody who holds the other
-/// end can keep us longer than this.
+/// Once all processes of a command are gone, its output is in the pipe. A process that still holds the other end
+/// cannot delay the result longer than this.
 const DRAIN_TIMEOUT: Duration = Duration::from_millis(200);
 
 /// How commands are run here.
@@ -42,13 +42,13 @@ pub struct SandboxSetup {
     pub private: Vec<String>,
     /// What one command may use.
     pub limits: CommandLimits,
-    /// What is known about the folders in which commands have run.
+    /// Listings of the folders in which commands have run.
     pub listings: ListingCache,
-    /// Where the supervisor of the next command waits, if one shall be started ahead.
+    /// The supervisor for the next command, if one is started ahead.
     pub ready: Option<ReadySupervisor>,
 }
 
-/// What one command may use. `None`: as much as there is.
+/// The limits of one command. `None`: unlimited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CommandLimits {
     /// Address space of one process, in bytes. Programs with a garbage collector reserve far more than
@@ -58,8 +58,8 @@ pub struct CommandLimits {
     pub cpu_s: Option<u64>,
     /// The size of one file that it writes, in bytes.
     pub file_size: Option<u64>,
-    /// How many processes there may be at a time. It counts only where the command has namespaces of its
-    /// own: elsewhere, all that the person runs would be counted.
+    /// The limit of processes at a time. It applies only if the command has its own namespaces: elsewhere, all
+    /// processes of the user would count.
     pub processes: Option<u64>,
     /// Bytes of what it writes that are kept; of more, the beginning and the end.
     pub output: usize,
@@ -88,7 +88,7 @@ impl SandboxSetup {
         }
     }
 
-    /// Has a supervisor started for the next fenced command, if one shall wait and none does. It takes no time here.
+    /// Starts a supervisor for the next sandboxed command, if one is wanted and none waits. Does not block.
     pub fn prepare(&self) {
         if let Some(ready) = &self.ready {
             ready.prepare(self.launcher.clone(), self.variables(Sandbox::Workspace));
@@ -105,7 +105,7 @@ impl SandboxSetup {
             argv: run.argv.clone(),
             cwd: run.cwd.clone().into(),
             folder: run.folder.clone().into(),
-            // No time at all is a mistake rather than a wish.
+            // A timeout of zero is a mistake.
             timeout_ms: run.timeout_s.max(1).saturating_mul(1000),
             attended: run.attended,
             git: GitGuard { plain: run.plain_git, folders: run.git_folders.iter().map(PathBuf::from).collect() },
@@ -141,7 +141,7 @@ pub struct CommandOutcome {
     pub stopped: bool,
     /// How long it took.
     pub took: Duration,
-    /// What it wrote to standard output and standard error, in order.
+    /// Its standard output and standard error, in order.
     pub output: Collected,
     /// Processes that it had left running, and that were killed.
     pub left: u32,
@@ -168,19 +168,18 @@ impl CommandOutcome {
     }
 }
 
-/// What a command has to tell while it runs.
+/// The messages of a running command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CommandReport<'t> {
     /// It has written this.
     Output(&'t [u8]),
-    /// Its time is up, and it goes on: somebody is to say what becomes of it.
+    /// Its time is up, and it still runs: the user decides.
     Overdue,
 }
 
-/// Runs what `plan` says. `tell` gets everything that the command writes as it comes, and the command
-/// waits while it is busy. `overtime` brings what somebody says about a command that is overdue. When
-/// `stop` comes, or the returned future is dropped, or this program ends in whatever way, the command and
-/// all that it has started are killed at once.
+/// Runs `plan`. `tell` gets the output as it arrives, and the command waits while `tell` is busy. `overtime` receives
+/// the decision about a command that is overdue. When `stop` fires, the returned future is dropped, or this program
+/// ends in any way, the command and everything that it has started are killed at once.
 pub async fn run(
     plan: &CommandPlan,
     setup: &SandboxSetup,
@@ -349,7 +348,7 @@ async fn attempt(
         tell(CommandReport::Output(&chunk[..count]));
         outcome.output.push(&chunk[..count]);
     }
-    // It removes the temporary folder now, and is waited for where nobody else has to wait.
+    // It removes the temporary folder now, and is waited for in the background.
     wait_for_end(supervisor);
     conclude(outcome, ending, control.is_none(), started, taken.flatten()).await.into()
 }
@@ -357,7 +356,7 @@ async fn attempt(
 /// Sends the order, and what is in the folder.
 async fn pass_on(control: &mut ChildStdin, order: &RunOrder, setup: &SandboxSetup) -> Result<(), serde_json::Error> {
     let wanted = order.wanted();
-    // The order may be longer than a pipe. A supervisor that cannot be written to says so by ending.
+    // The order may be longer than a pipe. A supervisor that cannot be written to has ended.
     send(control, &RunOrder { scan_follows: wanted.is_some(), ..order.clone() }).await?;
     let Some(wanted) = wanted else { return Ok(()) };
     // Meanwhile the supervisor starts, and the fence does what does not depend on the folder.
@@ -444,15 +443,14 @@ pub(super) fn supervisor_command(
     command
 }
 
-/// Waits where nobody else has to wait.
+/// Waits in the background.
 fn wait_for_end(supervisor: Option<Child>) {
     if let Some(mut supervisor) = supervisor {
         tokio::spawn(async move { supervisor.wait().await });
     }
 }
 
-/// What is in a folder, as far as commands have to be kept from it. None where the supervisor has to look for itself,
-/// which takes longer.
+/// What commands must be kept from in a folder. None if the supervisor has to scan itself, which takes longer.
 async fn scanned(folder: PathBuf, wanted: ScanTarget, setup: &SandboxSetup) -> Option<ScannedFolder> {
     let listings = setup.listings.clone();
     let scanning = tokio::task::spawn_blocking(move || {
@@ -460,11 +458,11 @@ async fn scanned(folder: PathBuf, wanted: ScanTarget, setup: &SandboxSetup) -> O
         let scan = scan_again(&folder, wanted, &listings);
         Some(ScannedFolder { folder, scan })
     });
-    // A path that is no text cannot be passed on.
+    // A path that is not UTF-8 cannot be sent.
     scanning.await.ok().flatten().filter(|found| serde_json::to_vec(found).is_ok())
 }
 
-/// A supervisor that cannot be written to says so by its silence. The error is about what was to be written.
+/// A supervisor that cannot be written to shows it by its silence. The error is about the message.
 async fn send(control: &mut ChildStdin, message: &impl Serialize) -> Result<(), serde_json::Error> {
     let mut line = serde_json::to_vec(message)?;
     line.push(b'\n');
@@ -472,7 +470,7 @@ async fn send(control: &mut ChildStdin, message: &impl Serialize) -> Result<(), 
     Ok(())
 }
 
-/// The supervisor was killed, so its work is done here as far as it can be.
+/// The supervisor was killed, so this cleans up as far as possible.
 fn clean_up(pid: Option<i32>, temp: Option<PathBuf>) {
     if let Some(pid) = pid.and_then(rustix::process::Pid::from_raw) {
         let _ = rustix::process::kill_process_group(pid, rustix::process::Signal::KILL);
@@ -493,7 +491,7 @@ fn this_executable() -> PathBuf {
     return std::env::current_exe().unwrap_or_default();
 }
 
-/// This program once more, with a new task.
+/// This program, started again with a new task.
 pub(super) fn this_program() -> std::process::Command {
     use std::os::unix::process::CommandExt as _;
     #[expect(clippy::disallowed_methods, reason = "this is the place where commands are started")]

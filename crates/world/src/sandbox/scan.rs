@@ -1,5 +1,6 @@
-//! What in a folder has to be guarded while a command runs: control files, by the shared table and by structure,
-//! repositories, and files that usually hold secrets. The walk is bounded, and says so where it had to stop.
+//! Finds what must be protected in a folder while a command runs: control files, by the shared table and by
+//! structure, repositories, and files that usually hold secrets. The walk is bounded, and reports where it had to
+//! stop.
 
 use std::cell::LazyCell;
 use std::collections::HashSet;
@@ -18,24 +19,24 @@ use trimtab_vocab::{ControlFile, control_entry};
 use super::listings::{ListingCache, Listings, NotedEntry};
 use crate::workspace::snapshot::rebuildable;
 
-/// Entries that are looked at, at most. A folder with more is not one that a command can be fenced in quickly.
+/// Entries that are scanned at most. A larger folder cannot be sandboxed quickly.
 const MOST_ENTRIES: usize = 400_000;
 
 const LONGEST: Duration = Duration::from_secs(3);
 
-/// A folder with one of these, and with a name that fits, holds what tools have made: outputs of Cargo and others, and
-/// virtual environments. By itself it says nothing, because a command or an edit could put it anywhere.
+/// A folder with this file and a fitting name has files that tools have made: outputs of Cargo and others, and
+/// virtual environments. The file alone proves nothing, because a command or an edit could put it anywhere.
 const CACHE: &str = "CACHEDIR.TAG";
 const ENVIRONMENT: &str = "pyvenv.cfg";
 
 /// Names by which a directory is known as a repository, or as what tools have made.
 const TELLING: &[&str] = &["HEAD", "objects", "refs", "commondir", CACHE, ENVIRONMENT];
 
-/// Parts of a path where keys are made for tests and are no secrets.
+/// Parts of a path where keys are test fixtures, not secrets.
 const FIXTURES: &[&str] =
     &["test", "tests", "testdata", "test_data", "test-data", "fixtures", "__fixtures__", "testing"];
 
-/// What was found; all paths absolute.
+/// The results; all paths are absolute.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct FolderScan {
     /// Outermost control files and folders, apart from repositories.
@@ -54,7 +55,7 @@ pub(super) struct FolderScan {
     pub(super) cut: Option<String>,
 }
 
-/// What is looked for.
+/// The kind of a scan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ScanTarget {
     /// Secrets and repositories: all that matters to who cannot write.
@@ -69,14 +70,14 @@ struct Ahead {
     rules: ScanRules,
 }
 
-/// What counts in a folder, by where it lies.
+/// The rules for a folder, by its place.
 #[derive(Clone, Copy, Default)]
 struct ScanRules {
-    /// It lies in a control folder, where only secrets are looked for.
+    /// It is in a control folder, where only secrets are searched.
     in_control: bool,
-    /// Tools fill and empty it. Further down, only secrets are looked for.
+    /// Tools fill and empty it. Further down, only secrets are searched.
     is_shallow: bool,
-    /// It lies further down in such a folder.
+    /// It is further down in such a folder.
     is_deep: bool,
     /// It is the same, if it says so itself.
     may_be_shallow: bool,
@@ -151,7 +152,7 @@ pub(super) fn scan_again(folder: &Path, wanted: ScanTarget, cache: &ListingCache
     scan
 }
 
-/// Notes an entry if a scan, of whatever kind, makes anything of it.
+/// Records an entry if any kind of scan needs it.
 fn note(above: &[String], entry: &OsStr, kind: FileType) -> Option<NotedEntry> {
     let name = entry.to_string_lossy();
     let is_secret = is_secret_in(above.last().map_or("", String::as_str), &name);
@@ -173,8 +174,8 @@ fn names_above(top: &Path, folder: &Path) -> Vec<String> {
     below.iter().map(|name| name.to_string_lossy().to_lowercase()).collect()
 }
 
-/// Why a folder that cannot be listed matters, if it does. What somebody else has shut, the command cannot enter
-/// either; what its own user has shut, it can open again.
+/// Why a folder that cannot be listed matters, if it does. The command cannot enter a folder that another user has
+/// closed, but it can open one that its own user has closed.
 fn why_unlisted(top: &Path, folder: &Path, error: &std::io::Error) -> Option<String> {
     if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) {
         return None;
@@ -186,7 +187,7 @@ fn why_unlisted(top: &Path, folder: &Path, error: &std::io::Error) -> Option<Str
 }
 
 impl FolderScan {
-    /// Takes note of an entry. What counts in it, if it is a folder to be looked at.
+    /// Records an entry. Returns its rules if it is a folder to scan.
     fn visit(&mut self, top: &Path, at: &Ahead, entry: &NotedEntry, wanted: ScanTarget) -> Option<ScanRules> {
         let (name, kind, is_secret) = (entry.name.to_string_lossy(), entry.kind, entry.is_secret);
         let counts =

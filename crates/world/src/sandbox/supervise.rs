@@ -1,4 +1,4 @@
-//! The supervisor: a process that outlives the command, and sees to it that nothing else does.
+//! The supervisor: a process that outlives the command and makes sure that no other process does.
 
 use std::ffi::OsStr;
 use std::io::{ErrorKind, Write as _};
@@ -32,11 +32,11 @@ pub(super) const EARLY: &str = "early";
 /// How long a supervisor waits for its order. A model seldom takes longer from one command to the next.
 const READY: Duration = Duration::from_secs(30);
 
-/// How long a command may take to end by itself once its time is up.
+/// How long a command may take to end once its time is up.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// How long what a command leaves running may take to end by itself. A `tee` at the end of a
-/// redirection is still writing then; a server is not going to end.
+/// How long the processes that a command leaves running may take to end. A `tee` at the end of a redirection is still
+/// writing then; a server is not going to end.
 pub(super) const LINGER: Duration = Duration::from_millis(250);
 
 /// How long the host may take to read what is left in the terminal of a command that is over.
@@ -58,7 +58,7 @@ pub fn main() -> ExitCode {
         _ => {}
     }
     inherited_fds::close();
-    // A Ctrl-C at the terminal is for the host to interpret. It must not end the one who cleans up.
+    // The host handles a Ctrl-C at the terminal. It must not end the process that cleans up.
     let _ = rustix::process::setsid();
     Tree::watch_over_orphans();
     let begins_early = std::env::args_os().skip(2).any(|argument| argument == EARLY);
@@ -169,7 +169,7 @@ async fn run(
     };
     let output = std::io::stderr().as_fd().try_clone_to_owned();
     let terminal = ours.take().zip(output.ok()).map(|(ours, output)| Terminal::relay(ours, output));
-    // The command, or who attends to its terminal, has the pipe now. It shall end with the last one who can write to it.
+    // The command, or the relay of its terminal, has the pipe now. It must end with its last writer.
     release_output();
     let fences = match ready {
         Some(FenceReport::Fenced(fences)) => fences,
@@ -202,7 +202,7 @@ async fn run(
             () = sleep_until(end) => {}
         }
     }
-    // What is alone is the fence, which ends by itself and has nothing in common with the command any more.
+    // The remaining process is the fence, which ends on its own and no longer shares anything with the command.
     if !voice.is_alone() || terminal.is_some() {
         ending.stuck = tree.kill();
     }
@@ -222,8 +222,8 @@ async fn run(
     Ok(ending)
 }
 
-/// Waits for the end of the command, or of its time; whether it had enough of that. Where somebody is
-/// there, it goes on when its time is up, until they say what becomes of it.
+/// Waits for the end of the command or of its time, and returns whether it ended in time. In attended runs, it
+/// continues when its time is up, until the user decides.
 async fn in_time(
     control: &mut HostPipe,
     order: &RunOrder,
@@ -252,7 +252,7 @@ async fn in_time(
     }
 }
 
-/// Comes when the command has ended: it was waited for, or the fence says so and that nothing else is left.
+/// Resolves when the command has ended: it was reaped, or the fence reports that it and all other processes are gone.
 async fn main_ends(tree: &mut Tree, voice: &mut Voice, child: &mut Signal) {
     tokio::select! {
         () = main_is_reaped(tree, child) => {}
@@ -370,7 +370,7 @@ impl Voice {
 fn tell(report: &SupervisorReport) {
     if let Ok(mut line) = serde_json::to_vec(report) {
         line.push(b'\n');
-        // The host may be gone. That is no reason to leave anything undone.
+        // The host may be gone. The cleanup continues anyway.
         let _ = std::io::stdout().write_all(&line).and_then(|()| std::io::stdout().flush());
     }
 }
@@ -390,8 +390,7 @@ fn true_folder(order: &mut RunOrder) -> Result<(), String> {
     Ok(())
 }
 
-/// Of the hidden paths, those that are there, and what they lead to. Once the home is emptied, links in it cannot be
-/// followed any more.
+/// The hidden paths that exist, and their targets. Once the home is emptied, links in it can no longer be followed.
 fn keep_hidden(order: &mut RunOrder) {
     let is_missing = |path: &PathBuf| {
         path.symlink_metadata()
@@ -405,7 +404,7 @@ fn keep_hidden(order: &mut RunOrder) {
     order.hidden.dedup();
 }
 
-/// A temporary folder that nobody else can enter, or even guess.
+/// A temporary folder that no other user can enter or guess.
 fn private_temp(sandbox: Sandbox) -> Result<Option<PathBuf>, String> {
     use std::os::unix::fs::DirBuilderExt as _;
     if sandbox == Sandbox::Off {
@@ -438,7 +437,7 @@ pub(super) fn remove(temp: &Path) {
     }
 }
 
-/// The host's hand: as long as it holds the pipe, the command may go on.
+/// The pipe from the host: the command may run while the host holds it.
 struct HostPipe {
     pipe: pipe::Receiver,
     signals: [Signal; 3],
@@ -460,11 +459,11 @@ impl HostPipe {
         serde_json::from_slice(&self.line().await?).ok()
     }
 
-    /// The next line. None when the pipe is closed, by whatever kind of end, or someone wants the supervisor itself gone.
+    /// The next line. None if the pipe is closed in any way, or if the supervisor itself is to end.
     async fn line(&mut self) -> Option<Vec<u8>> {
         let [term, int, hup] = &mut self.signals;
         tokio::select! {
-            // First the signals: who is told to end takes no order that came at the same moment.
+            // Signals first, because a supervisor that must end takes no order that arrives at the same moment.
             biased;
             _ = term.recv() => None,
             _ = int.recv() => None,

@@ -1,5 +1,5 @@
-//! A terminal for programs that refuse to work without one. Nobody sits at it: what they write to it goes
-//! where their output would go, and whoever reads from it is told that the input has ended.
+//! A terminal for programs that refuse to work without one. It has no user: output goes where the program's output
+//! goes, and input ends at once.
 
 use std::os::fd::OwnedFd;
 use std::time::Duration;
@@ -39,12 +39,12 @@ fn ends() -> rustix::io::Result<(OwnedFd, OwnedFd)> {
     grantpt(&ours)?;
     unlockpt(&ours)?;
     let name = ptsname(&ours, Vec::new())?;
-    // It must not become the terminal of the supervisor, which has a session of its own, too.
+    // It must not become the terminal of the supervisor, which also has its own session.
     let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
     let theirs = rustix::fs::open(name.as_c_str(), flags, Mode::empty())?;
     tcsetwinsize(&theirs, SIZE)?;
     let mut modes = tcgetattr(&theirs)?;
-    // What is typed here is no output, and nobody hears the bell that says that there is no room for more of it.
+    // Input must not be echoed as output, and a bell for a full buffer is useless.
     modes.local_modes.remove(LocalModes::ECHO);
     modes.input_modes.remove(InputModes::IMAXBEL);
     tcsetattr(&theirs, OptionalActions::Now, &modes)?;
@@ -58,7 +58,7 @@ pub(super) struct Terminal {
 }
 
 impl Terminal {
-    /// Passes on to `output` whatever is written to the terminal whose one end is `ours`.
+    /// Copies everything that is written to the terminal behind `ours` to `output`.
     pub(super) fn relay(ours: OwnedFd, output: OwnedFd) -> Self {
         let (over, is_over) = oneshot::channel();
         Self { over, attendant: tokio::spawn(pass_on(ours, output, is_over)) }
@@ -77,13 +77,13 @@ async fn pass_on(mut ours: OwnedFd, output: OwnedFd, mut is_over: oneshot::Recei
     let mut again = interval(AGAIN);
     let mut is_last = false;
     loop {
-        // It is no pipe, but is read like one.
+        // It is not a pipe, but is read like one.
         let Ok(mut written) = pipe::Receiver::from_owned_fd_unchecked(ours) else { return };
         loop {
             let count = tokio::select! {
                 count = written.read(&mut chunk) => count,
                 _ = again.tick() => {
-                    // If there is no room for it, there is enough to be read.
+                    // If there is no room for it, there is enough input.
                     let _ = rustix::io::write(&written, END);
                     continue;
                 }
@@ -97,13 +97,13 @@ async fn pass_on(mut ours: OwnedFd, output: OwnedFd, mut is_over: oneshot::Recei
         if is_last {
             return;
         }
-        // Nobody has the other end open. A command that goes on may open it once more, and would be ended if the
-        // terminal went away. What it writes right before its end is still there afterwards.
+        // The other end is closed. A command that still runs may open it again, and would be killed if the terminal
+        // went away. What it writes right before its end can still be read afterward.
         tokio::select! {
             _ = &mut is_over => is_last = true,
             () = sleep(AGAIN) => {}
         }
-        // Taken up anew, since what was once seen closed counts as closed for good.
+        // Registered again, because a descriptor that was seen closed counts as closed permanently.
         let Ok(same) = written.into_nonblocking_fd() else { return };
         ours = same;
     }

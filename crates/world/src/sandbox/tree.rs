@@ -1,8 +1,7 @@
-//! The processes beneath the supervisor, and their end.
+//! The processes beneath the supervisor, and how they end.
 //!
-//! Orphans come to the supervisor instead of to init, so whatever a command starts stays beneath it,
-//! with a session of its own or not. And so there is one sure sign that all are gone: the kernel says
-//! that there is no child left to wait for.
+//! Orphans are reparented to the supervisor instead of init, so everything that a command starts stays beneath it,
+//! even in another session. When the kernel reports that there is no child left to wait for, all of them are gone.
 
 use std::time::{Duration, Instant};
 
@@ -12,10 +11,10 @@ use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, kill_process, kill_p
 /// A process that does not die by then hangs in the kernel, and nothing can be done about it.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// So many ends are noted before anything else gets its turn.
+/// Ended processes that are reaped before anything else runs.
 const AT_ONCE: usize = 1000;
 
-/// What a look for processes that have ended has found.
+/// The result of reaping ended processes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reaped {
     /// None is left.
@@ -99,7 +98,7 @@ impl Tree {
     }
 }
 
-/// Everything beneath `root`, as far as it can be seen at one moment.
+/// Everything beneath `root`, as seen at one moment.
 #[cfg(target_os = "linux")]
 fn descendants(root: Pid) -> Vec<Pid> {
     let mut found = Vec::new();

@@ -1,4 +1,4 @@
-//! What host, supervisor and fence say to each other: one line of JSON each.
+//! The messages between host, supervisor, and fence: one line of JSON each.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -9,19 +9,19 @@ use trimtab_vocab::{CommandClass, Overtime, Sandbox};
 use super::protect::MountMark;
 use super::scan::{FolderScan, ScanTarget};
 
-/// What is to be run, from the host to the supervisor and on to the fence. Its groups are flat on the wire: where the
-/// program is replaced while it runs, an older host talks to a newer supervisor.
+/// The order to run a command, from the host to the supervisor and on to the fence. Its groups are flat on the wire,
+/// because an older host may talk to a newer supervisor when the program is replaced while it runs.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(super) struct RunOrder {
     pub(super) argv: Vec<String>,
     pub(super) cwd: PathBuf,
     pub(super) folder: PathBuf,
     pub(super) timeout_ms: u64,
-    /// When its time is up, the host is told, and it goes on until the host says otherwise.
+    /// When its time is up, the host is notified, and the command continues until the host decides.
     #[serde(default)]
     pub(super) attended: bool,
     pub(super) sandbox: Sandbox,
-    /// Nobody was asked: the command starts only behind every fence that its class needs.
+    /// It has no approval, so it starts only if every layer that its class needs is available.
     #[serde(default)]
     pub(super) automatic: Option<CommandClass>,
     /// It is git alone, and may write the repository apart from what decides what git runs.
@@ -29,7 +29,7 @@ pub(super) struct RunOrder {
     pub(super) writes_repository: bool,
     #[serde(flatten)]
     pub(super) home: EmptiedHomes,
-    /// What the host finds in the folder comes next, as [`HostMessage::Scanned`].
+    /// The host's scan of the folder comes next, as [`HostMessage::Scanned`].
     #[serde(default)]
     pub(super) scan_follows: bool,
     /// The supervisor has entered a user and a process namespace, in which the fence is the first process.
@@ -42,7 +42,7 @@ pub(super) struct RunOrder {
     pub(super) terminal: bool,
     /// What must not be read.
     pub(super) hidden: Vec<PathBuf>,
-    /// What must not be written, although it lies in the folder.
+    /// Paths in the folder that must not be written.
     #[serde(default)]
     pub(super) read_only: Vec<PathBuf>,
     #[serde(flatten)]
@@ -73,7 +73,7 @@ pub(super) struct GitGuard {
     pub(super) folders: Vec<PathBuf>,
 }
 
-/// What a command may use of the machine.
+/// The resource limits of a command.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(super) struct ResourceLimits {
     pub(super) memory: Option<u64>,
@@ -117,13 +117,13 @@ impl RunOrder {
         }
     }
 
-    /// Whether control files that the command has made are looked for afterwards.
+    /// Whether the folder is scanned afterward for control files that the command has created.
     pub(super) fn is_scanned_afterwards(&self) -> bool {
         self.automatic.is_some() && self.writes_folder() && !self.fence.probe
     }
 }
 
-/// What the supervisor has made of a folder. The fence gets it after the order, and has done the rest by then.
+/// The supervisor's preparation of a folder. The fence gets it after the order, and has done the rest by then.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(super) struct FolderMarks {
     /// How the paths of the folder are treated, outer before inner.
@@ -132,24 +132,24 @@ pub(super) struct FolderMarks {
     pub(super) unmarked: Option<String>,
 }
 
-/// What was found in a folder, with its real path.
+/// The scan of a folder, with its real path.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct ScannedFolder {
     pub(super) folder: PathBuf,
     pub(super) scan: FolderScan,
 }
 
-/// What the host has to say after the order.
+/// The messages of the host after the order.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum HostMessage {
-    /// What becomes of a command whose time is up.
+    /// The decision about a command whose time is up.
     Overtime(Overtime),
     /// What is in the folder, before the command and as the answer to [`SupervisorReport::Rescan`].
     Scanned(Option<ScannedFolder>),
 }
 
-/// What the fence has to say.
+/// The messages of the fence.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum FenceReport {
@@ -157,7 +157,7 @@ pub(super) enum FenceReport {
     Fenced(Fences),
     /// The command runs as a child of the fence.
     Running,
-    /// The child has ended, with so many processes left, which end with the fence.
+    /// The child has ended; the remaining processes end with the fence.
     Over { exit_code: Option<i32>, signal: Option<i32>, left: u32 },
     /// There are namespaces, but they are of no use here. Try without.
     Halfway(String),
@@ -167,7 +167,7 @@ pub(super) enum FenceReport {
     Failed(String),
 }
 
-/// What the supervisor has to say.
+/// The messages of the supervisor.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum SupervisorReport {
@@ -175,15 +175,15 @@ pub(super) enum SupervisorReport {
     Taken { temp: Option<PathBuf> },
     /// The command runs as this process.
     Started { pid: i32, fences: Fences },
-    /// Its time is up, and it goes on.
+    /// Its time is up, and it still runs.
     Overdue,
     /// The command is over. The host, who knows the folder, is to look what is there now.
     Rescan,
-    /// It did not come to that.
+    /// It was not started.
     NotStarted { why: String },
     /// It was to run automatically, and a fence that it needs is missing.
     Blocked { why: String },
-    /// The supervisor was told to end, or the host let go of it, before it had all that the command needs.
+    /// The supervisor was told to end, or lost the host, before it had all that the command needs.
     Dismissed,
     /// The namespaces of this supervisor are of no use. Another one is to do without.
     NoNamespaces { why: String },
@@ -204,7 +204,7 @@ pub(super) struct CommandEnding {
     pub(super) undone: Vec<String>,
 }
 
-/// Which fences are up. What a sandbox promises holds only as far as these do.
+/// The active layers. A sandbox restricts only as far as these do.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fences {
     /// Files outside of the folder cannot be written.
@@ -221,7 +221,7 @@ pub struct Fences {
     pub processes: Fence,
     /// The version of Landlock, if the kernel has it.
     pub landlock: Option<u32>,
-    /// Whether the command has namespaces of its own.
+    /// Whether the command has its own namespaces.
     pub namespaces: bool,
     /// Whether its system calls are filtered.
     pub filter: bool,

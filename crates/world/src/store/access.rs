@@ -1,10 +1,10 @@
-//! Who may use the server: what the store keeps of tokens.
+//! Access to the server: what the store has of tokens.
 //!
-//! A token is 256 bits of chance, so a plain hash of it gives nothing away; only the hash is kept.
+//! A token is 256 random bits, so a plain hash reveals nothing. Only the hash is stored.
 
 use trimtab_vocab::Time;
 
-/// What a token is for.
+/// The purpose of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TokenKind {
     /// A program shows it with every request.
@@ -32,9 +32,9 @@ impl TokenKind {
 /// A token, without its secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TokenRow {
-    /// What a person calls it; no two have the same name.
+    /// Its name, which is unique.
     pub name: String,
-    /// What it is for.
+    /// Its purpose.
     pub kind: TokenKind,
     /// When it was made.
     pub created: Time,

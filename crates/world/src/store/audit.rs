@@ -1,9 +1,9 @@
-//! The trail of what was decided and done, which only grows.
+//! The audit trail, which is append-only.
 //!
-//! Each entry is one line of JSON that names the BLAKE3 hash of the line before it, so that a line
-//! cannot be changed, taken out or put in later without breaking every line after it. An exported
-//! trail can be checked with any tool that knows BLAKE3 and has the key (`audit_key.rs`); whoever notes the last hash
-//! elsewhere can tell later whether anything before it was touched.
+//! Each entry is one line of JSON with the BLAKE3 hash of the line before it, so no line can be changed, removed, or
+//! inserted later without breaking every line after it. An exported trail can be verified with any tool that has
+//! BLAKE3 and the key (`audit_key.rs`). A copy of the last hash elsewhere shows later whether anything before it was
+//! touched.
 
 use serde_json::{Map, Value, json};
 use trimtab_vocab::{RequestId, SessionId, Time};
@@ -15,14 +15,14 @@ const LONGEST_FIELD: usize = 16 * 1024;
 /// The bytes of a whole line.
 const LONGEST_LINE: usize = 256 * 1024;
 
-/// Something to be told to the trail.
+/// An entry for the trail.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct AuditEntry {
     /// What happened, by its documented name.
     pub action: String,
     pub session: Option<SessionId>,
     pub request: Option<RequestId>,
-    /// What the action adds.
+    /// The fields of the action.
     pub fields: Map<String, Value>,
 }
 
@@ -146,7 +146,7 @@ impl AuditCheck {
         self.head = hash;
     }
 
-    /// The end: so many lines were ever written.
+    /// The end of the trail, with the number of lines that were ever written.
     pub fn end(&mut self, written: u64) {
         if self.lines != written {
             self.complain(format!("{written} lines were written, and the last one is line {}", self.lines));

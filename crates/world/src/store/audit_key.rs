@@ -1,5 +1,5 @@
-//! The key of the trail. It is kept in a file of its own, so that whoever can change the database alone cannot make
-//! the chain fit again.
+//! The key of the audit trail. It has its own file, so that access to the database alone is not enough to forge the
+//! chain.
 
 use std::fs;
 use std::io::{self, Write};
@@ -41,8 +41,8 @@ impl AuditKey {
         read(&folder.join(FILE))
     }
 
-    /// Makes the key of the trail in `folder`, unless somebody else just has. `written`: lines that there are already.
-    /// Nothing where the system gives no random numbers.
+    /// Creates the key of the trail in `folder`, unless another process just did. `written`: existing lines. None if
+    /// the system has no random numbers.
     pub(super) fn make(folder: &Path, written: u64) -> io::Result<Option<Self>> {
         let file = folder.join(FILE);
         let Some(secret) = clock::secret() else { return Ok(None) };

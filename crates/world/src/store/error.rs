@@ -1,8 +1,8 @@
-//! What can be wrong with a store.
+//! Errors of the store.
 
 use std::path::Path;
 
-use trimtab_vocab::{Problem, ProblemKind};
+use trimtab_vocab::{Problem, ProblemKind, SessionId};
 
 /// Why a store could not do what was asked.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -30,16 +30,16 @@ pub enum StoreError {
     /// Another process keeps it locked.
     #[error("another process keeps the database locked")]
     Locked,
-    /// Somebody else owns the session now.
+    /// Another process owns the session now.
     #[error("the session is being run by another process")]
     LeaseLost,
     /// The session is being run and cannot be deleted.
     #[error("the session is being run by {0}")]
     InUse(String),
-    /// There is no such session.
-    #[error("there is no such session")]
-    NoSession,
-    /// What should be made is there already.
+    /// No session has this ID.
+    #[error("unknown session {0}")]
+    NoSession(SessionId),
+    /// It already exists.
     #[error("there is one already")]
     Taken,
     /// Something else.
@@ -67,13 +67,13 @@ impl StoreError {
             Self::LeaseLost | Self::InUse(_) => {
                 "`trimtab jobs` lists running requests. Wait for the process to end, or stop it.".into()
             }
-            Self::NoSession => "`trimtab sessions list --all` lists all sessions.".into(),
+            Self::NoSession(_) => "`trimtab sessions list --all` lists all sessions.".into(),
             Self::Taken => "Choose another name.".into(),
             Self::Io(_) => format!("Check {place}, then run `trimtab doctor`."),
         };
         let kind = match self {
             Self::Locked | Self::LeaseLost | Self::InUse(_) => ProblemKind::Busy,
-            Self::NoSession => ProblemKind::NotFound,
+            Self::NoSession(_) => ProblemKind::NotFound,
             Self::Taken => ProblemKind::Usage,
             _ => ProblemKind::Store,
         };

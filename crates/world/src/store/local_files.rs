@@ -1,6 +1,6 @@
-//! Small files that a surface keeps for itself in the data folder: drafts, what was typed before.
+//! Small files that a surface keeps in the data folder: drafts and the input history.
 //!
-//! Nothing here is a fact of a session. A file is there whole or not at all, whenever the process ends, and only
+//! They are not facts of a session. A file is written whole or not at all, even if the process is killed, and only
 //! its owner can read it.
 
 use std::fs::{File, OpenOptions};
@@ -30,7 +30,7 @@ impl LocalFiles {
         format!("{kind}-{}", &blake3::hash(thing.as_bytes()).to_hex()[..24])
     }
 
-    /// What is kept under a name; `None` if nothing is, or nothing that can be read.
+    /// The text under a name; `None` if there is none, or it cannot be read.
     pub fn read(&self, name: &str) -> Option<String> {
         self.try_read(name).ok().flatten()
     }
@@ -75,8 +75,8 @@ impl LocalFiles {
             let draft = self.draft(name);
             match replace(&draft, &path, bytes) {
                 Ok(()) => return Ok(path),
-                // Before it was locked, somebody who sweeps took it for one that was left behind; or a process of the
-                // same number in another container writes a draft of the same name.
+                // A cleanup took the unlocked file for an abandoned one, or a process with the same ID in another
+                // container writes a draft with the same name.
                 Err(error) if tries < TRIES && matches!(error.kind(), NotFound | AlreadyExists) => tries += 1,
                 Err(error) => {
                     // A disk that is full shall not be filled with halves.
@@ -89,8 +89,7 @@ impl LocalFiles {
         }
     }
 
-    /// A name of its own for every write, because threads and processes that write the same must not write into each
-    /// other's file.
+    /// A unique name for every write, because concurrent writers must not share a file.
     fn draft(&self, name: &str) -> PathBuf {
         static WRITES: AtomicU64 = AtomicU64::new(0);
         let number = WRITES.fetch_add(1, Ordering::Relaxed);
@@ -117,7 +116,7 @@ impl LocalFiles {
         private(&mut options).open(&path)?.write_all(format!("{line}\n").as_bytes())
     }
 
-    /// Keeps nothing under a name any more.
+    /// Removes the file with this name.
     pub fn remove(&self, name: &str) -> io::Result<()> {
         match remove(&self.path(name)?) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),

@@ -1,10 +1,10 @@
-//! What is remembered beyond sessions, as its rows are changed.
+//! Changes of the memories that later sessions get.
 
 use trimtab_vocab::{MemoryEntry, MemoryId, Time};
 
 use super::AuditEntry;
 
-/// A person's wish about what is remembered.
+/// A change that the user makes to a memory.
 #[derive(Debug, Clone, PartialEq)]
 pub enum MemoryChange {
     /// Remember this.
@@ -23,7 +23,7 @@ pub enum MemoryChange {
 }
 
 impl MemoryChange {
-    /// What becomes of the entry that is there: what it is then, and whether it is to go.
+    /// The entry after the change, and whether it is deleted.
     #[must_use]
     pub fn apply(self, known: Option<MemoryEntry>) -> Option<(MemoryEntry, bool)> {
         match (self, known) {
@@ -50,7 +50,7 @@ impl MemoryChange {
         }
     }
 
-    /// What the trail is told. Not the words: the trail keeps for ever, and what is deleted is to be gone.
+    /// The audit entry. Without the text, because the trail is permanent, and what is deleted must be gone.
     #[must_use]
     pub fn audit(&self) -> AuditEntry {
         let action = match self {

@@ -1,9 +1,8 @@
-//! Where everything is kept.
+//! The storage.
 //!
-//! [`Store`] is the one interface, the sum of small ones in `traits`; `sqlite` is the embedded database. A store knows rows, not
-//! meanings: inputs are opaque texts to it, and whether a session may be run is a matter of
-//! [`Lease`]s, which only a store can hand out and which every write of a session's owner must
-//! show. A commit under a lost lease changes nothing.
+//! [`Store`] is the interface, the sum of the small ones in `traits`; `sqlite` is the embedded database. A store
+//! knows rows, not meanings: inputs are opaque texts to it. Only a store can grant the [`Lease`] that is needed to
+//! run a session, and every write of a session's owner must show it. A commit under a lost lease changes nothing.
 
 mod access;
 mod audit;
@@ -44,10 +43,10 @@ pub fn hash(bytes: &[u8]) -> String {
     blake3::hash(bytes).to_hex().to_string()
 }
 
-/// What a store gives back.
+/// The result of a store operation.
 pub type Result<T> = std::result::Result<T, StoreError>;
 
-/// The right to run a session. Whoever holds it is its only owner; a newer lease makes it void.
+/// The right to run a session. Its holder is the only owner; a newer lease makes it void.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Lease {
     session: SessionId,
@@ -85,7 +84,7 @@ pub struct SessionRow {
     pub updated: Time,
     /// The session that was handed off to it or that it was forked from, whether or not it still exists.
     pub parent: Option<SessionId>,
-    /// It was forked from its parent: so many facts at its beginning are that session's.
+    /// It was forked from its parent: this many facts at its beginning are the parent's.
     pub forked: Option<u64>,
 }
 
@@ -152,13 +151,13 @@ pub struct Commit {
     pub closed_calls: Vec<CallId>,
     /// Requests that ended.
     pub finished: Vec<(RequestId, Status)>,
-    /// Requests that had ended and go on.
+    /// Requests that had ended and continue.
     pub reopened: Vec<RequestId>,
-    /// What waits for a person now, each as the event that opened it.
+    /// New checkpoints, each as the event that opened it.
     pub opened: Vec<(CheckpointId, Event)>,
-    /// What no longer does.
+    /// Checkpoints that were answered or dropped.
     pub resolved: Vec<CheckpointId>,
-    /// Requests that ended for good: nothing of them waits for a person any more.
+    /// Requests that ended permanently, without an open question.
     pub closed: Vec<RequestId>,
     /// The session's new name.
     pub title: Option<String>,
@@ -166,38 +165,39 @@ pub struct Commit {
     pub children: Vec<SeededSession>,
     /// Inputs for other sessions, those that it makes among them.
     pub tell: Vec<(Recipient, NewInput)>,
-    /// Requests that can only go on once somebody answers: they take no slot until they ask for one again.
+    /// Requests that wait for the user's answer: they use no slot until they ask for one again.
     pub resting: Vec<RequestId>,
-    /// Rules that a person made or removed.
+    /// Rules that the user made or removed.
     pub rules: RuleChange,
-    /// What its person said for good.
+    /// Memories for later sessions.
     pub remembered: Vec<MemoryEntry>,
-    /// What the trail is told of it.
+    /// Its lines of the audit trail.
     pub audit: Vec<AuditEntry>,
-    /// Files that the session is about to write: whoever watches a command meanwhile does not take them for its doing.
+    /// Files that the session is about to write, so that they are not attributed to a command that runs meanwhile.
     pub writing: Vec<FileSet>,
     /// A move of its history is under way: should it be cut off here, the files are half moved until it is finished.
     pub moving: bool,
-    /// It is a step on the way: nothing outside follows from it, and what led to it can be found again. It survives the
-    /// process at once and the machine's power with the next one that is not; waiting for the disk would help nobody.
+    /// It is an intermediate commit: nothing outside depends on it, and its inputs can be found again. It survives
+    /// the end of the process at once, and a power failure once a durable commit follows, so waiting for the disk is
+    /// pointless.
     pub relaxed_durability: bool,
 }
 
 /// Whom an input is for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Recipient {
-    /// This session. Where it is no more, nobody is told.
+    /// This session. Ignored if it no longer exists.
     Session(SessionId),
     /// Every other session that has something to do or to ask.
     OtherBusy,
 }
 
-/// Rules that a person made or removed.
+/// Rules that the user made or removed.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct RuleChange {
     /// New ones, as their reader understands them.
     pub added: Vec<String>,
-    /// Those that are no more.
+    /// Removed rules.
     pub removed: Vec<String>,
 }
 
@@ -219,20 +219,20 @@ pub struct JobRow {
     pub served: bool,
 }
 
-/// How a request stands, as the store sees it.
+/// The status of a request in the store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum JobState {
     /// It has not begun.
     Queued,
-    /// Somebody works on it.
+    /// A process works on it.
     Running,
-    /// It began, and nobody works on it: its owner is gone.
+    /// It began, and its owner is gone.
     Interrupted,
     /// It ended.
     Finished(Status),
 }
 
-/// What a session holds of files.
+/// The file contents that a session stores.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileSpace {
     pub session: SessionId,
@@ -242,23 +242,23 @@ pub struct FileSpace {
     pub packed: u64,
 }
 
-/// The answer to the wish to run.
+/// The answer to a request to run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Admission {
     /// Go.
     Granted,
-    /// Wait; so many run or wait before it.
+    /// Wait; this many run or wait before it.
     Held { ahead: u32 },
 }
 
-/// The answer to the wish to own a session.
+/// The answer to a request to own a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Claim {
     /// It is yours.
     Granted(Lease),
-    /// Somebody else runs it.
+    /// Another process runs it.
     Held {
-        /// Who, for a person to read.
+        /// Who, for the user to read.
         by: String,
     },
 }

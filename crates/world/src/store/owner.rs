@@ -1,9 +1,8 @@
 //! Which processes are alive.
 //!
-//! Every process that opens a data folder holds a locked file there for as long as it lives. The
-//! kernel lets go of the lock when the process ends, however it ends, so a lease of a killed
-//! process is void at once, and one of a stopped or sleeping process is not: no clock is asked, and
-//! a process id that was given away again fools nobody.
+//! Every process that opens a data folder holds a locked file there while it lives. The kernel releases the lock when
+//! the process ends in any way, so the lease of a killed process is void at once, and the lease of a stopped or
+//! sleeping process is not. No clock is involved, and a reused process ID does no harm.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -16,14 +15,14 @@ const TRIES: u64 = 20;
 
 /// Tells which owners of leases are alive.
 ///
-/// It is asked inside of transactions, so it must answer at once: the files of a folder are asked directly; a database
-/// that many machines share keeps heartbeats, and answers from the last ones that it has seen.
+/// It is called inside of transactions, so it must answer at once: the files of a folder are checked directly; a
+/// database that many machines share has heartbeats, and answers from the last ones that it has seen.
 pub trait Liveness: Send + Sync {
     /// The name under which this process owns leases.
     fn name(&self) -> &str;
     /// Whether the named owner still lives. In doubt it does: two owners are worse than none.
     fn is_alive(&self, owner: &str) -> bool;
-    /// How a person is told of an owner.
+    /// An owner in words for the user.
     fn describe(&self, owner: &str) -> String;
 }
 
@@ -41,10 +40,11 @@ impl Owner {
         std::fs::create_dir_all(&folder)?;
         for attempt in 0..TRIES {
             let name = format!("{}-{:016x}", std::process::id(), chance.wrapping_add(attempt));
-            // Locked first, named after: nobody ever sees the file without its lock and takes it for dead.
+            // Locked before it gets its name, so that no process sees the file without its lock and takes it for
+            // dead.
             let unnamed = folder.join(format!(".{name}"));
             let lock = OpenOptions::new().create_new(true).write(true).open(&unnamed)?;
-            // Before it was locked, somebody who sweeps may have taken it for one that was left behind.
+            // Before it was locked, a cleanup may have taken it for an abandoned one.
             let locked = flock(&lock, FlockOperation::NonBlockingLockExclusive).map_err(io::Error::from);
             match locked.and_then(|()| rename(&unnamed, &folder.join(&name))) {
                 Ok(()) => {
@@ -59,7 +59,7 @@ impl Owner {
         Err(io::Error::other("its file keeps being removed"))
     }
 
-    /// Removes the files of those who were killed, also of those whose file had no name yet.
+    /// Removes the files of killed processes, including files without a final name.
     fn sweep(&self) {
         for entry in std::fs::read_dir(&self.folder).into_iter().flatten().flatten() {
             if let Ok(name) = entry.file_name().into_string() {
@@ -111,7 +111,7 @@ fn rename(from: &Path, to: &Path) -> io::Result<()> {
 
 #[expect(clippy::disallowed_methods, reason = "an owner's file is the store's own")]
 fn remove(path: &Path) {
-    // Left behind, it is removed by whoever finds it unlocked.
+    // If this fails, the next process that finds it unlocked removes it.
     let _ = std::fs::remove_file(path);
 }
 

@@ -1,4 +1,4 @@
-//! What model calls came to, as the log has it.
+//! The recorded usage of model calls.
 
 use trimtab_vocab::event::{ReplyFact, UsageFact};
 use trimtab_vocab::{Event, Fact, StopReason, Usage};

@@ -1,9 +1,9 @@
-//! What is looked for in sessions.
+//! A search query for sessions.
 
 use trimtab_vocab::Fact;
 use trimtab_vocab::event::{AnswerFact, RequestFact};
 
-/// What is looked for in sessions: all of it must be found in one, and each part may be found elsewhere.
+/// A search for sessions. All parts must be found in one session, each in any place.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SessionQuery {
     tags: Vec<String>,

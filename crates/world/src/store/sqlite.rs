@@ -1,8 +1,8 @@
 //! The embedded database.
 //!
-//! One thread owns the connection that writes and takes whole transactions as closures, so a
-//! transaction is never half-awaited: a caller that goes away does not take it along. A second
-//! connection, opened when first needed, reads without standing in the writer's way.
+//! One thread owns the writing connection and runs whole transactions as closures, so a transaction is never
+//! half-awaited, and a canceled caller does not abort it. A second connection, opened when first needed, reads
+//! without blocking the writer.
 
 mod audit;
 mod blobs;
@@ -34,7 +34,7 @@ use super::owner::Owner;
 use super::{AuditKey, Liveness, Result, Store, StoreError};
 use crate::clock::Clock;
 
-/// The store in a folder of its own.
+/// The store in a folder.
 pub struct SqliteStore {
     file: PathBuf,
     owner: Arc<dyn Liveness>,
@@ -54,7 +54,7 @@ impl SqliteStore {
         Self::build(folder, clock, |folder| Ok(Arc::new(Owner::enter(folder, chance).map_err(denied)?)))
     }
 
-    /// The same, where other means than this folder's files tell which owners are alive.
+    /// The same, with another way to tell which owners are alive.
     pub fn open_as(folder: &Path, clock: Arc<dyn Clock>, owner: Arc<dyn Liveness>) -> Result<Self> {
         Self::build(folder, clock, |_| Ok(owner))
     }
@@ -154,7 +154,7 @@ fn make_private_folder(folder: &Path) -> std::io::Result<()> {
     builder.create(folder)
 }
 
-/// Nor into the database, whatever the folder lets people do. SQLite gives its other files the same mode.
+/// Makes the database private, with any permissions of the folder. SQLite gives its other files the same mode.
 fn make_private_file(file: &Path) -> std::io::Result<()> {
     let mut options = std::fs::OpenOptions::new();
     options.write(true).create(true).truncate(false);
@@ -169,7 +169,7 @@ fn make_private_file(file: &Path) -> std::io::Result<()> {
             one.push(end);
             let Ok(found) = std::fs::metadata(&one) else { continue };
             if found.permissions().mode() & 0o077 != 0 {
-                // One that belongs to somebody else stays as it is.
+                // The file of another user stays unchanged.
                 let _ = std::fs::set_permissions(&one, std::fs::Permissions::from_mode(0o600));
             }
         }

@@ -1,5 +1,5 @@
-//! What a store keeps of a person's tasks. It does not know what an operation means: whoever changes tasks
-//! hands over a function, which sees the tasks inside the transaction and says what to write.
+//! The storage of the user's tasks. It does not interpret operations: the caller passes a function that sees the
+//! tasks inside the transaction and returns what to write.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,8 +8,8 @@ use trimtab_vocab::{Event, SessionId, Task, TaskId, TaskWrite, Time};
 
 use super::AuditEntry;
 
-/// The session in whose log the facts about tasks stand. Nobody runs it: each change of tasks appends to its
-/// log in the transaction that makes the change.
+/// The session whose log has the facts about tasks. No process runs it: each change of tasks appends to its log in
+/// its own transaction.
 pub fn tasks_session() -> SessionId {
     "tasks".parse().expect("letters make an id")
 }
@@ -34,19 +34,19 @@ pub struct TaskWork {
     pub writes: Vec<TaskWrite>,
     /// Facts for the log, already numbered.
     pub events: Vec<Event>,
-    /// What the trail is told.
+    /// Lines for the audit trail.
     pub audit: Vec<AuditEntry>,
     /// Whether the answer is kept under the key.
     pub keep: bool,
-    /// What whoever asked gets to hear.
+    /// The answer for the caller.
     pub answer: String,
 }
 
-/// A wish to change tasks.
+/// A change of tasks.
 pub struct TaskChange {
     /// When it came.
     pub now: Time,
-    /// The name under which its answer is kept, so that the same wish is done once.
+    /// The idempotency key of its answer.
     pub key: Option<TaskKey>,
     /// Whether `work` needs the log.
     pub with_log: bool,
@@ -61,10 +61,10 @@ impl fmt::Debug for TaskChange {
     }
 }
 
-/// The name of a wish, and what tells it from another one of the same name.
+/// An idempotency key, and a fingerprint of its request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TaskKey {
-    /// The name, as it came.
+    /// The key, unchanged.
     pub name: String,
     /// A hash of what is wished.
     pub print: String,
@@ -74,7 +74,7 @@ pub struct TaskKey {
     pub most: u32,
 }
 
-/// What came of a wish.
+/// The result of a change.
 #[derive(Debug, Clone, PartialEq)]
 pub enum TaskChanged {
     /// It was done now.
@@ -88,7 +88,7 @@ pub enum TaskChanged {
         /// The answer that it got then.
         answer: String,
     },
-    /// Another wish has had this name; nothing changed.
+    /// The key was used for another request; nothing changed.
     Reused,
 }
 

@@ -1,9 +1,9 @@
-//! What a store does, by noun. [`Store`] is the sum, and what the rest of the program holds.
+//! The operations of a store, by noun. [`Store`] is their sum, and what the rest of the program holds.
 //!
-//! Methods are atomic and durable when they return; a future that is dropped early leaves the whole of its work done or
-//! none of it. Who owns and runs what (`claim`, `release`, `admit`) and steps on the way
-//! ([`Commit::relaxed_durability`]) survive any end of the process, but perhaps not one of the machine: nobody could
-//! make use of them then. Nothing durable is ever without what came before it.
+//! Methods are atomic and durable when they return; a future that is dropped early has done all of its work or
+//! nothing. Ownership (`claim`, `release`, `admit`) and intermediate commits ([`Commit::relaxed_durability`]) survive
+//! any end of the process, but perhaps not a power failure, after which they are useless anyway. Nothing durable
+//! exists without what came before it.
 
 use async_trait::async_trait;
 use trimtab_vocab::{CallId, Event, FileSet, MemoryEntry, MemoryId, RefKey, RequestId, SessionId, Task, TaskId};
@@ -24,11 +24,11 @@ pub trait SessionStore: Send + Sync {
     async fn session(&self, id: &SessionId) -> Result<Option<SessionRow>>;
     /// All sessions, those first that were used last, and of these the youngest; of one folder if it is given.
     async fn sessions(&self, folder: Option<&str>) -> Result<Vec<SessionRow>>;
-    /// Those among them in which somebody said or was told what is looked for.
+    /// The sessions that match a query.
     async fn search(&self, folder: Option<&str>, wanted: SessionQuery) -> Result<Vec<SessionRow>>;
-    /// Forgets a session and every text only it had. Refused while somebody runs it, and when its log has grown
-    /// beyond `seen`. The session that was handed off to it, if there is one, gets `tell` as an input, and becomes
-    /// the parent of those that it was handed off to itself. Forks have nothing to do with that.
+    /// Deletes a session and every text that only it had. Refused while a process runs it, and if its log has grown
+    /// beyond `seen`. The session that was handed off to it, if any, gets `tell` as an input, and becomes the parent
+    /// of the sessions that it was handed off to. Forks are not affected.
     async fn delete_session(&self, id: &SessionId, seen: u64, tell: NewInput) -> Result<()>;
 }
 
@@ -46,17 +46,17 @@ pub trait InboxStore: Send + Sync {
 /// asks its [`super::Liveness`].
 #[async_trait]
 pub trait LeaseStore: Send + Sync {
-    /// Asks to own a session. Whoever asks again gets a new lease, and its old one is void.
+    /// Claims a session. A repeated claim gets a new lease, and the old one is void.
     async fn claim(&self, session: &SessionId) -> Result<Claim>;
     /// Gives a session back.
     async fn release(&self, lease: &Lease) -> Result<()>;
     /// Asks for room among at most `limit` running requests. One that rests ([`Commit::resting`]) asks again.
     async fn admit(&self, lease: &Lease, request: &RequestId, limit: u32) -> Result<Admission>;
-    /// From now on this process is a server: what comes to it and what it runs is marked as its own.
+    /// Makes this process a server: what it receives and runs is marked as its own.
     fn serve(&self) {}
 }
 
-/// Facts, and what has come of the replies that are no facts yet.
+/// Facts, and partial replies that are not facts yet.
 #[async_trait]
 pub trait LogStore: Send + Sync {
     /// Makes a step durable.
@@ -73,7 +73,7 @@ pub trait LogStore: Send + Sync {
     async fn recent_calls(&self, sessions: u32, facts: u32) -> Result<Vec<RecordedCall>>;
 }
 
-/// Requests as lists show them, and what they ask a person.
+/// Requests as lists show them, and what they ask the user.
 #[async_trait]
 pub trait JobStore: Send + Sync {
     /// Requests, newest first; unfinished ones only, or all.
@@ -82,7 +82,7 @@ pub trait JobStore: Send + Sync {
     async fn job(&self, request: &RequestId) -> Result<Option<JobRow>>;
     /// Whether a session has a request that has not ended.
     async fn has_open_request(&self, session: &SessionId) -> Result<bool>;
-    /// What waits for a person, oldest first, each as the event that opened it.
+    /// What waits for the user, oldest first, each as the event that opened it.
     async fn checkpoints(&self) -> Result<Vec<Event>>;
 }
 
@@ -123,30 +123,31 @@ pub trait WritingStore: Send + Sync {
     async fn moving(&self, folder: &str) -> Result<Vec<SessionId>>;
 }
 
-/// A person's standing decisions.
+/// The user's standing decisions.
 #[async_trait]
 pub trait RuleStore: Send + Sync {
-    /// A person's standing decisions, oldest first.
+    /// The user's standing decisions, oldest first.
     async fn rules(&self) -> Result<Vec<String>>;
-    /// Makes or removes some, and tells whoever must hear of it.
+    /// Adds or removes rules, and notifies the sessions concerned.
     async fn change_rules(&self, change: RuleChange, tell: Vec<(Recipient, NewInput)>) -> Result<()>;
 }
 
-/// What is remembered beyond sessions.
+/// Memories of all sessions.
 #[async_trait]
 pub trait RecallStore: Send + Sync {
     /// What is remembered beyond sessions, oldest first: the latest `limit` of what holds in a folder, or of all.
     async fn memories(&self, folder: Option<&str>, limit: u32) -> Result<Vec<MemoryEntry>>;
     /// One such thing.
     async fn memory(&self, id: &MemoryId) -> Result<Option<MemoryEntry>>;
-    /// Adds, edits or deletes one; as it is then, or was until it was deleted. Nothing if there is none.
+    /// Adds, edits, or deletes a memory, and returns it as it is then, or was before it was deleted. None if it does
+    /// not exist.
     async fn change_memory(&self, change: MemoryChange) -> Result<Option<MemoryEntry>>;
 }
 
-/// A person's tasks.
+/// The user's tasks.
 #[async_trait]
 pub trait TaskStore: Send + Sync {
-    /// A person's tasks; with their log, if it is wanted.
+    /// The user's tasks; with their log, if requested.
     async fn tasks(&self, with_log: bool) -> Result<TaskBook>;
     async fn task(&self, id: TaskId) -> Result<Option<Task>>;
     /// Those that have all these words, or words that begin so, in title, notes or tags; the best first.
@@ -163,9 +164,9 @@ pub trait AuditStore: Send + Sync {
     async fn audit_lines(&self, after: u64, limit: u32) -> Result<Vec<AuditLine>>;
     /// How many lines were ever written.
     async fn audit_written(&self) -> Result<u64>;
-    /// Adds a line about something that is told nowhere else.
+    /// Adds a line about something that no log records.
     async fn add_audit(&self, entry: AuditEntry) -> Result<()>;
-    /// The key that the lines are chained with; nothing: there is none.
+    /// The key of the chain, if there is one.
     fn audit_key(&self) -> Option<AuditKey> {
         None
     }
@@ -189,9 +190,9 @@ pub trait AccessStore: Send + Sync {
 /// News of what other processes write.
 #[async_trait]
 pub trait ChangeFeed: Send + Sync {
-    /// Waits until another process has written something since the moment that `since` names, and names the present
-    /// one. With `None` it answers at once. It may answer without news, but never misses any; whoever gives up waiting
-    /// loses nothing. What this process writes itself does not count.
+    /// Waits until another process has written something since the moment `since`, and returns the present moment.
+    /// With `None` it returns at once. It may return without news, but never misses any, and can be canceled. Writes
+    /// of this process do not count.
     async fn changed(&self, since: Option<u64>) -> Result<u64>;
 }
 

@@ -1,4 +1,4 @@
-//! Characters that HTML writes as names and numbers.
+//! HTML character references.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -8,8 +8,8 @@ use encoding_rs::WINDOWS_1252;
 /// The longest name that is known, with `&` and `;`.
 const LONGEST: usize = 18;
 
-/// The character that a text beginning with `&` stands for, and how many bytes it takes. Nothing if
-/// the `&` is only itself. Looks at a few bytes only, so that a page of nothing but `&` is quickly read.
+/// The character of a reference that begins with `&`, and its length in bytes. None if the `&` is literal. Looks at a
+/// few bytes only, so that a page of nothing but `&` is fast.
 pub(super) fn decode(text: &str) -> Option<(char, usize)> {
     let bytes = &text.as_bytes()[..text.len().min(LONGEST)];
     if bytes.get(1) == Some(&b'#') {

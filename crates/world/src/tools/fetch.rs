@@ -1,7 +1,7 @@
-//! A page of the web.
+//! Fetches a web page.
 //!
-//! Who calls has asked about the host, so only that host is spoken to: a redirect to another one is
-//! reported, not followed. Nothing that identifies the person goes along: no cookies, no credentials.
+//! The caller has asked about the host, so only that host is contacted: a redirect to another one is reported, not
+//! followed. Nothing that identifies the user is sent: no cookies, no credentials.
 
 mod body;
 mod guard;
@@ -26,16 +26,16 @@ const MOST_REDIRECTS: usize = 5;
 /// As much of an error page as is worth showing.
 const LONGEST_ERROR: usize = 1_000;
 
-/// What a page may take.
+/// The limits of a fetch.
 #[derive(Debug, Clone, Copy)]
 struct FetchLimits {
     /// Bytes of its body, unpacked.
     body: usize,
     /// Bytes of text that are shown.
     text: usize,
-    /// Time in all,
+    /// The limit for the whole fetch.
     total: Duration,
-    /// and between two signs of life.
+    /// The limit between two chunks.
     idle: Duration,
 }
 
@@ -59,19 +59,19 @@ pub(super) async fn fetch(url: &str) -> ReadResult {
 const PICTURE_LIMITS: FetchLimits =
     FetchLimits { body: 32_000_000, text: 0, total: Duration::from_secs(120), idle: Duration::from_secs(30) };
 
-/// Where a picture lies that was made for the person.
+/// The address of an image that was generated for the user.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PictureAddress<'a> {
     /// The address, as a provider gave it.
     pub(crate) url: &'a str,
-    /// It may lie on this machine or near it, and come in the clear: so does whoever gave it.
+    /// Local and unencrypted addresses are allowed, because the server that gave the address is local, too.
     pub(crate) near: bool,
 }
 
 /// Why a picture was not fetched.
 #[derive(Debug)]
 pub(crate) struct NotFetched {
-    /// A sentence for the person.
+    /// A sentence for the user.
     pub(crate) sentence: String,
     /// Another try may do better.
     pub(crate) may_pass: bool,
@@ -201,8 +201,8 @@ impl WebClient {
                 )),
             }
         })?;
-        // The resolver has seen to it already, but this is where the connection really went. That it may
-        // be this machine is no fault: many a proxy runs here.
+        // The resolver has checked the name, but this is where the connection really went. This machine is allowed,
+        // because a proxy may run here.
         if let Some(remote) = response.remote_addr() {
             guard::allow_at_all(url.host_str().unwrap_or_default(), remote.ip()).map_err(ReadRefusal)?;
         }
@@ -320,7 +320,7 @@ impl WebClient {
     }
 }
 
-/// The title and the text, made where it holds nobody up.
+/// The title and the text, extracted on a thread that blocks no one.
 async fn text(form: BodyForm, given: Option<String>, bytes: Vec<u8>) -> Result<(Option<String>, String), ReadRefusal> {
     let work = tokio::task::spawn_blocking(move || body::read(form, given.as_deref(), &bytes));
     work.await

@@ -1,4 +1,4 @@
-//! Files by name.
+//! Finds files by name.
 
 use std::path::Path;
 
@@ -9,21 +9,21 @@ use trimtab_vocab::event::ToolStatus;
 use super::walk::{Hidden, walk};
 use super::{Going, ReadRefusal, ReadScope, on_one_line, seen};
 
-/// As many paths are shown,
+/// Paths that are shown.
 const MOST: usize = 500;
-/// and as many are counted.
+/// Paths that are counted.
 const MOST_COUNTED: usize = 100_000;
 /// No name that people give to files needs a longer pattern.
 const LONGEST_PATTERN: usize = 1_000;
 
-/// A pattern for paths. Without `/` it is meant for the name of a file in any folder, with `/` for the
-/// path from the folder that is looked in.
+/// A pattern for paths. Without `/` it matches file names in any folder, with `/` paths relative to the searched
+/// folder.
 #[derive(Debug)]
 pub(super) struct Pattern {
     matcher: GlobSet,
     by_name: bool,
     excludes: bool,
-    /// What its paths are relative to, if not to the folder that is looked in.
+    /// Its paths are relative to the root, not to the searched folder.
     from_root: bool,
     /// Whether it names something that begins with a dot.
     pub(super) hidden: Hidden,

@@ -1,8 +1,7 @@
-//! Readable text from HTML: what a person would read on the page, in the manner of Markdown.
+//! Extracts readable text from HTML, formatted like Markdown.
 //!
-//! Not a browser's parser, which builds a tree: one pass over the bytes, each of which is looked at a
-//! fixed number of times, with a state that does not grow with the depth of the page. So a hostile
-//! page costs what its length costs.
+//! This is not a browser's parser, which builds a tree: it is one pass over the bytes with a bounded state, so the
+//! cost of a hostile page is linear in its length.
 
 mod writer;
 
@@ -32,7 +31,7 @@ pub(super) fn read(html: &str) -> HtmlPage {
                 if let Some((skipped, depth)) = &mut skipping {
                     *depth += usize::from(skipped == name && !tag.is_closed);
                 } else if matches!(name, "noscript" | "svg" | "template") {
-                    // One that is closed at once has no end of its own.
+                    // A self-closed element has no end tag.
                     skipping = (!tag.is_closed).then(|| (tag.name.clone(), 1));
                 } else {
                     writer.open(&tag);
@@ -79,8 +78,8 @@ struct HtmlTag<'a> {
     is_closed: bool,
 }
 
-/// The next piece from a place on; nothing at the end. What has a beginning but no end reaches to the
-/// end of the page, as it does in browsers: to try again behind the beginning would take the square.
+/// The next piece from a place on; none at the end. An element without an end extends to the end of the page, as in
+/// browsers: retrying after its start would take quadratic time.
 fn next<'a>(html: &'a str, at: &mut usize) -> Option<HtmlPiece<'a>> {
     let bytes = html.as_bytes();
     while *at < bytes.len() {
@@ -166,7 +165,7 @@ fn tag<'a>(html: &'a str, at: &mut usize, from: usize) -> Option<HtmlTag<'a>> {
     }
 }
 
-/// What stands before the end of an element that holds no other, and moves behind it.
+/// The text before the end tag of a raw element, which is then consumed.
 fn raw<'a>(html: &'a str, at: &mut usize, name: &str) -> &'a str {
     let bytes = html.as_bytes();
     let start = *at;

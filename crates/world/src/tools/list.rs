@@ -10,9 +10,9 @@ use super::walk::{Hidden, walk};
 use super::{Going, ReadRefusal, ReadScope, on_one_line, seen, size};
 use crate::workspace::WalkEntry;
 
-/// As many entries are shown,
+/// Entries that are shown.
 const MOST: usize = 500;
-/// and as many are counted.
+/// Entries that are counted.
 const MOST_COUNTED: usize = 20_000;
 /// No tree that is worth showing is deeper.
 const DEEPEST: u32 = 20;
@@ -23,7 +23,7 @@ pub(super) fn list(place: &ReadScope, path: &str, depth: u32, going: &Going) -> 
     let top = place.find(path, going)?;
     if !top.real.is_dir() {
         let shown = on_one_line(&top.shown);
-        return Err(ReadRefusal(format!("`{shown}` is not a folder. Use read to see what is in a file.")));
+        return Err(ReadRefusal(format!("`{shown}` is not a folder. Use `read_file` to see what is in a file.")));
     }
     // Surely a folder by now, so an error here is one of permissions.
     top.real.read_dir().map_err(|error| super::place::unreadable(&top.shown, &error))?;
@@ -61,7 +61,7 @@ pub(super) fn list(place: &ReadScope, path: &str, depth: u32, going: &Going) -> 
         };
         lines.push(format!(
             "[{shown} of {all} entries are shown, and none that lie deeper; … marks folders with more. \
-             List one of them, or use glob.]"
+             List one of them, or use `find_files`.]"
         ));
     }
     lines.extend(note);

@@ -1,10 +1,9 @@
-//! Things that look: files, folders, names, lines, pages.
+//! Read-only tools: files, folders, names, lines, pages.
 //!
-//! Nothing here changes anything, and nothing here decides whether it may be done: who calls has
-//! asked already. Two limits hold all the same, because no answer of a person is meant to lift them:
-//! files are seen in the session's folder only, and the addresses where a cloud keeps its keys are
-//! never fetched. Whatever goes wrong is a sentence that a model can act on, since it is the model
-//! that reads it. Every look is bounded in what it returns, in what it reads and in time.
+//! Nothing here changes anything, and nothing here decides whether a call is allowed: the caller has asked already.
+//! Two limits apply anyway, because no approval is meant to lift them: only files in the session's folder are read,
+//! and the metadata addresses where a cloud serves its keys are never fetched. Errors are sentences that a model can
+//! act on, because the model reads them. Every read is bounded in result, input, and time.
 
 mod entities;
 mod fetch;
@@ -38,7 +37,7 @@ const LONGEST: Duration = Duration::from_secs(30);
 /// A folder that takes longer is too large; what was found until then is shown.
 const LONGEST_WALK: Duration = Duration::from_secs(20);
 
-/// Looks. Dropping the future ends the work, also where it runs on a thread of its own.
+/// Performs a read. Dropping the future ends the work, also on another thread.
 pub async fn perform_read(place: &ReadScope, op: &ReadOp) -> ReadResult {
     let place = place.clone();
     match op.clone() {
@@ -59,8 +58,8 @@ pub async fn perform_read(place: &ReadScope, op: &ReadOp) -> ReadResult {
     }
 }
 
-/// If nothing in the folder is called that: paths that resemble it, the likeliest first. Nothing where something is
-/// there, where it would lie outside of the folder, and where looking takes too long.
+/// Similar paths for a path that does not exist, the likeliest first. None if it exists, if it would be outside of
+/// the folder, or if the search takes too long.
 pub async fn absent(place: &ReadScope, path: &str) -> Option<Vec<String>> {
     let (place, path, going) = (place.clone(), path.to_owned(), Going::default());
     let _end = EndOnDrop(going.clone());
@@ -89,24 +88,23 @@ fn seen(status: ToolStatus, text: impl Into<String>) -> ReadResult {
     ReadResult { status, text: text.into(), images: Vec::new(), files: Vec::new() }
 }
 
-/// Whether anybody still waits for the work. Asked often: at each entry of a folder and each block of
-/// a file.
+/// Whether the caller still waits. Checked often: at each entry of a folder and each block of a file.
 #[derive(Debug, Clone, Default)]
 struct Going(Arc<AtomicBool>);
 
 impl Going {
     fn on(&self) -> Result<(), ReadRefusal> {
-        // Nobody reads this sentence; it ends the work by the way that every refusal takes.
+        // This text is never shown; it ends the work like any other refusal.
         if self.0.load(Ordering::Relaxed) { Err(ReadRefusal::new("It was stopped.")) } else { Ok(()) }
     }
 }
 
-/// A reader that is read as long as anybody waits.
+/// A reader that stops when the caller no longer waits.
 struct Watched<'a, R>(R, &'a Going);
 
 impl<R: Read> Read for Watched<'_, R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        // Not `Interrupted`, upon which those who read try again.
+        // Not `Interrupted`, because readers retry on that.
         self.1.on().map_err(|refusal| io::Error::other(refusal.0))?;
         self.0.read(buffer)
     }
@@ -121,8 +119,8 @@ impl Drop for EndOnDrop {
     }
 }
 
-/// Work that blocks, on a thread where it may. A thread that hangs in the kernel (a network disk that
-/// has gone) cannot be ended; it is left behind, and whoever waits is told.
+/// Blocking work on a thread. A thread that hangs in the kernel (a network disk that is gone) cannot be ended; it is
+/// left behind, and the caller gets an error.
 async fn aside(
     longest: Duration,
     work: impl FnOnce(&Going) -> Result<ReadResult, ReadRefusal> + Send + 'static,

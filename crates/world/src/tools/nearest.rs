@@ -1,4 +1,4 @@
-//! What a path that names nothing may have meant.
+//! Suggestions for a path that does not exist.
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -6,9 +6,9 @@ use std::path::Path;
 use super::walk::{Hidden, walk};
 use super::{Going, ReadRefusal, ReadScope};
 
-/// More is no help.
+/// More suggestions do not help.
 const MOST: usize = 4;
-/// A folder this large is not looked through for a better name.
+/// A larger folder is not searched for a better name.
 const LARGEST_FOLDER: usize = 2_000;
 /// Nor are more entries than this for the same name elsewhere.
 const FARTHEST: usize = 10_000;
@@ -37,7 +37,7 @@ fn beside(place: &ReadScope, inside: &Path, going: &Going) -> Result<Vec<String>
     }
     let (Some(folder), Some(name)) = (folder, missing.file_name()) else { return Ok(Vec::new()) };
     let folder = place.root().join(folder);
-    // A link may lead out of the folder, and names there are nobody's business.
+    // A link may lead out of the folder, and names there must not be revealed.
     let Some(folder) = folder.canonicalize().ok().filter(|folder| folder.starts_with(place.root())) else {
         return Ok(Vec::new());
     };
@@ -72,7 +72,7 @@ fn elsewhere(place: &ReadScope, inside: &Path, going: &Going) -> Result<Vec<Stri
     Ok(found)
 }
 
-/// How far two names in lower case are apart; nothing if they are not alike.
+/// The edit distance of two lower-case names; none if they are not similar.
 fn distance(a: &str, b: &str) -> Option<usize> {
     if a == b {
         return Some(0);

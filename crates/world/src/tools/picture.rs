@@ -1,4 +1,4 @@
-//! Pictures: what a model can see, and how large it is.
+//! Images: the formats that models accept, and their size.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -7,9 +7,9 @@ use trimtab_vocab::event::ToolStatus;
 
 use super::{ReadRefusal, on_one_line, seen, size};
 
-/// Providers refuse larger ones,
+/// Providers refuse larger images.
 const LARGEST: u64 = 5 * 1024 * 1024;
-/// and such as are wider or higher.
+/// Providers refuse wider or higher images.
 const LONGEST_SIDE: u32 = 8_000;
 
 /// A kind of picture that models understand.

@@ -1,4 +1,4 @@
-//! The session's folder, and the way to what is in it.
+//! The session's folder, and how paths in it are resolved.
 
 use std::fs::File;
 use std::io;
@@ -15,7 +15,7 @@ use super::{Going, ReadRefusal, nearest, on_one_line};
 /// The system takes no longer ones.
 const LONGEST_PATH: usize = 4_096;
 
-/// The session's folder. All that is read lies in it.
+/// The session's folder. Only files in it are read.
 #[derive(Debug, Clone)]
 pub struct ReadScope(Arc<FolderHandle>);
 
@@ -23,7 +23,7 @@ pub struct ReadScope(Arc<FolderHandle>);
 struct FolderHandle {
     /// As it is called without links.
     root: PathBuf,
-    /// As it was called when it was opened, since a model may have been told that name.
+    /// Its original name, because a model may know it by that.
     given: PathBuf,
 }
 
@@ -37,7 +37,7 @@ pub(super) struct FoundPath {
 }
 
 impl FoundPath {
-    /// The same, unless a link hides that it is a file with secrets: whoever allowed the look did not know.
+    /// The same, unless a link hides that it is a file with secrets, because the approval did not cover that.
     pub(super) fn named_openly(self, place: &ReadScope) -> Result<Self, ReadRefusal> {
         let real = place.shown(&self.real);
         if has_secret(&real) && !has_secret(&self.shown) {
@@ -81,7 +81,7 @@ impl ReadScope {
             Ok(real) if real.starts_with(self.root()) => Ok(FoundPath { shown, real }),
             Ok(_) => Err(self.linked_outside(&shown)),
             Err(error) => {
-                // Beyond a link that leads outside, not even whether something is there is told.
+                // Behind a link that leads outside, even the existence of a file is not revealed.
                 let reached = whole.ancestors().skip(1).find_map(|ancestor| ancestor.canonicalize().ok());
                 if reached.is_some_and(|reached| !reached.starts_with(self.root())) {
                     return Err(self.linked_outside(&shown));
@@ -148,7 +148,7 @@ impl ReadScope {
         let inside = self.inside(asked).ok()?;
         let whole = self.root().join(&inside);
         whole.symlink_metadata().err().filter(is_absent)?;
-        // Beyond a link that leads outside, not even whether something is there is told.
+        // Behind a link that leads outside, even the existence of a file is not revealed.
         let reached = whole.ancestors().skip(1).find_map(|ancestor| ancestor.canonicalize().ok())?;
         reached.starts_with(self.root()).then(|| nearest::names(self, &inside, going).unwrap_or_default())
     }
@@ -159,7 +159,7 @@ impl ReadScope {
             Err(stopped) => return stopped,
         };
         let hint = match names.as_slice() {
-            [] => "List the folder to see its files.".to_owned(),
+            [] => "Use `list_files` to see its files.".to_owned(),
             names => {
                 let names: Vec<_> = names.iter().map(|name| format!("`{}`", on_one_line(name))).collect();
                 format!("Did you mean {}?", names.join(" or "))
@@ -204,7 +204,7 @@ fn open_beneath(_root: &Path, real: &Path) -> io::Result<OwnedFd> {
     open_unlinked(real)
 }
 
-/// The next best thing: the last part of the path at least is no link.
+/// The fallback: at least the last part of the path is not a link.
 fn open_unlinked(real: &Path) -> io::Result<OwnedFd> {
     Ok(rustix::fs::open(real, FLAGS | OFlags::NOFOLLOW, Mode::empty())?)
 }

@@ -1,4 +1,4 @@
-//! Lines of a file, or a picture.
+//! Reads lines of a file, or an image.
 
 use std::borrow::Cow;
 use std::io::{self, BufRead, BufReader, Read};
@@ -15,7 +15,7 @@ use super::{Going, ReadRefusal, ReadScope, Watched, on_one_line, picture, seen, 
 pub(super) const LARGEST_WHOLE: usize = 16 * 1024 * 1024;
 /// Of a larger one, this much tells text from other things.
 const HEAD: usize = 64 * 1024;
-/// How far into a file without end a line is sought.
+/// How far a line is searched in an endless file.
 const FARTHEST: u64 = 4 << 30;
 /// Bytes of one line that are enough for all that is shown of it.
 const LONGEST_KEPT: usize = 4 * (LONGEST_LINE + 1);
@@ -32,7 +32,7 @@ pub(super) fn read(
     let found = place.find(path, going)?.named_openly(place)?;
     if found.real.is_dir() {
         return Err(ReadRefusal(format!(
-            "`{}` is a folder. Use list to see what is in it.",
+            "`{}` is a folder. Use `list_files` to see what is in it.",
             on_one_line(&found.shown)
         )));
     }
@@ -199,8 +199,8 @@ fn line_text(line: &[u8]) -> Cow<'_, str> {
     }
 }
 
-/// The text of a file, and what is to be known of its encoding. Bytes that are no UTF-8 are shown as
-/// what the web takes for Latin-1: every byte is a character there, and most are the right ones.
+/// The text of a file, and a note about its encoding. Bytes that are not UTF-8 are decoded as Windows-1252, as
+/// browsers do: every byte is a character, and most are right.
 fn decode(bytes: &[u8]) -> (Cow<'_, str>, Option<&'static str>) {
     match bytes {
         [0xff, 0xfe, rest @ ..] => {

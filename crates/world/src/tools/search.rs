@@ -1,4 +1,4 @@
-//! Lines by content.
+//! Searches the content of files.
 
 use std::io::{self, Read};
 use std::path::Path;
@@ -16,19 +16,19 @@ use super::read::LARGEST_WHOLE;
 use super::walk::{Hidden, walk};
 use super::{Going, ReadRefusal, ReadScope, Watched, count, on_one_line, seen};
 
-/// As many matches are shown,
+/// Matches that are shown.
 const MOST_MATCHES: usize = 200;
-/// and as many bytes,
+/// Bytes of the result.
 const MOST_BYTES: usize = 32 * 1024;
-/// and as many characters of a line;
+/// Characters of a line that are shown.
 const LONGEST_LINE: usize = 300;
-/// so much of them before the match, when it is far to the right.
+/// Characters before a match that is far to the right.
 const BEFORE_MATCH: usize = 60;
 /// More lines around a match are better read.
 const MOST_CONTEXT: u32 = 20;
-/// When the page is full, matches are still counted in so many bytes of files.
+/// When the result is full, matches are still counted in this many bytes of files.
 const MOST_COUNTED: u64 = 64 * 1024 * 1024;
-/// What a pattern may grow to: a small one can stand for a giant.
+/// The size limit of a compiled pattern: a small one can become huge.
 const LARGEST_REGEX: usize = 10 * 1024 * 1024;
 
 pub(super) struct Sought<'a> {
@@ -67,14 +67,14 @@ pub(super) fn search(
             && let Some(entry) = walked.next()?
         {
             let is_file = entry.kind().is_file();
-            // Lines of such a file are shown when it is asked for by its name, and somebody may say no.
+            // Lines of such a file are shown only if it is named, because the user may refuse that.
             let below = entry.path().strip_prefix(&top.real).unwrap_or(entry.path());
             if is_file && has_secret(&below.to_string_lossy()) {
                 secrets += 1;
                 continue;
             }
             if is_file && names.as_ref().is_none_or(|names| names.fits(place, &top.real, entry.path())) {
-                // A file that vanished or may not be read is no reason to end the search.
+                // A file that vanished or cannot be read does not end the search.
                 walked.missed += usize::from(page.search(&mut searcher, entry.path()).is_err());
                 going.on()?;
             }
@@ -174,7 +174,7 @@ impl<'a> SearchPage<'a> {
         }
     }
 
-    /// Whether even counting has come to its end.
+    /// Whether counting has ended, too.
     fn is_over(&self) -> bool {
         self.counted >= MOST_COUNTED
     }
@@ -293,8 +293,8 @@ impl Sink for Hits<'_, '_> {
 fn line(path: &str, mark: char, number: Option<u64>, bytes: &[u8], match_at: usize) -> String {
     let text = String::from_utf8_lossy(bytes);
     let text = text.trim_end_matches(['\n', '\r']);
-    // Where the match begins, in characters; bytes that are no text count as one each, which is near
-    // enough to bring it into view.
+    // Where the match begins, in characters. Invalid bytes count as one each, which is close enough to bring it into
+    // view.
     let before = String::from_utf8_lossy(&bytes[..match_at.min(bytes.len())]).chars().count();
     let skipped = if before + BEFORE_MATCH > LONGEST_LINE { before.saturating_sub(BEFORE_MATCH) } else { 0 };
     let mut rest = text.chars().skip(skipped);

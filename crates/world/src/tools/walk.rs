@@ -1,4 +1,4 @@
-//! The way through a folder for the tools: names that begin with a dot are seen at the top only, unless asked for.
+//! The tools' walk through a folder. Hidden entries are shown only at the top, unless requested.
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::path::Path;
 use super::{Going, LONGEST_WALK, ReadRefusal, ReadScope};
 use crate::workspace::{FolderWalk, WalkEntry};
 
-/// What of the names that begin with a dot is seen. `.git` never is, unless it is asked for itself.
+/// Which hidden entries are shown. `.git` never is, unless it is named.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Hidden {
     /// Those at the top: there they are settings that belong to the project.
@@ -17,7 +17,7 @@ pub(super) enum Hidden {
 pub(super) struct Entries {
     walk: FolderWalk,
     going: Going,
-    /// How many files that were found could not be looked at.
+    /// Files that could not be read.
     pub(super) missed: usize,
 }
 
@@ -37,13 +37,13 @@ pub(super) fn walk(place: &ReadScope, start: &Path, hidden: Hidden, depth: Optio
 }
 
 impl Entries {
-    /// The next entry, if anybody still waits for it.
+    /// The next entry, if the caller still waits.
     pub(super) fn next(&mut self) -> Result<Option<WalkEntry>, ReadRefusal> {
         self.going.on()?;
         Ok(self.walk.next())
     }
 
-    /// A line about what was not looked at, if there was such.
+    /// A line about what was skipped, if anything.
     pub(super) fn note(&self) -> Option<String> {
         let missed = self.missed + self.walk.unread.len();
         let unread = (missed > 0).then(|| format!("[{} could not be read.]", super::count(missed, "entry")));

@@ -1,4 +1,4 @@
-//! Pages of the web that a search service finds.
+//! Web search through a search service.
 
 use trimtab_vocab::ReadResult;
 use trimtab_vocab::event::ToolStatus;
@@ -6,7 +6,7 @@ use trimtab_vocab::event::ToolStatus;
 use super::{ReadRefusal, seen};
 use crate::models::SearchService;
 
-/// Searches the web. What comes back was written by strangers, and is told as such.
+/// Searches the web. Results are marked as untrusted text.
 pub async fn search_web(service: Option<&SearchService>, query: &str) -> ReadResult {
     let Some(service) = service else {
         return ReadRefusal::new("No search service is set up (search.provider).").into();

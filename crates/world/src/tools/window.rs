@@ -1,12 +1,12 @@
-//! Lines of a text, numbered, and as many as fit.
+//! Numbered lines of a text, as many as fit.
 
 use trimtab_vocab::event::ToolStatus;
 
-/// As many lines are shown at once,
+/// Lines that are shown at once.
 const MOST_LINES: u64 = 2_000;
-/// and as many bytes,
+/// Bytes that are shown at once.
 const MOST_BYTES: usize = 30 * 1024;
-/// and as many characters of each line.
+/// Characters of each line that are shown.
 pub(super) const LONGEST_LINE: usize = 2_000;
 
 /// The part of a text that is shown.
@@ -21,7 +21,7 @@ pub(super) struct Window {
 }
 
 impl Window {
-    /// From a line on, so many lines. Zero, which models send for "no matter", is as good as nothing.
+    /// `limit` lines from `offset` on. Zero, which models send for "no matter", means none given.
     pub(super) fn new(offset: Option<u64>, limit: Option<u64>) -> Self {
         let most = limit.filter(|limit| *limit > 0).unwrap_or(MOST_LINES).min(MOST_LINES);
         Self {
@@ -79,7 +79,7 @@ impl Window {
         let last = self.first + self.shown.saturating_sub(1);
         if self.cut_lines > 0 {
             self.text.push_str(&format!(
-                "[Lines are cut at {LONGEST_LINE} characters: {} here. Use search to see the parts that matter.]\n",
+                "[Lines are cut at {LONGEST_LINE} characters: {} here. Use `search` to see the parts that matter.]\n",
                 self.cut_lines
             ));
         }

@@ -1,4 +1,4 @@
-//! The branch that is checked out in a folder, as git notes it, without starting git.
+//! The branch that is checked out in a folder, read from git's files without starting git.
 
 use std::path::{Path, PathBuf};
 
@@ -7,9 +7,8 @@ use super::rules::read_small;
 /// Characters of a branch that are shown.
 const LONGEST: usize = 100;
 
-/// The branch of the repository that a folder is in, or the start of the commit. Call it only for a folder that the
-/// person trusts. Whatever lies where git keeps its notes, only small regular files are read, and only what looks like
-/// a branch or a commit is given back.
+/// The branch of the repository of a folder, or the start of the commit. Call it only for a trusted folder. Only
+/// small regular files are read, and only a text that looks like a branch or a commit is returned.
 pub fn branch(folder: &Path) -> Option<String> {
     let git = folder.ancestors().map(|folder| folder.join(".git")).find(|git| git.symlink_metadata().is_ok())?;
     let git = repository_of(&git)?;
@@ -28,8 +27,8 @@ pub(super) fn repository_of(git: &Path) -> Option<PathBuf> {
     if git.is_dir() { Some(git.to_owned()) } else { kind.is_file().then(|| linked(git)).flatten() }
 }
 
-/// Where a worktree or a submodule has its notes, which a file called `.git` says. A place outside of the folder must
-/// say itself that the file is its own, because anybody can write a file that names someone else's.
+/// The git folder of a worktree or a submodule, which a file called `.git` names. A place outside of the folder must
+/// refer back to the file, because any folder can contain a file that names another repository.
 fn linked(file: &Path) -> Option<PathBuf> {
     let text = String::from_utf8(read_small(file).ok()?).ok()?;
     let folder = file.parent()?;

@@ -1,5 +1,5 @@
-//! Copies of a folder for workers: each changes files and runs commands in its own one, and nothing of it reaches the
-//! folder that was copied.
+//! Copies of a folder for workers. Each worker changes files and runs commands in its own copy, and nothing of it
+//! reaches the original.
 
 #![expect(clippy::disallowed_methods, reason = "a copy is ours; nothing here writes in the user's folder")]
 
@@ -127,7 +127,7 @@ pub fn copy_folder(original: &Path, copy: &Path, dependencies: BuildFolders) -> 
     let began = Instant::now();
     remove(copy);
     fs::create_dir_all(copy).map_err(io_error(copy))?;
-    // Nobody else looks into it.
+    // Private to the user.
     fs::set_permissions(copy, fs::Permissions::from_mode(0o700)).map_err(io_error(copy))?;
     let mut cloner = Cloner { can_clone: true, stats: CopyStats::default() };
     let is_dependency = move |entry: &WalkEntry| {
@@ -189,7 +189,7 @@ fn copy_entry(entry: &WalkEntry, to: &Path, cloner: &mut Cloner) -> Result<(), C
     }
 }
 
-/// Clones a folder with all that is in it. Whether that was possible; what was made of it stays otherwise.
+/// Clones a folder recursively. Returns whether that was possible; otherwise, the partial result stays.
 fn clone_tree(from: &Path, to: &Path, cloner: &mut Cloner) -> bool {
     let (mut files, mut bytes) = (0, 0);
     let mut open = vec![(from.to_owned(), to.to_owned())];
@@ -217,7 +217,7 @@ fn clone_tree(from: &Path, to: &Path, cloner: &mut Cloner) -> bool {
             }
         }
     }
-    // It takes no place of its own, so that it does not count against the limit of a copy.
+    // It shares its storage, so it does not count against the limit of a copy.
     cloner.stats.files += files;
     cloner.stats.cloned_bytes += bytes;
     true

@@ -1,10 +1,9 @@
-//! The session's folder, held open, and the way to a file beneath it.
+//! The session's folder, held open, and how paths beneath it are resolved.
 //!
-//! A path is a text that a model wrote. It is looked up one name at a time, from directory to
-//! directory, and no name is ever opened through a link: a link is read, and its text is walked like
-//! the rest of the path. So a directory that is exchanged for a link at the worst moment leads
-//! nowhere, and every step out of the folder is seen. Reading takes the short way first, `openat2`
-//! with `RESOLVE_BENEATH`, which does the same in one call where the kernel has it.
+//! A model wrote the path. It is resolved one name at a time, from directory to directory, and no name is ever opened
+//! through a link: a link is read, and its text is resolved like the rest of the path. So a directory that is
+//! replaced by a link at the worst moment leads nowhere, and every step out of the folder is noticed. Reading tries
+//! `openat2` with `RESOLVE_BENEATH` first, which does the same in one call where the kernel has it.
 
 use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
@@ -77,7 +76,7 @@ pub(super) struct Spot {
     pub(super) dir: Rc<OwnedFd>,
     /// Directories that are missing between `dir` and `name`.
     pub(super) missing: Vec<OsString>,
-    /// The last name. It is no link, as far as could be seen.
+    /// The last name. It is not a link, as far as could be seen.
     pub(super) name: OsString,
     /// The way from the folder to it, without links.
     pub(super) inside: PathBuf,
@@ -145,8 +144,8 @@ impl Folder {
         })
     }
 
-    /// What a path is by its own name, where that is no plain file: the state of a link, or nothing where a
-    /// directory is in its place or a link or a file on its way. No link is followed.
+    /// The state of a path that is not a plain file: the state of a link, or nothing if a directory is in its place
+    /// or a link or file is on the way. Does not follow links.
     pub fn itself(&self, path: impl AsRef<Path>) -> Option<Option<FileState>> {
         let path = path.as_ref();
         let kind = |path: &Path| {

@@ -1,4 +1,4 @@
-//! The names of the files in a folder, for a person who chooses among them.
+//! The names of the files in a folder, for completion.
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -7,13 +7,13 @@ use std::time::Duration;
 
 use super::FolderWalk;
 
-/// Entries that are looked at to find the names, those that git ignores left out.
+/// Entries that are scanned, without ignored ones.
 const MOST_ENTRIES: usize = 400_000;
-/// Nobody waits longer for a list to choose from; what was found until then is offered.
+/// The time limit. What was found until then is offered.
 const LONGEST: Duration = Duration::from_secs(10);
 
-/// The files and folders below a folder, the shallow ones first, as paths from there on; folders end with a slash.
-/// What git ignores is left out, and so is what git itself keeps. At most so many; none any more when `stop` is set.
+/// The files and folders below a folder, the shallow ones first, as relative paths; folders end with a slash. Ignored
+/// files and git's own files are left out. At most `most`; stops when `stop` is set.
 pub fn names(folder: &Path, most: usize, stop: &AtomicBool) -> Vec<String> {
     let walk = FolderWalk::new(folder, folder, LONGEST).only(|entry| entry.file_name() != OsStr::new(".git"));
     let mut names: Vec<(usize, String)> = Vec::new();

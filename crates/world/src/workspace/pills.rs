@@ -1,4 +1,4 @@
-//! The files of pills: a person's own, and those of a folder. What they mean is decided elsewhere.
+//! Reads the files of pills: the user's, and those of a folder. They are interpreted elsewhere.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -17,14 +17,14 @@ pub struct PillFile {
     pub path: PathBuf,
     /// Its name without `.md`.
     pub stem: String,
-    /// What stands in it, or why that cannot be said.
+    /// Its content, or why it cannot be read.
     pub text: Result<String, String>,
 }
 
-/// The pills that a person keeps beside their settings. They may be links: whose the folder is, is known.
+/// The pills that the user keeps beside their settings. They may be links: whose the folder is, is known.
 pub fn of_person(folder: &Path, cap: usize) -> Vec<PillFile> {
     read_all(folder, |path| {
-        // A FIFO without a writer would hold an open for ever.
+        // Opening a FIFO without a writer would block.
         if !path.metadata()?.is_file() {
             return Err(io::Error::other("it is not a file"));
         }
@@ -37,7 +37,7 @@ pub fn of_person(folder: &Path, cap: usize) -> Vec<PillFile> {
     })
 }
 
-/// The pills of a folder that a person trusts. A link that leads out of the folder is not followed.
+/// The pills of a folder that the user trusts. A link that leads out of the folder is not followed.
 pub fn of_folder(folder: &Path, cap: usize) -> Vec<PillFile> {
     let kept = folder.join(HERE);
     let one = |reason: &str| {

@@ -11,7 +11,7 @@ use trimtab_vocab::FileState;
 
 use super::folder::{Astray, Folder};
 
-/// A FIFO without a writer would hold an ordinary open for ever, and a terminal must not become ours.
+/// A FIFO without a writer would block an ordinary open, and a terminal must not become ours.
 pub(super) const LOOKING: OFlags = OFlags::RDONLY.union(OFlags::NONBLOCK).union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
 
 /// The bits that say who may read, write and execute. Set-user-id and its like are left to the kernel.
@@ -40,7 +40,7 @@ impl Folder {
         Ok(Some((bytes, FileState { hash, mode: permissions(&stat) })))
     }
 
-    /// The state of a regular file of whatever size, or nothing if there is no such file.
+    /// The state of a regular file of any size; none if there is no such file.
     pub fn state(&self, path: impl AsRef<Path>) -> io::Result<Option<FileState>> {
         let Some(fd) = self.open_to_read(path.as_ref())? else { return Ok(None) };
         let stat = rustix::fs::fstat(&fd)?;

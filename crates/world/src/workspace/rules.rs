@@ -1,7 +1,7 @@
-//! What the files that say what to ignore say: `.gitignore`, `.ignore` and `.git/info/exclude`.
+//! Ignore rules: `.gitignore`, `.ignore`, and `.git/info/exclude`.
 //!
-//! They are read here and not by the library that understands them, because a folder may be hostile: only regular
-//! files count, nothing waits for the other end of a pipe, and a file that is too large ignores nothing.
+//! They are read here and not by the library that interprets them, because a folder may be hostile: only regular
+//! files count, a pipe does not block, and a file that is too large ignores nothing.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -22,8 +22,8 @@ pub(super) const EXCLUDE: &str = ".git/info/exclude";
 /// Bytes of one such file. Larger ones would take seconds to understand.
 const LARGEST: u64 = 256 * 1024;
 
-/// The bytes of a small regular file, for files that decide what is looked at. No link is followed at the end of the
-/// path, as git does not follow one here; nothing waits, and nothing is read without end.
+/// The bytes of a small regular file that decides what is scanned. As in git, a link at the end of the path is not
+/// followed. Nothing blocks, and the size is bounded.
 pub fn read_small(path: &Path) -> io::Result<Vec<u8>> {
     let fd = rustix::fs::open(path, LOOKING | OFlags::NOFOLLOW, Mode::empty())?;
     let stat = rustix::fs::fstat(&fd)?;
@@ -59,8 +59,8 @@ pub(super) struct IgnoreRules {
 }
 
 impl IgnoreRules {
-    /// Those that hold in `start`, without those of `start` itself: from the top of the repository or from `top`,
-    /// whichever is higher.
+    /// The rules that apply in `start`, without those of `start` itself: from the top of the repository or from
+    /// `top`, the higher one of both.
     pub(super) fn above(start: &Path, top: &Path) -> Option<Rc<Self>> {
         let repository = start.ancestors().find(|above| above.join(".git").symlink_metadata().is_ok());
         let is_over = |above: &&Path| above.starts_with(top) || repository.is_some_and(|top| above.starts_with(top));
@@ -105,8 +105,8 @@ impl IgnoreRules {
         rules
     }
 
-    /// Whether a path in the directory is ignored. A rule for one of the directories on the way to it is not asked:
-    /// whoever walks asked it before.
+    /// Whether a path in the directory is ignored. Rules for the directories above are not checked, because the walk
+    /// did that.
     pub(super) fn ignores(&self, path: &Path, is_dir: bool) -> bool {
         let (mut own, mut git, mut exclude) = (None, None, None);
         let mut is_inside = true;

@@ -1,18 +1,18 @@
-//! How the files of a folder are, so that what a command does to them can be told and undone.
+//! Snapshots of the files of a folder, so that the effects of a command can be shown and undone.
 //!
-//! [`take`] goes through the folder without following links, past `.git` and past the folders that a build makes
-//! again (`rebuildable.rs`). Other files that git ignores are noted like those that it does not: they are often
-//! all that there is of a database or of a person's notes. A file whose stamp (size, times, inode, mode) is that of
-//! an earlier snapshot is not read again. The bytes of all others are handed to whoever keeps them. Two snapshots
-//! are compared by [`compare`] alone, without a look at the folder.
+//! [`take`] walks the folder without following links, and skips `.git` and the folders that a build makes again
+//! (`rebuildable.rs`). Other ignored files are included, because they are often the only copy of a database or of the
+//! user's notes. A file whose stamp (size, times, inode, mode) is that of an earlier snapshot is not read again. The
+//! bytes of all others are handed to the caller for storage. [`compare`] compares two snapshots without looking at
+//! the folder.
 //!
-//! A stamp is not believed where the clock is too coarse for it: a file that was changed within two seconds
-//! before it was read may be changed once more under the same stamp, and is read again.
+//! A stamp is not trusted where the clock is too coarse: a file that was changed within two seconds before it was
+//! read may change again under the same stamp, so it is read again.
 //!
-//! What is not kept is named in [`Snapshot::uncovered`]: files that are too large or too many, secrets, files that
-//! cannot be read, and files that have another name outside of the folder, which a write would reach too. A command
-//! that nobody was asked about must not be able to write to these. Not seen are empty directories, owners and
-//! attributes, and everything outside of the folder.
+//! What is not stored is listed in [`Snapshot::uncovered`]: files that are too large or too many, secrets, unreadable
+//! files, and files with another hard link outside of the folder, which a write would reach too. A command without
+//! approval must not be able to write to these. Empty directories, owners, attributes, and everything outside of the
+//! folder are not recorded.
 
 mod compare;
 pub(crate) mod rebuildable;
@@ -44,7 +44,7 @@ pub struct Snapshot {
     /// Directories that could not be looked into.
     closed: Vec<PathBuf>,
     uncovered: Vec<Uncovered>,
-    /// There were more files than were to be looked at.
+    /// There were more files than the limit.
     is_cut: bool,
     /// Its time was up.
     is_late: bool,
@@ -63,7 +63,7 @@ pub struct Uncovered {
     pub is_folder: bool,
     /// Whether git ignores it.
     pub is_ignored: bool,
-    /// It cannot be made read-only for a command, so somebody must be asked.
+    /// It cannot be made read-only for a command, so the user must be asked.
     pub ask: bool,
 }
 
@@ -99,7 +99,7 @@ impl Snapshot {
         self.entries.is_empty()
     }
 
-    /// Whether there were more files than were to be looked at.
+    /// Whether there were more files than the limit.
     pub fn is_cut(&self) -> bool {
         self.is_cut
     }
@@ -114,7 +114,7 @@ impl Snapshot {
         &self.uncovered
     }
 
-    /// Whether a file that it does not have may have been there all the same.
+    /// Whether a file may have existed although the snapshot does not have it.
     fn is_unknown(&self, path: &Path) -> bool {
         self.closed.iter().chain(self.folders.keys()).any(|above| path.starts_with(above))
     }
@@ -127,7 +127,7 @@ struct SnapshotEntry {
     content: SnapshotContent,
 }
 
-/// What tells without reading that a file is as it was.
+/// Metadata that shows without reading that a file is unchanged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct FileStamp {
     size: u64,
@@ -149,7 +149,7 @@ impl FileStamp {
     }
 }
 
-/// What is known of the bytes.
+/// The known state of the bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum SnapshotContent {
     Kept {

@@ -1,5 +1,5 @@
-//! The way through a folder, the same for everything that looks: in the order of names, past what git ignores,
-//! without following links, and never waiting for a file that says what to ignore.
+//! The walk through a folder that all readers share: in the order of names, without ignored files, without following
+//! links, and without blocking on an ignore file.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{FileType, Metadata};
@@ -25,7 +25,7 @@ impl WalkEntry {
         &self.path
     }
 
-    /// How many names lie between it and the beginning, which is 0.
+    /// Its depth below the start, which is 0.
     pub fn depth(&self) -> usize {
         self.depth
     }
@@ -35,7 +35,7 @@ impl WalkEntry {
         self.path.file_name().unwrap_or(self.path.as_os_str())
     }
 
-    /// What it is; a link is a link.
+    /// Its type, without following a link.
     pub fn kind(&self) -> FileType {
         self.kind
     }
@@ -120,7 +120,7 @@ impl FolderWalk {
         self
     }
 
-    /// Passes by whatever is left under a directory.
+    /// Skips the rest of a directory.
     pub fn leave(&mut self, directory: &Path) {
         while self.stack.last().is_some_and(|level| level.directory.starts_with(directory)) {
             self.stack.pop();

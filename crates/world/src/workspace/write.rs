@@ -7,7 +7,7 @@
 //!
 //! * `.trimtab-<set>-<n>.part` is being written and means nothing.
 //! * `.trimtab-<set>-<n>.tmp` is whole: bytes that wait to be put in place, or bytes that were there
-//!   before. If it is neither, it is an edit that a person made at the very moment of the exchange,
+//!   before. If it is neither, it is an edit that the user made at the very moment of the exchange,
 //!   and it goes back to its place.
 //! * `.trimtab-<set>.made` marks a directory that was made for a file of the set, and
 //!   `.trimtab-<set>.dir` is one on its way to its name, or away from it.
@@ -23,7 +23,7 @@
 //!   ones. To write in place could not be undone by a kill, and would change files outside of the
 //!   folder that share the bytes, such as a package manager's store. `Changed::unlinked` says so.
 //! * **Symbolic links** inside the folder are followed and kept when their target is overwritten. A
-//!   set neither deletes nor creates through one, since a person would expect another thing to vanish. A
+//!   set neither deletes nor creates through one, since the user would expect another thing to vanish. A
 //!   link is itself the thing that changes only where the set says so ([`FileState::is_link`]), which is
 //!   how what commands did to links is undone.
 //! * **Read-only files** are refused, although a rename could replace them, unless the change itself
@@ -57,7 +57,7 @@ use self::one::{FileStatus, FileWriter, WriteFault};
 use super::Folder;
 use super::folder::Astray;
 
-/// What is about to be done: tests stand in the way here, to fail it, to race it, or to be killed.
+/// The next operation. Tests intercept it, to fail it, to race it, or to be killed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum WriteStep {
     MakeDirectory,
@@ -196,8 +196,8 @@ impl WriteJob<'_> {
         }
     }
 
-    /// Refuses the set before this run has written anything. At a first attempt nothing is taken back, because somebody
-    /// else made what is as after.
+    /// Refuses the set before this run has written anything. At a first attempt nothing is undone, because another
+    /// program made what already is as after.
     fn refuse(&self, files: Vec<FileWriter<'_>>, why: Why, directories: &Directories<'_>) -> Refused {
         if self.is_first_attempt { Refused::new(why) } else { take_back(files, why, directories) }
     }
@@ -246,8 +246,8 @@ fn forward(files: &mut [FileWriter<'_>]) -> Result<(), Why> {
     Ok(())
 }
 
-/// All files are as they shall be, and durably: what was kept for the way back can go. A failure here
-/// changes nothing that a person asked for, so it is no failure of the set.
+/// All files are durably as they should be, so the data for an undo can go. A failure here does not affect the
+/// change, so the set does not fail.
 fn finish(files: Vec<FileWriter<'_>>, directories: &Directories<'_>) -> WrittenSet {
     for one in &files {
         one.clean();
@@ -255,7 +255,7 @@ fn finish(files: Vec<FileWriter<'_>>, directories: &Directories<'_>) -> WrittenS
     for one in files.iter().filter(|one| one.is_deletion()) {
         directories.remove_empty(one.place());
     }
-    // From here on, nobody knows any more which directories are the set's own.
+    // After this, the directories of the set can no longer be told apart.
     for one in &files {
         directories.unmark(one.place());
     }
@@ -263,7 +263,7 @@ fn finish(files: Vec<FileWriter<'_>>, directories: &Directories<'_>) -> WrittenS
     WrittenSet { files: files.iter().map(FileWriter::report).collect() }
 }
 
-/// Puts everything back that is as after, from whichever run, and says what could not be.
+/// Restores all files that are as after, from any run, and reports what could not be restored.
 fn take_back(mut files: Vec<FileWriter<'_>>, why: Why, directories: &Directories<'_>) -> Refused {
     let mut refused = Refused::new(why);
     for one in files.iter_mut().rev() {

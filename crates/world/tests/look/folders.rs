@@ -30,12 +30,12 @@ async fn a_wrong_path_is_answered_with_what_may_be_meant() {
     There is no `readme.md` in the folder. Did you mean `README.md`?
     There is no `src/server.rs` in the folder. Did you mean `crates/x/src/server.rs`?
     There is no `scr/main.rs` in the folder. Did you mean `src/main.rs`?
-    There is no `nothing/like/this` in the folder. List the folder to see its files.
+    There is no `nothing/like/this` in the folder. Use `list_files` to see its files.
     There is no `README.md/x` in the folder. Did you mean `README.md` or `crates/x`?
-    There is no `a\nb` in the folder. List the folder to see its files.
+    There is no `a\nb` in the folder. Use `list_files` to see its files.
     "#);
-    insta::assert_snapshot!(scene.read("src", None, None).await.text, @"`src` is a folder. Use list to see what is in it.");
-    insta::assert_snapshot!(scene.list("src/main.rs", 1).await.1, @"`src/main.rs` is not a folder. Use read to see what is in a file.");
+    insta::assert_snapshot!(scene.read("src", None, None).await.text, @"`src` is a folder. Use `list_files` to see what is in it.");
+    insta::assert_snapshot!(scene.list("src/main.rs", 1).await.1, @"`src/main.rs` is not a folder. Use `read_file` to see what is in a file.");
 }
 
 #[tokio::test]
@@ -166,7 +166,7 @@ async fn a_full_listing_shows_what_is_near_first() {
     assert_eq!(status, Partial);
     let lines: Vec<_> = text.lines().collect();
     assert_eq!((lines.len(), lines[1], lines[2], lines[500]), (502, "  a/ …", "    f000  0 B", "  zebra  0 B"));
-    insta::assert_snapshot!(lines[501], @"[500 of 702 entries are shown, and none that lie deeper; … marks folders with more. List one of them, or use glob.]");
+    insta::assert_snapshot!(lines[501], @"[500 of 702 entries are shown, and none that lie deeper; … marks folders with more. List one of them, or use `find_files`.]");
     assert_eq!(scene.list("", 2).await.1, text);
 }
 

@@ -1,4 +1,4 @@
-//! An answer in words.
+//! The prompt for an answer in text.
 
 use super::{Parts, PromptContext};
 

@@ -1,5 +1,5 @@
-//! What the models are sent. Words of people and tasks are data in them: bounded, on one line or in JSON, so that
-//! a title cannot pass for an instruction of ours.
+//! The prompts. Texts of users and tasks are data in them: bounded, on one line or in JSON, so that a title cannot
+//! pass for an instruction.
 
 mod chat;
 mod propose;
@@ -21,18 +21,18 @@ pub(super) use summary::line as operation_line;
 pub(super) const TURNS: usize = 3;
 /// Characters of one of them.
 const TURN: usize = 1_000;
-/// Bytes of what is asked.
+/// Bytes of the request.
 const INSTRUCTION: usize = 8_000;
 /// Bytes of one half of a prompt.
 const HALF: usize = 256 * 1024;
 
-/// What every prompt is made of.
+/// The context of every prompt.
 pub(super) struct PromptContext<'a> {
     pub(super) view: &'a TasksView,
     pub(super) turns: Vec<Said>,
     pub(super) instruction: &'a str,
     pub(super) clarify: Option<&'a Prior>,
-    /// What the request is about, as far as the router or a person has said.
+    /// What the request is about, as far as the router or the user has said.
     pub(super) focus: Focus,
 }
 
@@ -49,7 +49,7 @@ pub(super) struct Focus {
     pub(super) missing: Vec<String>,
 }
 
-/// The two halves of a prompt: what the model is told about its task, and what it works on.
+/// The two halves of a prompt: the instructions, and the data.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Parts {
     pub(super) system: String,
@@ -57,7 +57,7 @@ pub(super) struct Parts {
 }
 
 impl Parts {
-    /// As a model is sent it, with what is remembered of the person.
+    /// As a model is sent it, with what is remembered of the user.
     pub(super) fn prompt(self, remembered: Fragment) -> Prompt {
         let (system, request) = (Fragment::stable("assistant", self.system, HALF), Fragment::request(self.user, HALF));
         fragment::prompt(&[system, remembered, request])
@@ -84,7 +84,7 @@ pub(super) fn repair(scene: &PromptContext<'_>, operations: &[Annotated], most: 
     repair::build(scene, operations, most)
 }
 
-/// What the operations come to, in words.
+/// The prompt for a summary of the operations.
 pub(super) fn summary(scene: &PromptContext<'_>, operations: &[Annotated]) -> Parts {
     summary::build(scene, operations)
 }
@@ -133,7 +133,7 @@ fn json(value: &impl Serialize) -> String {
     serde_json::to_string(value).unwrap_or_default()
 }
 
-/// A text of at most so many characters, on one line.
+/// A text of at most `most` characters, on one line.
 pub(super) fn line(text: &str, most: usize) -> String {
     let is_between = |c: char| c.is_whitespace() || c.is_control();
     let words = text.split(is_between).filter(|word| !word.is_empty());
@@ -150,7 +150,7 @@ pub(super) fn line(text: &str, most: usize) -> String {
     clipped(&line, most)
 }
 
-/// A text of at most so many characters.
+/// A text of at most `most` characters.
 pub(super) fn clipped(text: &str, most: usize) -> String {
     match text.char_indices().nth(most) {
         Some((at, _)) => text[..at].to_owned(),

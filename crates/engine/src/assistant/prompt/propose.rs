@@ -1,4 +1,4 @@
-//! Operations for what a person wants.
+//! The prompt for operations.
 
 use serde_json::{Value, json};
 use trimtab_vocab::Format;
@@ -55,7 +55,7 @@ pub(super) fn tail(most: u32) -> String {
     )
 }
 
-/// What the router or the person has said of what it is about.
+/// What the router or the user has said of what it is about.
 pub(super) fn focus(scene: &PromptContext<'_>) -> Option<String> {
     let focus = written(&scene.focus);
     (focus != "{}").then_some(focus)

@@ -1,4 +1,4 @@
-//! Operations in place of those that are wrong. What is wrong comes first.
+//! The prompt that repairs operations. The errors come first.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! Which path a request about tasks takes: words, operations, or a question first.
+//! The prompt that chooses the path of a request about tasks: answer, operations, or a question first.
 
 use trimtab_vocab::Where;
 

@@ -1,4 +1,4 @@
-//! What operations come to, in words.
+//! The prompt for a summary of operations.
 
 use serde_json::Value;
 use trimtab_vocab::Annotated;

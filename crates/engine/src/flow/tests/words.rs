@@ -1,4 +1,4 @@
-//! Words reach the model: what a person says at any time, and where in its plan a request is.
+//! Words reach the model: what the user says at any time, and where in its plan a request is.
 
 use trimtab_vocab::event::AnswerFact;
 use trimtab_vocab::{Fault, ModelFacts, Prices, Problem, ProblemKind, Retry, WhileRunning};
@@ -42,7 +42,7 @@ fn who_accepts_a_reply_that_was_cut_off_and_has_said_more_is_heard() {
     assert_eq!(talk.ended(), Some((Status::Completed, None)), "who says nothing more accepts it");
 }
 
-/// Work that changed something, at the question whether the person is content.
+/// Work that changed something, at the question whether the user is content.
 fn at_the_question() -> Talk {
     let mut talk = direct(Copilot { approval_mode: ApprovalMode::AfterStep, ..Copilot::default() });
     talk.uses("run_command", json!({"command": "make"}));

@@ -1,8 +1,8 @@
-//! What may run by itself unless a person has set a list of their own: the documented list, and next to it the
-//! programs that only look, and the checks and builds that are what `cargo test` and `npm run` are elsewhere.
+//! The default list of commands that run automatically: the documented list, read-only programs, and checks and
+//! builds that are equivalent to `cargo test` and `npm run`.
 //!
-//! The second list counts only as far as the programs' tables know the words to be safe; no setting loosens it. Once
-//! a list is set, that is the whole list, and these are on it only if they are named there.
+//! The second list counts only as far as the programs' tables know the arguments to be safe; no setting loosens it. A
+//! list in the settings replaces all of it.
 
 use super::word::among;
 use super::{programs, rules};
@@ -145,7 +145,7 @@ const MORE: &[&str] = &[
     "pip3 list",
     "pip3 freeze",
     "pip3 show",
-    // They open a socket to see what the machine can do, so that they are no reads.
+    // They open a socket to inspect the machine, so they are not reads.
     "pip --version",
     "pip -V",
     "pip3 --version",

@@ -1,4 +1,4 @@
-//! Commands that delete: a person is asked each time.
+//! Commands that delete files, which ask each time.
 
 /// Programs and subcommands that take files away, and the names by which programs in other languages do.
 const NAMES: &[&str] = &[
@@ -27,8 +27,8 @@ const NAMES: &[&str] = &[
 /// Pairs of words that do.
 const PAIRS: &[(&str, &str)] = &[("git", "clean"), ("os", "remove"), ("docker", "prune"), ("dd", "of")];
 
-/// Whether a line names something that deletes, anywhere in it. It is told by the words alone, so that quotes,
-/// wrappers and other languages hide nothing; a file that happens to be called `rm` only costs a question.
+/// Whether a line names a deleting program anywhere. It goes by words alone, so that quotes, wrappers, and other
+/// languages hide nothing; a file called `rm` only costs a question.
 pub fn deletes(line: &str) -> bool {
     // Quotes and backslashes inside of a word vanish before the word means anything.
     let bare: String = line.to_lowercase().chars().filter(|c| !matches!(c, '\'' | '"' | '\\')).collect();

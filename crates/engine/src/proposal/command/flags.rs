@@ -1,8 +1,7 @@
-//! Reading a program's flags against the ones that are known to be safe.
+//! Checks a program's flags against the ones that are known to be safe.
 //!
-//! The tables are lists of what may be used, never of what may not: a flag that a newer version adds asks.
-//! For the same reason a shortened long option asks; which option it stands for depends on all the options
-//! that the installed version has.
+//! The tables are allowlists: a flag that a newer version adds asks. So does an abbreviated long option, because its
+//! meaning depends on all options of the installed version.
 
 use trimtab_vocab::wording::CommandReason;
 
@@ -23,11 +22,11 @@ pub(super) enum FlagStyle {
     OneDash,
     /// The same, and the first operand ends the flags: the rest belongs to another program.
     OneDashFirst,
-    /// Whatever stands there is a text, also with a dash.
+    /// Any text, also with a dash.
     Texts,
 }
 
-/// What may be said about the value of a flag.
+/// Constraints on the value of a flag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FlagValue {
     /// The flag takes none.
@@ -63,7 +62,7 @@ pub(super) struct Flags {
     pub(super) long: &'static str,
 }
 
-/// Flags that name an output, a configuration, a plugin or a program, in whatever program they occur.
+/// Flags that name an output, a configuration, a plugin, or a program, in any program.
 const NEVER: &str = "output output-file out outfile out-file log-file config config-file rcfile plugin plugins \
     load-plugins init-hook pre exec exec-batch compress-program to-command checkpoint-action eval require import preload \
     ext-diff textconv open-files-in-pager files0-from magic-file compile hostname-bin search-zip upload-pack \

@@ -1,11 +1,11 @@
 //! Commands: which run automatically, which ask, and which are denied.
 //!
-//! A line runs by itself only if the exact words of each part are known, each part begins with an allowed prefix,
+//! A line runs automatically only if the exact words of each part are known, each part begins with an allowed prefix,
 //! uses only flags and operands that the program's table knows to be safe, and stays in the folder. It is refused
-//! only for what no request needs. Everything else asks, and the reason names the part. When in doubt, it asks.
+//! only for what no request needs. Everything else asks, and the reason names the part.
 //!
-//! The way of a line: `strange` looks at its characters, `read` splits it into parts and words, `refuse` looks
-//! for what is refused, `rules` matches prefixes, `programs` knows flags and operands.
+//! `strange` checks the characters of a line, `read` splits it into parts and words, `refuse` looks for what is
+//! refused, `rules` matches prefixes, and `programs` knows flags and operands.
 
 mod defaults;
 mod deletes;
@@ -45,7 +45,7 @@ pub struct CommandVerdict {
     pub reason: CommandReason,
     /// The rule that decided: the allowed prefixes, or what refused it.
     pub rule: Option<String>,
-    /// What it needs if it runs without a question.
+    /// Its class, if it runs without a question.
     #[serde(skip)]
     pub class: CommandClass,
     /// The exact words of each part, when they are known.
@@ -54,13 +54,13 @@ pub struct CommandVerdict {
     /// The words of each part as they were judged: a glob stands as paths that it could become.
     #[serde(skip)]
     pub words: Vec<Vec<String>>,
-    /// Files that each of these parts reads without naming them among its words: what stands behind a `<`.
+    /// Files that each of these parts reads through a `<`, without naming them as arguments.
     #[serde(skip)]
     pub reads: Vec<Vec<String>>,
     /// The words to run without a shell: there is one part, and nothing in it is the shell's business.
     #[serde(skip)]
     pub direct: Option<Vec<String>>,
-    /// The line that runs in its place when nobody is asked: no glob in it becomes an option.
+    /// The line that runs instead without approval: no glob in it becomes an option.
     #[serde(skip)]
     pub rewritten: Option<String>,
     /// The globs that the shell expands, each with the folder that it is expanded in.
@@ -71,12 +71,12 @@ pub struct CommandVerdict {
     pub git_folders: Vec<String>,
 }
 
-/// What a line is judged by.
+/// The policy for a command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Policy {
-    /// Prefixes that may run by themselves, as far as the programs' tables allow.
+    /// Prefixes that may run automatically, as far as the programs' tables allow.
     pub allow: Vec<String>,
-    /// Whether nobody has set that list: then what is known to only look, and the usual checks, run as well.
+    /// Whether that list is the default: then read-only programs and the usual checks run as well.
     pub usual: bool,
     /// Prefixes that always ask.
     pub ask: Vec<String>,
@@ -84,13 +84,13 @@ pub struct Policy {
     pub deny: Vec<String>,
     /// The folder that commands run in and stay in: an absolute path.
     pub folder: String,
-    /// The person's home: an absolute path.
+    /// The user's home: an absolute path.
     pub home: String,
     /// The product's own settings and data: absolute paths. A `.trimtab` anywhere is its own in any case.
     pub own: Vec<String>,
     /// The ports that the product listens on.
     pub ports: Vec<u16>,
-    /// Whether commands run in the sandbox. Outside it nothing runs by itself.
+    /// Whether commands run in the sandbox. Outside it, nothing runs automatically.
     pub sandboxed: bool,
     /// Whether a rule vouches for flags and operands that no table knows to be safe. It changes nothing about the
     /// reading of a line: each part must match, its words must be known, it must stay in the folder, and what is
@@ -117,18 +117,18 @@ impl Policy {
         }
     }
 
-    /// The same with a list that somebody has set: that is the whole list.
+    /// The same with a list from the settings, which replaces the default.
     #[must_use]
     pub fn only(self, allow: Vec<String>) -> Self {
         Self { allow, usual: false, ..self }
     }
 }
 
-/// Longer lines ask: nobody reads them before they agree.
+/// Longer lines ask, because no user reads them completely.
 const LONGEST: usize = 16 * 1024;
 /// Longer ones are not even looked at for a refusal.
 const LONGEST_COMMAND: usize = 64 * 1024;
-/// Builtins that are no programs, so that nothing but a shell can run them.
+/// Builtins that only a shell can run.
 const ONLY_IN_SHELL: &[&str] = &[
     "cd", "pushd", "popd", "export", "unset", "set", "shopt", "alias", "unalias", "source", ".", "eval", "exec",
     "trap", "type", "command", "builtin", "read", "local", "declare", "typeset", "readonly", "let", "jobs", "wait",
@@ -276,8 +276,8 @@ pub(crate) fn begins(rule: &str, argv: &[&str]) -> Option<usize> {
     rules::begins(rule, argv)
 }
 
-/// The words of a git command that shows differences itself, not by a program that a repository names, and that does
-/// not look into the files of submodules, which have settings of their own.
+/// A git command that shows differences without external programs that a repository names, and without looking into
+/// submodules, which have their own settings.
 pub(crate) fn shown_by_git(mut argv: Vec<String>) -> Vec<String> {
     let shown = argv.iter().skip(1).take_while(|word| word.starts_with('-')).count() + 1;
     let flags: &[&str] = match argv.get(shown).map(String::as_str) {
@@ -300,7 +300,7 @@ fn direct(reading: &CommandLine, argv: &[Vec<String>]) -> Option<Vec<String>> {
     }
 }
 
-/// The rule that allows one part in this place, or the reason why it asks and the rule that says so.
+/// The rule that allows one part in this place, or the reason why it asks with the rule.
 fn allowed<'p>(
     argv: &[String],
     part: &SimpleCommand,
@@ -330,15 +330,15 @@ fn allowed<'p>(
         };
     };
     let exact = rules::exact(&policy.allow, &words);
-    // What it reads from a pipe or a file nobody has seen.
+    // Its input from a pipe or a file is unknown.
     let fed = part.join == Join::Pipe || !part.redirects.is_empty();
-    // The longest covering rule says how many words the person has vouched for.
+    // The longest covering rule says how many words the user has vouched for.
     let ruled = (1..=words.len()).rev().find(|n| rules::exact(&policy.allow, &words[..*n]).is_some()).unwrap_or(1);
     match programs::judge(argv, place, ruled, 0) {
         TableFinding::Safe => Ok(rule),
         TableFinding::Never(reason) => Err((reason.within(called), None)),
         TableFinding::Unsafe(reason) => match exact {
-            // A person has read exactly these words and allowed them; the documents have only named prefixes.
+            // The user has read exactly these words and allowed them; the documents have only named prefixes.
             _ if policy.plain && !fed && !deletes(&words.join(" ")) && vouched(argv, place) => Ok(rule),
             Some(exact) if !default_allow().contains(&exact) && !fed && vouched(argv, place) => Ok(exact),
             _ => Err((reason.within(called), None)),
@@ -365,7 +365,7 @@ fn unlisted(called: &str, argv: &[String], place: &str) -> CommandReason {
     }
 }
 
-/// The words of a command that `timeout` gives only so much time: it is judged as without.
+/// A command without the `timeout` before it, which does not affect the check.
 fn without_limit(argv: &[String]) -> &[String] {
     let seconds = |text: &str| {
         let digits = text.trim_end_matches(['s', 'm']);

@@ -1,5 +1,5 @@
-//! Words that are not known before the shell has expanded them, but bounded: globs, and what a command prints. Only a
-//! line that does nothing but look may have them.
+//! Words that are known only after the shell has expanded them, but bounded: globs, and the output of a command. Only
+//! a read-only line may have them.
 
 use trimtab_vocab::wording::CommandReason;
 
@@ -81,7 +81,7 @@ pub(super) fn reason(reading: &CommandLine, argv: &[Vec<String>], class: Command
             }
         }
     }
-    // What is printed becomes names of files, so it must be names, and not text that somebody has written.
+    // The output becomes file names, so it must consist of names, not of free text.
     let ends = |at: &usize| reading.parts.get(at + 1).is_none_or(|next| next.join != Join::Pipe || next.depth == 0);
     if names_wanted && !(0..argv.len()).filter(is_inside).filter(ends).all(carries) {
         return Some(open);
@@ -110,7 +110,7 @@ fn lists_names(argv: &[String]) -> bool {
     match words.as_slice() {
         ["find", ..] => !long("-printf -exec -execdir -ls"),
         ["git", "ls-files", ..] => !long("-s --stage --eol"),
-        // `git show` prints the message of the commit as well, which somebody else has written.
+        // `git show` also prints the commit message, which is untrusted text.
         ["git", "diff", ..] => long("--name-only") && !long("-p --patch --stat"),
         ["git", "grep", ..] | ["rg" | "grep" | "egrep" | "fgrep", ..] => {
             long("-l -rl -lr -ril -rli -rlE -rlF --files-with-matches --name-only --files")

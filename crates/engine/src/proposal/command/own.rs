@@ -1,4 +1,4 @@
-//! The product's own things: its settings, rules, log and secrets, its port, and itself.
+//! Trimtab's own resources: its settings, rules, log, secrets, port, and program.
 
 use trimtab_vocab::wording::CommandReason;
 
@@ -71,7 +71,7 @@ pub(super) fn changed(name: &str, words: &[Word], place: &RunPlace) -> Option<Co
             .map(|word| refused(&word.text))
     };
     let flagged = |names: &[&str]| rest.iter().any(|word| names.iter().any(|name| word.text.starts_with(name)));
-    // Whatever the program: what follows `-o` or `--output=` gets written.
+    // In any program, the word after `-o` or `--output=` gets written.
     let output = rest.iter().enumerate().find_map(|(at, word)| {
         let text = word.text.as_str();
         let value = match text {
@@ -244,7 +244,7 @@ pub(super) fn addressed(name: &str, words: &[Word], policy: &Policy) -> Option<C
     None
 }
 
-/// Our own program, asked to answer in the person's place or to lose what it knows.
+/// Our own program, asked to answer in the user's place or to lose what it knows.
 pub(super) fn ourselves(name: &str, words: &[Word]) -> Option<CommandRefusal> {
     if name != "trimtab" {
         return None;
@@ -253,7 +253,7 @@ pub(super) fn ourselves(name: &str, words: &[Word]) -> Option<CommandRefusal> {
     let answers = rest.contains(&"answer");
     let deletes = rest.contains(&"sessions") && rest.contains(&"delete");
     let approves = rest.iter().any(|word| word.starts_with("--approve") || *word == "--trust");
-    // A rule or a setting of its own making would allow whatever comes next.
+    // A rule or setting that the command itself adds would allow anything that follows.
     let verb = |of: &[&str]| rest.iter().any(|word| of.contains(word));
     let alters = (rest.contains(&"rules") && verb(&["add", "remove"]))
         || rest.contains(&"trust")

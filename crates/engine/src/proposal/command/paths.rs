@@ -1,4 +1,4 @@
-//! Where a path leads, as far as its text tells. Links are not followed: the sandbox answers for those.
+//! Resolves a path by its text. Links are not followed: the sandbox handles those.
 
 use trimtab_vocab::wording::CommandReason;
 
@@ -25,7 +25,7 @@ fn split(path: &str) -> Vec<&str> {
     path.split('/').filter(|part| !part.is_empty() && *part != ".").collect()
 }
 
-/// Whether `path` is `root` or lies in it. Both are resolved.
+/// Whether `path` is `root` or inside it. Both are resolved.
 pub(super) fn within(path: &str, root: &str) -> bool {
     let root = root.trim_end_matches('/');
     path.strip_prefix(root).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
@@ -36,7 +36,7 @@ pub(super) fn within_any_case(path: &str, root: &str) -> bool {
     within(&path.to_lowercase(), &root.to_lowercase())
 }
 
-/// Whether a program may read this path by itself; the reason if not.
+/// Whether a program may read this path automatically; the reason if not.
 pub(super) fn readable(path: &str, folder: &str) -> Result<(), CommandReason> {
     if path == "-" || path == "/dev/null" {
         return Ok(());
@@ -48,7 +48,7 @@ pub(super) fn readable(path: &str, folder: &str) -> Result<(), CommandReason> {
     names_no_secret(path)
 }
 
-/// Whether no part of a text, path or glob, is the name of a file that usually holds secrets; the reason if one is.
+/// Whether no part of a path or glob is the name of a file that usually holds secrets; the reason if one is.
 pub(super) fn names_no_secret(text: &str) -> Result<(), CommandReason> {
     let pieces = text.split(['/', ':', ',', '=', '!', ' ', '\n', '\t', '{', '}']);
     match pieces.filter(|piece| !piece.is_empty()).find(|piece| aims_at_secret(piece)) {
@@ -69,7 +69,7 @@ fn aims_at_secret(piece: &str) -> bool {
     filled("") || filled("x") || (!piece.starts_with(wild) && samples().any(|name| could_be(piece, name)))
 }
 
-/// Names by which a glob that begins with letters is told to aim at secrets: those that begin like little else.
+/// Sample names of secrets, to detect a glob that matches them: names with a distinctive beginning.
 fn samples() -> impl Iterator<Item = &'static str> {
     let is_telling = |name: &&str| [".", "id_", "credentials", "secrets"].iter().any(|start| name.starts_with(start));
     let patterns = SECRET_PATTERNS.iter().map(|pattern| pattern.trim_end_matches('*'));
@@ -77,7 +77,7 @@ fn samples() -> impl Iterator<Item = &'static str> {
     SECRET_NAMES.iter().copied().chain(patterns).filter(is_telling).filter(|name| *name != ".trimtab")
 }
 
-/// Whether a glob could stand for a name. A `[…]` counts as any text, so that this errs to yes.
+/// Whether a glob could match a name. A `[…]` counts as any text, so that this errs to yes.
 fn could_be(glob: &str, name: &str) -> bool {
     let mut pieces = glob.split(['*', '?', '[', ']']).filter(|piece| !piece.is_empty());
     let Some(first) = pieces.next() else { return true };
@@ -91,7 +91,7 @@ fn could_be(glob: &str, name: &str) -> bool {
     true
 }
 
-/// Whether a program may change this path by itself; the reason if not.
+/// Whether a program may change this path automatically; the reason if not.
 pub(super) fn writable(path: &str, folder: &str) -> Result<(), CommandReason> {
     readable(path, folder)?;
     if path == "/dev/null" {
@@ -150,7 +150,7 @@ pub(super) fn argument_stays(argument: &str, folder: &str) -> Result<(), Command
         return Err(CommandReason::IsUrl(shown(argument)));
     }
     let stripped = argument.trim_start_matches('-');
-    // `-I/usr` glues a path to its flag; the letter before the slash is no part of it.
+    // `-I/usr` attaches a path to its flag; the letter before the slash is not part of it.
     let glued = (argument.starts_with('-') && !argument.starts_with("--")).then(|| stripped.get(1..)).flatten();
     for piece in argument.split(['=', ':', ',', '@', ' ', '\n', '\t']).chain(glued).chain([stripped, argument]) {
         if !piece.is_empty() && piece != "-" {

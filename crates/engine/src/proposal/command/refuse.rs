@@ -1,8 +1,8 @@
 //! What is refused outright: the few things that no request needs.
 //!
-//! A refusal has no button, so each must be beyond doubt; whatever is merely dangerous asks. The look goes
-//! through wrappers, subshells, substitutions and texts for other shells. It guesses variables that the line
-//! itself sets, and it does not try to be complete: a line that hides well enough still asks.
+//! A refusal cannot be overridden, so each must be beyond doubt; what is merely dangerous asks. The check covers
+//! wrappers, subshells, substitutions, and scripts for other shells. It guesses variables that the line itself sets.
+//! It is not complete: a line that hides well enough still asks.
 
 use trimtab_vocab::wording::CommandReason;
 
@@ -25,7 +25,7 @@ impl CommandRefusal {
     }
 }
 
-/// Where a part would run, as far as that is known.
+/// Where a part would run, if known.
 #[derive(Clone)]
 pub(super) struct RunPlace<'a> {
     pub(super) policy: &'a Policy,
@@ -34,7 +34,7 @@ pub(super) struct RunPlace<'a> {
 }
 
 impl RunPlace<'_> {
-    /// The absolute path that a word names, if it can be told.
+    /// The absolute path that a word names, if known.
     pub(super) fn path(&self, text: &str) -> Option<String> {
         if text.is_empty() || text.starts_with(super::word::UNKNOWN) {
             return None;
@@ -173,7 +173,7 @@ fn code_of(code: &str, place: &RunPlace, layer: usize, left: &mut usize) -> Opti
     })
 }
 
-/// The quoted texts of a program, whatever its language.
+/// The string literals of a program in any language.
 fn literals(code: &str) -> Vec<String> {
     let mut found = Vec::new();
     let mut open: Option<(char, String)> = None;

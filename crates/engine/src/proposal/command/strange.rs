@@ -1,4 +1,4 @@
-//! Characters that make a line look other than it is.
+//! Characters that make a line look different from what it is.
 
 use trimtab_vocab::wording::CommandReason;
 
@@ -8,7 +8,7 @@ use super::word::shown;
 
 /// Says what is strange about the characters of a line, if anything.
 ///
-/// A person who approves a line approves what they see. Accented letters, other scripts and pictures are
+/// A user who approves a line approves what they see. Accented letters, other scripts and pictures are
 /// welcome in file names and texts; what cannot be seen, what turns the reading direction, and what looks
 /// like a space, a dash, a quote or a letter of another script is not.
 pub(super) fn strange(line: &str) -> Option<CommandReason> {

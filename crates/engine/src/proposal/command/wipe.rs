@@ -1,4 +1,4 @@
-//! Wiping the disk, the home or the whole folder.
+//! Detects commands that wipe the disk, the home, or the whole folder.
 
 use trimtab_vocab::wording::CommandReason;
 

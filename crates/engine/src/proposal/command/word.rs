@@ -1,9 +1,9 @@
-//! A word of a command line: what it says, and whether that is what the program will get.
+//! A word of a command line: its text, and whether the program will get exactly that.
 
-/// Stands in a word for what only the shell can know. It is no character of any path or flag.
+/// Marks a part of a word that only the shell knows. It does not occur in paths or flags.
 pub(super) const UNKNOWN: char = '\u{FFFC}';
 
-/// What the shell makes of a word that is not known, where that can be bounded.
+/// The bounded expansion of a word that only the shell knows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum WordFill {
     /// It cannot be bounded.

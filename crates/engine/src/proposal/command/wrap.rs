@@ -1,20 +1,20 @@
-//! Programs that run other programs: what they would run, so that a refusal cannot be walked around.
+//! Programs that run other programs: what they would run, so that a wrapper cannot bypass a refusal.
 
 use super::paths::resolve;
 use super::word::{Word, among};
 
-/// What a command would run in turn.
+/// What a wrapper would run.
 #[derive(Debug)]
 pub(super) enum WrappedCommand {
     /// Another command, its words known.
     Argv(Vec<Word>),
     /// A text that a shell will read.
     Script(String),
-    /// A program text for an interpreter that is no shell.
+    /// A program for an interpreter that is not a shell.
     Code(String),
 }
 
-/// Runs its operands as a command after its own flags: name, flags with a value, operands of its own.
+/// Runs its operands as a command after its own flags: name, flags with a value, number of own operands.
 struct Wrapper(&'static str, &'static str, usize);
 
 const WRAPPERS: &[Wrapper] = &[
@@ -218,7 +218,7 @@ fn executed(words: &[Word], folder: &str, found: &mut Vec<WrappedCommand>) {
     let start = if start.len() > 4096 { "\u{FFFC}" } else { start };
     // With a filter, `{}` is something below the start and not the start itself.
     let filtered = super::wipe::filters(words);
-    // What becomes of the folder's own files is for the person to say.
+    // The user decides about the folder's own files.
     let at_home = resolve(start, folder) == resolve(folder, "/");
     let place =
         if filtered || at_home { format!("{}/\u{FFFC}", start.trim_end_matches('/')) } else { resolve(start, folder) };

@@ -1,7 +1,7 @@
-//! What a hunk says about its place: the line behind `@@` that it lies after, and the end of the file.
+//! The hints of a hunk about its place: the anchor line behind `@@`, and the end of the file.
 //!
-//! An anchor binds. It never makes lines fit that do not, but of the places that fit it leaves only those that lie
-//! after it, and of several it takes the one in the block that the anchor opens.
+//! An anchor is binding. It never makes lines match that do not, but it excludes matches before it, and of several it
+//! prefers the one in the block that the anchor opens.
 
 use std::cell::Cell;
 use std::ops::Range;
@@ -92,8 +92,8 @@ impl Finder<'_> {
         })
     }
 
-    /// The line after which a hunk without an old side goes, if its anchor leaves no doubt: it stands at one place,
-    /// and no block begins there whose first and last line would be meant alike.
+    /// The line after which a hunk without an old side goes, if its anchor is unambiguous: it occurs once, and no
+    /// block begins there whose first or last line could be meant.
     pub(super) fn after_anchor(&self, name: &str, hunk: &PatchHunk<'_>) -> Result<Option<usize>, EditRefusal> {
         let Some(anchored) = self.anchored(name, hunk)? else { return Ok(None) };
         let after = |line: &&usize| **line >= anchored.first;
@@ -134,7 +134,7 @@ impl Finder<'_> {
         Ok((!anchored.lines.is_empty()).then_some(anchored))
     }
 
-    /// The lines that an anchor means: itself, or, if there is none, lines that begin with it as a word does.
+    /// The lines that an anchor matches: exactly, or else as a prefix that ends at a word.
     fn anchor_lines(&self, anchor: &[u8]) -> Vec<usize> {
         for view in [LineMatch::TrailingBlanks, LineMatch::Indentation] {
             let lines = self.index(view).places(&[anchor]);
@@ -180,7 +180,7 @@ impl Finder<'_> {
         let depth = |line: &[u8]| split_indent(line).0.len();
         let own = texts.get(line).map_or(0, |line| depth(line));
         let start = line + 1;
-        // A brace may open the block on a line of its own, and what closes a list of parameters belongs to its head.
+        // A brace may open the block on its own line, and the end of a parameter list belongs to its head.
         let is_head = |line: &[u8]| depth(line) == own && matches!(line.get(own), Some(b'{' | b')' | b']'));
         let ends = |line: &[u8]| !is_blank(line) && depth(line) <= own && !is_head(line);
         let end = (start..texts.len()).find(|at| ends(texts[*at])).unwrap_or(texts.len());

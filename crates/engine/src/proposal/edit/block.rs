@@ -44,8 +44,8 @@ fn all_or_partly(path: &str, blocks: &[SearchReplace], before: &[u8], refusal: E
     }
 }
 
-/// Whether a block whose new text was found in the file is there already for certain. Where the old text is not around
-/// it any more, the new one must say enough, and stand there once.
+/// Whether a block whose new text was found in the file is certainly applied already. If the old text is no longer
+/// around it, the new one must be long enough and occur once.
 fn is_certain(block: &SearchReplace, before: &[u8]) -> bool {
     const TELLING: usize = 8;
     let before = String::from_utf8_lossy(before);
@@ -60,7 +60,7 @@ fn replace(path: &str, name: &str, block: &SearchReplace, bytes: &[u8]) -> Resul
         Err(refusal) if refusal.kind == RefusalKind::NotFound => refusal,
         other => return other,
     };
-    // What stands in the file as it is given has no copied numbers, whatever it begins with.
+    // Text that matches the file literally has no copied line numbers.
     let (search, replacement) = (without_bom(&block.search), without_bom(&block.replace));
     if let Some(replaced) = part::replace(path, name, &file, search, replacement) {
         return replaced;

@@ -1,5 +1,5 @@
-//! Examples of our own prompts, and words that stand for a text, sent back as if they were the text of a file. Small models
-//! do this; written to a file they would replace a program by the words that describe it.
+//! Detects examples from our prompts, and placeholders for a text, sent back as the text of a file. Small models do
+//! this; written to a file, they would replace a program by its description.
 
 use super::{Edit, EditRefusal, RefusalKind, SearchReplace};
 
@@ -8,7 +8,7 @@ use super::{Edit, EditRefusal, RefusalKind, SearchReplace};
 const EXAMPLES: [&str; 5] =
     ["the whole new file", "a unified diff", "what you say to the user", "what it comes to", "\u{2026}"];
 
-/// What else stands for the text of a file.
+/// Other placeholders for the text of a file.
 const STAND_INS: [&str; 14] = [
     "...",
     "your code here",
@@ -26,7 +26,7 @@ const STAND_INS: [&str; 14] = [
     "the new file content",
 ];
 
-/// Words that stand for a text where brackets say so: `<content>`, `{file_content}`.
+/// Placeholders in brackets: `<content>`, `{file_content}`.
 const IN_BRACKETS: [&str; 12] = [
     "content",
     "contents",
@@ -42,7 +42,7 @@ const IN_BRACKETS: [&str; 12] = [
     "filename",
 ];
 
-/// Whether a text is not one, but words that stand for it.
+/// Whether a text is only a placeholder.
 pub fn is_placeholder(text: &str) -> bool {
     const LONGEST: usize = 80;
     let text = text.trim();
@@ -64,7 +64,7 @@ pub fn is_placeholder(text: &str) -> bool {
         })
 }
 
-/// Refuses an edit whose text or path only stands for one.
+/// Refuses an edit whose text or path is only a placeholder.
 pub(super) fn refuse(edit: &Edit) -> Result<(), EditRefusal> {
     let (path, texts): (&str, Vec<&str>) = match edit {
         Edit::WholeFile { path, content } => (path, vec![content]),

@@ -1,8 +1,8 @@
-//! Placeholders for text that a model left out ("... existing code ..."). Written to a file they
-//! would replace the code that they stand for.
+//! Detects placeholders for text that a model left out ("... existing code ..."). Written to a file, they would
+//! replace the code that they stand for.
 //!
-//! A line is judged only if a placeholder is all that it has, or if a comment behind code says in so
-//! many words that something was left out: `...` is also Python's empty body, a spread, a range.
+//! A line counts only if it is nothing but a placeholder, or if a comment behind code says explicitly that something
+//! was left out: `...` is also Python's empty body, a spread, a range.
 
 use std::collections::HashSet;
 
@@ -10,7 +10,7 @@ use super::hunk::{HunkLine, Op};
 use super::lines::{shown, trim_end};
 use super::{EditRefusal, RefusalKind};
 
-/// Refuses added lines that stand for others, unless the old text has the very line.
+/// Refuses added placeholder lines, unless the old text has the same line.
 pub(super) fn refuse<'t>(
     path: &str,
     name: &str,
@@ -42,7 +42,7 @@ pub(super) fn refuse<'t>(
     Ok(())
 }
 
-/// Whether a line of a text stands for others that were left out.
+/// Whether a text has a placeholder line for omitted ones.
 pub(super) fn is_in(path: &str, text: &str) -> bool {
     let mut before = "";
     let mut lines = text.lines().peekable();
@@ -57,10 +57,10 @@ pub(super) fn is_in(path: &str, text: &str) -> bool {
     )
 }
 
-/// Longer lines are no placeholders.
+/// Longer lines are not placeholders.
 const LONGEST: usize = 200;
 
-/// Dots in a row that stand for something left out, at most; more are a line, or a row of a drawing.
+/// Dots of a placeholder at most; more are a line, or a row of a drawing.
 const MOST_DOTS: usize = 6;
 
 fn is_placeholder(path: &str, line: &[u8], before: &[u8], next: &[u8]) -> bool {
@@ -88,7 +88,7 @@ fn is_placeholder(path: &str, line: &[u8], before: &[u8], next: &[u8]) -> bool {
     }
 }
 
-/// What a text is wrapped in.
+/// The delimiters around a text.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Dress {
     /// Marks that make it a comment.
@@ -200,7 +200,7 @@ fn words_of(text: &str) -> Vec<String> {
     words.filter(|word| !word.is_empty()).map(str::to_lowercase).collect()
 }
 
-/// Whether the words are of the kind that placeholders are made of, all of them.
+/// Whether all words are typical for placeholders.
 fn are_common(words: &[String]) -> bool {
     words.iter().all(|word| WORDS.contains(&format!(" {word} ")))
 }

@@ -1,13 +1,13 @@
-//! Blank lines that the context lacks or has too many of.
+//! Tolerates blank lines that the context lacks or has in excess.
 //!
-//! Where the lines of a hunk that are not blank stand at one place only, blank ones between them are no reason to refuse:
-//! the file's stay as they are. What has to be certain is on which side of them an added line goes.
+//! If the other lines of a hunk match at one place only, blank lines between them are no reason to refuse: the file
+//! keeps its own. It must only be certain on which side of them an added line goes.
 
 use super::hunk::{HunkLine, Op, PatchHunk};
 use super::lines::is_blank;
 use super::occur::{Index, LineMatch};
 
-/// A file without its blank lines, and where the others stand in it.
+/// A file without its blank lines, and the positions of the others.
 pub(super) struct Packed<'f> {
     index: Index<'f>,
     at: Vec<usize>,

@@ -1,4 +1,4 @@
-//! The lines of a diff that are about the file and not of it: names, modes, and `@@`.
+//! The header lines of a diff: names, modes, and `@@`.
 
 use super::hunk::Numbers;
 
@@ -11,7 +11,7 @@ pub(super) enum DiffName {
     Path(String),
 }
 
-/// Reads what stands behind `--- ` or `+++ `.
+/// Parses the name after `--- ` or `+++ `.
 pub(super) fn name(text: &str) -> DiffName {
     let text = text.trim_end();
     let path = match text.strip_prefix('"').and_then(|rest| rest.rsplit_once('"')) {
@@ -64,7 +64,7 @@ fn unquoted(text: &str) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// Words that stand for "the old text" and "the new text" where no path is given.
+/// Words for "the old text" and "the new text" in place of a path.
 const NO_PATH: [&str; 12] =
     ["a", "b", "old", "new", "original", "modified", "before", "after", "current", "updated", "previous", "file"];
 
@@ -141,7 +141,7 @@ pub(super) fn anchor(line: &str) -> Option<&str> {
     (!is_numbers && !says_nothing).then_some(text)
 }
 
-/// Reads the numbers of an `@@` line; whatever else stands there is no number.
+/// Parses the numbers of an `@@` line, and ignores the rest.
 pub(super) fn numbers(line: &str) -> Option<Numbers> {
     let mut words = line.trim_start_matches('@').split("@@").next()?.split_whitespace();
     let (old, old_count) = range(words.next()?.strip_prefix('-')?)?;
@@ -157,7 +157,7 @@ fn range(text: &str) -> Option<(usize, Option<usize>)> {
     }
 }
 
-/// What stands behind the numbers of an `@@` line.
+/// The text after the numbers of an `@@` line.
 pub(super) fn section(line: &str) -> &str {
     let rest = line.trim_start_matches('@');
     match rest.split_once("@@") {

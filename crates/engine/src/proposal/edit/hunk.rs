@@ -1,13 +1,13 @@
-//! A hunk: the old side that says where, and the new side that says what.
+//! A hunk: the old side gives the place, the new side the text.
 
 /// What a line of a hunk does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Op {
-    /// Stands in the file before and after.
+    /// In the file before and after.
     Keep,
-    /// Stands in the file before only.
+    /// Only in the file before.
     Remove,
-    /// Stands in the file afterwards only.
+    /// Only in the file after.
     Add,
 }
 
@@ -41,8 +41,8 @@ pub(super) struct PatchHunk<'t> {
     pub(super) has_markers: bool,
     /// Lines of the file that the hunk lies after, outermost first.
     pub(super) anchors: Vec<&'t [u8]>,
-    /// The anchor stands behind line numbers, where git puts the last heading before the hunk. It may be out of
-    /// date, so one that is not in the file says nothing.
+    /// The anchor comes after line numbers, where git puts the last heading before the hunk. It may be outdated, so
+    /// an anchor that is not in the file is ignored.
     pub(super) anchor_is_heading: bool,
     /// `*** End of File` follows.
     pub(super) at_end: bool,

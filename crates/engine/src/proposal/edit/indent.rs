@@ -1,5 +1,4 @@
-//! Indentation: whether an edit's differs from the file's in one uniform way, and what added lines
-//! have to begin with then.
+//! Indentation: whether an edit differs from the file uniformly, and how added lines must be indented then.
 
 use std::collections::HashMap;
 
@@ -30,8 +29,7 @@ enum IndentRule<'a> {
 }
 
 impl<'a> Reindent<'a> {
-    /// The rule behind pairs of indentation, first the edit's and then the file's; `None` if there is
-    /// no single one.
+    /// The rule behind pairs of indentation, the edit's and the file's; `None` if no single rule fits.
     pub(super) fn between(pairs: &[(&'a [u8], &'a [u8])]) -> Option<Self> {
         let mut seen = HashMap::new();
         let mut last = None;

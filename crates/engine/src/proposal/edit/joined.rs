@@ -1,4 +1,4 @@
-//! Two lines of a diff on one line (`-old+new`): what a lost line break makes of an edit.
+//! Detects two lines of a diff on one line (`-old+new`), which a lost line break causes.
 
 use super::hunk::{Op, PatchHunk};
 use super::lines::{is_blank, shown, trim_end};
@@ -6,7 +6,7 @@ use super::occur::LineMatch;
 use super::place::Finder;
 use super::{EditRefusal, RefusalKind};
 
-/// How many marks within one line are looked at; a line of minus signs is no reason to be slow.
+/// Markers within one line that are checked, so that a line of minus signs is not slow.
 const MOST_MARKS: usize = 64;
 
 fn refusal(name: &str, line: &[u8]) -> EditRefusal {
@@ -14,7 +14,7 @@ fn refusal(name: &str, line: &[u8]) -> EditRefusal {
     EditRefusal::new(RefusalKind::RunTogether, reason)
 }
 
-/// Explains an old side that was not found by a removed or context line that goes on with another.
+/// Explains an old side that was not found by a removed or context line that another line was joined to.
 pub(super) fn in_removed(name: &str, hunk: &PatchHunk<'_>, finder: &Finder<'_>) -> Option<EditRefusal> {
     if !hunk.has_markers {
         return None;

@@ -1,4 +1,4 @@
-//! A file as lines that remember how they end, so that a line nobody touches comes out byte for byte.
+//! A file as lines with their line ends, so that untouched lines keep every byte.
 
 use super::{EditRefusal, RefusalKind};
 
@@ -70,8 +70,8 @@ impl<'a> TextLines<'a> {
     }
 }
 
-/// Splits at LF; a CR right before it belongs to the end. A lone CR is part of the line: nobody has
-/// written such files for decades, and taking it for an end would change what line numbers mean.
+/// Splits at LF; a CR right before it belongs to the line end. A lone CR is part of the line: such files are
+/// obsolete, and splitting there would change line numbers.
 pub(super) fn split(bytes: &[u8]) -> Vec<TextLine<'_>> {
     bytes
         .split_inclusive(|byte| *byte == b'\n')

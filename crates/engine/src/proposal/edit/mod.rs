@@ -91,7 +91,7 @@ impl Edit {
     }
 }
 
-/// Whether a text for a file holds a line that stands for others ("... existing code ...").
+/// Whether a text for a file has a placeholder line ("... existing code ...").
 pub fn has_placeholder(path: &str, text: &str) -> bool {
     elision::is_in(path, text)
 }
@@ -99,13 +99,13 @@ pub fn has_placeholder(path: &str, text: &str) -> bool {
 /// Lines to find, and the lines that take their place. A part of one line is found as well if it occurs only once.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SearchReplace {
-    /// The lines as they stand in the file.
+    /// The lines, literally as in the file.
     pub search: String,
     /// The lines afterwards; empty to remove them.
     pub replace: String,
 }
 
-/// What the file is to be after the edit.
+/// The content of the file after the edit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NewContent {
     /// The file has these bytes.
@@ -117,9 +117,9 @@ pub enum NewContent {
 /// Why an edit was not applied.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EditRefusal {
-    /// A sentence or two that a model and a person can act on.
+    /// A sentence or two that a model and the user can act on.
     pub reason: String,
-    /// The class of the reason, for code that has to tell them apart.
+    /// The class of the reason, for code.
     pub kind: RefusalKind,
 }
 
@@ -140,7 +140,7 @@ pub enum RefusalKind {
     PartlyApplied,
     /// Added text leaves something out ("... existing code ...").
     Placeholder,
-    /// Two lines of the diff stand on one (`-old+new`).
+    /// Two lines of the diff are on one (`-old+new`).
     RunTogether,
     /// What the hunk says about its place is not where its lines are.
     Contradiction,
@@ -170,12 +170,11 @@ impl EditRefusal {
     }
 }
 
-/// What becomes of one file.
+/// The result for one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileAfter {
     /// The file, as the edit names it.
     pub path: String,
-    /// What it is to be.
     pub after: NewContent,
     /// The file that moves here.
     pub from: Option<String>,

@@ -1,4 +1,4 @@
-//! Explaining why an old side was not found: the place that looks most like it, and what differs.
+//! Explains why an old side was not found: the most similar place, and the differences.
 
 use std::collections::HashMap;
 

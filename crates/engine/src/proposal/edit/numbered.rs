@@ -1,12 +1,12 @@
-//! Line numbers that were copied into a search block together with the lines.
+//! Removes line numbers that were copied into a search block.
 //!
-//! Reading a file shows each line with its number and a tab. Other tools put ` | `, `→` or `: ` there, and models that
-//! were trained on those write them, too.
+//! `read_file` shows each line with its number and a tab. Other tools use ` | `, `→`, or `: `, and models that were
+//! trained on those write them, too.
 
 use super::SearchReplace;
 use super::lines::{TextLine, TextLines, split, without_bom};
 
-/// What may stand between the number and the line.
+/// Separators between the number and the line.
 const SEPARATORS: [&str; 4] = ["\t", " | ", "→", ": "];
 
 /// A block without its numbers.
@@ -27,7 +27,7 @@ pub(super) enum Numbering {
     TakenOff(Unnumbered),
 }
 
-/// The number of a line and what stands behind it.
+/// The number of a line and the text after it.
 fn numbered<'l>(line: &'l [u8], separator: &str) -> Option<(usize, &'l [u8])> {
     let start = line.iter().position(|byte| *byte != b' ')?;
     let line = &line[start..];

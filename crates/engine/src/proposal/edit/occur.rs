@@ -1,4 +1,4 @@
-//! Where a run of lines occurs in a file: in linear time, however repetitive the file is.
+//! Finds a run of lines in a file, in linear time even for repetitive files.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -144,8 +144,8 @@ fn borders(wanted: &[u32]) -> Vec<usize> {
     border
 }
 
-/// All places at which each line is one of its alternatives, white space at line ends apart if
-/// `view` says so. Starts from the rarest line; `None` if that still takes too long.
+/// All places at which each line is one of its alternatives, ignoring trailing white space if `view` says so. Starts
+/// from the rarest line; `None` if that takes too long.
 pub(super) fn places_of_alternatives(
     view: LineMatch,
     file: &[&[u8]],

@@ -1,4 +1,4 @@
-//! A search that is a part of a line.
+//! A search for a part of a line.
 
 use super::lines::{LineEnding, TextLine, TextLines, is_blank, split};
 use super::splice::written;
@@ -22,8 +22,7 @@ fn occurrences(file: &TextLines<'_>, search: &[u8]) -> Vec<(usize, usize)> {
     found
 }
 
-/// The first place of `wanted`, in time that grows with `text` only: a search that almost fits everywhere is no reason to
-/// be slow.
+/// The first place of `wanted`, in time linear in `text`, even if it almost matches everywhere.
 fn find(text: &[u8], wanted: &[u8]) -> Option<usize> {
     memchr::memmem::find(text, wanted)
 }
@@ -68,7 +67,7 @@ pub(super) fn replace(
     Some(Ok(spliced(file, line, at, search.len(), replace)))
 }
 
-/// Whether the new text stands there already, with the old one as a part of it.
+/// Whether the new text is already there, and contains the old one.
 fn is_done(line: TextLine<'_>, at: usize, search: &str, replace: &str) -> bool {
     replace != search
         && replace.match_indices(search).any(|(inside, _)| {

@@ -1,8 +1,8 @@
-//! Finding the one place where a hunk fits.
+//! Finds the one place where a hunk fits.
 //!
-//! Looser comparisons are tried only when stricter ones find nothing: every byte, then all but white
-//! space at line ends, then all but indentation that differs uniformly, then tabs inside lines. If a
-//! comparison finds several places, the line number may name one of them; no looser one is asked.
+//! Looser comparisons are tried only when stricter ones find nothing: every byte, then all but trailing white space,
+//! then all but a uniform difference in indentation, then tabs inside lines. If a comparison finds several places,
+//! the line number may choose one of them; no looser comparison follows.
 
 use std::cell::OnceCell;
 use std::collections::HashMap;
@@ -15,14 +15,14 @@ use super::lines::{TextLines, is_blank, shown, split_indent, trim_end};
 use super::occur::{Index, LineMatch, places_of_alternatives};
 use super::{EditRefusal, RefusalKind, joined, nearest};
 
-/// Where a hunk goes, and what it adds there.
+/// The place of a hunk, and what it adds there.
 #[derive(Debug)]
 pub(super) struct Placed<'t> {
     /// The first line of the old side.
     pub(super) start: usize,
     /// The added lines, in the file's style.
     pub(super) added: Vec<Vec<u8>>,
-    /// The hunk with the file's blank lines instead of its own.
+    /// The hunk with the file's blank lines.
     pub(super) aligned: Option<PatchHunk<'t>>,
 }
 
@@ -309,8 +309,8 @@ impl<'f> Finder<'f> {
         if done && some { Err(self.done(name, start)) } else { Ok(()) }
     }
 
-    /// Refuses an addition at the edge of its context if the very lines stand there: it was applied
-    /// before. Lines without a letter or digit are no sign of that; a brace may well be repeated.
+    /// Refuses an addition at the edge of its context if the same lines are there: it was applied before. Lines
+    /// without a letter or digit do not count, because a brace may be repeated.
     fn refuse_if_repeated(&self, name: &str, hunk: &PatchHunk<'_>, start: usize) -> Result<(), EditRefusal> {
         let only_adds = hunk.changes() && hunk.lines.iter().all(|line| line.op != Op::Remove);
         let telling = hunk.added().any(|line| line.iter().any(|byte| byte.is_ascii_alphanumeric() || *byte >= 0x80));
@@ -404,8 +404,8 @@ impl<'e, 'f> SpaceRuns<'e, 'f> {
         SpaceRuns(runs)
     }
 
-    /// The text with the file's white space; `None` if a run of it was never seen, or as two things.
-    /// If no tabs differ, every run stands for itself and the text stays.
+    /// The text with the file's white space; `None` if a run of it is unknown or ambiguous. If no tabs differ, the
+    /// text stays unchanged.
     fn map(&self, text: &[u8]) -> Option<Vec<u8>> {
         if self.0.iter().all(|(edit, file)| Some(*edit) == *file) {
             return Some(text.to_vec());

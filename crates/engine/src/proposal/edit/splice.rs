@@ -1,4 +1,4 @@
-//! Putting placed hunks into a file: copied lines stay as they are, added ones take its line ends.
+//! Puts placed hunks into a file: context lines stay unchanged, added lines get the file's line ends.
 
 use std::borrow::Cow;
 
@@ -139,7 +139,7 @@ fn final_newline(hunk: &PatchHunk<'_>) -> Option<bool> {
     }
 }
 
-/// The bytes of lines. Only the last may be without an end, and is if `newline` says so.
+/// The bytes of lines. Only the last may be without a line end, according to `newline`.
 pub(super) fn written(
     has_bom: bool,
     lines: Vec<(Cow<'_, [u8]>, LineEnding)>,

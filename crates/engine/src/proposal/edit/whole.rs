@@ -1,8 +1,7 @@
 //! The whole text of a file at once.
 //!
-//! Byte order mark and line ends are the file's own, as with every edit. Whether the text ends with a
-//! newline is the edit's to say: it gives the text to its very end, so leaving the newline out is as
-//! explicit as any other character of it.
+//! Byte order mark and line ends are the file's, as with every edit. The edit decides whether the text ends with a
+//! newline, because it gives the text to its very end.
 
 use std::borrow::Cow;
 use std::collections::HashMap;

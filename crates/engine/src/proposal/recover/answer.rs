@@ -1,4 +1,4 @@
-//! The schema of an answer, and the signs by which one says of itself that it was cut.
+//! The schema of an answer, and the signs in an answer that it was cut.
 
 use std::sync::LazyLock;
 
@@ -60,9 +60,9 @@ pub(super) fn summary_says_cut(answer: &Value) -> bool {
     summary.to_lowercase().contains("truncated")
 }
 
-/// Words after an answer that say that it goes on, or would have.
+/// Text after an answer that says that it continues, or would have.
 ///
-/// Whole phrases only: an answer may well be followed by talk of truncated log files.
+/// Whole phrases only, because an answer may be followed by talk about truncated log files.
 pub(super) fn tail_says_cut(tail: &[u8]) -> bool {
     const LONGEST: usize = 4096;
     const PHRASES: &[&str] = &[

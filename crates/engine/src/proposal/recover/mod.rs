@@ -1,11 +1,10 @@
-//! Damaged answers: what is certain comes back exactly, what is not does not.
+//! Recovers damaged answers: certain parts are returned exactly, and the rest is left out.
 //!
-//! [`recover`] reads a model's structured answer out of any bytes. It invents no field and alters
-//! no text without a word; it says when an answer was cut, and then no file change of it may be
-//! applied, because a cut change cannot be told from a whole one by those who apply it. The work is
-//! linear in the input and the stack does not grow with it.
+//! [`recover`] reads a model's structured answer from any bytes. It invents no field and reports every repair. It
+//! reports when an answer was cut, and then none of its file changes may be applied, because a cut change cannot be
+//! told from a complete one. The work is linear in the input, and the stack does not grow with it.
 //!
-//! [`mod@json`] underneath knows nothing of answers and reads other schemas as well.
+//! [`mod@json`] does not know answers and reads other schemas as well.
 
 mod answer;
 pub mod json;
@@ -16,7 +15,7 @@ pub mod verify_repair;
 use serde_json::{Map, Value, json};
 use trimtab_vocab::{Answer, StopReason};
 
-/// What the transport or the provider said about the end of a reply.
+/// What is known from the transport or the provider about the end of a reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ReplyStop {
     /// The model finished.
@@ -45,7 +44,7 @@ impl From<&StopReason> for ReplyStop {
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Recovered {
     pub answer: Answer,
-    /// The answer as it was said: only the fields that were there.
+    /// The literal answer: only the fields that were there.
     pub said: Map<String, Value>,
     /// Whether there is one. Without one the text itself is the reply.
     pub found: bool,
@@ -55,11 +54,11 @@ pub struct Recovered {
     pub blocked: bool,
     /// Fields in which something was there that could not be kept.
     pub lost: Vec<String>,
-    /// Its author left something out with dots: nobody can bring that back.
+    /// The model left something out with dots, which cannot be restored.
     pub elided: bool,
     /// Its next steps were plain texts, as they once were.
     pub plain_steps: bool,
-    /// What had to be mended to read it.
+    /// The repairs that were needed.
     pub repairs: Vec<String>,
     /// A model repaired it, or the rules had to guess where a text of it ends.
     pub is_guessed: bool,
@@ -82,10 +81,10 @@ pub fn recover(bytes: &[u8], stop: ReplyStop) -> Recovered {
     counted(bytes, stop).0
 }
 
-/// A reply this short that changes files is suspect, where a person has asked for strictness.
+/// Whether a reply that changes files is suspiciously short, if the user has chosen the strict setting.
 ///
-/// It is a documented sign of truncation, but it does not count by itself: a whole answer that
-/// deletes one file is shorter than that, and its last bracket proves it whole.
+/// It is a documented sign of truncation, but not sufficient: a complete answer that deletes one file is shorter, and
+/// its last bracket proves it complete.
 pub fn suspiciously_short(bytes: &[u8], answer: &Answer) -> bool {
     const SHORT: usize = 200;
     !answer.file_changes.is_empty() && String::from_utf8_lossy(bytes).trim().chars().count() < SHORT
@@ -129,8 +128,8 @@ fn counted(bytes: &[u8], stop: ReplyStop) -> (Recovered, u64) {
     (recovered, steps)
 }
 
-/// Text of two bytes a sign, if a byte order mark says so. A broken pair becomes bytes that are no
-/// text, so that what holds it is left out like any other such text.
+/// Decodes UTF-16 if there is a byte order mark. A broken pair becomes invalid bytes, so that its string is left out
+/// like any other invalid one.
 fn from_utf16(bytes: &[u8]) -> Option<Vec<u8>> {
     let read: fn([u8; 2]) -> u16 = match bytes.get(..2)? {
         [0xff, 0xfe] => u16::from_le_bytes,

@@ -1,8 +1,8 @@
-//! What a model makes of a damaged answer, and how far it is believed.
+//! Checks whether a model's repair of a damaged answer is credible.
 //!
-//! A model that repairs may also improve, shorten and invent. So nothing of a repair is believed unless
-//! all of it is: what the rules had read must be there unchanged, every text must have been there before,
-//! and nothing that was said between the first and the last of them may be missing.
+//! A model that repairs may also improve, shorten, and invent. So a repair is accepted only as a whole: everything
+//! that the rules had read must be unchanged, every text must have been there before, and nothing between the first
+//! and the last of them may be missing.
 
 use std::fmt::Write as _;
 
@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::{Recovered, ReplyStop, recover};
 
-/// Says what is wrong with a damaged answer, with hints, for whoever is to repair it.
+/// What is wrong with a damaged answer, with hints, for the repairing model.
 pub fn complaints(damaged: &str, read: &Recovered) -> String {
     let mut text = String::new();
     let body = unwrapped(damaged);
@@ -52,7 +52,7 @@ pub fn attempted(text: &str) -> bool {
     body.starts_with('{') && named(body)
 }
 
-/// The documented signs of a cut in a text: files are changed in few words, or the last sign is no bracket.
+/// The documented signs of a cut: files are changed in few words, or the last character is not a bracket.
 pub fn looks_cut(text: &str, read: &Recovered) -> bool {
     super::suspiciously_short(text.as_bytes(), &read.answer) || !unwrapped(text).ends_with('}')
 }
@@ -81,7 +81,7 @@ fn unwrapped(text: &str) -> &str {
     }
 }
 
-/// The repaired answer, if it can be believed. `read` is what the rules made of the damaged text.
+/// The repaired answer, if it is credible. `read` is what the rules read from the damaged text.
 pub fn believed(damaged: &str, read: &Recovered, repaired: &str) -> Option<Recovered> {
     let mended = recover(repaired.as_bytes(), ReplyStop::Complete);
     let whole = mended.found && !mended.truncated && !mended.blocked && mended.lost.is_empty();
@@ -156,7 +156,7 @@ fn skeleton(text: &str) -> String {
     text.chars().filter(is_kept).flat_map(char::to_lowercase).collect()
 }
 
-/// A text with JSON's escapes read, wherever they stand. What is no escape stays as it is.
+/// Decodes JSON escapes anywhere in a text. Invalid escapes stay unchanged.
 fn unescape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;

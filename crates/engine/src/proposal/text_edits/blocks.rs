@@ -1,4 +1,4 @@
-//! Search blocks: what is looked for between one pair of marks, what takes its place between the next.
+//! Search blocks: the text to find between one pair of markers, its replacement between the next.
 
 use super::super::edit::{Edit, SearchReplace};
 use super::super::fences::ReplyFence;
@@ -70,7 +70,7 @@ pub(super) fn fenced(fence: &ReplyFence<'_>, path: Option<String>, names: FileNa
     place(blocks, path, fence.range.clone(), read);
 }
 
-/// Blocks that stand in no fence.
+/// Blocks outside of fences.
 pub(super) fn outside(text: &str, fences: &[ReplyFence<'_>], names: FileNames<'_>, read: &mut TextEdits) {
     let mut at = 0;
     let pieces = fences.iter().map(|fence| fence.range.clone()).chain(std::iter::once(text.len()..text.len()));
@@ -104,7 +104,7 @@ fn place(
             continue;
         };
         let edit = match block.search.trim().is_empty() {
-            // What is to be put where nothing is looked for is a new file; one that is there already is not replaced.
+            // A replacement without a search text is a new file; an existing one is not replaced.
             true => Edit::UnifiedDiff { diff: new_file(&path, &block.replace), path },
             false => Edit::SearchReplace { path, blocks: vec![block] },
         };

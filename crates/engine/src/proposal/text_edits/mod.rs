@@ -1,10 +1,10 @@
-//! Changes of files that a reply holds as text: whole files, diffs and search blocks in fences. What is certain becomes
-//! an edit; what is not is said to be left, with the reason. Nothing here knows a session: for models that are told to
-//! answer so, this is the way in which they change files.
+//! File changes that a reply contains as text: whole files, diffs, and search blocks in fences. What is certain
+//! becomes an edit; the rest is reported with the reason. Models with the protocol `edit_blocks` change files this
+//! way.
 //!
-//! A path is certain if the fence names it (`python hello.py`), the line before it does (`**hello.py**`), its first line
-//! does in a comment, or it is the only file that the request names. A text is certain if its fence has an end, nothing
-//! in it stands for text that was left out, and it is not a part of the file that is there.
+//! A path is certain if the fence names it (`python hello.py`), the line before it does (`**hello.py**`), its first
+//! line does in a comment, or it is the only file that the request names. A text is certain if its fence is closed,
+//! it has no placeholder for omitted text, and it is not a part of the existing file.
 
 mod blocks;
 mod path;
@@ -14,27 +14,27 @@ use std::ops::Range;
 use super::edit::{Edit, has_placeholder};
 use super::fences::{ReplyFence, fences, without_thoughts};
 
-/// What is known about the names of files when a reply is read.
+/// The known file names when a reply is read.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct FileNames<'t> {
-    /// The files that the request names, as it does.
+    /// The files that the request names, literally.
     pub named: &'t [String],
     /// The folder that the work is in. Models write its whole path before a file's name.
     pub folder: Option<&'t str>,
 }
 
-/// What a model was shown of a file.
+/// How much of a file a model has seen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ShownFile {
     Whole(String),
-    /// Its beginning: whoever writes it again from that loses the rest.
+    /// Its beginning: writing it again from that would lose the rest.
     Part,
 }
 
-/// What a reply wants changed.
+/// The changes in a reply.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TextEdits {
-    /// What is certain, in order.
+    /// The certain ones, in order.
     pub edits: Vec<Edit>,
     /// The places in the reply that these were read from, with the marks of their fences.
     pub ranges: Vec<Range<usize>>,
@@ -57,7 +57,7 @@ pub enum Uncertainty {
     NoPath,
     /// It has no end.
     Cut,
-    /// Something in it stands for text that was left out.
+    /// It has a placeholder for omitted text.
     Elided,
     /// It has less than the file has: it may be a part of it.
     Part,
@@ -68,7 +68,7 @@ pub enum Uncertainty {
 /// Bytes of a reply in which edits are looked for.
 const LONGEST: usize = 4 * 1024 * 1024;
 
-/// The changes that a reply holds as text. `shown` tells what the model was shown of a file.
+/// The changes in the text of a reply. `shown` returns how much of a file the model has seen.
 pub fn read(reply: &str, names: FileNames<'_>, shown: impl Fn(&str) -> Option<ShownFile>) -> TextEdits {
     if reply.len() > LONGEST {
         return TextEdits::default();
@@ -129,7 +129,7 @@ const NOT_FILES: &[&str] = &[
     "http",
 ];
 
-/// Whether a fence may hold a file's text even if only its language says so.
+/// Whether a fence may contain a file even if only its language says so.
 fn is_code(fence: &ReplyFence<'_>) -> bool {
     !NOT_FILES.contains(&fence.language().to_ascii_lowercase().as_str()) && !fence.body.trim().is_empty()
 }

@@ -1,4 +1,4 @@
-//! Which file a block of code is.
+//! The file that a block of code belongs to.
 
 use std::borrow::Cow;
 
@@ -9,7 +9,7 @@ use super::FileNames;
 /// A file that a fence is about.
 pub(super) struct FencePath {
     pub(super) path: String,
-    /// Nothing but its name is said: a sentence may show a part of a file, or something about it.
+    /// Nothing but its name is there: a sentence may introduce a part of a file, or something about it.
     pub(super) is_plain: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Tools end, changes are proposed and applied, and the history moves.
+//! Folds the end of tools, proposed and applied changes, and moves of the history.
 
 use std::collections::HashMap;
 
@@ -101,7 +101,7 @@ impl Session {
                 if let Some(active) = &mut self.active {
                     active.tools.rounds.changed(&writes);
                 }
-                // What was taken back and is now built over can no longer be redone.
+                // Undone sets that are now built over can no longer be redone.
                 self.changes.sets.truncate(self.changes.in_force);
                 match self.changes.sets.last_mut().filter(|set| set.id == change.change_set) {
                     Some(set) => set.writes.extend(writes),
@@ -117,7 +117,7 @@ impl Session {
             }
             ChangeFact::Inherited(inherited) => {
                 let Inherited { change, writes, expired, .. } = &**inherited;
-                // The names of sets that take back parts go on from where they were.
+                // The numbers of sets that undo parts continue.
                 self.changes.undos = self.changes.undos.max(change.change_set.undo_number().unwrap_or(0));
                 let (id, writes, expired) = (change.change_set.clone(), writes.clone(), *expired);
                 self.changes.sets.push(ChangeSet { id, writes, expired });
@@ -150,8 +150,8 @@ impl Session {
         }
     }
 
-    /// A set was moved over edits of a person. From now on it stands between what was found and what was
-    /// left, so that the way back leads to exactly what was there.
+    /// A set was moved over the user's edits. It now goes from what was found to what was left, so that the way back
+    /// restores exactly what was there.
     pub(super) fn rework(&mut self, id: &ChangeSetId) {
         let Some(merged) = self.changes.moving.as_ref().and_then(|moving| moving.merged.as_ref()) else { return };
         let Some(set) = self.changes.sets.iter_mut().find(|set| set.id == *id) else { return };
@@ -170,8 +170,8 @@ impl Session {
         undo.is_some_and(|undo| undo.change_set == *id)
     }
 
-    /// A part of a set was taken back, by a set of its own.
-    /// The history has moved these files: what was prepared for them before is not what it would come to now.
+    /// A part of a set was undone by a new set. Proposals for these files were prepared for an older state and are
+    /// outdated.
     fn outdate_proposals(&mut self, files: &[&str]) {
         let queue = &mut self.queue;
         let all = self.active.iter_mut().chain(&mut queue.waiting).chain(&mut queue.parked);
@@ -195,7 +195,7 @@ impl Session {
         self.start_next();
     }
 
-    /// Several commands of an answer moved on: one begins, or its end is told to the model, or the rest is left.
+    /// A series of commands advances: one starts, its end is reported to the model, or the rest is skipped.
     pub(super) fn fold_commands(&mut self, request: Option<&RequestId>, fact: &CommandsFact) {
         let Some(request) = request else { return };
         let CommandsFact { series, message, .. } = fact;

@@ -1,4 +1,4 @@
-//! Questions open, and what people answer takes effect.
+//! Folds questions and their answers.
 
 use trimtab_vocab::checkpoint::Ask;
 use trimtab_vocab::event::{CheckpointFact, CheckpointKind, RuleFact};
@@ -35,13 +35,13 @@ impl Session {
                     worker: worker.as_deref().cloned(),
                 };
                 self.checkpoints.insert(checkpoint.clone(), opened);
-                // What a worker asks stops nobody but the worker.
+                // A worker's question stops only the worker.
                 if worker.is_some() {
                     self.unfinished_mut(request).into_iter().for_each(|active| active.checkpoints += 1);
                     return;
                 }
                 match ask {
-                    // A model may have failed to merge before; the call goes on from the answer all the same.
+                    // A model may have failed to merge before; the call continues from the answer anyway.
                     Ask::MergeConflict { .. } => {
                         if let Some(active) = &mut self.active {
                             (active.phase, active.calls.failures) = (Phase::Tools, 0);
@@ -95,7 +95,7 @@ impl Session {
         if answered.ask.is_budget() && choice == choice::RAISE {
             self.spending.budget = text.and_then(|text| text.parse().ok()).or(self.spending.budget);
         }
-        // Whoever edits a command has not allowed the one that was asked about.
+        // An edited command was not allowed as asked.
         let edits = answered.ask.fingerprint().is_some() && text.is_some();
         if let (choice::ALLOW, Some(rule), false) = (choice, answered.ask.rule(), edits) {
             *self.permissions.allowed.entry(rule.to_string()).or_default() += 1;
@@ -224,7 +224,7 @@ fn decide(active: &mut RunningRequest, answered: &Checkpoint, given: RecordedAns
     let Some(item) = call.and_then(|call| active.batch.as_mut()?.item_mut(call)) else { return };
     item.progress = Progress::Started;
     let edited = given.text.filter(|_| given.choice == choice::ALLOW && answered.ask.fingerprint().is_some());
-    // What a person wrote in its place is judged anew, as if nothing had been answered yet.
+    // An edited command is checked again, as if nothing had been answered yet.
     if !edited.is_some_and(|edited| item.edit(edited)) {
         item.given = Some(decision(answered, given));
     }

@@ -1,4 +1,4 @@
-//! The conversation is made to fit.
+//! Folds compressions of the conversation.
 
 use std::sync::Arc;
 
@@ -51,7 +51,7 @@ impl Session {
                 active.compression.fits = true;
                 // It has what it read no longer before its eyes, so it may read it again.
                 active.tools.rounds.restart();
-                // Whoever could not sum it up says nothing about the call that comes next.
+                // A failed summary says nothing about the next call.
                 (active.calls.failures, active.calls.runaways) = (0, 0);
                 active.phase = Phase::Replied;
                 let replaced = (*replaces as usize).min(self.conversation.summaries);
@@ -92,21 +92,20 @@ impl Session {
         }
     }
 
-    /// Whether no model has seen the words of the request that is worked on.
+    /// Whether no model has seen the running request.
     fn is_unseen(&self) -> bool {
         self.active.as_ref().is_some_and(|active| active.flow.from >= self.conversation.sent)
     }
 
-    /// Messages at the beginning have made room for others. What comes next still stands at the end, or before the
-    /// words of a request that is `unseen`.
+    /// Messages at the beginning were replaced. New ones still go to the end, or before a request that is `unseen`.
     fn rewritten(&mut self, unseen: bool) {
         self.conversation.measured = None;
         let from = self.active.as_ref().filter(|_| unseen).map(|active| active.flow.from);
         self.conversation.sent = from.unwrap_or(self.conversation.messages.len());
     }
 
-    /// What counts as told is what stands in the conversation, after parts of it were taken out or put back: the last note
-    /// of each name. What does not stand there is told again, where it still holds.
+    /// Recomputes the sent notes from the conversation, after parts of it were removed or restored: the last note of
+    /// each name. Missing notes are sent again if they still apply.
     pub(in crate::record) fn read_told(&mut self) {
         let told = self.conversation.messages.iter().filter(|message| message.role == Role::User);
         let notes = told.flat_map(|message| &message.parts).filter_map(fragment::note_in);

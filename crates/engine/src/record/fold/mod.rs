@@ -1,4 +1,4 @@
-//! How facts become state. Nothing else changes a session.
+//! Folds facts into state. Nothing else changes a session.
 
 mod change;
 mod checkpoint;
@@ -98,7 +98,7 @@ impl Session {
                     let batch = Batch::new(&call, series::change_calls(answer)).map(Batch::in_words);
                     active.batch = batch.map(|batch| Batch { mended: answer.mended, ..batch });
                 }
-                // One that is under way goes on; one that never began has had its time.
+                // A series in progress continues; one that never began is dropped.
                 let is_fresh = |series: &trimtab_vocab::Series| series.state == SeriesState::Offered;
                 if active.series.as_ref().is_none_or(is_fresh) && active.proposes_commands() {
                     active.series = series::series_in(answer);

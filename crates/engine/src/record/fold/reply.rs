@@ -1,4 +1,4 @@
-//! Models are called, and what they say becomes part of the conversation.
+//! Folds model calls and their replies.
 
 use std::sync::Arc;
 
@@ -36,7 +36,7 @@ impl Session {
                 let timer = TimerId::before_call(self.next_call());
                 let Some((active, purpose)) = self.calling_mut(call) else { return };
                 if purpose == Purpose::Repair && retry_in_ms.is_none() {
-                    // Whoever could not repair it says nothing about the call that comes next.
+                    // A failed repair says nothing about the next call.
                     active.calls.repairs += 1;
                     active.phase = Phase::Replied;
                     return;
@@ -52,7 +52,7 @@ impl Session {
         }
     }
 
-    /// A turn is sent: what it adds to the conversation stands in it from now on.
+    /// A turn is sent: its additions become part of the conversation.
     fn send(&mut self, notes: &[PromptNote]) {
         for (at, message) in self.additions(notes) {
             self.conversation.weights.insert(at, weight_of(&message));
@@ -79,7 +79,7 @@ impl Session {
         if purpose.is_conversation() {
             return self.fold_turn_reply(fact, stopping);
         }
-        // Any other reply is used and not kept: what it comes to is a fact of its own. A part of one is of no use.
+        // Any other reply is used and not stored, because its result is a separate fact. A partial one is useless.
         let Some(active) = self.active.as_mut().filter(|_| !partial) else { return };
         active.calls.start_over();
         if !stopping {
@@ -121,7 +121,7 @@ impl Session {
             active.tools.rounds.replied(&message.text(), active.batch.is_some());
         }
         self.conversation.rounds += u64::from(!partial);
-        // A reply that will be asked for again is kept in the log for the person, not in the
+        // A reply that will be asked for again is kept in the log for the user, not in the
         // conversation: the model would answer its own torso.
         if !partial || stopping {
             let message = if *partial { words_only(message) } else { message.clone() };

@@ -1,13 +1,13 @@
-//! How the results of tools stand in the conversation.
+//! The form of tool results in the conversation.
 
 use trimtab_vocab::event::ToolStatus;
 use trimtab_vocab::{INTERRUPT_TOOL, Message, Part, Role, ToolResult};
 
 use crate::record::{Batch, ToolOutcome};
 
-/// What stands for a result that never came.
+/// The placeholder for a result that never arrived.
 pub(super) const INTERRUPTED: fn(&str) -> ToolResult = |id| ToolResult::interrupt(id);
-/// What stands for a result that is still to come.
+/// The placeholder for a result that is still to arrive.
 pub(super) const PASSED_OVER: fn(&str) -> ToolResult = |id| ToolResult::pending(id);
 
 pub(super) fn is_interrupt(content: &str) -> bool {
@@ -43,7 +43,7 @@ pub(super) fn results(
     Message { role: Role::User, parts }
 }
 
-/// The results of tools that have no place of their own in the conversation.
+/// Tool results as text, because they have no matching call in the conversation.
 pub(super) fn in_words(message: Message, named: bool) -> Message {
     let parts = message.parts.into_iter().map(|part| match part {
         Part::ToolResult(result) if !named => Part::Text { text: result.content },

@@ -1,5 +1,5 @@
-//! Tasks as iCalendar (RFC 5545) and back: tasks are `VTODO`, events are `VEVENT`. Times are written as they
-//! stand on the wall, without a time zone, because that is what they mean here.
+//! Import and export of tasks as iCalendar (RFC 5545): tasks are `VTODO`, events are `VEVENT`. Times are written as
+//! local times without a time zone, because that is what they mean here.
 
 mod read;
 mod rule;

@@ -1,5 +1,5 @@
-//! iCalendar read into tasks. A calendar comes from anywhere: sizes are bounded, time is linear, and what is
-//! not understood is said rather than guessed.
+//! Reads iCalendar into tasks. A calendar is untrusted: sizes are bounded, time is linear, and what is not understood
+//! is reported, not guessed.
 
 use trimtab_vocab::{Category, Date, Priority, RecurrenceFields, Task, TaskFields, Time, TimeOfDay};
 
@@ -34,21 +34,21 @@ pub enum Zone {
 /// A task that a calendar holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CalendarTask {
-    /// What it is to be.
+    /// The fields of the new task.
     pub fields: TaskFields,
     /// What of it could not be taken over.
     pub notes: Vec<String>,
 }
 
-/// What a calendar came to.
+/// The result of reading a calendar.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CalendarReading {
     pub found: Vec<CalendarTask>,
-    /// What was left out, each with its reason.
+    /// The entries that were left out, each with its reason.
     pub skipped: Vec<(String, String)>,
 }
 
-/// Says which day and time a moment is where the person is; none: it does not know the time zone.
+/// Says which day and time a moment is where the user is; none: it does not know the time zone.
 pub type Here<'a> = &'a dyn Fn(&CalendarTime) -> Option<(Date, Option<TimeOfDay>)>;
 
 pub fn read(text: &str, here: Here<'_>) -> CalendarReading {
@@ -59,7 +59,7 @@ pub fn read(text: &str, here: Here<'_>) -> CalendarReading {
         let value = property.value.trim().to_ascii_uppercase();
         match (property.name.as_str(), &mut open) {
             ("BEGIN", None) if value == "VTODO" || value == "VEVENT" => open = Some((value == "VEVENT", Vec::new())),
-            // An alarm inside of a task has a name and a description of its own.
+            // An alarm inside of a task has its own name and description.
             ("BEGIN", Some(_)) => inner += 1,
             ("END", Some(_)) if inner > 0 => inner -= 1,
             ("END", Some((is_event, properties))) => {
@@ -279,7 +279,7 @@ fn priority(value: &str) -> Option<Priority> {
     }
 }
 
-/// A rule as fields. One that ends after so many times ends on the day of the last.
+/// A rule as fields. A rule with a count ends on the day of the last occurrence.
 fn recurrence(understood: rule::Understood, begin: Date) -> RecurrenceFields {
     let rule::Understood { recurrence, count } = understood;
     let mut until = recurrence.until;

@@ -1,4 +1,4 @@
-//! Rhythms as recurrence rules, and back.
+//! Converts recurrences to and from iCalendar rules.
 
 use trimtab_vocab::{Date, Recurrence, Repeat, Task, TimeOfDay, Weekday};
 
@@ -98,7 +98,7 @@ pub(super) fn read(text: &str, begin: Date) -> Option<Understood> {
         "YEARLY" if plain && is_day && is_month => (Repeat::Yearly, Vec::new()),
         _ => return None,
     };
-    // The last day of each month, whichever it is, is the 31st here.
+    // The last day of each month is the 31st here.
     let is_exact = month_days != [-1] || day == 31;
     let recurrence = Recurrence { kind, interval, weekdays, until };
     is_exact.then_some(Understood { recurrence, count })

@@ -1,11 +1,11 @@
-//! Tasks written as iCalendar.
+//! Writes tasks as iCalendar.
 
 use trimtab_vocab::{Category, Date, Priority, Task, Time};
 
 use super::rule::{rule, stamp};
 use crate::tasks::occur;
 
-/// A line of the standard has so many bytes at most.
+/// Bytes of a line at most, by the standard.
 const LINE: usize = 75;
 
 /// A calendar with these tasks.
@@ -62,7 +62,7 @@ fn component(out: &mut String, task: &Task, now: Time) {
             line(&format!("COMPLETED:{}", moment(task.updated_at)));
         }
         (false, false) => line("STATUS:NEEDS-ACTION"),
-        // An event knows no end of its own; ours is kept beside it.
+        // An event has no completion, so ours is an extra property.
         (true, true) => line("X-TRIMTAB-COMPLETED:TRUE"),
         (true, false) => {}
     }

@@ -1,7 +1,7 @@
-//! JSON as models write it, and the calls that it is.
+//! JSON as models write it, and the calls in it.
 //!
-//! Beyond the standard, only what has a single reading is read: line ends inside of a text, commas behind the last
-//! element, Python's names for true, false and nothing, and escapes that JSON does not know, which keep their backslash.
+//! Beyond the standard, only unambiguous deviations are accepted: line ends inside a string, trailing commas,
+//! Python's literals, and unknown escapes, which keep their backslash.
 
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ pub(super) fn value(text: &str) -> Option<(Value, usize)> {
     Some((value, length))
 }
 
-/// The values that a text is made of, one behind the other; none if something else is in it.
+/// The successive values of a text; none if it has anything else.
 pub(super) fn values(text: &str) -> Option<Vec<Value>> {
     let mut values = Vec::new();
     let mut rest = text.trim_start();
@@ -42,7 +42,7 @@ pub(super) fn values(text: &str) -> Option<Vec<Value>> {
     (rest.is_empty() && !values.is_empty()).then_some(values)
 }
 
-/// How far an object or a list reaches. A text that is cut has no end.
+/// The length of an object or a list. A text that is cut has no end.
 fn extent(text: &str) -> Option<usize> {
     if !text.starts_with(['{', '[']) {
         return None;
@@ -66,7 +66,7 @@ fn extent(text: &str) -> Option<usize> {
     None
 }
 
-/// The same text as the standard wants it.
+/// The same text as standard JSON.
 fn mended(text: &str) -> String {
     let mut mended = String::with_capacity(text.len() + 16);
     let mut chars = text.char_indices().peekable();

@@ -1,10 +1,10 @@
 //! Tool calls that a model wrote as text. Models without a fitting chat template, and servers that do not know the
-//! template's format, pass a call on as words: in a fence, between the markers of the model's family, or bare. They are
-//! read here into names and arguments; whether they are carried out is not decided here.
+//! template's format, return a call as text: in a fence, between the markers of the model's family, or bare. They are
+//! parsed here into names and arguments; whether they run is not decided here.
 //!
-//! A text is a call only where nothing else of it is left over: a marker's whole content, a fence's whole body, or whole
-//! lines. `json` reads JSON as models write it, `python` reads calls such as `read_file(path="a")`, `tagged` reads
-//! arguments between tags.
+//! A text is a call only if nothing else is left over: a marker's whole content, a fence's whole body, or whole
+//! lines. `json` reads JSON as models write it, `python` reads calls such as `read_file(path="a")`, and `tagged`
+//! reads arguments between tags.
 
 mod json;
 mod python;
@@ -23,7 +23,7 @@ use crate::proposal::fences::{ReplyFence, fences, without_thoughts};
 pub(crate) struct WrittenCall {
     pub(crate) name: String,
     pub(crate) input: Value,
-    /// The text that it stands for, with its markers.
+    /// Its text, with its markers.
     pub(crate) range: Range<usize>,
 }
 
@@ -87,8 +87,8 @@ const CALL_FENCES: &[&str] = &[
 /// Calls that are looked for in a reply at most.
 const MOST: usize = 500;
 
-/// The calls that a text holds, in order. `offered` are the tools that the model was told of: a name without markers is
-/// a call only if it is one of them.
+/// The calls in a text, in order. `offered` are the tools of the prompt: a name without markers is a call only if it
+/// is one of them.
 pub(crate) fn read(text: &str, offered: &[Arc<ToolSpec>]) -> Vec<WrittenCall> {
     let said = without_thoughts(text);
     let mut reader = TextReader { text: &said, offered, found: Vec::new(), taken: Vec::new() };
@@ -188,7 +188,7 @@ impl TextReader<'_> {
         }
     }
 
-    /// The place of a call with the fence around it, if the fence holds nothing else.
+    /// The place of a call with the fence around it, if the fence has nothing else.
     fn with_fence(&self, range: Range<usize>, fences: &[ReplyFence<'_>]) -> Range<usize> {
         let holds = |fence: &&ReplyFence<'_>| fence.range.start <= range.start && range.end <= fence.range.end;
         match fences.iter().find(holds) {
@@ -218,7 +218,7 @@ impl TextReader<'_> {
         }
     }
 
-    /// Calls that stand in lines of their own, without a fence.
+    /// Calls on separate lines, without a fence.
     fn bare(&mut self, fences: &[ReplyFence<'_>]) {
         let in_fence = |at: usize| fences.iter().any(|fence| fence.range.contains(&at));
         let mut at = 0;
@@ -228,7 +228,7 @@ impl TextReader<'_> {
             let start = at + self.text[at..line_end].len() - self.text[at..line_end].trim_start().len();
             let mut next = line_end + 1;
             if start < line_end && !in_fence(start) && !self.is_taken(start) {
-                // Whatever may be long is read only so often.
+                // Long reads are limited in number.
                 let length = self.text[start..line_end].find(|c: char| !is_of_name(c)).unwrap_or(line_end - start);
                 let is_name = self.is_offered(&plain_name(&self.text[start..start + length]));
                 tries += usize::from(
@@ -251,12 +251,12 @@ impl TextReader<'_> {
         }
     }
 
-    /// Whether these can be nothing but calls of tools, also where no marker says so.
+    /// Whether these can only be tool calls, even without a marker.
     fn are_calls(&self, calls: &[NamedCall]) -> bool {
         calls.iter().all(|call| self.is_offered(&call.name) || call.is_plain)
     }
 
-    /// A call at the beginning of a line: how far it reaches, and what it is, if it reaches to the end of a line.
+    /// A call at the beginning of a line, with its length, if it ends at the end of a line.
     fn bare_call(&self, text: &str) -> Option<(usize, Option<Vec<NamedCall>>)> {
         if text.starts_with(['{', '[']) {
             let (value, length) = json::value(text)?;

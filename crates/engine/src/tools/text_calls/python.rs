@@ -1,4 +1,4 @@
-//! Calls as Python writes them: `read_file(path="a.txt", limit=3)`.
+//! Calls in Python syntax: `read_file(path="a.txt", limit=3)`.
 
 use serde_json::{Map, Number, Value};
 
@@ -62,7 +62,7 @@ pub(super) fn arguments(text: &str) -> Option<(Value, usize)> {
     Some((Value::Object(fields), reader.at))
 }
 
-/// How deep lists may stand in each other.
+/// The maximum depth of nested lists.
 const DEEPEST: usize = 16;
 
 struct PythonReader<'t> {

@@ -1,4 +1,4 @@
-//! Calls whose arguments stand between tags, each in its own.
+//! Calls whose arguments are between tags, one tag each.
 
 use std::sync::Arc;
 
@@ -48,7 +48,7 @@ fn repeated<'t>(text: &'t str, read: impl Fn(&'t str) -> Option<(NamedCall, &'t 
     (!calls.is_empty()).then_some(calls)
 }
 
-/// What stands between two tags, and what follows the second.
+/// The text between two tags, and the text after the second.
 fn between<'t>(text: &'t str, open: &str, close: &str) -> Option<(&'t str, &'t str)> {
     text.strip_prefix(open)?.split_once(close)
 }
@@ -133,8 +133,8 @@ fn gemma(text: &str) -> Option<NamedCall> {
     (rest.trim_end() == "}").then(|| NamedCall { name: plain_name(name), input: Value::Object(fields), is_plain: true })
 }
 
-/// `<write_file><path>a</path><content>…</content></write_file>`: a tag with the name of a tool that is offered, and in
-/// it tags with the names of its arguments. How far it reaches.
+/// `<write_file><path>a</path><content>…</content></write_file>`: a tag with the name of an offered tool, and in it
+/// tags with the names of its arguments. Returns its length, too.
 pub(super) fn element(text: &str, offered: &[Arc<ToolSpec>]) -> Option<(String, Value, usize)> {
     let name = text.strip_prefix('<')?.split('>').next()?;
     let spec = offered.iter().find(|spec| spec.name == name)?;
@@ -156,7 +156,8 @@ pub(super) fn element(text: &str, offered: &[Arc<ToolSpec>]) -> Option<(String, 
     Some((name.to_owned(), Value::Object(fields), end + close.len()))
 }
 
-/// A value as its schema wants it: a text stays one, anything else is JSON. The line ends next to the tags are theirs.
+/// A value with the type of its schema: a string stays a string, anything else is JSON. The line ends next to the
+/// tags are not part of it.
 fn typed(tool: &str, key: &str, value: &str, offered: &[Arc<ToolSpec>]) -> Value {
     let value = value.strip_prefix('\n').unwrap_or(value);
     let spec = offered.iter().find(|spec| spec.name == tool);

@@ -92,7 +92,7 @@ pub(super) fn ask_permission(
     };
     let mut input = shown(&item.call.input);
     if let ToolAction::Run { command, .. } = action {
-        // A person agrees to all of it, so nothing of it is cut.
+        // The user agrees to all of it, so nothing of it is cut.
         input["command"] = json!(command);
     }
     let mut ask = PermissionAsk {
@@ -125,7 +125,7 @@ pub(super) fn ask_permission(
     let Some(checkpoint) = answers::open(step, CheckpointDraft { ask, title: title.into(), choices }) else { return };
     let (choice, by) = match approve {
         Approve::Ask => return,
-        // It stays open until a person answers.
+        // It stays open until the user answers.
         Approve::Auto if class.needs_person() => return,
         Approve::Auto => (answers::ALLOW, "approve auto"),
         Approve::Deny => (DENIED, "approve deny"),
@@ -134,7 +134,7 @@ pub(super) fn ask_permission(
     permit_and_act(step, call);
 }
 
-/// The model asks the person something.
+/// The model asks the user something.
 pub(super) fn ask(step: &mut Transition<'_>, call: &CallId, question: &str, options: &[String]) {
     let Some((_, item)) = find(step, call) else { return };
     if let Some(given) = &item.given {

@@ -1,5 +1,5 @@
-//! One call on its way: *offered → trust → hooks → prepare → permit → act*. A stage lets it pass, or says what becomes
-//! of it instead. What it then waits for, such as a preparation or an answer, brings it back.
+//! The stages of one call: *offered → trust → hooks → prepare → permit → act*. A stage passes it on, or decides what
+//! happens instead. When the thing that it waits for arrives, such as a preparation or an answer, the call continues.
 
 use std::sync::Arc;
 
@@ -45,8 +45,8 @@ pub(crate) fn run_call(step: &mut Transition<'_>, call: &CallId) {
     }
     let Some(action) = offered(step, call, &item) else { return };
     let staged = StagedCall { request, call: call.clone(), item, action };
-    // Hooks stand behind trust: nothing of a folder runs before somebody trusts it. They stand before the preparation:
-    // what they refuse is neither prepared nor asked about.
+    // Hooks come after trust, because nothing of a folder runs before it is trusted. They come before the
+    // preparation, because what they refuse is neither prepared nor asked about.
     if step.session.active().is_some_and(|active| subtasks::has_answer(active, call)) {
         return subtasks::advance(step, call, &SubTaskPlan::default());
     }
@@ -61,7 +61,7 @@ pub(crate) fn run_call(step: &mut Transition<'_>, call: &CallId) {
     }
 }
 
-/// The last two stages: where a call goes on that was answered within the same step.
+/// The last two stages, for a call that was answered within the same step.
 pub(super) fn permit_and_act(step: &mut Transition<'_>, call: &CallId) {
     let Some((request, item)) = find(step, call) else { return };
     let Ok(action) = item.action.clone() else { return };
@@ -128,12 +128,12 @@ fn action_of(active: &RunningRequest, item: &BatchItem) -> Result<Arc<ToolAction
     }
 }
 
-/// Whether the program itself makes the calls, because the person has asked for pictures.
+/// Whether the program itself makes the calls, because the user has asked for pictures.
 fn is_own(active: &RunningRequest) -> bool {
     active.batch.as_ref().is_some_and(|batch| batch.of_pictures)
 }
 
-/// Stage 2: the folder may be touched. Nobody may have been asked yet.
+/// Stage 2: the folder is trusted. The user may not have been asked yet.
 fn trust(step: &mut Transition<'_>, staged: &StagedCall) -> Option<()> {
     let active = step.session.active()?;
     if !staged.action.touches_the_folder() || permit::is_trusted(step.session, active) {
@@ -151,7 +151,7 @@ fn trust(step: &mut Transition<'_>, staged: &StagedCall) -> Option<()> {
     None
 }
 
-/// Stage 4: what a change would make of the files is known, because it is what a person approves.
+/// Stage 4: what a change would make of the files is known, because it is what the user approves.
 fn prepare(step: &mut Transition<'_>, staged: &StagedCall) -> Option<()> {
     let ToolAction::Change(change) = &*staged.action else { return Some(()) };
     if staged.item.writes.is_some() {
@@ -176,14 +176,14 @@ struct PermittedCall {
     run: Option<CommandRun>,
 }
 
-/// Stage 5: it may be done. Asks if somebody must say so, and refuses what may not be.
+/// Stage 5: it is allowed. Asks if the user must decide, and refuses what is denied.
 fn permit(step: &mut Transition<'_>, staged: &StagedCall) -> Option<PermittedCall> {
     let StagedCall { request, call, item, action } = staged;
     if let Some(permit) = Permit::unneeded(action) {
         return Some(PermittedCall { permit, run: None });
     }
     decided(step, staged)?;
-    // What a person wants of it is worked out first: that is what is applied.
+    // What the user wants of it is worked out first: that is what is applied.
     if let Some(effect) = choosing::narrow(request, item) {
         step.request(effect);
         return None;
@@ -201,7 +201,7 @@ fn permit(step: &mut Transition<'_>, staged: &StagedCall) -> Option<PermittedCal
         Ruling::Go(permit) => return Some(PermittedCall { permit, run }),
         Ruling::Ask { class, .. } if let Some(permit) = answered(class) => return Some(PermittedCall { permit, run }),
         Ruling::Refuse(refusal) => refuse(step, call, refusal),
-        // Where nobody is to be asked, the model can do something about it.
+        // In unattended runs, the model can fix this itself.
         Ruling::Ask { reason: PermissionReason::ReplacesUnread, .. } if is_alone(active) => {
             let path = item.writes.iter().flatten().map(|write| write.path.as_str()).next().unwrap_or_default();
             refuse(step, call, Refusal::Unread(path.to_owned()));
@@ -213,10 +213,10 @@ fn permit(step: &mut Transition<'_>, staged: &StagedCall) -> Option<PermittedCal
     None
 }
 
-/// Whether it is still open what becomes of the call: a result that was withheld, a no and a skip end it.
+/// Whether the call is still undecided: a withheld result, a denial, and a skip end it.
 fn decided(step: &mut Transition<'_>, staged: &StagedCall) -> Option<()> {
     let StagedCall { request, call, item, .. } = staged;
-    // What failed in the sandbox has come to that, unless a person wants it run outside.
+    // What failed in the sandbox has come to that, unless the user wants it run outside.
     let is_wanted = item.outside || item.widened;
     if let Some(WithheldResult { status, preview, full, files }) = item.held.clone().filter(|_| !is_wanted) {
         let images = Vec::new();
@@ -270,8 +270,8 @@ fn act(step: &mut Transition<'_>, staged: StagedCall, permitted: PermittedCall) 
         }
         ToolAction::Change(_) => {
             let Some(writes) = item.writes else { return };
-            // The file may be as the change leaves it by now. Whoever is killed before it is written cannot tell that
-            // from a change that they have written, so it is not begun.
+            // The file may already be as the change leaves it. After a kill, that could not be told from a change
+            // that was written, so it is not started.
             if item.is_stale {
                 let text = "Not changed: an undo or redo changed the file after this was prepared. Read it again.";
                 return finished(step, &call, ToolStatus::Error, text.to_owned());
@@ -316,7 +316,7 @@ fn start_command(
     let CommandRun { command, argv, cwd, .. } = run.clone();
     let watch = watched::watch_run(step.session, &run);
     let (sandbox, automatic) = (Some(run.sandbox).filter(|sandbox| *sandbox == Sandbox::Off), run.automatic);
-    // Without a person's decision there is no plan for a command outside of the sandbox.
+    // Without the user's decision, there is no plan for a command outside of the sandbox.
     let Some(plan) = permit.command(run, active.request.settings.commands.sandbox) else {
         return refuse(step, call, Refusal::NeedsPerson);
     };
@@ -361,7 +361,7 @@ fn propose(step: &mut Transition<'_>, request: &RequestId, call: &CallId, plan: 
     finished(step, call, ToolStatus::Ok, "The user sees the plan. Wait for their answer.".into());
 }
 
-/// The command with the fence that its approval calls for. What a person approved stays as it was approved. What no
+/// The command with the fence that its approval calls for. What the user approved stays as it was approved. What no
 /// person approved gets the fence of its class, also under `--approve auto`: no answer of a program uncovers a secret.
 fn fenced_for(
     session: &Session,
@@ -371,7 +371,7 @@ fn fenced_for(
     timeout_s: Option<u64>,
     asked: CommandRun,
 ) -> CommandRun {
-    // Outside the sandbox there is no fence that a class could ask for.
+    // Outside the sandbox, a class has nothing to restrict.
     if !permit.is_standing() || asked.sandbox == Sandbox::Off {
         return asked;
     }
@@ -393,21 +393,21 @@ fn writes_only_by_git(session: &Session, command: &str) -> bool {
     !parts.is_empty() && parts.iter().all(is_git) && !command::only_looks(command, &policy)
 }
 
-/// What would be run, if a person approves it.
+/// What would be run, if the user approves it.
 pub(super) fn run_of(session: &Session, call: &CallId, action: &ToolAction) -> Option<CommandRun> {
     let ToolAction::Run { command, timeout_s, outside, terminal } = action else { return None };
     let run = CommandRun { terminal: *terminal, ..command_run(session, call, command, *timeout_s, false) };
-    // Leaving the sandbox is a permission of its own, and part of what is approved.
+    // Leaving the sandbox is a separate permission, and part of what is approved.
     Some(if outside.is_some() { CommandRun { sandbox: Sandbox::Off, ..run } } else { run })
 }
 
-/// A sentence as it stands behind "because".
+/// A sentence in the form after "because".
 fn as_clause(sentence: &str) -> String {
     let mut letters = sentence.trim().trim_end_matches('.').chars();
     letters.next().map_or_else(String::new, |first| first.to_lowercase().chain(letters).collect())
 }
 
-/// What did not start or was stopped when it was to run automatically needs an answer now, whatever allowed it.
+/// A command that did not start or was stopped when it ran automatically needs an answer now, even if it was allowed.
 fn unless_blocked(session: &Session, item: &BatchItem, action: &ToolAction, ruling: Ruling) -> Ruling {
     if !matches!(ruling, Ruling::Go(_)) {
         return ruling;
@@ -427,12 +427,12 @@ pub(super) fn rule_about(session: &Session, action: &ToolAction) -> Rule {
     Rule { verdict: RuleVerdict::Allow, tool, pattern, folder }
 }
 
-/// Whether there is nobody to be asked, and nobody has said no to everything.
+/// Whether the run is unattended and does not deny every prompt (`--approve deny`).
 pub(super) fn is_alone(active: &RunningRequest) -> bool {
     !active.request.settings.attended && answers::approve(active) != Approve::Deny
 }
 
-/// What is recorded when a person says no this once, or nobody is to be asked and everything that asks is refused.
+/// Recorded when the user denies it once, or `--approve deny` does.
 pub(in crate::turn) const DENIED: &str = "denied";
 
 fn deny(step: &mut Transition<'_>, call: &CallId, reason: Option<&str>) {
@@ -468,7 +468,7 @@ fn command_run(session: &Session, call: &CallId, command: &str, timeout_s: Optio
     let git_folders = if by_itself { git_folders } else { Vec::new() };
     let plain_git = !git_folders.is_empty();
     let direct = direct.map(|argv| if plain_git { command::shown_by_git(argv) } else { argv });
-    // What a person has read runs as it stands.
+    // What the user has read runs as it stands.
     let line = rewritten.filter(|_| by_itself).unwrap_or_else(|| command.to_owned());
     let argv = direct.unwrap_or_else(|| vec![settings.machine.shell.clone(), "-c".into(), line]);
     let folder = session.folder().unwrap_or_default().to_owned();
@@ -490,7 +490,7 @@ fn command_run(session: &Session, call: &CallId, command: &str, timeout_s: Optio
     }
 }
 
-/// Whether the rules now answer what is asked about a call: the choice they make.
+/// Whether the rules now answer the question about a call: their choice.
 pub(in crate::turn) fn ruled(session: &Session, active: &RunningRequest, call: &CallId) -> Option<&'static str> {
     let item = active.batch.as_ref()?.item(call)?;
     let action = item.action.as_ref().ok()?;

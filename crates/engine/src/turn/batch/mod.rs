@@ -1,8 +1,8 @@
-//! The tools of a reply: begun in order, those that only look side by side, those that act one at a
-//! time, each through the permit.
+//! The tool calls of a reply: started in order, read-only ones in parallel, others one at a time, each with its
+//! permission check.
 //!
-//! Here is their order. `call` does the next thing that one of them needs, `asking` asks a person for it, `ended` says
-//! what came of it, and `stopping` ends what a person does not want any more.
+//! This file has the order. `call` does the next thing that one of them needs, `asking` asks the user for it, `ended`
+//! records the result, and `stopping` ends calls that the user stops.
 
 mod asking;
 mod call;
@@ -37,8 +37,8 @@ const SIDE_BY_SIDE: usize = 8;
 /// Bytes of a diff that a question shows.
 pub(super) const SHOWN_DIFF: usize = 16 * 1024;
 
-/// The reply asks for tools: begin, unless they only repeat what was done. A person is asked then. Where nobody is there,
-/// the model hears of it once, and the request ends when it does so again. At the last step the limit of steps asks.
+/// The reply has tool calls: starts them, unless they only repeat earlier ones. Then the user is asked. In unattended
+/// runs, the model is warned once, and the request ends if it repeats them. At the last step, the step limit asks.
 pub(super) fn begin(step: &mut Transition<'_>) {
     let Some(active) = step.session.active() else { return };
     let Some(batch) = &active.batch else { return };
@@ -70,11 +70,11 @@ fn describe(batch: &Batch) -> String {
     text
 }
 
-/// Goes on after an answer: the call that it is about is acted upon, the rest begins. After a rest,
-/// whatever had begun begins again.
+/// Continues after an answer: the call that it is about is handled, the others start. After a pause, started calls
+/// start again.
 pub(super) fn go_on(step: &mut Transition<'_>, had_stopped: bool, call: Option<&CallId>) {
     let Some(batch) = batch_of(step) else { return };
-    // A wait ends everything at once, so it is looked for first.
+    // A pause ends everything at once, so it is checked first.
     let waited = |item: &BatchItem| item.done().is_none() && has_said(item, answers::WAIT);
     if let Some(item) = batch.items.iter().find(|item| waited(item)) {
         let words = item.given.as_ref().and_then(|given| given.text.clone());
@@ -100,7 +100,7 @@ fn has_said(item: &BatchItem, choice: &str) -> bool {
     item.given.as_ref().is_some_and(|given| given.choice == choice)
 }
 
-/// Begins whatever may begin now; closes the batch when all have ended.
+/// Starts what can start now; closes the batch when all have ended.
 pub(crate) fn advance(step: &mut Transition<'_>) {
     loop {
         let Some(active) = step.session.active() else { return };
@@ -142,7 +142,7 @@ fn ready(batch: &Batch) -> NextItem {
     }
 }
 
-/// Nothing can begin. Without a person, what only waits for one ends the request for now.
+/// Nothing can begin. Without the user, what only waits for one ends the request for now.
 fn settle(step: &mut Transition<'_>) {
     let Some(active) = step.session.active() else { return };
     let Some(batch) = &active.batch else { return };
@@ -179,8 +179,8 @@ fn proceed(step: &mut Transition<'_>) {
     }
 }
 
-/// A new owner: looks are taken again, writes are finished, and a command whose end nobody saw is
-/// asked about, never run again. What this owner has begun itself is not `interrupted`.
+/// A new owner: reads are repeated, writes are finished, and an interrupted command is asked about and never rerun.
+/// What this owner has started is not `interrupted`.
 pub(super) fn woke(step: &mut Transition<'_>, interrupted: &[CallId]) {
     let Some(batch) = batch_of(step) else { return };
     for item in batch.items.into_iter().filter(|item| interrupted.contains(&item.call_id)) {
@@ -235,7 +235,7 @@ pub(super) fn woke_stopping(step: &mut Transition<'_>, under_way: &[CallId]) -> 
     batch_of(step).is_none_or(|batch| batch.items.iter().all(|item| item.done().is_some()))
 }
 
-/// The reply cannot be acted upon: each of its tools gets this result.
+/// The reply cannot be used: each of its tools gets this result.
 pub(super) fn reject(step: &mut Transition<'_>, reason: &str) {
     let Some(batch) = batch_of(step) else { return };
     for item in batch.items {

@@ -1,6 +1,6 @@
-//! A status is true: what a model only says is not done. Calls and files that a reply holds as text are read as the calls
-//! that they are; where a request asked for a deed and the reply has none, the model is told once which call is missing;
-//! and a request that ends all the same without what it asked for ends as not done.
+//! Makes the status true: what a model only claims is not done. Calls and files that a reply contains as text are
+//! read as the calls that they are. If a request asked for an action and the reply has none, the model is told once
+//! which call is missing. A request that still ends without it ends as not done.
 
 mod said;
 
@@ -23,7 +23,7 @@ use crate::tools::{self, text_calls};
 use crate::transition::Transition;
 use crate::words;
 
-/// What a request asked for and did not get.
+/// A requested action that was not done.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum MissingDeed {
     Change,
@@ -57,8 +57,7 @@ impl ReplyRead {
     }
 }
 
-/// A reply with the calls and files that it holds as text made into calls. Only a reply that is whole and has no call of
-/// its own is read so.
+/// A reply with the calls and files in its text turned into calls. Only for a complete reply without calls.
 pub(super) fn with_text_calls(session: &Session, message: Message, stop: Option<&StopReason>) -> ReplyRead {
     let calls = text_calls_of(session, &message, stop);
     let Some((calls, rest)) = calls.filter(|(calls, _)| !calls.is_empty()) else {
@@ -143,8 +142,8 @@ fn as_diff(path: &str, blocks: &[SearchReplace]) -> String {
     format!("--- a/{path}\n+++ b/{path}\n{}", blocks.iter().map(hunk).collect::<String>())
 }
 
-/// The edits that a reply holds as text, where the request asks for a change and none of its own calls has made one:
-/// a model that calls tools shows code to explain it.
+/// The edits in the text of a reply, if the request asks for a change and no call has made one: a model that calls
+/// tools shows code to explain it.
 fn edits_of(session: &Session, active: &RunningRequest, text: &str) -> Option<TextEdits> {
     if active.path() != Some(RouteDecision::Direct) || !asked(active).change {
         return None;
@@ -185,8 +184,8 @@ fn seen_text(session: &Session, path: &str) -> Option<ShownFile> {
     })
 }
 
-/// Whether a text with numbers of lines is all of a file: it begins with the first line, and nothing stands between or
-/// behind the lines to say that some are missing.
+/// Whether a text with line numbers is a complete file: it begins with the first line, and no note between or after
+/// the lines says that some are missing.
 fn is_whole(numbered: &str) -> bool {
     let is_next = |(at, line): (usize, &str)| {
         line.split_once('\t').is_some_and(|(number, text)| number == (at + 1).to_string() && !text.ends_with("… [cut]"))
@@ -194,7 +193,7 @@ fn is_whole(numbered: &str) -> bool {
     numbered.lines().enumerate().all(is_next)
 }
 
-/// Whether a text was shown to the model before, in a file, a result, or the words of the person: then the reply quotes
+/// Whether a text was shown to the model before, in a file, a result, or the words of the user: then the reply quotes
 /// it. Spaces, numbers of lines, and the marks of a fence do not count.
 fn is_quoted(session: &Session, text: &str) -> bool {
     let dense = |text: &str| text.chars().filter(|c| !c.is_whitespace()).collect::<String>();
@@ -221,11 +220,11 @@ fn is_judged(active: &RunningRequest) -> bool {
     active.kind() == RequestKind::Turn && !active.makes_pictures() && active.flow.state != FlowState::Compiling
 }
 
-/// What the words of a request ask to be done, with what was said to it since.
+/// The actions that a request asks for, including the user's later messages.
 pub(super) fn asked(active: &RunningRequest) -> AskedDeeds {
     let text = &active.request.text;
     let mut asked = route::deeds(text);
-    // Models that write edit blocks are small ones: what is said about a file is taken for a wish rather than believed done.
+    // Models that write edit blocks are small: a statement about a file is taken for a request, not believed done.
     asked.change |= active.writes_blocks() && !words::only_looks(text) && route::is_unclear_about_a_file(text);
     active.steering.said.iter().fold(asked, |asked, said| match route::deeds(said) {
         _ if route::wants_only_words(said) => AskedDeeds::default(),
@@ -274,7 +273,7 @@ fn missing_call(session: &Session, active: &RunningRequest, words: &str) -> Opti
     let mut calls = text_calls::read(words, &offered).into_iter();
     let call = calls.find(|call| !is_quoted(session, &words[call.range.clone()]))?;
     if offered.iter().all(|spec| spec.name != call.name) {
-        // A name that is no tool's may belong to what was asked for.
+        // An unknown tool name may belong to the request.
         return asked(active).any().then_some(MissingDeed::Tool(call.name));
     }
     let call = ToolCall { id: String::new(), name: call.name, input: call.input, broken: None };
@@ -283,7 +282,7 @@ fn missing_call(session: &Session, active: &RunningRequest, words: &str) -> Opti
 
 fn missing_effect(session: &Session, active: &RunningRequest, words: &str, asked: AskedDeeds) -> Option<MissingDeed> {
     let done = &active.done;
-    // Who was told no has had an answer.
+    // A denial is an answer.
     let is_skipped = active.flow.statuses.values().any(|status| *status == StepStatus::Skipped);
     if (done.declined || is_skipped) && !said::reports_a_deed(words) {
         return None;
@@ -292,7 +291,8 @@ fn missing_effect(session: &Session, active: &RunningRequest, words: &str, asked
     let changed = !done.facts.files.is_empty() || done.in_place || done.acted;
     let ran = !done.facts.commands.is_empty();
     let claimed = said::claims(words);
-    // A small model that finds everything in place is not believed: it says so of what it has only copied.
+    // A small model that finds everything in place is not believed, because it says this about text that it has only
+    // copied.
     let finds_in_place = !active.writes_blocks() && said::finds_in_place(words) && (done.facts.reads > 0 || ran);
     let is_explained = || {
         !said::reports_a_deed(words) && (said::refuses(words) || said::asks_back(words) || finds_in_place)
@@ -311,7 +311,7 @@ fn missing_effect(session: &Session, active: &RunningRequest, words: &str, asked
     false_claim(session, active, words, asked).or_else(missing_file)
 }
 
-/// Whether a request about a file, which is no question and has no verb that is known, was answered with a block of code
+/// Whether a request about a file, which is not a question and has no known verb, was answered with a block of code
 /// and no tool at all: models that cannot call tools show what they should have written.
 fn only_shows_code(active: &RunningRequest, words: &str, asked: AskedDeeds) -> bool {
     let text = &active.request.text;
@@ -340,7 +340,7 @@ fn missing_file(session: &Session, active: &RunningRequest) -> Option<MissingDee
     unmade.or_else(|| changed.find(is_left).cloned().map(MissingDeed::Left))
 }
 
-/// Whether a file that somebody named is this one.
+/// Whether a named file is this one.
 fn is_same_file(named: &str, path: &str) -> bool {
     let (named, path) = (named.trim_start_matches("./").to_lowercase(), path.to_lowercase());
     path == named || path.ends_with(&format!("/{named}")) || named.ends_with(&format!("/{path}"))
@@ -362,11 +362,11 @@ fn false_claim(session: &Session, active: &RunningRequest, words: &str, asked: A
     claimed.find(|path| !session.changed_paths().any(|known| is_same_file(path, known))).map(MissingDeed::Claimed)
 }
 
-/// Tells the model once which call is missing. Whether it was told.
+/// Tells the model once which call is missing. Returns whether it did.
 pub(super) fn ask_for_deed(step: &mut Transition<'_>, request: &RequestId, words: &str) -> bool {
     let Some(missing) = missing(step.session, words) else { return false };
     let Some(active) = step.session.active().filter(|active| active.done.nudges == 0) else { return false };
-    // In a conversation there are no tools to ask for; about a plan, the model may have been told already.
+    // A conversation has no tools to ask for, and the model may have been reminded of the plan already.
     let is_told = active.path() == Some(RouteDecision::Chat) || active.flow.complaints > 0;
     if is_told || active.calls.steps >= active.step_limit() {
         return false;
@@ -379,10 +379,10 @@ pub(super) fn ask_for_deed(step: &mut Transition<'_>, request: &RequestId, words
     true
 }
 
-/// Ends every reminder. Small models say it after us, which is no reason.
+/// The end of every reminder. Small models repeat it, which does not count as a reason.
 const SAY_WHY: &str = "If it cannot be done, say why.";
 
-/// What the model is told: what is missing, and the call that would be right, in the form that it answers in.
+/// The reminder: what is missing, and the right call, in the form that the model answers in.
 fn reminder(active: &RunningRequest, missing: &MissingDeed) -> String {
     let named = words::references(&active.request.text).files;
     // No name stands for one that is not known: it would be copied.
@@ -438,7 +438,7 @@ fn reminder(active: &RunningRequest, missing: &MissingDeed) -> String {
     format!("[{} {SAY_WHY}]", text.trim())
 }
 
-/// How a request ends that has come to its end with these words.
+/// The status of a request that ends with this text.
 pub(super) fn ending(session: &Session, words: &str) -> (Status, Option<Problem>) {
     let Some(missing) = missing(session, words) else { return (Status::Completed, None) };
     let message = match missing {

@@ -1,8 +1,8 @@
-//! What a reply says about deeds: that they were done, that they cannot be, that nothing had to be done.
+//! What a reply claims: that something was done, that it cannot be done, or that nothing had to be done.
 
 use crate::proposal::file_names::{has_known_extension, is_named_without_extension};
 
-/// What a reply claims.
+/// The claims of a reply.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct ClaimedDeeds {
     /// Files that it says to have changed.
@@ -11,7 +11,7 @@ pub(super) struct ClaimedDeeds {
     pub(super) ran: bool,
 }
 
-/// Deeds that change files, as they are told afterwards.
+/// Verbs in the past that report a change of files.
 const CHANGED: &[&str] = &[
     "created",
     "added",
@@ -37,12 +37,12 @@ const CHANGED: &[&str] = &[
 ];
 /// Deeds that run something.
 const RAN: &[&str] = &["ran", "run", "executed", "installed", "committed", "tested", "built", "compiled"];
-/// Who did it, before the deed.
+/// The subject before such a verb.
 const DOERS: &[&str] =
     &["i", "i've", "i have", "we", "we've", "we have", "has been", "have been", "was", "were", "is now", "are now"];
 /// What says the same of a file: "hello.py is created".
 const STATES: &[&str] = &["is", "are"];
-/// What may stand between the two.
+/// Words that can come between the two.
 const BETWEEN: &[&str] = &["now", "also", "successfully", "just", "already", "then"];
 /// Words that make a sentence no report.
 const UNREAL: &[&str] = &[
@@ -72,7 +72,7 @@ const UNREAL: &[&str] = &[
     "last time",
     "example",
 ];
-/// Bytes of a reply that are looked at.
+/// Bytes of a reply that are scanned.
 const SCANNED: usize = 32 * 1024;
 
 /// The words of a reply outside of code, in small letters, sentence by sentence.
@@ -166,7 +166,7 @@ pub(in crate::turn) fn is_file(word: &str) -> bool {
     is_named_without_extension(name) || has_known_extension(name)
 }
 
-/// The file that a sentence says to be changed: the first one behind the deed, or the last one before it in "hello.py
+/// The file that a sentence reports as changed: the first one after the verb, or the last one before it in "hello.py
 /// was created".
 fn object_of(sentence: &str) -> Option<String> {
     let words = bare_words(sentence);
@@ -189,7 +189,7 @@ pub(super) fn claims(words: &str) -> ClaimedDeeds {
     claimed
 }
 
-/// Whether a reply reports any deed at all, with or without a file's name.
+/// Whether a reply reports any action, with or without a file's name.
 pub(super) fn reports_a_deed(words: &str) -> bool {
     let sentences = sentences(words);
     sentences.iter().any(|sentence| reports(sentence, CHANGED) || reports(sentence, RAN))
@@ -197,7 +197,7 @@ pub(super) fn reports_a_deed(words: &str) -> bool {
 }
 
 /// Signs that a reply says why something was not or cannot be done. Advice has other words: "use + instead of -" and "the
-/// test failed because of line 3" leave the work to the person.
+/// test failed because of line 3" leave the work to the user.
 const REFUSALS: &[&str] = &[
     "can't",
     "cannot",
@@ -247,7 +247,7 @@ const REFUSALS: &[&str] = &[
     "i stopped",
 ];
 
-/// Whether a reply says that, or why, something is not done. "There are no files to change" gives no reason.
+/// Whether a reply says that, or why, something was not done. "There are no files to change" is not a reason.
 pub(super) fn refuses(words: &str) -> bool {
     let is_reason = |sentence: &String| {
         let denies = ["there is no ", "there are no ", "there's no "].iter().any(|start| sentence.starts_with(start));
@@ -260,7 +260,7 @@ pub(super) fn refuses(words: &str) -> bool {
     sentences.iter().any(|sentence| REFUSALS.iter().any(|sign| sentence.contains(sign)))
 }
 
-/// Whether a reply ends by asking the person.
+/// Whether a reply ends by asking the user.
 pub(super) fn asks_back(words: &str) -> bool {
     !words.contains("```") && words.trim_end().trim_end_matches(['*', '_', '"', ')']).ends_with('?')
 }

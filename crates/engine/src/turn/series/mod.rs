@@ -1,5 +1,5 @@
-//! Several commands of one answer: they run one after the other, each through the permit, and after each the
-//! model sees what came of it and says how to go on.
+//! Several commands in one answer: they run one after the other, each with its permission check. After each one, the
+//! model sees the result and says how to continue.
 
 pub mod verdict;
 
@@ -20,7 +20,7 @@ use crate::tools::ToolAction;
 use crate::transition::Transition;
 use verdict::{SeriesContext, SeriesVerdict};
 
-/// Says so where an answer has more commands than are run.
+/// Warns if an answer has more commands than are run.
 pub(super) fn warn(step: &mut Transition<'_>, request: &RequestId, answer: &Answer) {
     let commands: Vec<String> = answer.commands.iter().map(|proposal| proposal.command.clone()).collect();
     if is_too_much(&commands) {
@@ -51,8 +51,8 @@ fn message(step: &Transition<'_>, request: &RequestId, series: &Series) -> Optio
     }
 }
 
-/// An answer has commands: one goes to the permit at once, several are offered first, unless a setting says that
-/// what is known to be safe runs by itself.
+/// An answer has commands: a single one goes to the permission check at once, several are offered first, unless a
+/// setting runs safe ones automatically.
 pub(super) fn begin(step: &mut Transition<'_>) {
     let Some((request, series)) = series(step) else { return };
     let Some(active) = step.session.active() else { return };
@@ -93,7 +93,7 @@ pub(crate) fn objection(active: &RunningRequest, choice: &str, text: Option<&str
     Some(Objection::NoSuchCommand(*wrong, offered))
 }
 
-/// What the model is told of those that a person left out.
+/// The model's message about commands that the user left out.
 pub(super) fn left_out(active: &RunningRequest, choice: &str, text: Option<&str>) -> Option<String> {
     let (_, left) = active.series.clone()?.only(&numbers(choice, text)?);
     let left: Vec<String> = left.iter().map(|command| format!("`{command}`")).collect();
@@ -113,7 +113,7 @@ fn foreseen(step: &Transition<'_>, command: &str) -> Option<OfferedCommand> {
     Some(OfferedCommand { command: command.to_owned(), shown: visible(command), decision, reason })
 }
 
-/// Goes on after an answer. Whether there was something to go on with.
+/// Continues after an answer. Returns whether there was something to continue.
 pub(super) fn go_on(step: &mut Transition<'_>) -> bool {
     let due = series(step).is_some_and(|(_, series)| series.state == SeriesState::Running && series.current.is_none());
     if due {
@@ -129,7 +129,7 @@ fn start(step: &mut Transition<'_>) {
     let series = Series { state: SeriesState::Running, ..series.begun(call) };
     step.enter(&request, Stage::Running, StageLabel::Command(series.done + 1, series.total));
     say(step, &request, series, String::new(), String::new());
-    // Folding it has made the command a batch of its own.
+    // Folding it has made a batch from the command.
     batch::begin(step);
 }
 
@@ -151,8 +151,8 @@ pub(super) fn ran(step: &mut Transition<'_>) {
     next(step);
 }
 
-/// What the model is told of a command beside its end and its output, such as the files that it made, and what it wrote.
-/// Where the output is too long to be told whole, both are one text.
+/// The model's text about a command beside its status, such as the files that it changed, and its output. If the
+/// output is too long, both are one text.
 fn parts<'a>(item: &'a BatchItem, done: &'a ToolOutcome) -> (&'a str, &'a str) {
     let rest = match done.content.split_once('\n') {
         Some((first, rest)) if first.starts_with("Exit code ") => rest,
@@ -166,7 +166,7 @@ fn parts<'a>(item: &'a BatchItem, done: &'a ToolOutcome) -> (&'a str, &'a str) {
     }
 }
 
-/// As much of an output as a person sees in the block of lines.
+/// As much of an output as the user sees in the block of lines.
 fn head(output: &str) -> String {
     const LINES: usize = 12;
     const LONGEST: usize = 1_200;
@@ -181,7 +181,7 @@ fn head(output: &str) -> String {
     if more > 0 { format!("{text}\n… {more} more lines") } else { text }
 }
 
-/// What the model is told when a command has ended.
+/// The model's message when a command has ended.
 fn report(series: &Series, item: &BatchItem, done: &ToolOutcome) -> String {
     let Some(last) = series.results.last() else { return String::new() };
     let (notes, output) = parts(item, done);
@@ -241,7 +241,7 @@ fn reminder(series: &Series) -> String {
     text
 }
 
-/// What the model is told when the rest was left.
+/// The model's message when the rest was skipped.
 fn note_of_rest(series: &Series) -> Option<String> {
     let rest: Vec<String> = series.remaining.iter().map(|command| format!("`{command}`")).collect();
     (!rest.is_empty()).then(|| format!("[Not run: {}.]", rest.join(", ")))
@@ -332,7 +332,7 @@ fn pause(step: &mut Transition<'_>, request: &RequestId, series: Series, reason:
     leave(step, request);
 }
 
-/// What the model is told when its commands are left, and a plan goes on without them.
+/// The model's message when its commands are skipped, and a plan continues without them.
 pub(super) const LEFT: &str = "[The user skipped these commands. Continue without them.]";
 
 /// Nothing more of it runs: the request ends, unless it is a step of a plan.

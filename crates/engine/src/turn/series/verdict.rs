@@ -1,7 +1,7 @@
-//! How a reply decides on a series of commands, and the commands that plain words mark.
+//! How a reply continues a series of commands, and the commands that are marked in plain text.
 //!
-//! A structured verdict is believed as it stands. Words are read with caution: what is not clear pauses, and
-//! whatever is read off them still has to pass the policy and the permit.
+//! A structured verdict is taken literally. Text is read with caution: an unclear verdict pauses, and commands from
+//! text still have to pass the policy and the permission check.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -16,23 +16,23 @@ pub enum SeriesVerdict {
     Continue,
     /// These run first.
     Run(Vec<String>),
-    /// Nothing runs until a person says so, and why.
+    /// Nothing runs until the user decides, with the reason.
     Pause(String),
 }
 
-/// What a reply is read against.
+/// The context in which a reply is read.
 #[derive(Debug, Clone, Copy)]
 pub struct SeriesContext<'a> {
     /// The command that has just ended.
     pub last: &'a str,
-    /// Those that are still to run.
+    /// The commands that are still to run.
     pub remaining: &'a [String],
 }
 
 /// The schema of a structured verdict.
 pub(crate) const SCHEMA: &str = r#"{"type":"object","properties":{"verdict":{"type":"string","enum":["continue","stop","run"]},"command":{"type":"string"},"reason":{"type":"string"}},"required":["verdict","command","reason"],"additionalProperties":false}"#;
 
-/// Reads a reply. `proposed` are commands that it proposes in a field of its own.
+/// Reads a reply. `proposed` are commands that it proposes in a separate field.
 pub fn verdict(words: &str, proposed: &[String], standing: SeriesContext<'_>) -> SeriesVerdict {
     if let Some(said) = structured(words) {
         return said;
@@ -58,7 +58,7 @@ pub fn verdict(words: &str, proposed: &[String], standing: SeriesContext<'_>) ->
     }
 }
 
-/// Commands that a reply puts forward: the same as what remains is no news.
+/// New commands in a reply; the same as the remaining ones do not count.
 fn suggested(commands: Vec<String>, standing: SeriesContext<'_>) -> SeriesVerdict {
     let is_rest = !standing.remaining.is_empty() && standing.remaining.starts_with(&commands);
     if is_rest {
@@ -96,7 +96,7 @@ pub(super) fn structured(words: &str) -> Option<SeriesVerdict> {
     Some(match (said.verdict.trim().to_lowercase().as_str(), command) {
         ("run", Some(command)) => SeriesVerdict::Run(vec![command]),
         ("continue", None) => SeriesVerdict::Continue,
-        // Both "go on" and another command: which of them is meant, a person can tell.
+        // Both "continue" and another command: the user decides which is meant.
         ("continue", Some(command)) => SeriesVerdict::Pause(
             reason.unwrap_or_else(|| format!("the model says continue, but names another command: {command}")),
         ),
@@ -135,7 +135,7 @@ fn has_any(text: &str, phrases: &[&str]) -> bool {
     phrases.iter().any(|phrase| holds(text, phrase))
 }
 
-/// Whether a phrase stands in a text at the beginning of a word: `failed` is found by `fail`, `infail` is not.
+/// Whether a text contains a phrase at the beginning of a word: `fail` matches `failed`, but not `infail`.
 fn holds(text: &str, phrase: &str) -> bool {
     text.match_indices(phrase).any(|(at, _)| !text[..at].ends_with(|before: char| before.is_alphanumeric()))
 }
@@ -285,7 +285,7 @@ fn fenced(words: &str) -> Vec<String> {
     found
 }
 
-/// What stands between single backticks.
+/// The texts between single backticks.
 fn inline(words: &str) -> Vec<String> {
     let outside: String = words.split("```").step_by(2).collect::<Vec<_>>().join("\n");
     outside

@@ -3,9 +3,11 @@
 use clap::Args;
 use trimtab_host::{Client, History, JobState};
 use trimtab_vocab::event::{Change, ChangeFact, Conflict, Status};
+use trimtab_vocab::format;
 use trimtab_vocab::{ChangePart, Control, OnConflict, Problem, ProblemKind, SessionId};
 
 use super::{HistoryArgs, at_rest, find_set};
+use crate::cli::number::positive;
 use crate::cli::output::{note, print, sanitize};
 use crate::cli::{CliOutcome, place};
 use crate::words::effects;
@@ -43,7 +45,7 @@ Examples:
 #[command(after_help = EXAMPLES)]
 pub(in crate::cli) struct Rewind {
     /// How many changes to undo (with --file or --hunk: the number of the change)
-    #[arg(value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(value_name = "N", value_parser = positive)]
     number: Option<u32>,
     /// Undo only this file of the change set
     #[arg(long = "file", value_name = "PATH")]
@@ -67,8 +69,13 @@ impl Rewind {
         let parts = parts(&self.files, &self.hunks)?;
         if parts.is_empty() {
             let steps = self.number.unwrap_or(1);
+            let undone = history.sets.len() - history.in_force;
+            note_fewer(steps, history.in_force, "undone");
             let ended = move_history(&client, &session, &history, Control::Rewind { steps, on_conflict }).await?;
             if history.in_force == 0 {
+                if undone > 0 {
+                    note(&format!("`trimtab forward {undone}` redoes {}.", format::plural(undone, "undone change")));
+                }
                 self.place.point_elsewhere(&client, &session).await?;
             }
             return Ok(ended);
@@ -128,7 +135,7 @@ fn parts(files: &[String], hunks: &[String]) -> Result<Vec<ChangePart>, Problem>
 #[command(after_help = EXAMPLES)]
 pub(in crate::cli) struct ForwardArgs {
     /// How many changes to redo
-    #[arg(default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(value_name = "N", default_value_t = 1, value_parser = positive)]
     steps: u32,
     #[command(flatten)]
     mine: EditConflictArgs,
@@ -142,7 +149,20 @@ impl ForwardArgs {
         let session = self.place.find(&client).await?;
         let history = at_rest(&client, &session).await?;
         let (steps, on_conflict) = (self.steps, self.mine.on_conflict());
-        move_history(&client, &session, &history, Control::Forward { steps, on_conflict }).await
+        let undone = history.sets.len() - history.in_force;
+        note_fewer(steps, undone, "redone");
+        let ended = move_history(&client, &session, &history, Control::Forward { steps, on_conflict }).await?;
+        if undone == 0 {
+            note("`trimtab changes` lists the changes and which of them are undone.");
+        }
+        Ok(ended)
+    }
+}
+
+/// Reports how many changes there are, if more were asked for.
+fn note_fewer(asked: u32, there: usize, what: &str) {
+    if there > 0 && asked as usize > there {
+        note(&format!("Only {} can be {what}.", format::plural(there, "change")));
     }
 }
 

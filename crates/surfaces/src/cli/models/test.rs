@@ -13,6 +13,7 @@ use trimtab_vocab::event::{RequestFact, Status};
 use trimtab_vocab::{AnswerProtocol, Approve, Fact, Problem, ProblemKind};
 
 use super::super::CliOutcome;
+use super::super::number::whole;
 use super::super::output::{note, print, print_json};
 
 /// A task that a model is tried on.
@@ -74,7 +75,7 @@ pub(super) struct ModelTest {
     /// The model to try, as PROVIDER/NAME
     model: String,
     /// Limit each task to this many seconds
-    #[arg(long, default_value_t = 300, value_name = "SECONDS")]
+    #[arg(long, default_value_t = 300, value_name = "SECONDS", value_parser = whole::<u64>)]
     timeout: u64,
     /// Show the results without storing the winner
     #[arg(long)]

@@ -1,4 +1,4 @@
-//! `trimtab stats`: how requests ended, what was allowed, how many steps they took.
+//! `trimtab stats`: how requests ended, what was allowed, how many model calls they took.
 
 mod router;
 
@@ -36,7 +36,7 @@ pub(super) struct StatsArgs {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum What {
-    /// Show requests, steps, tools, permissions, and tokens
+    /// Show requests, model calls, tools, permissions, and tokens
     All,
     /// Show routing decisions, their confidence, and their outcomes
     Router,
@@ -304,7 +304,7 @@ impl Counts {
     fn words(&self) -> String {
         let percent = self.completion() * 100.0;
         let mut text = format!(
-            "requests   {}: {} completed ({percent:.0} % of the ended ones), {} not done, {} failed, {} cancelled, {} need a person, {} at a limit\n",
+            "requests   {}: {} completed ({percent:.0}% of finished requests), {} not done, {} failed, {} cancelled, {} need your answer, {} reached a limit\n",
             self.requests.len(),
             self.ended(Status::Completed),
             self.ended(Status::NotDone),
@@ -313,13 +313,14 @@ impl Counts {
             self.ended(Status::NeedsUser),
             self.ended(Status::Limit),
         );
-        text += &format!("steps      {:.1} on average; {} stopped while running\n", self.average_steps(), self.stopped);
+        text += &format!("stopped    {} while running\n", self.stopped);
+        text += &format!("replies    {:.1} per request on average\n", self.average_steps());
         text += &format!("calls      {} model calls, {} failed\n", self.calls, self.failed_calls);
         let used = self.used();
         let cost = used.cost_usd.map(|cost| format!(", ${cost:.4}")).unwrap_or_default();
         let part = if used.estimated { " (partly estimated)" } else { "" };
         let cached = used.cached_percent().filter(|_| used.cached_tokens > 0);
-        let cached = cached.map(|percent| format!(" ({percent} % from the cache)")).unwrap_or_default();
+        let cached = cached.map(|percent| format!(" ({percent}% from the cache)")).unwrap_or_default();
         let (input, output) = (used.input_tokens, used.output_tokens);
         text += &format!("tokens     {input} in{cached}, {output} out{cost}{part}\n");
         for (model, words) in self.speeds.iter().filter_map(|(model, speed)| Some((model, speed.words()?))) {

@@ -12,6 +12,7 @@ use trimtab_vocab::{
 };
 
 use super::{CategoryName, PriorityName, RepeatName, draw, not_applied, reasons, task};
+use crate::cli::number::whole;
 use crate::cli::output::{print, print_json, sanitize};
 
 /// What a task is to be.
@@ -39,7 +40,7 @@ struct TaskFieldArgs {
     #[arg(long, value_name = "RHYTHM")]
     repeat: Option<RepeatName>,
     /// Repeat every N days, weeks, months, or years
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = whole::<u32>)]
     every: Option<u32>,
     /// Repeat on these weekdays, such as mon,thu
     #[arg(long, value_name = "DAYS", value_delimiter = ',')]

@@ -95,7 +95,7 @@ pub(super) fn listed(items: &[Item], today: Date, width: Option<usize>) -> Vec<D
 fn heading(item: &Item, today: Date) -> String {
     match item.date {
         _ if item.task.completed => "Done".into(),
-        None => "Some day".into(),
+        None => "Someday".into(),
         Some(_) if item.overdue => "Overdue".into(),
         Some(date) if date < today => "Earlier".into(),
         Some(date) if date == today => format!("Today, {}", long_day(date)),

@@ -6,6 +6,7 @@ use trimtab_host::{NotMoved, TaskList, TaskMove, TaskSet};
 use trimtab_vocab::{ChangeSetId, OnConflict, Problem, ProblemKind, TaskAuthor, TaskWrite};
 
 use super::change::differences;
+use crate::cli::number::whole;
 use crate::cli::output::{age, print, print_json};
 
 /// What is done about tasks that were changed since.
@@ -32,7 +33,7 @@ impl TaskConflictArgs {
 #[derive(Debug, Args)]
 pub(super) struct TaskChangesArgs {
     /// Limit the number of results
-    #[arg(long, value_name = "N", default_value_t = 20)]
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = whole::<usize>)]
     limit: usize,
     /// Print one JSON object per change
     #[arg(long)]
@@ -80,7 +81,7 @@ fn words(write: &TaskWrite) -> String {
 #[derive(Debug, Args)]
 pub(super) struct TaskUndoArgs {
     /// Number of changes to undo
-    #[arg(value_name = "N", default_value_t = 1)]
+    #[arg(value_name = "N", default_value_t = 1, value_parser = whole::<u32>)]
     steps: u32,
     /// Undo only this change, named as in `changes`
     #[arg(long, value_name = "CHANGE", conflicts_with = "steps")]
@@ -106,7 +107,7 @@ impl TaskUndoArgs {
 #[derive(Debug, Args)]
 pub(super) struct Redo {
     /// Number of changes to redo
-    #[arg(value_name = "N", default_value_t = 1)]
+    #[arg(value_name = "N", default_value_t = 1, value_parser = whole::<u32>)]
     steps: u32,
     #[command(flatten)]
     mine: TaskConflictArgs,

@@ -5,6 +5,7 @@ use trimtab_host::TaskList;
 use trimtab_vocab::{Category, Item, Priority, Problem, ProblemKind, TaskId, View};
 
 use super::{CategoryName, PriorityName, draw, task};
+use crate::cli::number::whole;
 use crate::cli::output::{print, print_ink, print_json};
 use crate::cli::paint::Palette;
 use crate::diff::DiffLine;
@@ -114,7 +115,7 @@ pub(super) struct TaskSearchArgs {
     #[arg(required = true)]
     words: Vec<String>,
     /// Limit the number of results
-    #[arg(long, value_name = "N", default_value_t = 50)]
+    #[arg(long, value_name = "N", default_value_t = 50, value_parser = whole::<u32>)]
     limit: u32,
     /// Print one JSON object per line
     #[arg(long)]

@@ -167,7 +167,7 @@ impl Activity {
             if let Some((number, of, title)) = &self.step {
                 facts.push(format!("step {number} of {of}: {}", sanitize_cells(title)));
             } else if self.calls > 0 {
-                facts.push(format!("step {} of {}", self.calls, self.most_calls.max(self.calls)));
+                facts.push(format!("call {} of {}", self.calls, self.most_calls.max(self.calls)));
             }
             if self.is_pausing {
                 facts.push("pauses after this step".into());

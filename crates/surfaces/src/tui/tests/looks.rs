@@ -200,7 +200,7 @@ fn an_answer_in_a_form_is_words_as_it_comes_and_no_json() {
 
     It is mended.
 
-    ⠋ Writing... 0.0 s · step 1 of 25  esc stops
+    ⠋ Writing... 0.0 s · call 1 of 25  esc stops
     ────────────────────────────────────────────────────────────
     › Ask Trimtab to do something…
     auto · b · ~/boat · ⎇ main                            ? help

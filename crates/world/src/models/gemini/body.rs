@@ -1,4 +1,4 @@
-//! What is sent.
+//! The request body.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use super::{DIALECT, schema};
 use crate::models::effort::{self, Took};
 use crate::models::openai::ModelName;
 
-/// Documented for calls that another model made: it stands for the signature that there never was.
+/// Documented for calls of another model: it replaces the missing signature.
 const UNSIGNED: &str = "skip_thought_signature_validator";
 /// What the models that take a budget for thinking take.
 const LEAST_THINKING: u32 = 512;
@@ -144,7 +144,7 @@ impl<'a> GeminiBody<'a> {
         .formatted(model, prompt)
     }
 
-    /// What matters only to those who want a reply.
+    /// Adds the fields that only a call for a reply has.
     pub(super) fn run(self, prompt: &Prompt) -> Self {
         self.configured(|config| {
             config.max_output_tokens = Some(prompt.max_output_tokens).filter(|most| *most > 0);
@@ -183,7 +183,7 @@ impl<'a> GeminiBody<'a> {
     }
 }
 
-/// What a model's name tells about it: the API refuses settings that a model has no use for.
+/// What a model's name says about it: the API refuses settings that a model does not support.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum GeminiGeneration {
     /// Does not think, or is not known to.
@@ -245,7 +245,7 @@ fn budget(model: &str, level: Effort, prompt: &Prompt) -> u32 {
     effort::tokens(prompt).clamp(LEAST_THINKING, room)
 }
 
-/// What a person should know about the effort that they chose, where the model does not have it.
+/// What the user should know about the effort that they chose, where the model does not have it.
 pub(super) fn effort_note(model: &str, prompt: &Prompt) -> Option<String> {
     let level = prompt.effort?;
     let took = match GeminiGeneration::for_model(model) {
@@ -352,7 +352,7 @@ fn from_model(message: &Message, generation: GeminiGeneration) -> Vec<GeminiPart
                     ..GeminiPart::default()
                 });
             }
-            // Summaries of thoughts are for people, and a model cannot be shown as the one who showed a picture.
+            // Thought summaries are for people, and an assistant message cannot contain an image.
             _ => {}
         }
     }

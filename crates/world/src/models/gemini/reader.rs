@@ -1,4 +1,4 @@
-//! What comes back.
+//! Reads the reply.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -91,9 +91,9 @@ impl UsageMetadata {
     }
 }
 
-/// Reads one chunk after the other; remembers what later ones build upon.
+/// Reads the chunks in order, with the state that later ones need.
 pub(super) struct GeminiReader {
-    /// The ids that stand in the conversation, and those of this reply.
+    /// The IDs of the conversation and of this reply.
     taken: BTreeSet<String>,
     next: u32,
     open: Option<(OpenPart, u32)>,
@@ -179,7 +179,7 @@ impl GeminiReader {
             pieces.push(ReplyPiece::Warning(format!("The provider blocked the prompt ({reason}).")));
             self.finish = Some(StopReason::ContentFiltered);
         }
-        // One reply was asked for; whatever else comes is not it.
+        // One reply was requested; other candidates are ignored.
         if let Some(candidate) = chunk.candidates.into_iter().find(|candidate| candidate.index == 0) {
             for part in candidate.content.parts {
                 self.part(part, &mut pieces)?;
@@ -226,7 +226,7 @@ impl GeminiReader {
         Ok(())
     }
 
-    /// Where a piece goes: to the part that it continues, or to one of its own.
+    /// The part that a piece continues, or a new one.
     fn block(&mut self, kind: Option<OpenPart>) -> Result<u32, Fault> {
         if let (Some(kind), Some((open, block))) = (kind, self.open)
             && kind == open
@@ -243,7 +243,7 @@ impl GeminiReader {
         Ok(block)
     }
 
-    /// Older models give calls no ids, but results are told apart by them.
+    /// Older models give calls no IDs, but results need them.
     fn call(&mut self, call: CalledFunction) -> Result<ReplyPiece, Fault> {
         self.called = true;
         let block = self.block(None)?;

@@ -1,5 +1,5 @@
-//! The part of JSON Schema that the API documents. What it does not know it refuses together with the request, so
-//! everything else is left out: a looser schema still helps, and what a reply must be is checked by whoever asked.
+//! The subset of JSON Schema that the API documents. The API refuses a request with any other keyword, so those are
+//! left out: a looser schema still helps, and the caller checks the reply.
 
 use serde_json::{Map, Value, json};
 

@@ -1,4 +1,4 @@
-//! What a model is sent.
+//! The request body.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -12,7 +12,7 @@ use super::super::effort;
 
 /// The smallest window that Ollama itself gives a model.
 const SMALLEST: u64 = 4_096;
-/// What is asked for at most when nobody says what the model can hold: memory is reserved for all of it.
+/// The window if the model's own is unknown, because memory is reserved for all of it.
 const CAREFUL: u64 = 8_192;
 /// Tokens of a picture; models differ, few take more.
 const PICTURE: u64 = 2_048;
@@ -31,8 +31,8 @@ pub(super) struct PromptFit {
     pub(super) needed: u64,
     /// What the model can hold, if it is known.
     pub(super) window: Option<u64>,
-    /// What Ollama is asked to reserve. Every change of it loads the model anew, so it is a power of
-    /// two, which a growing conversation reaches seldom.
+    /// The window that Ollama reserves. Every change reloads the model, so it is a power of two, which a growing
+    /// conversation seldom exceeds.
     pub(super) num_ctx: u64,
 }
 
@@ -47,7 +47,7 @@ impl PromptFit {
         Self { prompt, needed, window, num_ctx: step.min(window.unwrap_or(CAREFUL)) }
     }
 
-    /// What a person should know before the call.
+    /// What the user should know before the call.
     pub(super) fn warning(&self, model: &str) -> Option<String> {
         let (prompt, num_ctx) = (self.prompt, self.num_ctx);
         (prompt > num_ctx).then(|| match self.window {
@@ -60,9 +60,9 @@ impl PromptFit {
         })
     }
 
-    /// What a person should know once Ollama has said how many tokens it read.
+    /// What the user should know once Ollama has said how many tokens it read.
     pub(super) fn shortfall(&self, read: u64) -> Option<String> {
-        // Some servers count otherwise. What comes nowhere near the window was not cut, whatever they say.
+        // Some servers count differently. A prompt far below the window was not cut, even if they report it.
         let may_be_cut = self.num_ctx < self.needed && self.prompt.saturating_mul(2) >= self.num_ctx;
         let cut = may_be_cut && read > 0 && read.saturating_mul(2) < self.prompt;
         cut.then(|| {
@@ -179,8 +179,7 @@ impl<'a> OllamaTool<'a> {
     }
 }
 
-/// Granite is told by a message of its own; the switch would be refused for it. Unsaid, a model
-/// thinks or not as it was made to.
+/// Granite gets a message, because it would refuse the switch. Without either, a model uses its default.
 fn think(model: &str, prompt: &Prompt) -> Option<Think> {
     match effort::level(prompt)? {
         _ if is_granite(model) => None,
@@ -194,7 +193,7 @@ pub(super) fn asks_to_think(model: &str, prompt: &Prompt) -> bool {
     matches!(think(model, prompt), Some(Think::Level(_) | Think::Switch(true)))
 }
 
-/// What a person should know about the effort that they chose.
+/// What the user should know about the effort that they chose.
 pub(super) fn effort_note(model: &str, prompt: &Prompt) -> Option<String> {
     let took = match think(model, prompt) {
         Some(Think::Level(word)) => effort::Took::from_word(prompt, Some(word)),
@@ -203,7 +202,7 @@ pub(super) fn effort_note(model: &str, prompt: &Prompt) -> Option<String> {
     effort::note(prompt, model, took)
 }
 
-/// Granite has its own way to think, whatever the size and the version.
+/// Granite has its own way to think, in every size and version.
 pub(super) fn is_granite(model: &str) -> bool {
     is_family(model, "granite")
 }
@@ -255,14 +254,14 @@ fn assistant<'a>(message: &'a Message, tools: &mut BTreeMap<&'a str, &'a str>) -
             Part::Thinking { .. } | Part::RedactedThinking { .. } | Part::Image { .. } | Part::ToolResult(_) => {}
         }
     }
-    // Reasoning is asked for where it led to a tool; after an answer nobody needs it any more.
+    // Reasoning is sent back where it led to a tool call. After an answer it is not needed.
     if wire.tool_calls.is_empty() {
         wire.thinking = Cow::default();
     }
     (!wire.content.trim().is_empty() || !wire.tool_calls.is_empty()).then_some(wire)
 }
 
-/// What the person says is one message; each result of a tool is a message of its own.
+/// The user's text is one message, and each tool result is another.
 fn user<'a>(
     message: &'a Message,
     prompt: &'a Prompt,

@@ -1,4 +1,4 @@
-//! What was found out about a model, and is not asked again while the program runs.
+//! Facts about a model that are asked once per process.
 
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
@@ -11,13 +11,13 @@ use trimtab_vocab::{Fault, ProblemKind};
 use super::Ollama;
 use crate::models::ServerFacts;
 
-/// A model's facts are told without loading it.
+/// A model's facts are available without loading it.
 const LONGEST_QUESTION: Duration = Duration::from_secs(10);
-/// The two words that a reply within the schema can have; nobody who is asked about the weather says
-/// one of them by chance.
+/// The two words that a reply within the schema can have. A model that ignores the schema does not answer a question
+/// about the weather with one of them.
 const WORDS: [&str; 2] = ["quince", "medlar"];
 
-/// What is known about one model of one server.
+/// The known facts about one model of one server.
 #[derive(Default)]
 pub(super) struct KnownModel {
     shown: OnceCell<ServerFacts>,
@@ -36,7 +36,7 @@ pub(super) fn about(base_url: &str, model: &str) -> Arc<KnownModel> {
 }
 
 impl KnownModel {
-    /// How many tokens the model can hold, if the server says so.
+    /// The model's window in tokens, if the server reports it.
     pub(super) async fn window(&self, ollama: &Ollama) -> Option<u64> {
         self.shown(ollama).await.and_then(|shown| shown.window)
     }
@@ -68,7 +68,7 @@ impl KnownModel {
             "model": ollama.model,
             "prompt": "What is the weather like? Answer in JSON.",
             "stream": false,
-            // Reasoning would take long, and nobody reads it.
+            // Reasoning would take long and is not used.
             "think": false,
             "format": schema(),
             // With another window the model would be loaded twice.
@@ -77,7 +77,7 @@ impl KnownModel {
         match ollama.ask("/api/generate", &body, ollama.idle).await {
             Ok(answer) => *known.insert(obeys(&answer)),
             Err(fault) if refuses_format(&fault) => *known.insert(false),
-            // Whatever this was, it says nothing about schemas.
+            // Any other fault says nothing about schemas.
             Err(fault) => {
                 tracing::debug!(problem = %fault.problem, model = ollama.model, "schemas could not be tried");
                 false

@@ -1,4 +1,4 @@
-//! What comes back: one JSON object per line, until one says that it is done.
+//! Reads the reply: one JSON object per line, until one says that it is done.
 
 use std::collections::BTreeSet;
 
@@ -52,14 +52,14 @@ struct OllamaReplyFunction {
     arguments: Value,
 }
 
-/// Reads one line after the other; remembers what later ones build upon.
+/// Reads the lines in order, with the state that later ones need.
 pub(super) struct OllamaReader {
     tags: ThinkTags,
     fit: PromptFit,
     block: u32,
     /// The kind of the part that is under way: another kind begins another part.
     kind: Option<LineKind>,
-    /// Every id of the conversation: what is asked for must be told apart from what was.
+    /// Every ID of the conversation, because new calls must be distinct from earlier ones.
     ids: BTreeSet<String>,
     calls: u64,
     wants_tools: bool,
@@ -110,7 +110,7 @@ impl OllamaReader {
         }
     }
 
-    /// A wish for a tool comes whole.
+    /// A tool call arrives complete.
     fn call(&mut self, call: OllamaReplyCall) -> ReplyPiece {
         self.wants_tools = true;
         let block = self.part(None);
@@ -165,7 +165,7 @@ impl OllamaReader {
         pieces
     }
 
-    /// Ollama says `stop` after a wish for a tool as well; old servers say nothing at all.
+    /// Ollama also reports `stop` after a tool call, and old servers report nothing.
     fn stop(&self, reason: Option<&str>) -> Option<StopReason> {
         match reason.filter(|reason| !reason.is_empty()) {
             None | Some("stop") if self.wants_tools => Some(StopReason::ToolUse),

@@ -1,4 +1,4 @@
-//! What is sent.
+//! The request body.
 
 use std::sync::Arc;
 
@@ -210,7 +210,7 @@ fn deepseek_thinking(server: ServerKind, prompt: &Prompt) -> Option<DeepSeekThin
     Some(DeepSeekThinking { r#type: if level == Effort::Off { "disabled" } else { "enabled" } })
 }
 
-/// What a person should know about the effort that they chose, where the model takes none.
+/// What the user should know about the effort that they chose, where the model takes none.
 pub(super) fn effort_note(server: ServerKind, model: &str, prompt: &Prompt) -> Option<String> {
     let name = ModelName::new(model);
     let took = match server {
@@ -257,7 +257,7 @@ fn wire_messages(server: ServerKind, prompt: &Prompt) -> Vec<OpenAiMessage<'_>> 
     if !prompt.system.is_empty() {
         wire.push(OpenAiMessage::System { content: &prompt.system });
     }
-    // A model that says nothing does not stand between two messages of the person.
+    // A model that says nothing does not stand between two messages of the user.
     let used_tools = tool_turns(&prompt.messages);
     let messages = prompt.messages.iter().map(Arc::as_ref).zip(used_tools);
     let told: Vec<(&Message, bool)> =
@@ -273,7 +273,7 @@ fn wire_messages(server: ServerKind, prompt: &Prompt) -> Vec<OpenAiMessage<'_>> 
     wire
 }
 
-/// Whether a message of the model holds anything that the API can be told.
+/// Whether an assistant message has anything that the API accepts.
 fn speaks(message: &Message) -> bool {
     message.parts.iter().any(|part| match part {
         Part::Text { text } => !text.trim().is_empty(),
@@ -281,7 +281,7 @@ fn speaks(message: &Message) -> bool {
     })
 }
 
-/// For each message, whether the model used tools between the person's words before and after it.
+/// For each message, whether the model used tools between the user's words before and after it.
 fn tool_turns(messages: &[Arc<Message>]) -> Vec<bool> {
     let is_from_person = |message: &Message| {
         message.role == Role::User && message.parts.iter().any(|part| !matches!(part, Part::ToolResult(_)))
@@ -299,9 +299,8 @@ fn tool_turns(messages: &[Arc<Message>]) -> Vec<bool> {
     turns.into_iter().map(|turn| with_tools[turn]).collect()
 }
 
-/// Everything that stands between two messages of the model: the results of its tools, which the API
-/// wants directly after it, then what the person said, as one message, because the templates of many
-/// local models want the roles to alternate.
+/// Everything between two assistant messages: the tool results, which the API expects directly after the calls, then
+/// the user's text as one message, because the templates of many local models require alternating roles.
 fn from_user<'a>(run: Vec<&'a Message>, prompt: &'a Prompt) -> Vec<OpenAiMessage<'a>> {
     let parts = || run.iter().flat_map(|message| &message.parts);
     let results = parts().filter_map(|part| match part {
@@ -372,9 +371,8 @@ fn joined<'a>(parts: impl Iterator<Item = &'a Part>) -> Option<String> {
     (!texts.is_empty()).then(|| texts.join("\n\n"))
 }
 
-/// Arguments go back as the text that they are. Where that was no JSON object it goes back whole
-/// within one, because vLLM, llama.cpp and others read the arguments of the whole conversation and
-/// refuse it for ever after for one that they cannot read.
+/// Arguments are sent back as text. A text that is not a JSON object is wrapped in one, because vLLM, llama.cpp, and
+/// others parse the arguments of the whole conversation, and would refuse every later call.
 fn wire_call(call: &ToolCall) -> OpenAiCall<'_> {
     let arguments = match &call.broken {
         Some(broken) => json!({"INVALID_JSON": broken}).to_string(),

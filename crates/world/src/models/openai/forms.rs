@@ -1,11 +1,11 @@
-//! Which forms a server holds a reply to. Old ones refuse a schema, or any form at all; that is found out once.
+//! The response formats that a server supports. Old servers refuse a schema, or any format; that is found out once.
 
 use std::collections::HashMap;
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 
 use trimtab_vocab::{Fault, Format, ProblemKind};
 
-/// What a server was found to take.
+/// The response formats that a server was found to support.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum TakenForm {
     #[default]

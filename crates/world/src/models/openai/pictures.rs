@@ -1,5 +1,5 @@
-//! Pictures: how they are ordered, and how they come: as their bytes, or as an address from which the bytes are
-//! fetched at once, because providers forget what they have made.
+//! Image generation. Images arrive as bytes, or as an address that is fetched at once, because providers delete what
+//! they have made.
 
 use std::time::Duration;
 
@@ -107,8 +107,8 @@ fn bounded(text: &str) -> &str {
     &text[..text.floor_char_boundary(LONGEST_PROMPT)]
 }
 
-/// The bytes behind an address. The provider's key does not go along. A server on this machine or near it may name
-/// addresses like its own; anybody else only such as lie in the open, and encrypted.
+/// Fetches an address, without the provider's key. A local server may name local addresses; other servers only public
+/// ones with HTTPS.
 async fn fetched(server: ServerKind, url: &str) -> Result<Vec<u8>, Fault> {
     let near = server == ServerKind::Local;
     let mut tried = 1;

@@ -1,4 +1,4 @@
-//! What comes back.
+//! Reads the reply.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -17,9 +17,9 @@ use crate::models::think_tags::{TaggedText, ThinkTags};
 const MOST_CALLS: usize = 1_000;
 /// The documented limit is 64.
 const LONGEST_NAME: usize = 1_000;
-/// Nor is what is kept of its reasoning, to be sent back, larger than a reply may be,
+/// Reasoning that is stored to be sent back must not be larger than a reply.
 const LARGEST_KEPT: usize = 32 * 1024 * 1024;
-/// or in more pieces.
+/// Pieces of such reasoning at most.
 const MOST_DETAILS: usize = 10_000;
 
 /// The parts of a reply. A Chat Completions message has one of each of the first two.
@@ -179,13 +179,13 @@ struct CostDetails {
     upstream_inference_cost: Option<f64>,
 }
 
-/// For what is not part of the words: a figure that cannot be read is no reason to lose a reply.
+/// For fields beside the text: a figure that cannot be parsed is no reason to lose a reply.
 pub(super) fn lenient<'de, D: Deserializer<'de>, T: DeserializeOwned>(deserializer: D) -> Result<Option<T>, D::Error> {
     Ok(serde_json::from_value(Value::deserialize(deserializer)?).unwrap_or(None))
 }
 
 impl OpenAiUsage {
-    /// None where nothing is told.
+    /// None if there are no figures.
     fn figures(&self) -> Option<Usage> {
         if self.prompt_tokens.is_none() && self.completion_tokens.is_none() {
             return None;
@@ -216,9 +216,9 @@ impl OpenAiUsage {
     }
 }
 
-/// Reads one chunk after the other; remembers what later ones build upon.
+/// Reads the chunks in order, with the state that later ones need.
 pub(super) struct OpenAiReader {
-    /// The ids that stand in the conversation, and those of this reply as they are settled.
+    /// The IDs of the conversation, and those of this reply once they are final.
     taken: BTreeSet<String>,
     calls: Vec<PartialCall>,
     /// Many servers pass thoughts on as the model wrote them: in its words, between tags.
@@ -227,7 +227,7 @@ pub(super) struct OpenAiReader {
     kept: usize,
     refused: bool,
     finish: Option<String>,
-    /// Words came after the end was told: this server tells it early, and only the stream's end counts.
+    /// Text came after the finish reason: this server sends it early, and only the end of the stream counts.
     early: bool,
     /// As the server measured it.
     tokens_per_s: Option<f64>,
@@ -342,7 +342,7 @@ impl OpenAiReader {
             pieces.push(ReplyPiece::Progress(PromptProgress { read_tokens: processed, prompt_tokens: total }));
         }
         let told = pieces.len();
-        // One reply was asked for; whatever else comes is not it.
+        // One reply was requested; other choices are ignored.
         if let Some(choice) = choices.into_iter().flatten().find(|choice| choice.index.unwrap_or(0) == 0) {
             if let Some(error) = choice.error.filter(|error| !error.is_null()) {
                 return Err(stopped(&json!({"error": error})));
@@ -423,7 +423,7 @@ impl OpenAiReader {
             }
         };
         let call = &mut self.calls[place];
-        // Some servers give each piece an id of its own; the first is the call's.
+        // Some servers give each piece its own ID; the first one is the call's.
         let new_id = call.id.is_empty() && !id.is_empty();
         if new_id {
             call.id.clone_from(&id);
@@ -497,7 +497,7 @@ impl OpenAiReader {
             if !call.id.is_empty() && self.taken.insert(call.id.clone()) {
                 continue;
             }
-            // Results are told apart by these ids, so each must be there and be the only one.
+            // Results refer to these IDs, so each call needs a unique one.
             let id = (place..).map(|n| format!("call_{n}")).find(|id| !self.taken.contains(id)).unwrap_or_default();
             self.taken.insert(id.clone());
             pieces.push(ReplyPiece::Tool {
@@ -525,7 +525,7 @@ impl OpenAiReader {
             _ => StopReason::from(printable(name, 100)),
         };
         match reason {
-            // Several servers say `stop` whatever made the model stop.
+            // Several servers always report `stop`.
             StopReason::EndTurn if !self.calls.is_empty() => StopReason::ToolUse,
             StopReason::EndTurn if self.refused => StopReason::ContentFiltered,
             reason => reason,
@@ -568,7 +568,7 @@ fn thought(detail: &Value) -> Option<&str> {
     detail.get("text").or_else(|| detail.get("summary"))?.as_str()
 }
 
-/// Whether a detail goes on where the last one stopped. Encrypted ones come whole.
+/// Whether a detail continues the last one. Encrypted ones arrive complete.
 fn continues(last: &Value, detail: &Value) -> bool {
     let same = |field| last.get(field) == detail.get(field);
     let readable = detail.get("type").is_some_and(|kind| kind == "reasoning.text" || kind == "reasoning.summary");

@@ -1,4 +1,4 @@
-//! What the servers and the models differ in, by what they document.
+//! The documented differences between servers and models.
 
 use std::net::IpAddr;
 
@@ -14,7 +14,7 @@ pub(in crate::models) enum ServerKind {
     Xai,
     /// On this machine or near it: llama.cpp, vLLM, LM Studio, Ollama. They ignore what they do not know.
     Local,
-    /// Anybody else gets only what everybody takes.
+    /// Unknown servers get only fields that all servers accept.
     Other,
 }
 
@@ -42,7 +42,8 @@ impl ServerKind {
         matches!(self, Self::OpenAi | Self::Azure)
     }
 
-    /// llama.cpp tells how much of a prompt it has read, and the others on this machine ignore the wish.
+    /// Whether it can report the progress of reading a prompt. llama.cpp does, and other local servers ignore the
+    /// option.
     pub(super) fn tells_progress(self) -> bool {
         self == Self::Local
     }
@@ -75,10 +76,10 @@ impl ServerKind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SentBack {
     Nothing,
-    /// As `reasoning_details`, exactly as they came.
+    /// As `reasoning_details`, unchanged.
     Details,
-    /// As `reasoning_content`, in turns in which the model used tools: in others it is ignored, and was
-    /// an error once. `always`: even where there is none.
+    /// As `reasoning_content`, in turns in which the model used tools. In others it is ignored, and was once an
+    /// error. `always`: even if it is empty.
     InToolTurns {
         always: bool,
     },
@@ -94,7 +95,7 @@ fn is_local(host: &str) -> bool {
     }
 }
 
-/// What a model's own name says of it, whoever serves it.
+/// What a model's name says about it, with any server.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::models) struct ModelName<'a>(&'a str);
 
@@ -110,7 +111,7 @@ impl<'a> ModelName<'a> {
         Some((major.parse().ok().filter(|major| *major < 35)?, minor.parse().ok()?))
     }
 
-    /// `o1`, `o4-mini` and the like.
+    /// For example `o1` and `o4-mini`.
     pub(in crate::models) fn is_o_series(self) -> bool {
         let number = self.0.strip_prefix('o').and_then(|rest| rest.split('-').next()).unwrap_or("");
         !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
@@ -131,7 +132,7 @@ impl<'a> ModelName<'a> {
         self.counts_thinking() && !self.0.contains("-chat")
     }
 
-    /// These refuse tools in this API unless they are told not to think.
+    /// These refuse tools in this API unless thinking is off.
     pub(in crate::models) fn thinks_or_acts(self) -> bool {
         self.reasons() && self.gpt().is_some_and(|version| version >= (5, 4))
     }

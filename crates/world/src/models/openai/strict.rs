@@ -1,5 +1,5 @@
-//! Which schemas may be asked for strictly. A strict request with any other is refused as a whole, so
-//! what the documentation of structured outputs does not name counts as not allowed.
+//! Which schemas can be requested as strict. A strict request with any other schema is refused, so keywords that the
+//! documentation of structured outputs does not name count as not allowed.
 
 use serde_json::Value;
 

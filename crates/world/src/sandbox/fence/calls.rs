@@ -1,7 +1,7 @@
-//! Which system calls are refused.
+//! The system calls that are refused.
 //!
-//! A list of what is refused, not of what is allowed: a command may be any program, and a list of all
-//! that compilers, servers and test suites call would be wrong somewhere every day.
+//! This is a denylist, because a command may be any program, and an allowlist of all that compilers, servers, and
+//! test suites call would always be incomplete.
 
 use std::collections::BTreeMap;
 
@@ -65,7 +65,7 @@ const NEVER: &[i64] = &[
 #[cfg(target_arch = "x86_64")]
 const X32: i64 = 0x4000_0000;
 
-/// Those of the refused calls that have a number of their own there.
+/// The refused calls that have other numbers there.
 #[cfg(target_arch = "x86_64")]
 const X32_OWN: &[(i64, i64)] = &[
     (libc::SYS_ioctl, 514),
@@ -77,8 +77,8 @@ const X32_OWN: &[(i64, i64)] = &[
     (libc::SYS_process_vm_writev, 540),
 ];
 
-/// Puts the filter on this process. `loopback`: the network ends at the command, so it may be used.
-/// `namespaced`: it is in a network of its own.
+/// Installs the filter on this process. `loopback`: the network ends at the command, so it may be used. `namespaced`:
+/// the process has its own network namespace.
 pub(super) fn filter(order: &RunOrder, loopback: bool, namespaced: bool) -> Result<(), String> {
     let refused = |error: &dyn std::fmt::Display| format!("system calls cannot be filtered: {error}");
     let (refusals, absences) = rules(order, loopback && namespaced).map_err(|error| refused(&error))?;
@@ -170,11 +170,11 @@ fn rules(order: &RunOrder, network: bool) -> Result<(SyscallRules, SyscallRules)
     let others =
         families.iter().map(|family| is(0, SeccompCmpOp::Ne, as_word(*family))).collect::<Result<Vec<_>, _>>()?;
     rules.insert(libc::SYS_socket, if others.is_empty() { Vec::new() } else { vec![SeccompRule::new(others)?] });
-    // One end of a pair of these can be led elsewhere, to whatever takes single messages: the system's log, or
-    // a service that waits to be told something. Those of the other kinds cannot. The last four bits are the kind.
+    // One end of a pair of these can be connected elsewhere, to any service that takes single messages, such as the
+    // system's log. Pairs of the other kinds cannot. The last four bits are the kind.
     let kinds = [libc::SOCK_DGRAM, libc::SOCK_RAW].map(|kind| rule(1, SeccompCmpOp::MaskedEq(0xf), as_word(kind)));
     rules.insert(libc::SYS_socketpair, kinds.into_iter().collect::<Result<_, _>>()?);
-    // Typing into a terminal as if a person did.
+    // Typing into a terminal as if the user did.
     let typing = [libc::TIOCSTI, libc::TIOCLINUX].map(|request| rule(1, SeccompCmpOp::Eq, request & 0xffff_ffff));
     rules.insert(libc::SYS_ioctl, typing.into_iter().collect::<Result<_, _>>()?);
     let new_user = libc::CLONE_NEWUSER as u64;
@@ -182,8 +182,7 @@ fn rules(order: &RunOrder, network: bool) -> Result<(SyscallRules, SyscallRules)
     if !order.is_init {
         refuse_others(&mut rules, order.fence.supervisor)?;
     }
-    // Its flags are in memory, where a filter cannot look. A C library that is told that there is no such
-    // call uses the older one.
+    // Its flags are in memory, which a filter cannot read. A C library that gets ENOSYS uses the older call.
     let mut absent: SyscallRules = BTreeMap::from([(libc::SYS_clone3, Vec::new())]);
     for rules in [&mut rules, &mut absent] {
         add_second_faces(rules);
@@ -194,8 +193,8 @@ fn rules(order: &RunOrder, network: bool) -> Result<(SyscallRules, SyscallRules)
 /// Refuses what programs do to others by their numbers. In a process namespace others have none, and the number that
 /// the supervisor has outside is that of one of the command's own.
 fn refuse_others(rules: &mut SyscallRules, supervisor: u32) -> Result<(), seccompiler::BackendError> {
-    // Landlock keeps signals inside only since Linux 6.12. The supervisor must be out of reach before that
-    // as well, for it is the one who kills. -1 is everyone, and a negative number is a group.
+    // Landlock keeps signals inside only since Linux 6.12. Before that, the supervisor must be out of reach too,
+    // because it does the killing. -1 is everyone, and a negative number is a group.
     let supervisor = i32::try_from(supervisor).unwrap_or(i32::MAX);
     let reach = |targets: &[i32]| -> Result<Vec<SeccompRule>, _> {
         targets.iter().map(|pid| rule(0, SeccompCmpOp::Eq, as_word(*pid))).collect()
@@ -205,7 +204,7 @@ fn refuse_others(rules: &mut SyscallRules, supervisor: u32) -> Result<(), seccom
         rules.insert(call, reach(&[supervisor])?);
     }
     rules.insert(libc::SYS_pidfd_open, reach(&[supervisor])?);
-    // Nothing else asks whether it may lower the limits of the person's other programs, which can end them. Their
+    // Nothing else asks whether it may lower the limits of the user's other programs, which can end them. Their
     // own, programs name by 0.
     let other = is(0, SeccompCmpOp::Ne, 0)?;
     let change = SeccompCondition::new(2, SeccompCmpArgLen::Qword, SeccompCmpOp::Ne, 0)?;
@@ -250,7 +249,7 @@ fn as_word(value: i32) -> u64 {
 mod tests {
     use super::*;
 
-    /// What the kernel is told about a call.
+    /// The kernel's data about a call.
     struct Call {
         architecture: u32,
         number: u32,

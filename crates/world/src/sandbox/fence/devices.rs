@@ -1,7 +1,7 @@
-//! The devices that a command sees: those without a state that anyone else could see, and terminals of its own.
+//! The devices that a command sees: those without shared state, and its own terminals.
 //!
 //! The others lead to people: what is typed at a terminal or a keyboard, what is on a screen, what a camera sees.
-//! They belong to whoever sits there, so the rights of files let every program of that person read them.
+//! They belong to the logged-in user, so file permissions let every program of that user read them.
 
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::os::unix::fs::symlink;
@@ -18,7 +18,7 @@ pub(super) const FOLDER: &str = "/dev";
 /// Devices without a state.
 pub(super) const PLAIN: &[&str] = &["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
 
-/// Whoever opens it gets the terminal of its own session, and of that only.
+/// Opening it gives the terminal of the process's own session, and no other.
 pub(super) const TERMINAL: &str = "/dev/tty";
 
 /// New terminals are opened here.
@@ -33,7 +33,7 @@ pub(super) const SHARED_MEMORY: &str = "/dev/shm";
 /// What of it is the command's own.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct OwnDevices {
-    /// What is in the folder of devices is in memory, and nobody else sees it.
+    /// The folder of devices is in memory and private.
     pub(super) is_covered: bool,
     /// The terminals are, so it may open new ones.
     pub(super) terminals: bool,
@@ -41,10 +41,10 @@ pub(super) struct OwnDevices {
     pub(super) shared_memory: bool,
 }
 
-/// Covers all devices with a few. The process is in a view of files of its own already.
+/// Covers all devices with a few. The process already has its own mount namespace.
 pub(super) fn cover(order: &RunOrder) -> Result<OwnDevices, Errno> {
     let folder = Path::new(FOLDER);
-    // Whoever works in shared memory sees no other there than the real one.
+    // A session that works in shared memory needs the real one.
     if order.folder.starts_with(folder) || order.fence.temp.as_ref().is_some_and(|temp| temp.starts_with(folder)) {
         return Ok(OwnDevices::default());
     }
@@ -52,7 +52,7 @@ pub(super) fn cover(order: &RunOrder) -> Result<OwnDevices, Errno> {
     let names = PLAIN.iter().chain([&TERMINAL]);
     let mut kept: Vec<(&str, OwnedFd)> = names.filter_map(|path| Some((*path, open(path)?))).collect();
     if order.terminal {
-        // It is none of the new ones, and programs that want to know its name look here next.
+        // It is not one of the new terminals, and programs that want its name look here next.
         let name = rustix::termios::ttyname(std::io::stderr(), Vec::new()).ok();
         kept.extend(name.and_then(|name| name.to_str().ok().and_then(open)).map(|terminal| ("/dev/console", terminal)));
     }

@@ -1,10 +1,10 @@
-//! Git that runs nothing but itself. A repository's own settings name programs for many things: to watch files, to
-//! filter and convert them, to show differences, to check signatures. Somebody who has only unpacked a folder has not
-//! agreed to any of them, and nobody has looked at a command that runs automatically.
+//! Keeps git from running other programs. A repository's own settings name programs for many things: to watch files,
+//! to filter and convert them, to show differences, to check signatures. A user who has only unpacked a folder has
+//! not agreed to any of them, and an automatic command was not approved by anyone.
 //!
 //! So before such a command starts, git is asked for its settings, which runs nothing. Settings that are known to be
-//! harmless stay; some of the others can be overridden so that no program runs; any further one means that a person is
-//! asked, with its name.
+//! harmless stay, and some of the others can be overridden so that no program runs. For any other setting, the user
+//! is asked, with its name.
 
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
@@ -13,7 +13,7 @@ use trimtab_vocab::sensitive_paths;
 
 use super::super::wire::RunOrder;
 
-/// Settings that are in force whatever the repository says.
+/// Settings that override those of the repository.
 const SET: &[(&str, &str)] = &[
     ("core.fsmonitor", "false"),
     ("core.hooksPath", "/dev/null"),
@@ -21,7 +21,7 @@ const SET: &[(&str, &str)] = &[
     ("log.showSignature", "false"),
     ("log.diffMerges", "separate"),
     ("safe.bareRepository", "explicit"),
-    // A submodule has settings of its own, which git would obey when it looks at the submodule's files.
+    // A submodule has its own settings, which git would obey when it reads the submodule's files.
     ("diff.ignoreSubmodules", "dirty"),
     ("diff.submodule", "short"),
     ("status.submoduleSummary", "false"),
@@ -40,18 +40,18 @@ pub(super) const REMOVED: &[&str] =
 const MOST_BYTES: usize = 1 << 20;
 const MOST_OVERRIDES: usize = 200;
 
-/// What a setting means for a command that only looks.
+/// The effect of a setting on a read-only command.
 #[derive(Debug, PartialEq, Eq)]
 enum GitSettingEffect {
     Harmless,
     /// It starts nothing if it has this value instead.
     Override(&'static str),
-    /// A person has to be asked.
+    /// The user has to be asked.
     Unknown,
 }
 
-/// The variables with which git, started in the folders of this order, runs nothing that a repository names; or why
-/// that cannot be had.
+/// The environment with which git, started in the folders of this order, runs nothing that a repository names; or why
+/// that is not possible.
 pub(super) fn variables(order: &RunOrder) -> Result<Vec<(String, String)>, String> {
     if !order.git.plain {
         return Ok(Vec::new());
@@ -60,7 +60,7 @@ pub(super) fn variables(order: &RunOrder) -> Result<Vec<(String, String)>, Strin
     let mut all: Vec<(String, &str)> = set();
     all.extend(attributes.as_deref().map(|file| ("core.attributesFile".to_owned(), file)));
     let folders = if order.git.folders.is_empty() { std::slice::from_ref(&order.cwd) } else { &order.git.folders };
-    // Where a person or the engine has said so on the command line, no setting counts.
+    // Where the user or the engine has said so on the command line, no setting counts.
     let says = |flag: &str| order.argv.iter().any(|word| word == flag);
     // A folder that is not there is not entered either, and git then runs further up.
     for folder in folders.iter().filter(|folder| folder.is_dir()) {
@@ -109,8 +109,8 @@ fn blocked(name: &str) -> String {
     format!("The repository's git setting {name} is not known to be harmless.")
 }
 
-/// Each submodule is looked at from outside only, whatever `.gitmodules` says about it. Git takes that file from the
-/// index, or from the last commit, where the folder does not have it.
+/// Keeps git from looking into submodules, even if `.gitmodules` says otherwise. Git takes that file from the index
+/// or from the last commit if the folder does not have it.
 fn submodules(folder: &Path) -> Result<Vec<(String, &'static str)>, String> {
     let sources: &[&[&str]] = &[
         &["config", "-f", ".gitmodules", "--list", "-z"],
@@ -139,9 +139,9 @@ fn top(folder: &Path) -> Option<std::path::PathBuf> {
     folder.ancestors().find(|folder| folder.join(".git").symlink_metadata().is_ok()).map(Path::to_owned)
 }
 
-/// What git lists, as names and values. What cannot be read for certain is an error; that there is no git is not,
+/// The settings that git lists, as names and values. Output that cannot be parsed is an error. A missing git is not,
 /// because then nothing obeys its settings. Outside of a repository, and in one whose owner git does not trust, git
-/// lists those of the person, and obeys no others.
+/// lists and obeys only the user's settings.
 fn settings(folder: &Path, arguments: &[&str], must_succeed: bool) -> Result<Vec<(String, String)>, String> {
     let Some(done) = ask(folder, arguments)? else { return Ok(Vec::new()) };
     if must_succeed && !done.status.success() {
@@ -156,7 +156,7 @@ fn settings(folder: &Path, arguments: &[&str], must_succeed: bool) -> Result<Vec
     Ok(entries.map(|(name, value)| (name.to_owned(), value.to_owned())).collect())
 }
 
-/// What git answers; nothing if there is no git.
+/// Git's output; none if there is no git.
 fn ask(folder: &Path, arguments: &[&str]) -> Result<Option<Output>, String> {
     #[expect(clippy::disallowed_methods, reason = "it is asked from behind the fences, and runs nothing else")]
     let mut git = Command::new("git");
@@ -223,7 +223,7 @@ fn shows_only_named_files(folder: &Path, line: &str) -> Result<(), String> {
     let is_hash = |word: &&str| word.len() >= 4 && word.chars().all(|c| c.is_ascii_hexdigit());
     let hashes: Vec<&str> = line.split(|c: char| !c.is_ascii_alphanumeric()).filter(is_hash).collect();
     for hash in hashes {
-        // What is no object of the repository is shown by nobody.
+        // A hash that is not an object of the repository is never shown.
         let kind = ask(folder, &["cat-file", "-t", hash])?.map(|done| done.stdout);
         if kind.is_some_and(|kind| kind.starts_with(b"blob")) {
             return Err(format!("Git shows the file {hash} without its name, and it could hold secrets."));
@@ -245,7 +245,7 @@ const SECTIONS: &str = "advice am apply author branch browser bundle checkout cl
     svn svn-remote tar trailer transfer uploadarchive url user versionsort vscode web worktree alias ghq gitlab guess core-js \
     codespaces lfstransfer";
 
-/// Names of other sections. A `*` stands for a name that the repository has chosen.
+/// Names of other sections. A `*` matches a name that the repository has chosen.
 const NAMES: &str = "blame.blankboundary blame.coloring blame.date blame.showemail blame.showroot blame.markignoredlines \
     blame.markunblamablelines core.abbrev core.attributesfile core.autocrlf core.bare core.bigfilethreshold core.checkstat \
     core.commentchar core.commentstring core.commitgraph core.compression core.createobject core.deltabasecachelimit \

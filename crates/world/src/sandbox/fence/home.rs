@@ -1,7 +1,7 @@
-//! A home that is empty but for what builds need: toolchains and caches, never what a person keeps there.
+//! A home folder that is empty except for what builds need: toolchains and caches, never the user's files.
 //!
-//! It is a file system in memory, which the command may write and nobody sees afterwards. What is kept is mounted into
-//! it, read-only; caches that tools insist on writing are overlaid, so that what is written stays in memory.
+//! It is a file system in memory, which the command may write and which is gone afterward. Toolchains are mounted
+//! into it, read-only. Caches that tools insist on writing are overlaid, so that writes stay in memory.
 
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::path::{Path, PathBuf};
@@ -91,7 +91,7 @@ const KEPT: &[&str] = &[
     "miniforge3",
 ];
 
-/// Those of them that sometimes hold a credential.
+/// The ones that may contain a credential.
 const GIT_SETTINGS: &[&str] = &[".config/git/config", ".gitconfig"];
 
 /// Caches that are written as they are read.
@@ -140,7 +140,7 @@ pub(super) fn empty(order: &RunOrder) -> Result<Vec<PathBuf>, String> {
     Ok(open)
 }
 
-/// The home that the system knows, for whoever asks it instead of looking at the variable.
+/// The home from the user database, for programs that do not use the variable.
 fn by_account() -> Option<PathBuf> {
     let user = rustix::process::getuid().as_raw().to_string();
     let accounts = std::fs::read_to_string("/etc/passwd").ok()?;
@@ -170,7 +170,7 @@ fn cover(home: &Path, order: &RunOrder) -> Result<Vec<PathBuf>, Errno> {
     // `~/bin/..`, or a link to the home, would bring all of it back; a link to a secret, that one.
     let is_closed = |real: &Path| home.starts_with(real) || order.hidden.iter().any(|hidden| real.starts_with(hidden));
     kept.retain(|(path, _)| own.contains(&path) || real(path).is_some_and(|real| !is_closed(&real)));
-    // Outer before inner; what is in something that is kept needs no mount of its own.
+    // Outer before inner; what is inside a kept folder needs no mount.
     kept.sort_by(|(one, _), (other, _)| one.cmp(other));
     kept.dedup_by(|(inner, _), (outer, _)| inner.starts_with(outer));
     let open = |path: &Path| rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).ok();

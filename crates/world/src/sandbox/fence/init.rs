@@ -1,5 +1,5 @@
-//! The first process of a process namespace: it waits for the command and for whatever that one leaves behind. When it
-//! ends, or is killed, the kernel ends all others and lets no new one be started.
+//! The first process of a process namespace: it waits for the command and for the processes that it leaves behind.
+//! When it ends or is killed, the kernel ends all others and starts no new ones.
 
 use std::process::Child;
 use std::time::{Duration, Instant};

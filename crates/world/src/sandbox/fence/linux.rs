@@ -1,4 +1,4 @@
-//! The order in which the fences go up on Linux.
+//! Sets up the layers of the sandbox on Linux, in order.
 
 use rustix::event::{PollFd, PollFlags};
 use rustix::process::{Pid, Resource, Rlimit, Signal};
@@ -16,7 +16,7 @@ pub(super) fn step_apart() -> Apart {
 
 /// Puts up all fences that the order asks for.
 pub(super) fn shut_in(order: &RunOrder, apart: Option<Apart>, marks: NextMarks<'_>) -> FenceReport {
-    // A session of its own: no terminal, and one group by which it can be told to end.
+    // A new session: no terminal, and one process group that can be signaled.
     let _ = rustix::process::setsid();
     limit(Resource::Core, Some(0));
     // Without mounts, nothing can be marked. But the supervisor has to be done with the folder.
@@ -108,7 +108,7 @@ fn raise(order: &RunOrder, space: &Result<Space, String>) -> Result<Fences, Stri
     Ok(Fences { writes, protected, secrets, network, programs, processes, landlock: version, namespaces, filter })
 }
 
-/// The command is killed when its supervisor is, whatever that one could do no more.
+/// The kernel kills the command when its supervisor dies.
 fn die_with_supervisor(order: &RunOrder) -> Result<(), String> {
     let _ = rustix::process::set_parent_process_death_signal(Some(Signal::KILL));
     let is_there = match order.is_init {
@@ -132,7 +132,7 @@ fn has_reader() -> bool {
     rustix::event::poll(&mut waiting, Some(&now)).is_ok() && !waiting[0].revents().contains(PollFlags::ERR)
 }
 
-/// Lowers a limit, for good. One that is lower already stays.
+/// Lowers a limit permanently. A lower one stays.
 fn limit(resource: Resource, wanted: Option<u64>) {
     let Some(wanted) = wanted else { return };
     let Rlimit { current, maximum } = rustix::process::getrlimit(resource);

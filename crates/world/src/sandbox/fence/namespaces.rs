@@ -1,4 +1,4 @@
-//! A view of the system of its own: files, processes, network, shared memory.
+//! Namespaces: the command's own view of files, processes, network, and shared memory.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::OpenOptions;
@@ -47,13 +47,13 @@ const HARMLESS: MountFlags = MountFlags::NOSUID.union(MountFlags::NODEV);
 /// What a fence needs to arrange its view. It gives all of them up before it starts the command.
 const NEEDED: [CapabilitySet; 3] = [CapabilitySet::SYS_ADMIN, CapabilitySet::NET_ADMIN, CapabilitySet::SETPCAP];
 
-/// Enters a user namespace, and a process namespace for whatever is started next: that one is its first process, and
-/// when it ends, the kernel ends all others. It is the supervisor that does this, since nobody can move itself into one.
+/// Enters a user namespace, and a process namespace for the next child: that child is its first process, and when it
+/// ends, the kernel ends all others. The supervisor does this, because a process cannot move itself into one.
 pub(in super::super) fn found() -> Result<(), NamespaceError> {
     let (user, group) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
     unshare(UnshareFlags::NEWUSER | UnshareFlags::NEWPID)
         .map_err(|errno| NamespaceError::Unavailable(format!("namespaces cannot be entered: {}", said(errno))))?;
-    // The same person, and nobody else.
+    // Map only the same user.
     let _ = write("/proc/self/setgroups", "deny");
     write("/proc/self/uid_map", &format!("{user} {user} 1")).map_err(|errno| halfway("no user can be named", errno))?;
     write("/proc/self/gid_map", &format!("{group} {group} 1"))
@@ -73,7 +73,7 @@ fn halfway(what: &str, errno: Errno) -> NamespaceError {
     NamespaceError::Halfway(format!("{what}: {}", said(errno)))
 }
 
-/// The network of a fence that shares no memory with others any more, as it is made.
+/// The network of a fence that no longer shares memory with others, while it is being made.
 pub(super) type Apart = Result<JoinHandle<Result<Network, Errno>>, NamespaceError>;
 
 /// A network that ends at the command.
@@ -82,8 +82,8 @@ pub(super) struct Network {
     loopback: bool,
 }
 
-/// Enters what is empty, so that it may be long before the order comes: a network of its own, and shared memory. A
-/// network takes the kernel as long as all the rest, so another thread makes it.
+/// Enters the empty namespaces, which is possible long before the order arrives: network and shared memory. Another
+/// thread makes the network, because it takes the kernel as long as all the rest.
 pub(super) fn leave() -> Apart {
     let network = std::thread::Builder::new().spawn(new_network);
     let network = network.map_err(|error| NamespaceError::Halfway(format!("no thread can be started: {error}")))?;
@@ -195,7 +195,7 @@ fn arrange(order: &RunOrder, marks: NextMarks<'_>) -> Result<Space, (String, Err
     Ok(Space { all_read_only, hidden: fence(secret), devices, loopback: false, protected: fence(trouble), processes })
 }
 
-/// Covers a secret with nothing. Whether it is out of sight then.
+/// Covers a secret with an empty file. Returns whether it is hidden.
 fn hide(path: &Path, order: &RunOrder, nothing: &Path) -> bool {
     let Some(path) = real(path) else { return true };
     if order.folder.starts_with(&path) || order.fence.temp.as_ref().is_some_and(|temp| temp.starts_with(&path)) {
@@ -223,7 +223,7 @@ fn cover(path: &Path, nothing: &Path) -> Result<(), Errno> {
             let flags = HARMLESS | MountFlags::NOEXEC | MountFlags::RDONLY;
             mount("tmpfs", path, "tmpfs", flags, c"mode=0555,size=4k")
         }
-        // A link is not followed: what it leads to is covered where it is, or is no file of the folder.
+        // A link is not followed: its target is covered where it is, or is not in the folder.
         false if path.is_symlink() => match path.canonicalize() {
             Ok(real) => mount_bind(nothing, real),
             Err(_) => Ok(()),
@@ -303,7 +303,7 @@ fn parse_mount(line: &str) -> Option<Mount> {
     Some(Mount { path, flags, kind: back.split(' ').next()?.to_owned() })
 }
 
-/// The kernel writes spaces and the like as `\040`.
+/// The kernel escapes spaces and other characters, such as `\040`.
 fn unescape(text: &str) -> std::ffi::OsString {
     use std::os::unix::ffi::OsStringExt as _;
     let bytes = text.as_bytes();

@@ -40,7 +40,7 @@ pub(super) fn shut_in(order: &RunOrder, _: Option<()>, marks: NextMarks<'_>) -> 
                 .into(),
         );
     }
-    // Whoever asks what holds wants to know whether the system takes the profile at all.
+    // A probe asks whether the system accepts the profile at all.
     let tried = if order.fence.probe { try_out(order) } else { within(order, &order.argv).map(|_| ()) };
     match tried {
         Ok(()) => FenceReport::Fenced(fences(order)),

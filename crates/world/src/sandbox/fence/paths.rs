@@ -1,8 +1,7 @@
 //! Landlock: which paths may be read, and which written.
 //!
-//! It knows only what is allowed, beneath a path. So "everything but secrets" is said by listing the
-//! neighbours of each secret, and of each folder above it. Names may be listed everywhere: of a secret
-//! they give away no more than that there is one.
+//! It can only allow what is beneath a path. So "everything but secrets" means listing the neighbors of each secret
+//! and of each folder above it. Names may be listed everywhere: they show only that a secret exists.
 
 use std::path::{Path, PathBuf};
 
@@ -67,7 +66,7 @@ fn try_restrict(
         rules = allow(rules, Path::new(path), device)?;
     }
     if order.terminal {
-        // The one made for this command, by whichever name: standard error is it.
+        // The terminal of this command under any name: it is standard error.
         rules = allow(rules, Path::new(devices::TERMINAL), device)?;
         rules = allow(rules, Path::new("/proc/self/fd/2"), device)?;
     }

@@ -1,9 +1,10 @@
-//! The fence of macOS, *Seatbelt*: a profile that `sandbox-exec` puts on a command and all that it starts.
+//! The sandbox of macOS, *Seatbelt*: a profile that `sandbox-exec` applies to a command and everything that it
+//! starts.
 //!
-//! Everything is refused that the profile does not name. The last rule that matches decides, so exceptions come after
-//! what they are exceptions of. Paths never stand in the text: they are parameters, so that no name of a folder can
-//! be read as a rule. They must be given without links, since the kernel compares the paths that it arrives at, also
-//! those of files that are not there yet: what is protected cannot be made, either.
+//! The profile refuses everything that it does not name. The last matching rule decides, so exceptions come later.
+//! Paths are passed as parameters and never written into the text, so that no folder name can be read as a rule. They
+//! must not contain links, because the kernel compares resolved paths. This includes files that do not exist yet, so
+//! a protected file cannot be created, either.
 
 use std::path::{Path, PathBuf};
 
@@ -100,7 +101,7 @@ pub(super) fn fenced(program: &str, bounds: &Bounds, argv: &[String]) -> Result<
     for (name, value) in parameters {
         words.extend(["-D".to_owned(), format!("{name}={value}")]);
     }
-    // So that a command that begins with a dash is no option.
+    // So that a command that begins with a dash is not taken for an option.
     words.push("--".to_owned());
     words.extend(argv.iter().cloned());
     Ok(words)

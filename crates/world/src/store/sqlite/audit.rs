@@ -8,7 +8,7 @@ use super::super::audit::{BEFORE_THE_FIRST, hash_of};
 use super::super::{AuditEntry, AuditKey, AuditLine, AuditStore, Result};
 use super::SqliteStore;
 
-/// Adds to the end of the trail, whichever transaction this is part of.
+/// Appends to the trail as part of any transaction.
 pub(super) fn append(tx: &Transaction<'_>, key: Option<AuditKey>, entries: &[AuditEntry], now: Time) -> Result<()> {
     if entries.is_empty() {
         return Ok(());

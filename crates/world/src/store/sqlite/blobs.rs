@@ -59,7 +59,7 @@ impl BlobStore for SqliteStore {
     }
 }
 
-/// Removes bytes that no name stands for.
+/// Removes bytes without a name.
 pub(super) const DELETE_UNNAMED: &str =
     "DELETE FROM blobs WHERE hash = ?1 AND NOT EXISTS (SELECT 1 FROM refs WHERE hash = ?1)";
 

@@ -1,4 +1,4 @@
-//! News of other processes: SQLite tells that there are some, but only to those who look.
+//! Changes by other processes. SQLite reports them, but only when polled.
 
 use std::collections::HashSet;
 use std::sync::{Mutex, PoisonError};
@@ -13,17 +13,17 @@ use super::SqliteStore;
 
 /// How often to look.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
-/// How often once nothing was written for a while: a screen that somebody left open must cost next to nothing, and
-/// this is still quick enough for a person.
+/// The interval once nothing was written for a while: an idle screen must cost next to nothing, and this is still
+/// fast enough for a user.
 const IDLE_POLL_INTERVAL: Duration = Duration::from_millis(250);
-/// Looks in vain after which it looks less often.
+/// Polls without news after which the interval grows.
 const IN_VAIN: u32 = 100;
 
 /// All who wait in this process look together, because one look answers all of them.
 #[derive(Debug, Default)]
 pub(super) struct Feed {
     last: tokio::sync::Mutex<Option<(Instant, u64)>>,
-    /// Sessions that this process runs: while there are any, somebody may want to stop them at once.
+    /// Sessions that this process runs. While there are any, a request to stop them must be noticed at once.
     held: Mutex<HashSet<SessionId>>,
 }
 
@@ -43,7 +43,7 @@ impl Feed {
 }
 
 impl SqliteStore {
-    /// Looks, unless somebody else has looked since `before`.
+    /// Polls, unless another caller has polled since `before`.
     async fn poll(&self, before: Option<Instant>) -> Result<u64> {
         let mut last = self.feed.last.lock().await;
         if let Some((at, version)) = *last

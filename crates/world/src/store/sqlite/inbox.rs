@@ -19,7 +19,7 @@ impl InboxStore for SqliteStore {
                 .prepare_cached("UPDATE sessions SET updated = COALESCE(?2, updated) WHERE id = ?1")?
                 .execute(params![session.as_str(), (!input.housekeeping).then_some(now.millis())])?;
             if known == 0 {
-                return Err(StoreError::NoSession);
+                return Err(StoreError::NoSession(session.clone()));
             }
             insert_input(tx, &session, &input, now, served)
         })

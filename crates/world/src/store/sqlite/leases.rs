@@ -1,4 +1,4 @@
-//! Who may run: leases on sessions, and room among the running requests.
+//! Leases on sessions, and slots for running requests.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ fn claim(tx: &Transaction<'_>, owner: &dyn Liveness, session: SessionId, serves:
     let known: Option<i64> =
         tx.query_row("SELECT 1 FROM sessions WHERE id = ?1", [session.as_str()], |row| row.get(0)).optional()?;
     if known.is_none() {
-        return Err(StoreError::NoSession);
+        return Err(StoreError::NoSession(session));
     }
     let holder: Option<(Option<String>, u64)> = tx
         .query_row("SELECT owner, token FROM leases WHERE session = ?1", [session.as_str()], |row| {
@@ -35,8 +35,8 @@ fn claim(tx: &Transaction<'_>, owner: &dyn Liveness, session: SessionId, serves:
          ON CONFLICT (session) DO UPDATE SET owner = excluded.owner, token = excluded.token",
         params![session.as_str(), owner.name(), token],
     )?;
-    // What the last owner ran is not running: it must find room again like everybody else.
-    // What a server has begun, the next one goes on with by itself.
+    // Requests of the last owner are not running and must get a slot again. What a server has begun, the next server
+    // continues automatically.
     tx.execute(
         "UPDATE jobs SET running = 0, served = served OR ?2 WHERE session = ?1 AND status IS NULL",
         params![session.as_str(), serves],
@@ -44,7 +44,7 @@ fn claim(tx: &Transaction<'_>, owner: &dyn Liveness, session: SessionId, serves:
     Ok(Claim::Granted(Lease::new(session, token)))
 }
 
-/// What rests stays among those that are worked on, takes no room, and asks for it again like everybody else.
+/// A waiting request stays active, uses no slot, and asks for one again like any other.
 pub(super) fn rest(tx: &Transaction<'_>, request: &RequestId) -> Result<()> {
     tx.prepare_cached("UPDATE jobs SET running = 2, asked = NULL WHERE request = ?1 AND status IS NULL")?
         .execute([request.as_str()])?;

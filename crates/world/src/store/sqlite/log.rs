@@ -1,4 +1,4 @@
-//! The log in the database, and the steps that write it.
+//! The log in the database, and the transactions that write it.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -71,7 +71,7 @@ impl LogStore for SqliteStore {
                 insert_child(tx, child, now)?;
             }
             tell(tx, Some(session), &commit.tell, now, served)?;
-            // What only tidies up is no use of the session.
+            // A cleanup does not count as use of the session.
             let used = commit.keep_only.is_none().then_some(now.millis());
             tx.prepare_cached(
                 "UPDATE sessions SET updated = COALESCE(?2, updated), title = COALESCE(?3, title) WHERE id = ?1",

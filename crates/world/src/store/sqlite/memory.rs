@@ -26,7 +26,7 @@ fn one(tx: &Transaction<'_>, id: &MemoryId) -> Result<Option<MemoryEntry>> {
     text.as_deref().map(read).transpose()
 }
 
-/// Whoever says the same again means the same: what was there before makes room.
+/// Replaces an entry with the same text.
 pub(super) fn put(tx: &Transaction<'_>, entry: &MemoryEntry) -> Result<()> {
     let (same, text) = (same(&entry.text), serde_json::to_string(entry).map_err(|e| StoreError::Io(e.to_string()))?);
     tx.prepare_cached("DELETE FROM memory WHERE folder IS ?1 AND same = ?2 AND id <> ?3")?.execute(params![

@@ -1,4 +1,4 @@
-//! The tables, their history, and what is checked about them.
+//! The tables, their migrations, and their checks.
 
 use std::time::Duration;
 

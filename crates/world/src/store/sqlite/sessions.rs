@@ -122,7 +122,7 @@ impl SessionStore for SqliteStore {
             let heirs = "UPDATE sessions SET parent = ?2 WHERE parent = ?1 AND forked IS NULL";
             tx.execute(heirs, params![id.as_str(), parent.as_ref().map(SessionId::as_str)])?;
             match tx.execute("DELETE FROM sessions WHERE id = ?1", [id.as_str()])? {
-                0 => Err(StoreError::NoSession),
+                0 => Err(StoreError::NoSession(id.clone())),
                 _ => Ok(()),
             }
         })

@@ -1,5 +1,4 @@
-//! A person's tasks in the database: one row each, an index of their words, and the answers to wishes that
-//! may come twice.
+//! The user's tasks in the database: one row each, a full-text index, and stored answers for repeated requests.
 
 use async_trait::async_trait;
 use rusqlite::{OptionalExtension, Transaction, params};

@@ -1,4 +1,4 @@
-//! A thread that owns a connection and does one piece of work after the other.
+//! A thread that owns a connection and runs one job after the other.
 
 use rusqlite::Connection;
 use tokio::sync::{mpsc, oneshot};
@@ -35,7 +35,7 @@ impl DatabaseThread {
     ) -> Result<T> {
         let (answer, answered) = oneshot::channel();
         let order: StoreWork = Box::new(move |connection| {
-            // Whoever asked may be gone; the work is done all the same.
+            // The caller may be gone; the work is done anyway.
             let _ = answer.send(work(connection));
         });
         let ended = || StoreError::Io("the store is shut down".into());

@@ -24,7 +24,7 @@ fn read(row: &Row<'_>) -> rusqlite::Result<TokenRow> {
     let expires: Option<i64> = row.get(3)?;
     Ok(TokenRow {
         name: row.get(0)?,
-        // One of a newer version opens nothing here: a login that nobody asked for is worth least.
+        // A kind from a newer version gives no access here: an unknown login is worth least.
         kind: TokenKind::named(&kind).unwrap_or(TokenKind::Login),
         created: Time::from_millis(row.get(2)?),
         expires: expires.map(Time::from_millis),

@@ -1,4 +1,4 @@
-//! What sessions were about to write, in the database.
+//! The files that sessions are about to write, in the database.
 
 use async_trait::async_trait;
 use rusqlite::{Transaction, params};

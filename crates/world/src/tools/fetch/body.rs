@@ -1,4 +1,4 @@
-//! What came: which form it has, and its text.
+//! The body of a response: its format and its text.
 
 use std::borrow::Cow;
 
@@ -6,7 +6,7 @@ use encoding_rs::{Encoding, UTF_8, WINDOWS_1252};
 
 use super::super::html;
 
-/// How far into a page its encoding is named, by the standard.
+/// How far into a page its encoding can be declared, by the standard.
 const HEAD: usize = 1_024;
 
 /// The form of what came.
@@ -54,7 +54,7 @@ impl BodyForm {
         }
     }
 
-    /// By what it looks like, where nothing was said.
+    /// By its content, if nothing was declared.
     pub(super) fn or_by_content(self, bytes: &[u8]) -> Self {
         if self != Self::Unsaid {
             return self;
@@ -82,8 +82,8 @@ pub(super) fn read(form: BodyForm, given: Option<&str>, bytes: &[u8]) -> (Option
     }
 }
 
-/// By its mark, by what the server says, by what the page says of itself; UTF-8 if nobody does, and
-/// what most old pages are if it is not that.
+/// Decodes by the byte order mark, the header, or the page itself. Without any of them, UTF-8, and if it is not
+/// valid, the encoding of most old pages.
 fn decode<'a>(form: BodyForm, given: Option<&str>, bytes: &'a [u8]) -> Cow<'a, str> {
     let by_server = given.and_then(|given| charset(given.as_bytes()));
     let by_page = || if form == BodyForm::Text { None } else { charset(&bytes[..bytes.len().min(HEAD)]) };
@@ -91,7 +91,7 @@ fn decode<'a>(form: BodyForm, given: Option<&str>, bytes: &'a [u8]) -> Cow<'a, s
         Some(encoding) => encoding.decode(bytes).0,
         None => {
             let (text, _, has_errors) = UTF_8.decode(bytes);
-            // The end may be cut within a character, which is no sign of another encoding.
+            // The end may be cut within a character, which does not mean another encoding.
             let is_cut_only = std::str::from_utf8(bytes).is_err_and(|error| error.error_len().is_none());
             if has_errors && !is_cut_only { WINDOWS_1252.decode_without_bom_handling(bytes).0 } else { text }
         }

@@ -1,7 +1,7 @@
-//! Where a fetch may go.
+//! The addresses that a fetch may contact.
 //!
-//! The caller asks the person about each host, by its name. Two things a name does not tell: that it
-//! leads to where a cloud gives its keys to whoever asks, and that it leads to this machine.
+//! The caller asks the user about each host by name. The name does not show whether it leads to an address where a
+//! cloud serves its keys, or to this machine.
 
 use std::collections::HashMap;
 use std::error::Error;
@@ -15,7 +15,7 @@ use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
 use super::super::ReadRefusal;
 
-/// Where a name leads is looked up before a proxy is asked, but not for longer than this.
+/// The time limit for the lookup of a name before a proxy is used.
 const LONGEST_LOOKUP: Duration = Duration::from_secs(3);
 
 /// Who knows where names lead.
@@ -37,10 +37,10 @@ impl AddressGuard {
         Self(names)
     }
 
-    /// Refuses what is forbidden before anything is sent. Whether the host is this machine.
+    /// Refuses forbidden addresses before anything is sent. Returns whether the host is this machine.
     ///
-    /// The resolver below sees each connection that is made from here; what goes through a proxy is
-    /// resolved there, so the name is looked up here too. One that cannot be is left to the proxy.
+    /// The resolver below sees each direct connection. A proxy resolves names itself, so the name is looked up here,
+    /// too. A name that cannot be resolved is left to the proxy.
     pub(super) async fn check(&self, url: &Url) -> Result<bool, ReadRefusal> {
         let host = url.host_str().unwrap_or_default();
         let is_here = is_here(host);
@@ -95,8 +95,7 @@ pub(super) fn refused(error: &(dyn Error + 'static)) -> Option<String> {
     None
 }
 
-/// Refuses an address that is forbidden by how it is written. Asks nobody: where a name leads is not
-/// looked up before the person has agreed to the name.
+/// Refuses an address that is forbidden as written. Makes no lookup, because the user has not approved the name yet.
 pub(super) fn check_literal(url: &Url) -> Result<(), ReadRefusal> {
     let host = url.host_str().unwrap_or_default();
     literal(host).map_or(Ok(()), |address| allow(host, address, is_here(host))).map_err(ReadRefusal)
@@ -134,7 +133,7 @@ fn is_here(host: &str) -> bool {
     by_name || literal(host).map(plain).is_some_and(|address| address.is_loopback() || address.is_unspecified())
 }
 
-/// A host that is this machine or lies in a private network, by how it is written.
+/// Whether a host is this machine or in a private network, as written.
 pub(super) fn is_near(host: &str) -> bool {
     let name = host.trim_end_matches('.').to_ascii_lowercase();
     match literal(&name).map(plain) {

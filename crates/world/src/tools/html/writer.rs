@@ -1,4 +1,4 @@
-//! Words, and what stands before them.
+//! Writes the text and the markup before it.
 
 use super::{HtmlTag, entities, plain};
 
@@ -6,10 +6,10 @@ use super::{HtmlTag, entities, plain};
 const DEEPEST_SHOWN: usize = 6;
 /// A longer address leads to a tracker, or holds a picture.
 const LONGEST_HREF: usize = 300;
-/// Tables within tables that are told apart.
+/// Nested tables that are distinguished.
 const MOST_TABLES: usize = 32;
 
-/// Writes words and remembers what has to stand before the next one.
+/// Writes words and remembers the markup before the next one.
 #[derive(Default)]
 pub(super) struct Writer {
     out: String,
@@ -25,7 +25,7 @@ pub(super) struct Writer {
     deeper_tables: usize,
 }
 
-/// What stands before the next word.
+/// The pending markup before the next word.
 #[derive(Default, Clone)]
 struct PendingSpace {
     lines: usize,
@@ -165,7 +165,7 @@ impl Writer {
         }
     }
 
-    /// Where an element without a meaning of its own begins or ends.
+    /// The start or end of an element without a meaning.
     fn boundary(&mut self, name: &str) {
         let is_in_cell = self.cells.last().is_some_and(|cell| *cell > 0);
         match name {
@@ -181,12 +181,12 @@ impl Writer {
         }
     }
 
-    /// The next word stands on a line of its own,
+    /// The next word begins a new line.
     fn line(&mut self) {
         self.before.lines = self.before.lines.max(1);
     }
 
-    /// or after so many ends of lines. A list is kept together.
+    /// The next word begins after this many line ends. A list is kept together.
     fn block(&mut self, lines: usize) {
         let lines = if self.lists.is_empty() { lines } else { 1 };
         self.before.lines = self.before.lines.max(lines);
@@ -222,7 +222,7 @@ impl Writer {
         }
     }
 
-    /// Writes what stands before the next word.
+    /// Writes the pending markup before the next word.
     fn settle(&mut self) {
         let PendingSpace { lines, space, marker, cells } = std::mem::take(&mut self.before);
         let is_first = self.out.is_empty();

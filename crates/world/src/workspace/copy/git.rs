@@ -1,9 +1,9 @@
-//! Git in a copy of a folder: a repository of the copy's own that borrows the objects of the original.
+//! Git in a copy of a folder: the copy has its own repository that borrows the objects of the original.
 //!
-//! `git status`, `git diff` and `git log` work in the copy. Nothing that git does there is written to the original: the
-//! copy has its own `HEAD`, index, refs and objects, and finds the objects of the original through
-//! `objects/info/alternates`, which git only reads. Hooks and settings are not taken over, because a copy must run
-//! nothing that a folder brings with it.
+//! `git status`, `git diff`, and `git log` work in the copy. Nothing that git does there is written to the original:
+//! the copy has its own `HEAD`, index, refs, and objects, and finds the objects of the original through
+//! `objects/info/alternates`, which git only reads. Hooks and settings are not copied, because a copy must not run
+//! anything that a folder brings with it.
 
 use std::fs;
 use std::io;
@@ -108,7 +108,7 @@ fn core_flags(common: &Path) -> String {
     known.map(|(name, value)| format!("\t{name} = {value}\n")).collect()
 }
 
-/// Copies refs that are files of their own. Links among them are left out, because they could lead anywhere.
+/// Copies refs that are separate files. Links are left out, because they could lead anywhere.
 fn copy_refs(from: &Path, to: &Path, cloner: &mut Cloner) -> Result<(), CopyError> {
     let mut open = vec![(from.to_owned(), to.to_owned())];
     let mut count = 0;

@@ -1,4 +1,4 @@
-//! What became of the files between two snapshots.
+//! The changes of files between two snapshots.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -54,8 +54,8 @@ pub fn compare(before: &Snapshot, after: &Snapshot) -> SnapshotDiff {
 }
 
 impl SnapshotDiff {
-    /// Leaves out what others did to the files of the folder meanwhile, as far as that tells how a file has become what
-    /// it is. Where something else has changed the file as well, it stays as it was seen.
+    /// Leaves out changes that others made to the files of the folder meanwhile, as far as they explain the file's
+    /// state. A file that was also changed otherwise stays in the result.
     pub fn leave_out(&mut self, folder: &Path, meanwhile: &[FileSet]) {
         if meanwhile.is_empty() {
             return;
@@ -68,7 +68,7 @@ impl SnapshotDiff {
         }
         self.writes.retain(|seen| {
             let way = ways.get(&folder.join(&seen.path)).map(Vec::as_slice).unwrap_or_default();
-            // What was announced and not done, or done before, does not go on from where the file was.
+            // A write that was announced and not done, or done before, does not continue the file's state.
             let step = |now, write: &&FileWrite| if write.before == now { write.after.clone() } else { now };
             way.iter().fold(seen.before.clone(), step) != seen.after
         });

@@ -11,7 +11,7 @@ use std::time::Instant;
 
 use trimtab_vocab::FileWrite;
 
-/// What may be done with a folder during a command that nobody was asked about.
+/// What may be done with a folder during a command without approval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Built {
     /// Builds write there.
@@ -85,7 +85,7 @@ const BESIDE: &[(&[&str], &[&str])] = &[
 const ENVIRONMENTS: &[&str] = &[".venv", "venv", "env"];
 const PACKAGES: &[&str] = &["node_modules", "bower_components", "Pods", "deps"];
 
-/// Whether a directory that git ignores is such a folder.
+/// Whether an ignored directory is such a folder.
 pub(super) fn built(directory: &Path) -> Option<Built> {
     let name = directory.file_name()?.to_str()?;
     let is_file = |path: PathBuf| path.symlink_metadata().is_ok_and(|found| found.is_file());
@@ -101,8 +101,8 @@ pub(super) fn built(directory: &Path) -> Option<Built> {
     beside.iter().any(|name| is_file(parent.join(name))).then_some(kind)
 }
 
-/// Whether a write has a say in which folders count as such: it changes what git ignores, or makes a file that must
-/// lie beside one. A file that was there already said the same before.
+/// Whether a write affects which folders count as such: it changes what git ignores, or creates a file that must be
+/// beside one. An existing file had the same effect before.
 pub fn decides(write: &FileWrite) -> bool {
     let name = write.path.rsplit('/').next().unwrap_or_default();
     let is = |other: &&str| other.eq_ignore_ascii_case(name);
@@ -146,7 +146,7 @@ impl Links {
         *self.0.entry(linked.file).or_default() += 1;
     }
 
-    /// Whether some of its names were not met: they may lie outside of the folder.
+    /// Whether some of its hard links were not found: they may be outside of the folder.
     pub(super) fn lead_out(&self, linked: Linked) -> bool {
         self.0.get(&linked.file).is_none_or(|met| *met < linked.names)
     }
@@ -157,7 +157,7 @@ impl Links {
 pub(super) struct LinkScan {
     /// The entries of the folder itself.
     tops: Vec<PathBuf>,
-    /// Each such file, with the number of the entry that it lies in.
+    /// Each such file, with the index of its entry.
     linked: Vec<(usize, Linked)>,
     /// Its time was up.
     pub(super) is_cut: bool,

@@ -1,4 +1,4 @@
-//! A snapshot as it is stored, so that a killed program can still tell what its command did.
+//! The stored form of a snapshot, so that a new process can tell what an interrupted command did.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use trimtab_vocab::{FileState, WhyUnkept};
 
 use super::{FileStamp, Snapshot, SnapshotContent, SnapshotEntry};
 
-/// Names that are no text are left out: of such files nothing could be undone anyway.
+/// Names that are not UTF-8 are left out, because such files could not be restored anyway.
 #[derive(Serialize, Deserialize)]
 struct Record {
     entries: Vec<SnapshotLine>,

@@ -1,4 +1,4 @@
-//! Going through the folder.
+//! Takes a snapshot of a folder.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -27,10 +27,10 @@ const MOST_LINKED: usize = 200;
 /// A folder that takes longer is too large to be noted before every command.
 const LONGEST: Duration = Duration::from_secs(15);
 
-/// Who keeps the bytes of files, by their hash, and may say that enough is enough.
+/// Stores the bytes of files by their hash, and can stop the scan.
 pub trait Keep {
     fn keep(&mut self, hash: &str, bytes: Vec<u8>);
-    /// Whether nobody waits for the snapshot any more.
+    /// Whether the caller no longer waits for the snapshot.
     fn is_over(&self) -> bool;
 }
 
@@ -38,22 +38,22 @@ pub trait Keep {
 #[derive(Debug, Clone, Copy)]
 pub struct SnapshotOrder<'a> {
     pub folder: &'a Folder,
-    /// What is known already.
+    /// The earlier snapshot.
     pub known: &'a Snapshot,
     /// Files at most.
     pub files: usize,
     /// Bytes that are newly kept at most.
     pub bytes: u64,
-    /// A command has run since `known` was taken: files that are known are looked at even if they are ignored now.
+    /// A command has run since `known` was taken: known files are scanned even if they are ignored now.
     pub afterwards: bool,
-    /// Nobody was asked about the command that comes: say also which built folders share files with others.
+    /// The next command has no approval: report also which build folders share files with others.
     pub whole: bool,
-    /// The session has a say in what counts as made by a build. What is there before its first snapshot is then kept
-    /// like anything else: an edit must not make a person's files go.
+    /// The session may affect what counts as made by a build. Files from before its first snapshot are then stored
+    /// like any others, because an edit must not make the user's files disappear.
     pub doubt: bool,
 }
 
-/// Looks at all files of a folder. Nothing is given back if nobody waits for it any more.
+/// Scans all files of a folder. None if the caller no longer waits.
 pub fn take(order: &SnapshotOrder<'_>, keep: &mut dyn Keep) -> Option<Snapshot> {
     let mut taking = Taking {
         order,
@@ -138,7 +138,7 @@ impl Taking<'_> {
             if !entry.kind().is_file() && !entry.kind().is_symlink() {
                 continue;
             }
-            // What a command has made and git ignores is no loss when it stays.
+            // An ignored file that a command made may stay.
             if self.order.afterwards && entry.is_ignored() && !self.order.known.entries.contains_key(&path) {
                 continue;
             }
@@ -181,7 +181,7 @@ impl Taking<'_> {
         if self.order.afterwards {
             return known.folders.contains_key(path) || (entry.is_ignored() && !was_kept());
         }
-        // What was kept before, or was to be, stays so: whoever edits the rules must not make it go.
+        // What was stored before, or was to be, stays stored: an edit of the ignore rules must not remove it.
         let was_to_be_kept = || match known.folders.get(path) {
             Some(why) => *why != WhyUnkept::Rebuildable,
             None => known.folders.keys().any(|above| path.starts_with(above)),
@@ -226,7 +226,7 @@ impl Taking<'_> {
         let left_out: BTreeMap<PathBuf, IgnoredGroup> = groups.into_iter().filter(does_not_fit).collect();
         self.met.retain(|met| met.ignored.as_ref().is_none_or(|top| !left_out.contains_key(top)));
         for (path, group) in left_out {
-            // A build that cannot write its output fails in ways that nobody understands.
+            // A build that cannot write its output fails with confusing errors.
             let is_output = built(&self.order.folder.path().join(&path)) == Some(Built::Output);
             let ask = is_output || path.to_str().is_none();
             self.taken.folders.insert(path.clone(), WhyUnkept::Full);
@@ -282,7 +282,7 @@ impl Taking<'_> {
             if out.is_empty() {
                 continue;
             }
-            // A build that cannot write its output fails in ways that nobody understands.
+            // A build that cannot write its output fails with confusing errors.
             let ask = kind == Built::Output;
             if ask || out.len() > MOST_LINKED {
                 out = vec![directory];

@@ -1,7 +1,7 @@
-//! Directories that a change set makes and removes.
+//! Directories that a change set creates and removes.
 //!
-//! A directory gets its name only once a mark is in it, and loses its name before the mark goes. So a
-//! directory that the set has made can always be told from an empty one that a person keeps.
+//! A directory gets its name only once a marker is in it, and loses its name before the marker is removed. So a
+//! directory that the set created can always be told from an empty one of the user.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -39,13 +39,13 @@ impl<'a> Directories<'a> {
         Rc::clone(self.known.borrow_mut().entry(inside.to_owned()).or_insert(dir))
     }
 
-    /// The name beside the `n`th file of the set for what is not in its place yet, or not any more.
+    /// The temporary name beside the `n`th file of the set.
     pub(super) fn name_for(&self, n: usize, state: &str) -> String {
         format!(".trimtab-{}-{n}.{state}", self.set)
     }
 
-    /// Makes `names` one in the other, beginning in `dir`, which is at `inside`, and gives the last one.
-    /// Those that someone else makes at the same moment are as good.
+    /// Creates `names` inside each other, beginning in `dir`, which is at `inside`, and returns the last one.
+    /// Directories that another program creates at the same moment are fine.
     pub(super) fn make(
         &self,
         dir: &Rc<OwnedFd>,
@@ -185,8 +185,8 @@ enum DirectoryContent {
     Something,
 }
 
-/// Gives `from` the name `to`, which must be free. Where the file system cannot promise that, it is
-/// looked up first: a gap of microseconds on file systems that offer no better.
+/// Renames `from` to `to`, which must be free. Where the file system cannot guarantee that, it is checked first,
+/// which leaves a gap of microseconds.
 pub(super) fn rename_to_free(
     from_dir: impl AsFd,
     from: impl rustix::path::Arg + Copy,
@@ -213,7 +213,7 @@ pub(super) fn sync(dir: &OwnedFd) -> Result<(), Errno> {
         Err(errno) => return Err(errno),
     };
     match rustix::fs::fsync(&opened) {
-        // Some network file systems cannot sync directories, and keep them in order by themselves.
+        // Some network file systems cannot sync directories, and keep them consistent themselves.
         Ok(()) | Err(Errno::INVAL | Errno::NOTSUP | Errno::BADF | Errno::ROFS) => Ok(()),
         Err(errno) => Err(errno),
     }

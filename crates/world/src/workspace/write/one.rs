@@ -1,4 +1,4 @@
-//! One file of a change set: where it is, how it stands, and the way between before and after.
+//! One file of a change set: its place, its state, and the steps between before and after.
 
 use std::fs::File;
 use std::io::Write as _;
@@ -16,7 +16,7 @@ use super::directories::{Directories, rename_to_free, sync};
 use super::outcome::{ChangeKind, ChangedPath, Why};
 use super::{Gate, WriteStep};
 
-/// What is at a name.
+/// The entry with a name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum PathState {
     Nothing,
@@ -24,18 +24,18 @@ enum PathState {
     Something(&'static str),
 }
 
-/// How a file stands.
+/// The state of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FileStatus {
     /// As the plan expects it before.
     Before,
-    /// As the plan wants it after.
+    /// In the plan's state after.
     After,
     /// Neither.
     Elsewhere,
 }
 
-/// What came in the way of one file.
+/// Why one file failed.
 #[derive(Debug)]
 pub(super) enum WriteFault {
     Changed,
@@ -161,7 +161,7 @@ impl<'a> FileWriter<'a> {
         }
     }
 
-    /// Whether it is as the plan expects it before, even if the plan does not change it.
+    /// Whether it is in the plan's state before, even if the plan does not change it.
     pub(super) fn is_as_before(&self) -> bool {
         self.is_as(&self.now, self.before())
     }
@@ -262,7 +262,7 @@ impl<'a> FileWriter<'a> {
         self.write.after.as_ref()
     }
 
-    /// Modes count only where they alone tell before from after: a file that a person has made
+    /// Modes count only where they alone tell before from after: a file that the user has made
     /// executable meanwhile still has the bytes that the change is about.
     fn is_as(&self, seen: &PathState, wanted: Option<&FileState>) -> bool {
         let only_mode = matches!((self.before(), self.after()), (Some(a), Some(b)) if a.hash == b.hash);
@@ -307,7 +307,7 @@ impl<'a> FileWriter<'a> {
         Ok(PathState::File { state, owner: (stat.st_uid, stat.st_gid), links })
     }
 
-    /// The mode that the file shall have: its own, unless the change is meant to give it another.
+    /// The new mode of the file: its own, unless the change sets another.
     fn mode_for(&self, wanted: &FileState) -> u32 {
         match (&self.now, self.before(), self.after()) {
             _ if wanted.is_link() => FileState::LINK,
@@ -359,8 +359,8 @@ impl<'a> FileWriter<'a> {
         Ok(rustix::fs::renameat(&self.spot.dir, &self.part, &self.spot.dir, &self.held)?)
     }
 
-    /// Gives new bytes the owner, the group and the attributes of the old ones, as far as that is
-    /// allowed: a file that a group shares stays shared, and what cannot be kept is no reason to fail.
+    /// Copies owner, group, and attributes of the old file, as far as permitted: a file that a group shares stays
+    /// shared. Attributes that cannot be kept are ignored.
     fn dress(&self, fd: &OwnedFd) {
         let PathState::File { owner: (user, group), .. } = &self.now else { return };
         let Ok(mine) = rustix::fs::fstat(fd) else { return };
@@ -375,8 +375,8 @@ impl<'a> FileWriter<'a> {
         copy_attributes(&old, fd);
     }
 
-    /// The way from one state to the other. What is in the place is compared with `from` immediately
-    /// before and, where the file system can exchange names, once more when it is out of everyone's way.
+    /// Moves from one state to the other. The current file is compared with `from` immediately before and, if the
+    /// file system can exchange names, again once it is out of the way.
     fn shift(&mut self, from: Option<&FileState>, to: Option<&FileState>) -> Result<(), WriteFault> {
         let path = &self.write.path;
         (self.gate)(WriteStep::Recheck, path)?;
@@ -451,7 +451,7 @@ fn leads_to_care(path: &str, inside: &Path) -> bool {
     })
 }
 
-/// The directory so many names above a path.
+/// The directory `names` levels above a path.
 fn above(inside: &Path, names: usize) -> &Path {
     inside.ancestors().nth(names).unwrap_or(Path::new(""))
 }

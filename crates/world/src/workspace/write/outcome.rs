@@ -1,4 +1,4 @@
-//! What became of a change set.
+//! The outcome of a change set.
 
 use std::fmt;
 use std::io;
@@ -12,7 +12,7 @@ pub struct WrittenSet {
     pub files: Vec<ChangedPath>,
 }
 
-/// What was done to one file.
+/// The change of one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChangedPath {
     /// As in the plan.
@@ -32,7 +32,7 @@ pub enum ChangeKind {
     Overwritten,
     /// It is gone.
     Deleted,
-    /// It was already as it shall be: an earlier run of the same plan was killed.
+    /// It was already done: an earlier run of the same plan was killed.
     AlreadyDone,
 }
 
@@ -83,7 +83,7 @@ pub enum Why {
         /// As in the plan.
         path: String,
     },
-    /// The path is no path, or ends at a link through which nothing is created or deleted.
+    /// The path is invalid, or ends at a link through which nothing is created or deleted.
     BadPath {
         /// As in the plan.
         path: String,

@@ -1,5 +1,5 @@
-//! Building and testing with Cargo, Go and Python. The folder's own code runs, as the documents allow; flags that
-//! put another program or another configuration into the build ask.
+//! Builds and tests with Cargo, Go, and Python. The folder's own code may run, as documented; flags that add another
+//! program or configuration ask.
 
 use trimtab_vocab::wording::CommandReason;
 
@@ -106,7 +106,7 @@ pub(super) const ROWS: &[KnownProgram] = &[
         operands: Operands::None,
         check: None,
     },
-    // What is installed lands outside the folder, and building it runs code that nobody has looked at.
+    // An installation goes outside the folder, and building it runs unknown code.
     KnownProgram {
         names: &["pip", "pip3"],
         subs: &["install"],

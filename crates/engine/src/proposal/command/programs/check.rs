@@ -1,7 +1,7 @@
-//! Checks and tests of a folder's own code, in Python and elsewhere, and the builds that bundle them. They run as
-//! `cargo test` does; flags that repair, that write reports elsewhere or that name a plugin or a configuration ask.
+//! Checks and tests of a folder's own code, in Python and other languages, and bundlers. They run as `cargo test`
+//! does; flags that fix code, write reports elsewhere, or name a plugin or a configuration ask.
 //!
-//! These rows only say yes. What they do not know is judged as ever: a person who allows `make` means all its targets.
+//! These rows only allow. Other uses are checked as usual: a user who allows `make` means all its targets.
 
 use trimtab_vocab::wording::CommandReason;
 
@@ -167,8 +167,8 @@ pub(super) const ROWS: &[KnownProgram] = &[
     },
 ];
 
-/// Whether a script of the folder is run by its interpreter, as `cargo run` runs a program of the folder. What it is
-/// given stays in the folder, and no flag stands before it.
+/// Whether a script of the folder is run by its interpreter, as `cargo run` runs a program of the folder. Its
+/// arguments stay in the folder, and no flag comes before it.
 pub(super) fn runs_script(argv: &[String], folder: &str) -> bool {
     let [interpreter, script, args @ ..] = argv else { return false };
     let ends = match interpreter.as_str() {
@@ -199,8 +199,8 @@ const MODULES: &str = "pytest unittest ruff black isort mypy flake8 pylint";
 /// Programs of JavaScript that a folder brings along.
 const BROUGHT: &str = "tsc eslint prettier jest vitest mocha";
 
-/// The words of a check that another program is asked to start, as if it had been called itself. What the folder does
-/// not bring along would have to be fetched, and there is no network in the sandbox.
+/// The arguments of a check that another program starts, as if it were called directly. Tools that the folder does
+/// not contain would be downloaded, but the sandbox has no network.
 pub(super) fn as_called(argv: &[String]) -> Option<Vec<String>> {
     let words: Vec<&str> = argv.iter().map(String::as_str).collect();
     if let Some(argv) = in_packages(&words) {
@@ -251,7 +251,7 @@ fn reports_here(used: &SortedArguments<'_>) -> Result<(), CommandReason> {
     }
 }
 
-/// Makes a file executable, which undo takes back. Any other mode may take rights away that somebody needs.
+/// Makes a file executable, which undo reverts. Any other mode may remove needed permissions.
 fn makes_executable(used: &SortedArguments<'_>) -> Result<(), CommandReason> {
     let is_mode = |mode: &&str| matches!(*mode, "+x" | "a+x" | "u+x" | "ug+x" | "ugo+x");
     match used.operands.split_first() {
@@ -260,7 +260,7 @@ fn makes_executable(used: &SortedArguments<'_>) -> Result<(), CommandReason> {
     }
 }
 
-/// Without any of these `gofmt` prints the sources, which is no check.
+/// Without any of these, `gofmt` prints the sources, which is not a check.
 fn lists_or_compares(used: &SortedArguments<'_>) -> Result<(), CommandReason> {
     if used.has(&["l", "d", "w"]) { Ok(()) } else { Err(CommandReason::PrintsSources) }
 }

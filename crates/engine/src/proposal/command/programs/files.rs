@@ -1,5 +1,5 @@
-//! Programs that make, copy and move files. The documents allow them; they stay in the folder and lose nothing
-//! that the history of changes could not bring back.
+//! Programs that create, copy, and move files, as documented. They stay in the folder, and undo can restore what they
+//! change.
 
 use super::readers::row;
 use super::{KnownProgram, Operands};

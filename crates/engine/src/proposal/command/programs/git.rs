@@ -1,5 +1,5 @@
-//! `git`: the subcommands that only look. What its configuration makes it run (a monitor, a text converter, an
-//! external diff) cannot be seen in the words; the sandbox answers for that, and no flag here asks for more of it.
+//! `git`: the read-only subcommands. What its configuration makes it run (a monitor, a text converter, an external
+//! diff) cannot be seen in the words; the sandbox handles that, and no flag here adds to it.
 
 use trimtab_vocab::wording::CommandReason;
 
@@ -144,7 +144,7 @@ pub(super) const ROWS: &[KnownProgram] = &[
         None,
     ),
     KnownProgram {
-        // Not `-O`, which opens a pager of its own choice, and not `-a`: see above.
+        // Not `-O`, which opens a pager, and not `-a`: see above.
         names: &["git"],
         subs: &["grep"],
         flags: Flags {
@@ -161,7 +161,7 @@ pub(super) const ROWS: &[KnownProgram] = &[
 ];
 
 /// Subcommands that record what is there, with flags that lose nothing and skip no check. No allowlist of ours names
-/// them: they count for a person's own rule.
+/// them: they count for the user's own rule.
 pub(super) const RECORDS: &[KnownProgram] = &[
     // Not `-f`, which adds what is ignored.
     row(&["add"], "Auvn", "all update verbose dry-run no-all intent-to-add", Operands::Revisions, None),
@@ -194,7 +194,7 @@ fn shows_log(used: &SortedArguments<'_>) -> Result<(), CommandReason> {
     if used.operands.is_empty() { Ok(()) } else { only_shows(used) }
 }
 
-/// Names that everybody has; what else stands in the configuration may be a secret.
+/// Settings that are not private; other values in the configuration may be secrets.
 fn plain_setting(used: &SortedArguments<'_>) -> Result<(), CommandReason> {
     let plain = |name: &str| matches!(name, "user.name" | "user.email" | "init.defaultBranch" | "core.autocrlf");
     let named: Vec<&str> = used.flags.iter().filter_map(|flag| flag.2).chain(used.operands.iter().copied()).collect();

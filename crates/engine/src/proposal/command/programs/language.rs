@@ -1,5 +1,5 @@
-//! `sed` and `awk`: each has a language that can write files and start programs. A small part of it, which can be
-//! read without doubt, only prints.
+//! `sed` and `awk`: their languages can write files and start programs. A small subset, which can be parsed with
+//! certainty, only prints.
 
 use trimtab_vocab::wording::CommandReason;
 
@@ -45,8 +45,8 @@ pub(super) fn prints(name: &str, args: &[String], folder: &str) -> Option<Result
     is_pure.then(|| files.iter().try_for_each(|file| readable(file, folder)))
 }
 
-/// The text up to the first `end` that no backslash stands before, and what follows it. Programs differ on brackets
-/// that hold the end, a backslash or another bracket: with such there is none.
+/// The text up to the first unescaped `end`, and the rest. None if brackets contain the end, a backslash, or another
+/// bracket, because programs differ on that.
 fn delimited(text: &str, end: char) -> Option<(&str, &str)> {
     let (mut escaped, mut in_brackets) = (false, false);
     let mut at = 0;
@@ -77,7 +77,7 @@ fn delimited(text: &str, end: char) -> Option<(&str, &str)> {
     None
 }
 
-/// Whether a program of sed is made of printing, leaving out and replacing alone.
+/// Whether a sed script only prints, deletes from the output, and substitutes.
 fn sed(program: &str) -> bool {
     let mut rest = program.trim();
     if rest.is_empty() {
@@ -165,7 +165,7 @@ fn sed_address(text: &str) -> Option<&str> {
 /// Words of awk that print, choose and count. Loops are left out: they need not end.
 const AWK_WORDS: &str = "print printf BEGIN END NR NF FNR FS OFS RS ORS FILENAME if else next exit in length substr split \
     index sub gsub match toupper tolower sprintf int";
-/// Those of them that are called.
+/// The ones that are called.
 const AWK_CALLS: &str = "length substr split index sub gsub match toupper tolower sprintf int if print printf";
 /// Wherever these stand, also in a text, it is not looked at any further.
 const AWK_NEVER: &[&str] = &["system", "getline", "close", "while", "function", "func", "ARGV", "ENVIRON"];
@@ -188,7 +188,7 @@ fn awk(program: &str) -> bool {
                 rest = after;
                 continue;
             }
-            // It ends what stands before it, so that a `/` is no division.
+            // It ends the expression before it, so a `/` is not a division.
             '\n' => {
                 (rest, before, keyword) = (after, ';', false);
                 continue;

@@ -1,7 +1,7 @@
-//! What is known about programs: which flags and operands are safe. One table per family.
+//! Tables of programs: which flags and operands are safe. One table per family.
 //!
-//! *Safe* means: it only looks, or it changes only what the documents let it change (the folder's own files,
-//! by copying, moving and building), it ends by itself, and it starts nothing that its arguments name.
+//! *Safe* means: it is read-only, or it changes only what is documented (the folder's own files, by copying, moving,
+//! and building), it ends, and it starts nothing that its arguments name.
 
 mod build;
 mod check;
@@ -23,18 +23,18 @@ use super::paths::{argument_stays, names_no_secret, readable, resolve, stays, wr
 use super::word::{among, shown};
 use trimtab_vocab::CommandClass;
 
-/// What the tables say about a command.
+/// The tables' finding about a command.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum TableFinding {
     /// Known to be safe.
     Safe,
     /// Not known to be safe. A rule that says exactly this command may still vouch for it.
     Unsafe(CommandReason),
-    /// Asked about each time, whatever the rules: it deletes, or its words do not show what it runs.
+    /// Asks each time, regardless of the rules: it deletes, or its words do not show what it runs.
     Never(CommandReason),
 }
 
-/// What the operands of a program are.
+/// The kind of a program's operands.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Operands {
     /// There must not be any.
@@ -55,7 +55,7 @@ pub(super) enum Operands {
     Words,
 }
 
-/// What a row cannot say by itself: the reason why these arguments are not known to be safe, if so.
+/// A check that a row cannot express: the reason why these arguments are not known to be safe.
 type Check = fn(&SortedArguments<'_>) -> Result<(), CommandReason>;
 
 /// A program, or one subcommand of it, with what may be used of it.
@@ -88,7 +88,7 @@ const PASSED: &str = "--watch=false --watchAll=false --no-watch --run --ci --cov
 /// Wrappers around wrappers, more than anyone writes.
 const DEEPEST: usize = 6;
 
-/// Judges one command, its words known, by the program's own table. The person's rule covers `ruled` of the words, and
+/// Judges one command, its words known, by the program's own table. The user's rule covers `ruled` of the words, and
 /// none if the rule is one of ours; `layer` counts the wrappers around the command.
 pub(super) fn judge(argv: &[String], folder: &str, ruled: usize, layer: usize) -> TableFinding {
     if layer > DEEPEST {
@@ -177,7 +177,7 @@ pub(super) fn only_looks(argv: &[String], folder: &str) -> bool {
         || readers::ROWS.iter().chain(git::ROWS).any(|row| is_row(CommandClass::Read, row, argv, folder))
 }
 
-/// Whether a program only looks, whatever words it is given.
+/// Whether a program is read-only with any arguments.
 pub(super) fn looks_at_anything(program: &str) -> bool {
     readers::looks_at_anything(program)
 }

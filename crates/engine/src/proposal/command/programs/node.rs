@@ -1,5 +1,5 @@
-//! Package managers and tools of JavaScript. Scripts of the folder run by name, as the documents allow; what a
-//! line would bring in from elsewhere asks.
+//! JavaScript package managers and tools. Scripts of the folder run by name, as documented; a line that would
+//! download code asks.
 
 use trimtab_vocab::wording::CommandReason;
 

@@ -1,5 +1,5 @@
-//! Programs that ask each time, whatever the rules say: those that delete, those that take other rights, and
-//! those whose words do not show what will run.
+//! Programs that ask each time, regardless of the rules: those that delete, those that change privileges, and those
+//! whose words do not show what will run.
 
 use trimtab_vocab::wording::CommandReason;
 
@@ -9,14 +9,14 @@ use super::TableFinding;
 
 /// They delete or overwrite, and a delete can be allowed once only.
 const DELETES: &str = "rm rmdir unlink shred srm truncate dd rimraf trash wipe mkfs fdisk parted wipefs del-cli sponge";
-/// They take rights that the sandbox and the person have not given.
+/// They take rights that the sandbox and the user have not given.
 const RIGHTS: &str = "sudo doas su pkexec runuser chroot unshare nsenter setcap visudo passwd";
-/// What they run is not in their words, or is read anew by another reader.
+/// What they run is not in their words, or is parsed again by another program.
 const RUNS: &str = "env xargs parallel eval exec source . trap alias unalias command builtin busybox toybox watch ssh at batch \
     crontab tmux screen expect entr systemd-run osascript gdb lldb set export unset declare typeset local \
     readonly shopt enable bind hash printf read mapfile readarray let complete compgen fc history getopts coproc \
     return exit logout kill killall pkill disown bg fg jobs wait suspend umask ulimit cd pushd popd dirs";
-/// They could be made to run or write anything by a text of their own: asked unless a rule says exactly that text.
+/// Their script could run or write anything: they ask unless a rule names exactly that script.
 const TEXTS: &str = "sed gsed awk gawk mawk nawk less more man vi vim nvim ex ed emacs nano tee tar gtar bsdtar zip unzip rsync \
     scp sftp ftp nc ncat netcat socat telnet openssl ln chmod chown chgrp install patch docker podman kubectl \
     terraform helm aws gcloud az gh systemctl service apt apt-get brew npx bunx pnpx nohup timeout nice setsid \

@@ -1,4 +1,4 @@
-//! Programs that look: at files, at texts, at the machine.
+//! Read-only programs for files, texts, and the machine.
 
 use trimtab_vocab::wording::CommandReason;
 
@@ -126,7 +126,7 @@ pub(super) const ROWS: &[KnownProgram] = &[
         Operands::Read,
     ),
     row(&["stat"], "Lc:ft", "dereference format= printf= terse file-system", Operands::Read),
-    // Not `-f`, `-m` and `-C`, which read and write files of its own, nor `-z`, which unpacks.
+    // Not `-f`, `-m`, and `-C`, which read and write other files, nor `-z`, which unpacks.
     row(&["file"], "bihLk", "brief mime mime-type mime-encoding no-dereference", Operands::Read),
     row(
         &["od"],
@@ -242,7 +242,7 @@ pub(super) const ROWS: &[KnownProgram] = &[
         operands: Operands::Search,
         check: None,
     },
-    // What they ask is looked at word by word elsewhere.
+    // Their expressions are checked word by word elsewhere.
     row(&["test", "["], "", "", Operands::None),
 ];
 
@@ -293,14 +293,14 @@ const FIND_FLAGS: &str = "-empty -depth -d -prune -print -print0 -ls -o -or -a -
 const FIND_TEXTS: &str = "-name -iname -path -ipath -wholename -iwholename -regex -iregex -regextype -lname -ilname -type -xtype -size \
     -mtime -mmin -atime -amin -ctime -cmin -maxdepth -mindepth -perm -user -group -uid -gid -links -inum -printf \
     -fstype -used -newermt -newerct -newerat";
-/// Predicates whose value is a file that is looked at.
+/// Predicates whose value is a file that is read.
 const FIND_PATHS: &str = "-newer -anewer -cnewer -samefile";
 
-/// Programs that change nothing and start nothing whatever their words are, so that words nobody knows may follow.
+/// Programs that are read-only with any arguments, so that unknown words may follow.
 const WHATEVER: &str = "cat head tail wc grep egrep fgrep ls stat du basename dirname realpath readlink cut nl od echo \
     strings md5sum sha1sum sha256sum";
 
-/// Whether a program only looks whatever words it is given.
+/// Whether a program is read-only with any arguments.
 pub(super) fn looks_at_anything(program: &str) -> bool {
     among(WHATEVER, program)
 }
@@ -318,12 +318,12 @@ fn looks_at_found(command: &[&str], folder: &str) -> bool {
     argv.first().is_some_and(|name| name != "find") && super::only_looks(&argv, folder)
 }
 
-/// `xargs` with a program that only looks, whatever words come from its input. Without a program it is `echo`.
+/// `xargs` with a program that is read-only with any input. Without a program it is `echo`.
 pub(super) fn xargs(args: &[String], folder: &str) -> Result<(), CommandReason> {
     const OWN: Flags = Flags { style: FlagStyle::Gnu, short: "0rtn+L+P+I:", long: "null no-run-if-empty max-args=+" };
     let mut at = 0;
     while args.get(at).is_some_and(|arg| arg.starts_with('-')) {
-        // Only a flag that is whole by itself, or with its value in the next word, so that the command is found for sure.
+        // Only a complete flag, or one with its value in the next word, so that the command is found reliably.
         let takes_next = matches!(args[at].as_str(), "-n" | "-L" | "-P" | "-I" | "--max-args");
         at += 1 + usize::from(takes_next);
     }
@@ -336,7 +336,7 @@ pub(super) fn xargs(args: &[String], folder: &str) -> Result<(), CommandReason> 
     Err(CommandReason::XargsRuns(shown(program)))
 }
 
-/// `find` has a language of its own: places first, then an expression.
+/// `find` has its own language: places first, then an expression.
 pub(super) fn find(args: &[String], folder: &str) -> TableFinding {
     let mut begun = false;
     let mut args = args.iter().map(String::as_str);

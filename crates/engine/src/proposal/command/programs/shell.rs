@@ -1,5 +1,5 @@
-//! Builtins of the shell that are known to be harmless in some of their uses. Their other uses are perilous, so here
-//! is only a yes; without one, the next table decides.
+//! Shell builtins that are harmless in some of their uses. Their other uses are perilous, so this table only allows;
+//! otherwise, the next table decides.
 
 use super::super::defaults::asks_version;
 use super::super::paths::{readable, stays};

@@ -1,4 +1,4 @@
-//! Words with their quotes and expansions, the half of the reader that works inside a word.
+//! Words with their quotes and expansions: the part of the reader that works inside a word.
 
 use trimtab_vocab::wording::CommandReason;
 
@@ -48,7 +48,7 @@ impl ShellReader {
                     word.known = false;
                 }
                 '(' if any && word.pattern => {
-                    // An extended pattern such as `@(a|b)`: its inside is no command.
+                    // An extended pattern such as `@(a|b)`: its inside is not a command.
                     self.trouble(CommandReason::ExtendedPattern);
                     self.at += 1;
                     word.text.push('(');
@@ -145,7 +145,7 @@ impl ShellReader {
         self.trouble(CommandReason::TildeExpansion);
         self.at += 1;
         let home = self.vars.get("HOME").cloned().unwrap_or_default();
-        // `~name` is the same place for the person whose home has that name.
+        // `~name` is the same place for the user whose home has that name.
         let own = home.rsplit('/').next().unwrap_or_default();
         let length = own.chars().count();
         let ends = self.peek(length).is_none_or(|c| matches!(c, '/' | ' ' | '\t' | '\n' | ';' | '&' | '|' | ')'));

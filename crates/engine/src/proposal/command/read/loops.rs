@@ -1,5 +1,5 @@
-//! Loops over words that are known, or over the files that a glob matches: their commands are judged once for each
-//! value, so that what is judged is what runs.
+//! Loops over known words, or over the files that a glob matches: their commands are checked once for each value, so
+//! that what is checked is what runs.
 
 use trimtab_vocab::wording::CommandReason;
 
@@ -13,7 +13,7 @@ pub(super) struct Loop {
     values: Vec<Word>,
 }
 
-/// Stand in a word for the variable of a loop: private characters, with which no line is judged.
+/// Mark the variable of a loop in a word: private characters, which never occur in a checked line.
 const PLACES: char = '\u{F0000}';
 /// Loops in one line, and commands that they unroll to, at most.
 const MOST_LOOPS: usize = 8;

@@ -1,14 +1,13 @@
-//! Reads a command line as a shell would, and says where it cannot know what the shell will do.
+//! Reads a command line as a shell would, and reports where it cannot know what the shell will do.
 //!
-//! Two questions are asked of a line, and one reading answers both. What may run by itself needs the
-//! exact words of every part: the first thing that the shell would still change is kept as the
-//! `trouble`, and a line with trouble is never run by itself. What must be refused needs the opposite,
-//! a look into every corner: so the reader never gives up, flattens subshells, loops, functions and
-//! substitutions into one list of parts, and guesses the words it cannot know.
+//! One reading answers two questions. A line that runs automatically needs the exact words of every part: the first
+//! thing that the shell would still change is recorded as the `trouble`, and a line with trouble never runs
+//! automatically. A refusal needs the opposite, a look into every corner: so the reader never stops early, flattens
+//! subshells, loops, functions, and substitutions into one list of parts, and guesses the words that it cannot know.
 //!
-//! It is our own and not `brush-parser`, which is the second opinion in the tests: a line of sixty
-//! opening brackets keeps that parser busy for ever, and two thousand nested braces end the process.
-//! This reader passes over the line once, and its depth is bounded.
+//! It is our own reader and not `brush-parser`, which is the second opinion in the tests: a line of sixty opening
+//! brackets makes that parser run forever, and two thousand nested braces crash the process. This reader passes over
+//! the line once, and its depth is bounded.
 
 mod expand;
 mod loops;
@@ -65,7 +64,7 @@ pub(super) struct CommandLine {
     pub(super) rewritten: Option<String>,
 }
 
-/// Deeper than any line that a person can follow.
+/// Deeper than any line that the user can follow.
 const DEEPEST: u16 = 24;
 const RESERVED: &str =
     "if then else elif fi while until do done for case esac in function select time coproc { } ! [[ ]]";
@@ -84,7 +83,7 @@ fn is_harmless(name: &str, value: &str) -> bool {
         && value.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.' | b',' | b'=' | b':'))
 }
 
-/// Reads `line`; `home` and `folder` stand in for the variables that a shell would know.
+/// Reads `line`; `home` and `folder` are the values of the variables that a shell would know.
 pub(super) fn read(line: &str, home: &str, folder: &str) -> CommandLine {
     let mut vars = BTreeMap::new();
     vars.insert("HOME".to_owned(), home.to_owned());
@@ -117,7 +116,7 @@ struct ShellReader {
     open: Option<CommandReason>,
     in_shell: bool,
     loops: Vec<Loop>,
-    /// Changes to the line: where, how many characters, and what stands there instead.
+    /// Changes to the line: where, how many characters, and their replacement.
     edits: Vec<(usize, usize, &'static str)>,
 }
 
@@ -220,7 +219,7 @@ impl ShellReader {
                     if !draft.empty() {
                         owed = false;
                     }
-                    // After `&&` and the like a line end means nothing, and what was owed still is.
+                    // After operators such as `&&`, a line end means nothing, and the operator still applies.
                     let join = if draft.empty() { draft.join } else { Join::Next };
                     self.finish(draft, false);
                     draft = CommandDraft::new(join);
@@ -360,7 +359,7 @@ impl ShellReader {
         let from = self.at;
         let words = self.word();
         if self.at == from {
-            // Nothing was taken, which would be for ever: pass over the character.
+            // Nothing was consumed, which would loop forever: skip the character.
             self.trouble(CommandReason::UnreadCharacter);
             self.at += 1;
             return;

@@ -24,7 +24,7 @@ impl ShellReader {
         if open > 0 {
             self.trouble(CommandReason::UnclosedBracket);
         }
-        // It may hold substitutions, and `$((ls) )` is no arithmetic at all: so it is read as commands, too.
+        // It may contain substitutions, and `$((ls) )` is not arithmetic: so it is read as commands, too.
         let inside: String = self.chars[from..self.at].iter().collect();
         self.aside(&inside);
     }

@@ -1,11 +1,11 @@
-//! Hunks that contradict themselves: their counts are not those of the body, and the body shows why.
+//! Hunks that contradict themselves: their counts do not match the body, and the body shows why.
 
 use super::super::hunk::PatchHunk;
 use super::super::lines::shown;
 use super::super::{EditRefusal, RefusalKind};
 
-/// Refuses a hunk whose counts are wrong where a line break has become a plain `n`: `-oldn+new`. The counts alone are no
-/// reason, because models count badly, and neither is `n+`, which is ordinary code.
+/// Refuses a hunk with wrong counts in which a line break has become a plain `n`: `-oldn+new`. Wrong counts alone are
+/// no reason, because models count badly, and neither is `n+`, which is ordinary code.
 pub(super) fn refuse(hunk: &PatchHunk<'_>, said: (usize, usize), has: (usize, usize)) -> Result<(), EditRefusal> {
     if said == has {
         return Ok(());

@@ -1,4 +1,4 @@
-//! Unified diffs, as models write them: each hunk goes where its old side stands.
+//! Unified diffs, as models write them: each hunk goes where its old side matches.
 
 mod damage;
 mod names;

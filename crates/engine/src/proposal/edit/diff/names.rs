@@ -1,4 +1,4 @@
-//! Which files a diff is about: the names in its headers, and what they say together.
+//! The files that a diff is about: the names in its headers, and their combination.
 
 use super::super::header::{self, DiffName};
 use super::super::hunk::PatchHunk;
@@ -19,7 +19,7 @@ pub(super) struct PatchSection<'t> {
     pub(super) literal: bool,
     pub(super) old: Vec<String>,
     pub(super) new: Vec<String>,
-    /// What stands behind `diff --git`.
+    /// The text after `diff --git`.
     pub(super) git: Option<String>,
     pub(super) from: Option<String>,
     pub(super) to: Option<String>,
@@ -60,7 +60,7 @@ impl PatchSection<'_> {
         new.chain(old).chain(git).next().map(String::as_str)
     }
 
-    /// Whether some name is `path`, or there is no name at all.
+    /// Whether a name is `path`, or there is no name.
     fn names(&self, path: &str) -> bool {
         let all = self.new.iter().chain(&self.old).chain(self.from.iter()).chain(self.to.iter()).chain(&self.copies);
         let mut all = all.peekable();

@@ -1,4 +1,4 @@
-//! Reading a diff: its headers for what it is about, its bodies for hunks.
+//! Parses a diff: headers and hunks.
 
 use super::super::header::{self, DiffName};
 use super::super::hunk::{HunkLine, Op, PatchHunk};
@@ -7,7 +7,7 @@ use super::super::{EditRefusal, RefusalKind};
 use super::damage;
 use super::names::{self, PatchSection, PatchTarget};
 
-/// What a patch does to one file.
+/// The changes of a patch to one file.
 #[derive(Debug)]
 pub(super) struct FilePatch<'t> {
     pub(super) path: String,
@@ -24,7 +24,7 @@ pub(super) struct FilePatch<'t> {
     pub(super) old_named: bool,
 }
 
-/// The files of a patch, and how lines end if there is no file to tell.
+/// The files of a patch, and its line ends if there is no file to tell.
 #[derive(Debug)]
 pub(super) struct Patch<'t> {
     pub(super) files: Vec<FilePatch<'t>>,
@@ -34,7 +34,7 @@ pub(super) struct Patch<'t> {
 /// Marks that only a header of a Codex patch begins with.
 pub(super) const STAR_HEADERS: [&str; 4] = ["*** Update File:", "*** Add File:", "*** Delete File:", "*** Begin Patch"];
 
-/// Reads the diff of `path`, which may be about other files as well; refuses what is no diff.
+/// Parses the diff of `path`, which may include other files; refuses anything else.
 pub(super) fn read<'t>(path: &str, lines: &[TextLine<'t>]) -> Result<Patch<'t>, EditRefusal> {
     let mut reader = DiffReader {
         path,
@@ -248,7 +248,7 @@ impl<'t> DiffReader<'_, 't> {
         {
             self.end_section()?;
             self.current.headed = true;
-            // The pair that follows says it again, so it is only needed where there is none.
+            // The pair that follows repeats it, so it is needed only without one.
             if !self.is_pair(at + 2) {
                 self.current.pair(None, Some(header::name(rest)));
             }
@@ -260,8 +260,8 @@ impl<'t> DiffReader<'_, 't> {
         if in_hunk { Ok(None) } else { self.mode_line(text) }
     }
 
-    /// Whether `--- x` and `+++ y` within a hunk are lines of the file (`-- x`, `++ y`): they are
-    /// unless a hunk follows, and even then if the counts say so.
+    /// Whether `--- x` and `+++ y` within a hunk are lines of the file (`-- x`, `++ y`): they are unless a hunk
+    /// follows, and even then if the counts say so.
     fn pair_is_content(&self, at: usize) -> bool {
         let Some(hunk) = &self.open else { return false };
         if !self.starts(at + 2, "@@") {
@@ -325,7 +325,7 @@ impl<'t> DiffReader<'_, 't> {
         Ok(Some(1))
     }
 
-    /// Lines between `diff --git` and the first hunk. Modes are no text and so not ours to change.
+    /// Lines between `diff --git` and the first hunk. Mode changes are ignored.
     fn mode_line(&mut self, text: &str) -> Result<Option<usize>, EditRefusal> {
         if !self.current.headed {
             return Ok(None);

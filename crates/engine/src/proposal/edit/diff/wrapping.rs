@@ -1,4 +1,4 @@
-//! What comes around a diff and is no part of it: fences, words, the signature of a mail.
+//! Text around a diff that is not part of it: fences, prose, the signature of a mail.
 
 use super::super::lines::{TextLine, is_blank, trim_end};
 use super::super::{EditRefusal, RefusalKind};

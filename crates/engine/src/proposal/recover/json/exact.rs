@@ -1,9 +1,8 @@
-//! The exact reader: a text whose every token has one reading.
+//! The exact reader: for text whose every token has one reading.
 //!
-//! It takes JSON and the deviations that leave no doubt: comments, commas too many, raw line breaks,
-//! single quotes, bare names, the literals of other languages. A text ends at its first unescaped
-//! quotation mark. At anything else it stops and leaves the field to the guided reader, so nothing
-//! that it returns was guessed.
+//! It accepts JSON and unambiguous deviations: comments, extra commas, raw line breaks, single quotes, bare names,
+//! the literals of other languages. A string ends at its first unescaped quotation mark. At anything else it stops,
+//! and the guided reader takes over, so nothing that it returns was guessed.
 
 use std::ops::ControlFlow;
 
@@ -14,7 +13,7 @@ use super::source::{JsonSource, Literal, NameStyle, Quote, literal};
 use super::text::decode;
 use super::tree::{DEEPEST, FrameKind, Node, Stack};
 
-/// What a reader made of the text from one opening bracket on.
+/// The result of reading the text from one opening bracket on.
 #[derive(Debug)]
 pub(super) struct Parsed {
     pub(super) node: Node,

@@ -1,7 +1,7 @@
-//! What comes next, and how well it fits what is open.
+//! What comes next, and how well it fits the open objects.
 //!
-//! This is the one question behind every mending: would the text go on as the schema says if the
-//! value ended here? The look ahead is one token long, with the closing brackets before it.
+//! Every repair asks this question: would the text continue as the schema says if the value ended here? The lookahead
+//! is one token, with the closing brackets before it.
 
 use super::schema::Schema;
 use super::source::{JsonSource, NameStyle};
@@ -99,7 +99,7 @@ impl FollowState<'_, '_, '_> {
         PlaceFit::No
     }
 
-    /// Dots that stand for something: after them comes another token.
+    /// Dots as a placeholder: another token comes after them.
     fn dots_end(&self, pos: usize) -> bool {
         let Some(len) = self.source.dots(pos) else { return false };
         let next = self.source.skip(pos + len);
@@ -276,7 +276,7 @@ pub(super) fn may_end(source: &JsonSource<'_>, root: &JsonFrame<'_>, start: usiz
     }
 }
 
-/// Whether prose begins here, on a line of its own, and nothing that is open goes on after it.
+/// Whether prose begins here on a new line, and no open object continues after it.
 pub(super) fn prose_begins(source: &JsonSource<'_>, frames: &[JsonFrame<'_>], pos: usize) -> bool {
     const FAR: usize = 512;
     if !source.at(pos).is_some_and(|b| b.is_ascii_alphabetic()) {

@@ -1,7 +1,7 @@
-//! The guided reader: a damaged text, read by the names and kinds of the schema.
+//! The guided reader: reads damaged text by the names and types of the schema.
 //!
-//! It never fails and always moves on. Where one sensible reading exists it takes that and tells;
-//! where none does, the value becomes a hole and the object around it doubtful.
+//! It never fails and always advances. Where one sensible reading exists, it takes that and reports it; otherwise,
+//! the value becomes a hole, and the object around it doubtful.
 
 mod values;
 
@@ -68,12 +68,12 @@ struct Guided<'a, 't> {
     /// After something doubtful the reader may be inside what it takes for structure. Nothing is
     /// believed until a name of the schema stands where one is due.
     astray: bool,
-    /// Astray, and closing brackets were missing as well: there is no way back.
+    /// Astray, with missing closing brackets: recovery is not possible.
     adrift: bool,
     /// Where the token begins that is being read.
     token: usize,
     first_doubt: Option<usize>,
-    /// What stood before the value: a comment, or so many blanks.
+    /// What came before the value: a comment, or blanks.
     gap: Gap,
     /// How many blanks the author puts there.
     habit: Option<usize>,
@@ -228,8 +228,8 @@ impl Guided<'_, '_> {
         self.pos += 1;
     }
 
-    /// A name of the root that is no name here: the model began again. When astray, this may as well
-    /// be text, unless it stands on a line of its own.
+    /// A name of the root that is not valid here: the model started over. When astray, this may as well be text,
+    /// unless it begins a line.
     fn begins_again(&self, name: &str) -> bool {
         let before = self.source.bytes[..self.pos].iter().rev().take(64).find(|b| !matches!(b, b' ' | b'\t'));
         let root = self.stack.frames.iter().find(|frame| frame.is_object());
@@ -319,7 +319,7 @@ impl Guided<'_, '_> {
         }
     }
 
-    /// A name in a list: a bracket before it is missing, of its own object or of the list.
+    /// A name in a list: the bracket of its object or of the list is missing.
     fn name_in_list(&mut self) -> bool {
         let Some(name) = self.source.name(self.pos).filter(|name| name.colon) else { return false };
         if self.stack.slot().object().is_some_and(|object| object.find(name.text).is_some()) {

@@ -1,8 +1,8 @@
-//! A tolerant reader of JSON for any schema: answers, task operations, the arguments of tools.
+//! A tolerant JSON reader for any schema: answers, task operations, tool arguments.
 //!
-//! Two readers take turns. The one in `exact` reads what has one reading; where it stops, the one in
-//! `guided` begins again and lets the schema decide. `search` finds where to begin and chooses between
-//! several, and `shape` fits what was read to the schema.
+//! Two readers take turns. `exact` reads what has one reading; where it stops, `guided` starts again and lets the
+//! schema decide. `search` finds where to begin and chooses between several candidates, and `shape` fits the result
+//! to the schema.
 
 mod exact;
 mod follow;
@@ -27,7 +27,6 @@ pub use schema::{Care, Object, Schema};
 pub struct JsonReading {
     /// It, with the names of the schema, and nothing that is not certain.
     pub value: Value,
-    /// What had to be mended.
     pub repairs: Vec<Repair>,
     /// It ended before it was whole.
     pub truncated: bool,

@@ -1,9 +1,8 @@
-//! Where a text ends whose quotation marks cannot be trusted.
+//! Finds the end of a string whose quotation marks cannot be trusted.
 //!
-//! A mark ends the text if what follows fits what is open. Marks inside a text come in pairs, so
-//! the mark that ends it comes after an even number of them; that tells the end from the end of
-//! something quoted, even where the text holds JSON with the same names. Where this leaves a doubt
-//! the text is doubtful, and nobody gets to see it.
+//! A mark ends the string if what follows fits the open objects. Marks inside a string come in pairs, so the mark
+//! that ends it comes after an even number of them; this works even if the string contains JSON with the same names.
+//! If a doubt remains, the string is doubtful and is not returned.
 
 use super::follow::{PlaceFit, begins, follow, outer_name};
 use super::schema::Care;
@@ -15,7 +14,7 @@ use super::tree::{FrameKind, JsonFrame};
 pub(super) struct TextEnd {
     /// Where its inside ends.
     pub(super) to: usize,
-    /// Where reading goes on.
+    /// Where reading continues.
     pub(super) next: usize,
     pub(super) how: EndFoundBy,
     /// Whether unescaped marks stood inside.
@@ -39,7 +38,7 @@ pub(super) enum EndFoundBy {
     Restart,
 }
 
-/// How far a text is followed once the means for useless work are spent.
+/// How far a string is followed once the budget for useless work is spent.
 const SHORT_SIGHT: usize = 24;
 
 /// Finds the end of a text that begins at `from`, after its opening mark.
@@ -102,7 +101,7 @@ pub(super) fn text_end(
                 }
                 QuoteVerdict::Inside => {}
             }
-            // An apostrophe is no quotation mark.
+            // An apostrophe is not a quotation mark.
             if mark != Quote::Single || !scan.between_letters(pos) {
                 scan.inner += 1;
             }
@@ -206,8 +205,7 @@ impl QuoteScan<'_, '_, '_> {
         QuoteVerdict::Inside
     }
 
-    /// A name that is due stands right before the mark or right after an empty text, without one of
-    /// its own marks.
+    /// An expected name is right before the mark or right after an empty string, without one of its own marks.
     fn name_is_damaged(&self, pos: usize, next: usize, gap: usize) -> bool {
         let Some(frame) = self.frames.last() else { return false };
         if pos == self.from {
@@ -352,7 +350,7 @@ impl QuoteScan<'_, '_, '_> {
         match self.source.bytes[before] {
             b',' if due => {
                 let last = self.source.bytes[before - 1];
-                // Blanks before a comma belong to the text: nobody puts them after the mark.
+                // Blanks before a comma belong to the string, because they are not written after the mark.
                 let sure = before > self.from && !matches!(last, b'\n' | b'\r' | b'\t' | b'"' | b'\\' | b'\'');
                 end(before, before, if sure { EndFoundBy::Missing } else { EndFoundBy::Doubtful })
             }

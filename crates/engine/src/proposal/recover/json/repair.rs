@@ -1,11 +1,11 @@
-//! What had to be mended to read a text.
+//! The repairs that were needed to read a text.
 
 use std::fmt;
 
-/// What is said of a field that could not be read for certain.
+/// The note about a field that could not be read with certainty.
 pub const NOT_CERTAIN: &str = "left out, not certain";
 
-/// One kind of mending. Each is told once, however often it was needed.
+/// One kind of repair. Each is reported once.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Repair {
     /// Between tokens stood a comment.
@@ -66,8 +66,8 @@ pub enum Repair {
 }
 
 impl Repair {
-    /// Whether the same text could have been meant otherwise, so that a file's text may be another than was meant: where
-    /// a text or a list ends, what was left out, what a word stands for. Fences, commas and foreign quotes are certain.
+    /// Whether the text has another possible reading, so that a file's text may be wrong: where a string or a list
+    /// ends, what was left out, what a word means. Fences, commas, and foreign quotes are certain.
     pub(crate) fn is_guess(&self) -> bool {
         match self {
             Self::BareText

@@ -1,13 +1,12 @@
-//! What a reader expects: the names and kinds that decide how damage is read.
+//! The schema of a reader: the names and types that decide how damage is read.
 //!
-//! A schema is built at run time, because the arguments of a tool are described by the tool. It is
-//! no validator: it says what a thing is called and what kind it is, and what it is worthless
-//! without.
+//! It is built at run time, because a tool describes its own arguments. It is not a validator: it has names, types,
+//! and required fields only.
 
 /// The kind of a value.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Schema {
-    /// Anything. An object in this place may be a wrapper around what is looked for.
+    /// Anything. An object in this place may be a wrapper.
     Any,
     Text(Care),
     /// True or false.
@@ -22,7 +21,7 @@ pub enum Schema {
 /// How much a doubt about a text weighs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Care {
-    /// Words for a person: a lone quotation mark in them may be an inch.
+    /// Words for the user: a lone quotation mark in them may be an inch.
     Words,
     /// A command, a path, code: a lone quotation mark in it means that it was misread.
     Verbatim,
@@ -48,7 +47,7 @@ pub(super) struct SchemaField {
 }
 
 impl Schema {
-    /// Words for a person.
+    /// Words for the user.
     pub fn words() -> Self {
         Self::Text(Care::Words)
     }
@@ -99,7 +98,7 @@ impl Object {
         self
     }
 
-    /// A plain text in its place stands for these fields.
+    /// A plain string in its place means these fields.
     pub fn plain(mut self, fields: &[&str]) -> Self {
         self.plain = owned(fields);
         self

@@ -1,8 +1,7 @@
-//! Finding the thing in the text: past thoughts, talk, drafts and decoys, through wrappers.
+//! Finds the object in the text: past reasoning, prose, drafts, and decoys, through wrappers.
 //!
-//! The search goes over the text once. At each bracket that may begin something it asks a reader,
-//! and goes on after what that one has read. Useless reading is paid for, so that a hostile text
-//! cannot make it long.
+//! The search passes over the text once. At each bracket that may begin something it tries a reader, and continues
+//! after what was read. Useless reading has a budget, so that a hostile text cannot make it slow.
 
 mod beginnings;
 mod finds;
@@ -19,10 +18,10 @@ use beginnings::{Promise, Wrappers};
 pub(super) use finds::Find;
 use finds::better;
 
-/// Texts in texts are opened so many times.
+/// How often strings within strings are opened.
 const DEEPEST_TEXT: usize = 4;
 
-/// What a search came to.
+/// The result of a search.
 #[derive(Debug, Default)]
 pub(super) struct SearchOutcome {
     pub(super) find: Option<Find>,
@@ -69,7 +68,7 @@ struct JsonSearch<'a> {
     best: Option<Find>,
     open_end: bool,
     said: std::ops::Range<usize>,
-    /// How far an object was read that could not be read to its end: what lies in it is inside.
+    /// How far an incomplete object was read: everything before is inside it.
     enclosing: usize,
     /// Whether what is walked over was read exactly.
     exact: bool,
@@ -118,7 +117,7 @@ impl JsonSearch<'_> {
         }
     }
 
-    /// Reads what begins with a bracket, and says where to go on.
+    /// Reads what begins with a bracket, and returns where to continue.
     fn bracket(&mut self, pos: usize) -> usize {
         if self.is_escaped(pos) {
             return if self.line_begins(pos) { self.text(pos, pos, b'"') } else { pos + 1 };
@@ -182,7 +181,7 @@ impl JsonSearch<'_> {
         Parsed { node: before.node, closed: false, ..parsed }
     }
 
-    /// JSON that is no answer, unless it wraps one.
+    /// JSON that is not an answer, unless it wraps one.
     fn other(&mut self, pos: usize) -> usize {
         if !self.source.solvent() {
             return pos + 1;

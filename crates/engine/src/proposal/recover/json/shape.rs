@@ -1,4 +1,4 @@
-//! From what was read to what the schema says: names put right, kinds converted, doubts left out.
+//! Fits what was read to the schema: corrects names, converts types, and leaves out doubtful values.
 
 use serde_json::{Map, Value};
 
@@ -21,7 +21,7 @@ pub(super) struct Shaper {
 }
 
 impl Shaper {
-    /// The root: each field for itself, whatever became of the others.
+    /// The root: each field independently of the others.
     pub(super) fn root(&mut self, members: &Members, object: &Object) -> Map<String, Value> {
         self.fields(members, object, None).0
     }
@@ -113,7 +113,7 @@ impl Shaper {
     }
 
     fn plain(&mut self, text: &str, object: &Object, path: &str) -> Option<Value> {
-        // An empty text is nothing that anybody meant.
+        // An empty string has no meaning here.
         if object.plain.is_empty() || text.trim().is_empty() {
             return None;
         }

@@ -1,7 +1,6 @@
-//! The text under the reader's finger: gaps, names, quotation marks, words.
+//! The cursor over the text: gaps, names, quotation marks, words.
 //!
-//! Everything here looks forward a bounded way, or a way that a cache makes bounded, so that the
-//! readers above stay linear. Steps are counted, for the tests that hold us to it.
+//! Lookahead is bounded, or cached, so that the readers stay linear. Steps are counted for the tests that check this.
 
 use std::cell::Cell;
 
@@ -22,7 +21,7 @@ const NAMES: usize = 16;
 /// The longest name that is taken for one.
 const LONGEST_NAME: usize = 64;
 
-/// What a quotation mark looks like.
+/// The kind of a quotation mark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Quote {
     Double,
@@ -32,7 +31,7 @@ pub(super) enum Quote {
     CurlySingle,
 }
 
-/// A name as it stands in the text.
+/// A name, literally.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct JsonName<'t> {
     pub(super) text: &'t str,
@@ -127,7 +126,7 @@ impl<'t> JsonSource<'t> {
         while let Some(byte) = self.at(pos) {
             pos += match byte {
                 0..=b' ' | 0x7f => 1,
-                // Bytes that are no text at all, between tokens.
+                // Invalid bytes between tokens.
                 0x80..=0xc1 | 0xf5.. => 1,
                 0xc2..=0xf4 if let Some(len) = self.wide_blank(pos) => len,
                 // A comma or a colon as Chinese and Japanese write it. Between tokens it can only mean the sign of
@@ -139,7 +138,7 @@ impl<'t> JsonSource<'t> {
         pos - from
     }
 
-    /// The length of white space beyond ASCII, or of a sign that nobody sees.
+    /// The length of non-ASCII white space or of an invisible character.
     fn wide_blank(&self, pos: usize) -> Option<usize> {
         let rest = &self.bytes[pos..self.bytes.len().min(pos + 4)];
         // The bytes behind the first sign may be of no text.
@@ -161,8 +160,8 @@ impl<'t> JsonSource<'t> {
         (end < self.bytes.len()).then_some(end + 2)
     }
 
-    /// The first place at or after `from` where `find` finds, or the end. The last answer is kept:
-    /// as long as questions move forward, each byte is looked at once.
+    /// The first place at or after `from` where `find` matches, or the end. The last result is cached, so each byte
+    /// is checked once as long as queries move forward.
     fn cached(&self, cache: &Cell<(usize, usize)>, from: usize, find: impl Fn(&[u8]) -> Option<usize>) -> usize {
         let (asked, found) = cache.get();
         if asked <= from && from <= found {
@@ -191,7 +190,7 @@ impl<'t> JsonSource<'t> {
         }
     }
 
-    /// A name at this place, quoted in whatever way or bare.
+    /// A name at this place, with any quotes or bare.
     pub(super) fn name(&self, pos: usize) -> Option<JsonName<'t>> {
         let known = &self.names[pos % NAMES];
         let (at, name) = known.get();
@@ -303,7 +302,7 @@ impl<'t> JsonSource<'t> {
     }
 }
 
-/// What a bare word means.
+/// The meaning of a bare word.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Literal {
     Null,

@@ -1,4 +1,4 @@
-//! Tags around an answer: what a model thought, and where it says that it answers.
+//! Tags around an answer: reasoning, and markers of the answer.
 
 use std::cell::Cell;
 
@@ -18,7 +18,7 @@ const THOUGHT: &[(&[u8], &[u8])] = &[
     (b"<|channel|>analysis", b"<|channel|>final"),
 ];
 
-/// Beginning and end of what is said.
+/// Start and end tags of an answer.
 const SAID: &[(&[u8], &[u8])] = &[
     (b"<response", b"</response"),
     (b"<answer", b"</answer"),
@@ -36,7 +36,7 @@ pub(super) enum ReplyTag {
     Endless,
     /// The end of a thought whose beginning was not seen.
     ThoughtEnds(usize),
-    /// What is said goes on from the first place to the second.
+    /// The answer continues from the first place to the second.
     Said(usize, usize),
 }
 
@@ -81,7 +81,7 @@ impl Tags {
         if let Some(end) = self.end(source, at, pos + 1) {
             return Some(ReplyTag::Thought(tag_end(source, end, close)));
         }
-        // What is said ends what was thought, even if nobody said so.
+        // The answer ends the reasoning, even without a closing tag.
         if let Some(said) = self.opening(source, pos + 1) {
             return Some(ReplyTag::Thought(said));
         }

@@ -1,9 +1,9 @@
-//! What stands between two quotation marks, taken out of its escapes.
+//! Unescapes the text between two quotation marks.
 
 use super::repair::{Notes, Repair};
 use super::source::Quote;
 
-/// Decodes the inside of a text. `None`: what it said cannot be known, so nothing is said for it.
+/// Decodes the inside of a string. `None`: its value cannot be known.
 pub(super) fn decode(inside: &[u8], quote: Quote, notes: &mut Notes) -> Option<String> {
     let mut out = Vec::with_capacity(inside.len());
     let mut rest = inside;
@@ -86,7 +86,7 @@ fn unit(rest: &[u8]) -> Option<u16> {
     u16::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()
 }
 
-/// One `\u`, or two that make a pair. A lone half is no character, and none is put in its place.
+/// One `\u`, or a surrogate pair. A lone surrogate is not a character, and is not replaced by one.
 fn unicode(first: u16, rest: &[u8], out: &mut Vec<u8>) -> Option<usize> {
     let mut buffer = [0; 4];
     if let Some(c) = char::from_u32(u32::from(first)) {

@@ -1,4 +1,4 @@
-//! What was read, and the stack on which it grows.
+//! The parsed tree, and the stack that builds it.
 
 use super::schema::{Object, Schema};
 
@@ -41,7 +41,7 @@ pub(super) struct JsonFrame<'s> {
     seen: u64,
 }
 
-/// What a frame holds.
+/// The content of a frame.
 #[derive(Clone, Copy)]
 pub(super) enum FrameKind<'s> {
     Object(&'s Object),

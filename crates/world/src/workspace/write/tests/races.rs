@@ -1,4 +1,4 @@
-//! A person edits while the set is being written.
+//! The user edits while the set is being written.
 
 use std::cell::RefCell;
 

@@ -1,4 +1,4 @@
-//! Texts and words in the guided reader.
+//! Strings and words in the guided reader.
 
 use super::super::exact::node;
 use super::super::follow::{PlaceFit, follow, outer_name};
@@ -61,8 +61,8 @@ impl Guided<'_, '_> {
         self.add(whole.map_or(Node::Hole, Node::Text));
     }
 
-    /// A text behind an object of a list, with no comma between: it was a member of that object, not an element
-    /// of its own. The description of a command must not become a command.
+    /// A string after an object of a list, without a comma: it was a member of that object, not an element. The
+    /// description of a command must not become a command.
     fn misplaced(&self) -> bool {
         let comma = self.source.bytes[..self.pos].iter().rev().take(64).find(|b| !b.is_ascii_whitespace());
         comma != Some(&b',')
@@ -167,8 +167,8 @@ impl Guided<'_, '_> {
             || self.source.frame_ends(next)
     }
 
-    /// A comma and the name of another field of this object, whose value has no marks either: a text without marks ends
-    /// before it. `command: ls, description: list` is no command.
+    /// A comma and the name of another field of this object, whose value has no quotes either: a string without
+    /// quotes ends before it. `command: ls, description: list` is not one command.
     fn field_follows(&self, pos: usize) -> bool {
         let name = self.source.name(self.source.skip(pos + 1)).filter(|_| self.source.at(pos) == Some(b','));
         let due = name.filter(|name| name.colon).and_then(|name| self.stack.top()?.unseen(name.text));

@@ -1,4 +1,4 @@
-//! Where something may begin.
+//! Where an object may begin.
 
 use std::collections::VecDeque;
 
@@ -55,7 +55,7 @@ impl Wrappers {
     }
 }
 
-/// What words say of the thing that they introduce. Later is better.
+/// How the preceding text introduces the object. Later is better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Cue {
     /// An example, a template, a draft.

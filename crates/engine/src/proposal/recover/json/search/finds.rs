@@ -1,4 +1,4 @@
-//! What fits in what was read, and which of several fits best.
+//! Which of the parsed objects fit the schema, and which fits best.
 
 use serde_json::Value;
 
@@ -83,7 +83,7 @@ impl JsonSearch<'_> {
     /// are its own.
     fn inside(&mut self, members: &Members, claims: bool) -> Option<Find> {
         let mut best = None;
-        // What looks like an element of an answer is what is left of one: the text of a file in it is no answer.
+        // What looks like an element of an answer is the rest of one: the text of a file in it is not an answer.
         let element =
             |object: &Object| members.named.iter().filter(|(name, _)| object.find(name).is_some()).count() > 1;
         let claims = claims || self.base.fields.iter().filter_map(|field| field.schema.object()).any(element);
@@ -151,7 +151,7 @@ impl JsonSearch<'_> {
 }
 
 impl Find {
-    /// One field may be anybody's; two are no accident.
+    /// One matching field may be a coincidence; two are not.
     fn tier(&self) -> usize {
         self.filled.min(2)
     }
