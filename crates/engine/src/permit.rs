@@ -207,7 +207,7 @@ pub(crate) fn judge(session: &Session, active: &RunningRequest, action: &ToolAct
         return Ruling::Refuse(Refusal::PlanMode);
     }
     if let ToolAction::Run { command, outside: None, .. } = action {
-        return command_case(session, active).judge(command).into_ruling(command, session.folder());
+        return command_case(session, active).judge(command).into_ruling(command, session.rules_folder());
     }
     let Some(case) = PermitCase::new(session, active, action, prospect) else {
         return Ruling::Go(Permit::standing(Approval::Setting));
@@ -231,6 +231,7 @@ fn command_case<'a>(session: &'a Session, active: &'a RunningRequest) -> command
         settings: &active.request.settings,
         rules: session.rules(),
         folder: session.folder(),
+        rules_folder: session.rules_folder(),
         agreed: active.has_agreed(),
         proposed: active.batch.as_ref().is_some_and(|batch| batch.of_series),
     }
@@ -241,7 +242,8 @@ const OUTSIDE: &str = "run_outside";
 
 /// What the command policy needs to know.
 pub(crate) fn policy(session: &Session, active: &RunningRequest) -> Policy {
-    command_policy(&active.request.settings, session.rules(), session.folder().unwrap_or_default())
+    let (folder, rules_folder) = (session.folder().unwrap_or_default(), session.rules_folder().unwrap_or_default());
+    command_policy(&active.request.settings, session.rules(), folder, rules_folder)
 }
 
 /// The parts of a path, lower case: file systems differ in whether case counts.
@@ -314,7 +316,7 @@ pub(crate) fn may_fetch(session: &Session, host: &str) -> bool {
     let says = |verdict: RuleVerdict| {
         // A yes counts only for the very host that the user named.
         let counts = |rule: &Rule| verdict != RuleVerdict::Allow || rule.pattern == host;
-        let covers = |rule: &Rule| rule.verdict == verdict && rule.covers("fetch_url", host, session.folder());
+        let covers = |rule: &Rule| rule.verdict == verdict && rule.covers("fetch_url", host, session.rules_folder());
         session.rules().iter().any(|rule| counts(rule) && covers(rule))
     };
     says(RuleVerdict::Allow) && !says(RuleVerdict::Deny) && !says(RuleVerdict::Ask)

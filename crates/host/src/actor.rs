@@ -13,7 +13,7 @@ use trimtab_engine::handoff::Child;
 use trimtab_engine::{Effect, Input, Interrupted, Output, Partial, Session};
 use trimtab_vocab::event::{ChangeFact, RequestFact, ToolFact};
 use trimtab_vocab::{
-    CallId, Event, Fact, Lists, Message, Overtime, Problem, ProblemKind, RefKey, Remembered, Request, RequestId, Rule,
+    CallId, Event, Fact, Lists, Message, Overtime, Problem, ProblemKind, RefKey, Remembered, Request, RequestId,
     SessionId, Time, Usage,
 };
 use trimtab_world::store::{
@@ -242,7 +242,7 @@ impl Actor {
                 if let Input::Said { request } = &mut input {
                     // Read when the request starts, not when it was sent, because a rule that was added in between
                     // must apply. Later rules are sent to this session.
-                    request.settings.rules = self.own_rules(read_rules(&self.deps.world.store.rules().await?));
+                    request.settings.rules = read_rules(&self.deps.world.store.rules().await?);
                     request.settings.recalled = self.recalled(request).await?;
                 }
                 inputs.push((input, Some(row.payload)));
@@ -262,15 +262,6 @@ impl Actor {
             }
             self.wait().await?;
         }
-    }
-
-    /// Rules as they hold here: those about a folder hold in a worker's copy of it.
-    fn own_rules(&self, mut rules: Vec<Rule>) -> Vec<Rule> {
-        let (Some(role), Some(copy)) = (&self.session.lineage().role, self.session.folder()) else { return rules };
-        for rule in rules.iter_mut().filter(|rule| rule.folder.as_ref() == Some(&role.original)) {
-            rule.folder = Some(copy.to_owned());
-        }
-        rules
     }
 
     /// The memories of earlier sessions that the model gets for a request.

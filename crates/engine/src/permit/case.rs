@@ -177,7 +177,7 @@ impl<'a> PermitCase<'a> {
             verdict: RuleVerdict::Allow,
             tool: tool.into(),
             pattern: pattern.into(),
-            folder: self.session.folder().map(str::to_owned),
+            folder: self.session.rules_folder().map(str::to_owned),
         };
         Ruling::Ask { class: self.class, reason, rule }
     }
@@ -247,7 +247,7 @@ impl<'a> PermitCase<'a> {
 
     fn rule(&self, verdict: RuleVerdict, tool: &str, on: &str) -> Option<&'a Rule> {
         let counts = |rule: &&Rule| verdict != RuleVerdict::Allow || self.is_meant(rule);
-        let about = |rule: &&Rule| rule.verdict == verdict && rule.covers(tool, on, self.session.folder());
+        let about = |rule: &&Rule| rule.verdict == verdict && rule.covers(tool, on, self.session.rules_folder());
         self.session.rules().iter().filter(counts).find(about)
     }
 

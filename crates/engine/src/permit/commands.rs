@@ -16,6 +16,8 @@ pub(super) struct CommandCase<'a> {
     pub(super) settings: &'a RunSettings,
     pub(super) rules: &'a [Rule],
     pub(super) folder: Option<&'a str>,
+    /// The folder that rules are about: another one for a worker, which runs commands in a copy.
+    pub(super) rules_folder: Option<&'a str>,
     /// The user has agreed to what it is a part of.
     pub(super) agreed: bool,
     /// An answer proposes it: it waits until the user runs it.
@@ -115,12 +117,13 @@ impl CommandCase<'_> {
     }
 
     fn policy(&self) -> Policy {
-        command_policy(self.settings, self.rules, self.folder.unwrap_or_default())
+        let rules_folder = self.rules_folder.unwrap_or_default();
+        command_policy(self.settings, self.rules, self.folder.unwrap_or_default(), rules_folder)
     }
 
     /// The first rule of this verdict that speaks of the line.
     fn ruled(&self, verdict: RuleVerdict, line: &str) -> Option<&Rule> {
-        let speaks = |rule: &&Rule| rule.verdict == verdict && rule.covers(TOOL, line.trim(), self.folder);
+        let speaks = |rule: &&Rule| rule.verdict == verdict && rule.covers(TOOL, line.trim(), self.rules_folder);
         self.rules.iter().find(speaks)
     }
 
@@ -129,14 +132,14 @@ impl CommandCase<'_> {
     fn exact(&self, line: &str) -> Option<&Rule> {
         let speaks = |rule: &&Rule| {
             let is_whole = !rule.pattern.ends_with('*') || rule.pattern == "*";
-            rule.verdict == RuleVerdict::Allow && is_whole && rule.covers(TOOL, line.trim(), self.folder)
+            rule.verdict == RuleVerdict::Allow && is_whole && rule.covers(TOOL, line.trim(), self.rules_folder)
         };
         self.rules.iter().find(speaks)
     }
 
     /// The rule by whose beginning the line may run, if the policy finds every part of it covered.
     fn prefix(&self, line: &str) -> Option<String> {
-        let allow = command_prefixes(self.rules, self.folder, RuleVerdict::Allow);
+        let allow = command_prefixes(self.rules, self.rules_folder, RuleVerdict::Allow);
         if allow.is_empty() {
             return None;
         }
@@ -156,7 +159,8 @@ impl CommandCase<'_> {
 
 /// How a session in this folder treats a command of its model.
 pub fn check_command(settings: &RunSettings, rules: &[Rule], folder: &str, line: &str) -> CommandRuling {
-    CommandCase { settings, rules, folder: Some(folder), agreed: false, proposed: false }.judge(line)
+    let here = Some(folder);
+    CommandCase { settings, rules, folder: here, rules_folder: here, agreed: false, proposed: false }.judge(line)
 }
 
 /// What still asks although a new rule seems to allow it, in words for the user; none if the rule has its full
@@ -170,7 +174,7 @@ pub fn unanswered_by(rule: &Rule, settings: &RunSettings) -> Option<Notice> {
         let asks = !settings.commands.remember_deletes && command::deletes(&rule.pattern);
         return asks.then_some(Notice::DeletesAskEachTime);
     };
-    let policy = Policy { sandboxed: true, ..command_policy(settings, &[], folder) };
+    let policy = Policy { sandboxed: true, ..command_policy(settings, &[], folder, folder) };
     let judge = |allow: &str, line: &str, plain: bool| {
         command::judge(line, &Policy { plain, ..policy.clone() }.only(vec![allow.to_owned()]))
     };
@@ -196,13 +200,13 @@ pub fn unanswered_by(rule: &Rule, settings: &RunSettings) -> Option<Notice> {
 }
 
 /// What commands in a folder are judged by, with these settings and rules.
-pub(crate) fn command_policy(settings: &RunSettings, rules: &[Rule], folder: &str) -> Policy {
+pub(crate) fn command_policy(settings: &RunSettings, rules: &[Rule], folder: &str, rules_folder: &str) -> Policy {
     let mut policy = Policy::new(folder, settings.machine.home.clone());
     if let Some(allow) = &settings.commands.allowed {
         policy = policy.only(allow.clone());
     }
     let prefixes =
-        |verdict: RuleVerdict| command_prefixes(rules, Some(folder).filter(|folder| !folder.is_empty()), verdict);
+        |verdict: RuleVerdict| command_prefixes(rules, Some(rules_folder).filter(|folder| !folder.is_empty()), verdict);
     policy.ask = prefixes(RuleVerdict::Ask);
     policy.deny = prefixes(RuleVerdict::Deny);
     policy.ask.extend(settings.commands.asked.iter().cloned());

@@ -249,6 +249,12 @@ impl Session {
         self.folder.as_deref()
     }
 
+    /// The folder that rules are about. A worker's is the folder that its copy was made of: what is allowed or denied
+    /// there holds in the copy, and what is decided for the copy is about the folder.
+    pub fn rules_folder(&self) -> Option<&str> {
+        self.lineage.role.as_ref().map(|role| role.original.as_str()).or(self.folder())
+    }
+
     /// Its name, once it has one.
     pub fn title(&self) -> Option<&str> {
         self.title.as_deref()

@@ -276,6 +276,16 @@ struct Tool<'a> {
     finished: u32,
 }
 
+/// The folder that rules are about: for a worker, the one that its copy was made of.
+fn rules_folder(state: &State, session: &SessionId) -> String {
+    let log = state.events.get(session).map_or(&[][..], Vec::as_slice);
+    let original = log.iter().find_map(|event| match &event.fact {
+        Fact::Session(SessionFact::Worker { original, .. }) => Some(original.clone()),
+        _ => None,
+    });
+    original.or_else(|| state.sessions.get(session).map(|row| row.folder.clone())).unwrap_or_default()
+}
+
 /// The log of a session tells a story that makes sense.
 struct Story<'a> {
     state: &'a State,
@@ -340,7 +350,7 @@ impl<'a> Story<'a> {
             received: Vec::new(),
             requests: BTreeMap::new(),
             rules: Vec::new(),
-            folder: state.sessions.get(session).map(|row| row.folder.clone()).unwrap_or_default(),
+            folder: rules_folder(state, session),
             tools: BTreeMap::new(),
             calls: BTreeSet::new(),
             open: None,
@@ -1034,6 +1044,14 @@ fn calls(message: &Message) -> usize {
     message.parts.iter().filter(|part| matches!(part, Part::ToolUse(_))).count()
 }
 
+/// How often a model failed since it last answered. That the program was killed meanwhile is no failure of the model.
+fn failed_in_a_row(facts: &[&Fact]) -> u32 {
+    let is_answer = |fact: &&&Fact| matches!(fact, Fact::Reply(ReplyFact::Saved { partial: false, .. }));
+    let since = facts.iter().rev().take_while(|fact| !is_answer(fact));
+    let is_failure = |fact: &&&Fact| matches!(fact, Fact::Model(ModelFact::Failed { error, .. }) if error.kind != trimtab_vocab::ProblemKind::Interrupted);
+    since.filter(is_failure).count() as u32
+}
+
 /// What a person said came to a deserved end.
 fn one_request(history: &History, said: &super::Said, log: &[Event]) -> Result<(), String> {
     let id = &said.sent.request;
@@ -1069,6 +1087,8 @@ fn one_request(history: &History, said: &super::Said, log: &[Event]) -> Result<(
         // There was nothing to be carried out.
         Some(Status::Failed) if mode == Some(Mode::Implement) && !called => Ok(()),
         Some(Status::Failed) if history.oracle.gave_reason_to_fail(name_of(&said.text)) => Ok(()),
+        // Words that came in between make the same call another question to the model, and its failures still count.
+        Some(Status::Failed) if failed_in_a_row(&mine) > history.oracle.retries() => Ok(()),
         status => Err(format!("{id} ended as {status:?} for no reason")),
     }
 }

@@ -45,6 +45,11 @@ impl Oracle {
         self.heard().asked.values().map(|n| u64::from(*n)).sum()
     }
 
+    /// How often the program tries again.
+    pub(super) fn retries(&self) -> u32 {
+        self.retries
+    }
+
     /// Whether the program had reason to give up on a request. That nobody could sum it up is none.
     pub(super) fn gave_reason_to_fail(&self, name: &str) -> bool {
         let heard = self.heard();
