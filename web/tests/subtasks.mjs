@@ -1,7 +1,10 @@
-// A request is broken down, its workers change the same line, and the person writes what the file becomes.
+// A request is broken down, its workers change the same line, and the person settles it in each way.
 
 import assert from 'node:assert/strict';
-import { accessible, becomes, begin, browse } from './browse.mjs';
+import { readFileSync } from 'node:fs';
+import { accessible, becomes, begin, browse, say } from './browse.mjs';
+
+const changed = process.argv[3];
 
 await browse(async ({ page }) => {
   await begin(page, 'Change the greeting in a.py, in parallel');
@@ -38,4 +41,20 @@ await browse(async ({ page }) => {
   await board.getByRole('link', { name: 'loud' }).click();
   await page.getByRole('link', { name: /Sub-task 1 of this request/ }).click();
   await page.getByRole('region', { name: 'Sub-tasks' }).waitFor();
+
+  // Each of the other ways, in requests of their own.
+  const ways = [
+    ['second', /^Keep 1\. loud/, "print('HELLO second')"],
+    ['third', /^Keep 2\. polite/, "print('hello third, sir')"],
+    ['fourth', /^Let the model merge them/, "print('HELLO fourth, sir')"],
+  ];
+  for (const [name, button, line] of ways) {
+    await say(page, `Change the ${name} greeting in a.py, in parallel`);
+    await page.getByRole('region', { name: /Execution Plan/ }).getByRole('button', { name: 'Start C' }).click();
+    await conflict.getByRole('button', { name: button }).click();
+    // What a model has merged nobody has seen yet.
+    if (name === 'fourth') await page.getByRole('button', { name: /^Allow this time/ }).click();
+    await becomes(() => readFileSync(changed, 'utf8').split('\n')[0], line);
+    await becomes(() => page.getByRole('log').getByText('✓ Done').count(), ways.findIndex(([of]) => of === name) + 2);
+  }
 });

@@ -78,16 +78,17 @@ pub(crate) async fn start(
         return Ok(());
     }
     drop(turn);
-    if let Ok(Some(copy)) = copied {
-        report(WorkerReport::Copied { copy }).await?;
-        reporter.wake.notify_one();
-    }
     sweep(store, workspace.as_ref(), &folder).await?;
     let job = NewJob { request: said.id.clone(), text: actor::first_words(&said.text) };
     let payload = written(&Input::Said { request: Box::new(said) });
     match store.enqueue(&worker, NewInput { payload, job: Some(job), ..NewInput::default() }).await {
         Ok(()) | Err(StoreError::Taken) => {}
         Err(error) => return Err(error.into()),
+    }
+    // From now on the worker can be paused and steered: what the user says comes after its request.
+    if let Ok(Some(copy)) = copied {
+        report(WorkerReport::Copied { copy }).await?;
+        reporter.wake.notify_one();
     }
     // A cancel that came while the copy was made found no request to end. One that comes from now on finds it.
     if is_stopped(store, &parent, &worker).await? {

@@ -40,6 +40,23 @@ impl Usage {
     pub fn cached_percent(&self) -> Option<u64> {
         (self.cached_tokens.saturating_mul(100)).checked_div(self.input_tokens)
     }
+
+    /// What was spent since an earlier sum.
+    #[must_use]
+    pub fn since(self, before: Self) -> Self {
+        let cost = |usage: Self| usage.cost_usd.unwrap_or(0.0);
+        Self {
+            input_tokens: self.input_tokens.saturating_sub(before.input_tokens),
+            cached_tokens: self.cached_tokens.saturating_sub(before.cached_tokens),
+            cache_write_tokens: self.cache_write_tokens.saturating_sub(before.cache_write_tokens),
+            cache_write_1h_tokens: self.cache_write_1h_tokens.saturating_sub(before.cache_write_1h_tokens),
+            output_tokens: self.output_tokens.saturating_sub(before.output_tokens),
+            cost_usd: self.cost_usd.map(|_| (cost(self) - cost(before)).max(0.0)),
+            estimated: self.estimated,
+            first_token_ms: None,
+            tokens_per_s: None,
+        }
+    }
 }
 
 fn is_zero(n: &u64) -> bool {

@@ -26,6 +26,13 @@ test('a task on the board has its progress, cost, worker and time', () => {
   expect(board!.tasks.filter(waits).map(waiting)).toEqual(['Waiting: 3. Create auth middleware (depends on 1, 2)']);
 });
 
+test('what workers spend is in the sum of the session once', () => {
+  const usage = (inputTokens: number, costUsd: number) => ({ usage: { inputTokens, cachedTokens: 0, outputTokens: 1, costUsd } });
+  const own = event(1, { type: 'usage', model: 'm', inputTokens: 100, cachedTokens: 0, outputTokens: 1, costUsd: 0.5 });
+  const view = begun(started(), own, moved(2, '1', 'running', usage(10, 0.125)), moved(3, '1', 'completed', usage(30, 0.25)), moved(4, '2', 'running', usage(5, 0.25)));
+  expect(view.usage).toEqual(expect.objectContaining({ inputTokens: 135, outputTokens: 3, costUsd: 1 }));
+});
+
 test('a second attempt starts the clock again, and its error is gone', () => {
   const view = begun(started(), moved(2, '1', 'running'), moved(4, '1', 'failed', { error: { kind: 'model', message: 'no reply' } }));
   expect(boards(view)[0]?.tasks[0]).toEqual(expect.objectContaining({ error: 'no reply', ended: new Date(4000).toISOString() }));

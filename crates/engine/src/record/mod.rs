@@ -43,7 +43,6 @@ pub(crate) use running::RequestKind;
 pub use running::{
     CallState, Compressing, CompressionState, Phase, RunningRequest, SteeringState, ToolHistory, TrustState,
 };
-pub(crate) use subtasks::since;
 pub use subtasks::{MergeResolution, SubtaskRun, SubtaskState, WorkerRole};
 pub use trimtab_vocab::checkpoint::WithheldResult;
 

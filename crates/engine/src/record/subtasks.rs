@@ -73,6 +73,8 @@ pub struct SubtaskState {
     pub earlier: Option<Problem>,
     /// The user's answer about its failure, until it is handled.
     pub answer: Option<(String, Option<String>)>,
+    /// Its worker has its copy and its request, so it can be told something.
+    pub has_begun: bool,
 }
 
 /// How a conflict is settled.
@@ -277,9 +279,11 @@ impl Session {
                 self.lineage.workers += 1;
                 (state.attempt, state.before, state.earlier) = (fact.attempt, state.usage, state.error.take());
                 (state.answer, state.summary, state.reserved_usd) = (None, String::new(), None);
+                state.has_begun = false;
                 state.writes.clear();
             }
-            let spent = since(state.usage, fact.usage);
+            let spent = fact.usage.since(state.usage);
+            state.has_begun |= fact.copy.is_some() || fact.progress > 0.0 || spent.input_tokens > 0;
             run.good_calls += u32::from(fact.usage.output_tokens > state.usage.output_tokens);
             state.reserved_usd = fact.reserved_usd.or(state.reserved_usd);
             (state.status, state.progress, state.usage) = (fact.status, fact.progress, fact.usage);
@@ -295,7 +299,7 @@ impl Session {
             state.error.clone_from(&fact.error);
             active.usage += spent;
             if let Some(worker) = &state.worker {
-                let own = since(state.before, state.usage);
+                let own = state.usage.since(state.before);
                 self.lineage.reported_cost.insert(worker.clone(), (own, fact.model.clone()));
             }
             spent
@@ -325,21 +329,5 @@ impl Session {
                 }
             }
         }
-    }
-}
-
-/// What was spent between two sums.
-pub(crate) fn since(before: Usage, now: Usage) -> Usage {
-    let cost = |usage: Usage| usage.cost_usd.unwrap_or(0.0);
-    Usage {
-        input_tokens: now.input_tokens.saturating_sub(before.input_tokens),
-        cached_tokens: now.cached_tokens.saturating_sub(before.cached_tokens),
-        cache_write_tokens: now.cache_write_tokens.saturating_sub(before.cache_write_tokens),
-        cache_write_1h_tokens: now.cache_write_1h_tokens.saturating_sub(before.cache_write_1h_tokens),
-        output_tokens: now.output_tokens.saturating_sub(before.output_tokens),
-        cost_usd: now.cost_usd.map(|_| (cost(now) - cost(before)).max(0.0)),
-        estimated: now.estimated,
-        first_token_ms: None,
-        tokens_per_s: None,
     }
 }

@@ -22,7 +22,11 @@ pub(crate) fn control(step: &mut Transition<'_>, id: &str, action: SubtaskContro
         return step.notify(&request, Level::Warning, Notice::SubtaskNotNow(id.to_owned(), state.status.to_string()));
     }
     let worker = state.worker.clone().filter(|_| state.status.is_at_work());
+    let is_early = worker.is_some() && !state.has_begun;
     match (action, worker) {
+        (SubtaskControl::Pause | SubtaskControl::Resume | SubtaskControl::Steer { .. }, _) if is_early => {
+            step.notify(&request, Level::Warning, Notice::SubtaskStarting(id.to_owned()));
+        }
         (SubtaskControl::Pause, Some(worker)) => workers::control(step, &worker, Control::Pause),
         (SubtaskControl::Resume, Some(worker)) => workers::control(step, &worker, Control::Resume),
         (SubtaskControl::Steer { text }, Some(worker)) => workers::control(step, &worker, Control::Steer { text }),

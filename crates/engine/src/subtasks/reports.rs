@@ -9,7 +9,7 @@ use trimtab_vocab::{
 
 use super::worker;
 use crate::questions::{self, Answerer};
-use crate::record::{Checkpoint, Phase, RunningRequest, Session, SubtaskRun, SubtaskState, since};
+use crate::record::{Checkpoint, Phase, RunningRequest, Session, SubtaskRun, SubtaskState};
 use crate::transition::{Next, Transition};
 use crate::workers::{self, close_questions};
 use crate::{Effect, Input, WorkerAsk, WorkerReport};
@@ -118,7 +118,7 @@ fn count_late_cost(step: &mut Transition<'_>, worker: &SessionId, report: &Worke
     let WorkerReport::Ended { status, usage, .. } = report else { return };
     let known = step.session.lineage().reported_cost.get(worker).filter(|_| *status != Status::NeedsUser);
     let Some((before, model)) = known.cloned() else { return };
-    let usage = since(before, *usage);
+    let usage = usage.since(before);
     if (usage.input_tokens, usage.output_tokens) != (0, 0) {
         let worker = Some(worker.clone());
         let (context_tokens, context_window) = (None, None);

@@ -1,4 +1,4 @@
-//! Sub-tasks in a real browser: the plan is started, a conflict is settled by hand, and the board stays.
+//! Sub-tasks in a real browser: the plan is started, a conflict is settled in each way, and the board stays.
 
 use serde_json::json;
 use trimtab_testkit::provider::Request;
@@ -15,26 +15,35 @@ fn a_plan_of_sub_tasks_is_started_and_its_conflict_is_settled_on_the_page() {
     program.provider.answer_with(|request: &Request| {
         let body = request.body.to_string();
         let is_second_call = body.contains("tool_result");
-        if body.contains("Change the greeting") {
-            let task = |name: &str| json!({"title": name, "instruction": format!("TASK {name}: write a.py")});
-            return match is_second_call {
+        // The later requests of the session name themselves; the first one does not.
+        let of = [" fourth", " third", " second"].into_iter().find(|of| body.contains(&format!("{of} greeting")));
+        let of = of.unwrap_or_default();
+        let file = |word: String| format!("print('{word}')\nprint('bye')\n");
+        if body.contains("Two people changed") {
+            return says(&format!("```\n{}```", file("HELLO fourth, sir".into())));
+        }
+        if body.contains("Change the") {
+            // Results of earlier requests of the session are in the conversation, too.
+            let last = request.body["messages"].as_array().and_then(|messages| messages.last());
+            let task = |name: &str| json!({"title": name, "instruction": format!("TASK {name}: the{of} greeting")});
+            return match last.is_some_and(|last| last.to_string().contains("tool_result")) {
                 true => says("The greeting is changed."),
                 false => asks("delegate", &json!({"tasks": [task("loud"), task("polite")]})),
             };
         }
-        let word = if body.contains("TASK loud") { "HELLO" } else { "hello, sir" };
+        let content = match body.contains("TASK loud") {
+            true => file(format!("HELLO{of}")),
+            false => file(format!("hello{of}, sir")),
+        };
         match is_second_call {
             true => says("Written."),
-            false => {
-                let content = format!("print('{word}')\nprint('bye')\n");
-                asks("write_file", &json!({"path": "a.py", "content": content}))
-            }
+            false => asks("write_file", &json!({"path": "a.py", "content": content})),
         }
     });
     let served = Served::start(&program, "test", &[]);
-    walks(node("subtasks.mjs", &[&served.login]));
+    walks(node("subtasks.mjs", &[&served.login, &greeting.to_string_lossy()]));
     let written = std::fs::read_to_string(&greeting).expect("is there");
-    assert_eq!(written.trim_end(), "print('hi')\nprint('bye')");
+    assert_eq!(written.trim_end(), "print('HELLO fourth, sir')\nprint('bye')");
 }
 
 #[test]

@@ -20,6 +20,8 @@ sentences! {
         MoreWorkers(count: u32) => "Up to {count} sub-tasks run at the same time again.",
         WorkerObjection(id: String, objection: String) => "Sub-task {id}: {objection}",
         NoSuchSubtask(id: String) => "There is no sub-task {id}.",
+        SubtaskStarting(id: String) =>
+            "Sub-task {id} is still getting its copy of the folder. Try again in a moment.",
         SubtaskNotNow(id: String, status: String) => "Sub-task {id} is {status}: that is not possible now.",
         // How a reply or a request ended.
         CutOff(most: u32) =>

@@ -3,7 +3,7 @@
 import { count, plural } from '../format';
 import { inWords } from '../structured';
 import { hang } from '../gallery';
-import type { Event } from '../wire';
+import type { Event, Usage } from '../wire';
 import type { Draft, Handlers } from './draft';
 import { ignored } from './draft';
 
@@ -40,15 +40,21 @@ function banner(draft: Draft, event: Extract<Event, { type: 'banner' }>) {
   }
 }
 
-function usage({ view }: Draft, event: Extract<Event, { type: 'usage' }>) {
+/** Adds what was spent since `before` to what the session has spent. */
+export function spend({ view }: Draft, now: Usage, before?: Usage) {
   const all = view.usage;
   view.usage = {
-    inputTokens: all.inputTokens + event.inputTokens,
-    cachedTokens: all.cachedTokens + event.cachedTokens,
-    outputTokens: all.outputTokens + event.outputTokens,
-    costUsd: all.costUsd + (event.costUsd ?? 0),
-    estimated: all.estimated || event.estimated === true,
+    inputTokens: all.inputTokens + now.inputTokens - (before?.inputTokens ?? 0),
+    cachedTokens: all.cachedTokens + now.cachedTokens - (before?.cachedTokens ?? 0),
+    outputTokens: all.outputTokens + now.outputTokens - (before?.outputTokens ?? 0),
+    costUsd: all.costUsd + (now.costUsd ?? 0) - (before?.costUsd ?? 0),
+    estimated: all.estimated || now.estimated === true,
   };
+}
+
+function usage(draft: Draft, event: Extract<Event, { type: 'usage' }>) {
+  const { view } = draft;
+  spend(draft, event);
   view.speed = event.tokensPerS ?? view.speed;
   if (event.contextTokens !== undefined && event.contextWindow) {
     view.context = { tokens: event.contextTokens, window: event.contextWindow };

@@ -3,6 +3,7 @@
 import type { Event } from '../wire';
 import type { Draft, Handlers } from './draft';
 import { ignored } from './draft';
+import { spend } from './model';
 import type { BoardTask, Item } from './view';
 
 type Board = Extract<Item, { is: 'subtasks' }>;
@@ -38,7 +39,7 @@ function moved(task: BoardTask, event: Moved): BoardTask {
   const attempt = event.attempt ?? 0;
   let { began, ended } = task;
   if (attempt > task.attempt) [began, ended] = [time, undefined];
-  const next: BoardTask = { ...task, status, progress, attempt, costUsd: usage?.costUsd, began, ended };
+  const next: BoardTask = { ...task, status, progress, attempt, costUsd: usage?.costUsd, usage: usage ?? task.usage, began, ended };
   if (isOver(next) || status === 'failed') next.ended ??= time;
   next.worker = event.worker ?? task.worker;
   next.error = event.error?.message;
@@ -52,6 +53,9 @@ export const subtaskEvents = {
     draft.change(event.request, 'subtasks', any, (item) => ({ ...item, order: event.executionOrder }));
   },
   subtask(draft, event) {
+    const board = draft.turn(event.request)?.items.findLast((item): item is Board => item.is === 'subtasks');
+    const before = board?.tasks.find((task) => task.id === event.subtask)?.usage;
+    if (event.usage) spend(draft, event.usage, before);
     draft.change(event.request, 'subtasks', any, (item) => ({
       ...item,
       tasks: item.tasks.map((task) => (task.id === event.subtask ? moved(task, event) : task)),

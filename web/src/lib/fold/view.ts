@@ -112,6 +112,8 @@ export interface BoardTask {
   progress: number;
   attempt: number;
   costUsd?: number;
+  /** What all its attempts have spent. */
+  usage?: Usage;
   /** The session of its worker. */
   worker?: string;
   error?: string;
