@@ -111,8 +111,8 @@ pub(crate) fn fingerprint(run: &CommandRun) -> String {
     blake3::hash(run.sealed().as_bytes()).to_hex().to_string()
 }
 
-/// The plan for a change that the user makes with their own command, so there is no one to ask. Protected files are
-/// refused anyway.
+/// The plan for a change that the user makes with their own command, so there is no one to ask. Trimtab's own
+/// files are refused anyway.
 pub fn user_initiated(set: FileSet) -> Result<FilePlan, Refusal> {
     match set.writes.iter().any(|write| guard(&write.path) == Some(Guard::Control(ControlFile::Own))) {
         true => Err(Refusal::OwnFiles),

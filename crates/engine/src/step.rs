@@ -97,7 +97,7 @@ pub fn fork(session: &mut Session, from: &SessionId, at: u64) -> Vec<(Option<Req
     outputs(step).into_iter().filter_map(fact).collect()
 }
 
-/// The model's note about a fork.
+/// The note to the model about a fork.
 const FORKED: &str = "[The user forked this conversation here. It continues without the messages after this point. The original session may have changed files in the folder since then, so read a file again before you rely on it.]";
 
 /// Lets a test emit facts and continue from them, if their room is not what is tested.

@@ -42,33 +42,34 @@ pub(crate) fn stop_all(step: &mut Transition<'_>, request: &RequestId) {
     // Those that have not started end, too.
     let is_open = |task: &&SubTask| run.order.is_some() && !run.state(&task.id).is_over();
     for task in run.plan.tasks.iter().filter(is_open) {
-        stop_task(step, request, &run, task, SubtaskStatus::Stopped);
+        stop_task(step, request, &run, task, SubtaskStatus::Stopped, "engine");
     }
 }
 
-/// Ends a sub-task, and its worker if it has one.
+/// Ends a sub-task, and its worker if it has one. `by`: who wants that.
 pub(crate) fn stop_task(
     step: &mut Transition<'_>,
     request: &RequestId,
     run: &SubtaskRun,
     task: &SubTask,
     status: SubtaskStatus,
+    by: &str,
 ) {
     let state = run.states.get(&task.id).cloned().unwrap_or_default();
     if let Some(worker) = state.worker.as_ref().filter(|_| state.status.is_at_work()) {
         close_questions(step, worker, |_| true);
         control(step, worker, Control::Cancel);
     }
-    close_failure(step, request, &task.id);
+    close_failure(step, request, &task.id, by);
     step.emit(Some(request), status_fact(task, status, state.progress, &state));
 }
 
 /// The question about a failed sub-task is pointless now.
-pub(crate) fn close_failure(step: &mut Transition<'_>, request: &RequestId, id: &str) {
+pub(crate) fn close_failure(step: &mut Transition<'_>, request: &RequestId, id: &str, by: &str) {
     let is_it = |open: &Checkpoint| matches!(&open.ask, Ask::SubtaskFailed { subtask, .. } if subtask == id);
     let open = step.session.checkpoints().find(|(_, open)| open.request == *request && is_it(open));
     if let Some(id) = open.map(|(id, _)| id.clone()) {
-        dismiss(step, request, id, CheckpointFact::PERSON);
+        dismiss(step, request, id, by);
     }
 }
 

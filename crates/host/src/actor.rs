@@ -270,7 +270,7 @@ impl Actor {
         if bytes == 0 {
             return Ok(Vec::new());
         }
-        let folder = self.session.folder();
+        let folder = self.session.rules_folder();
         // Without a folder there is nothing that holds in it; no folder is called so.
         let entries = self.deps.world.store.memories(Some(folder.unwrap_or_default()), MOST_LOADED).await?;
         Ok(trimtab_engine::memory::recall(&entries, folder, &request.text, bytes))

@@ -7,7 +7,9 @@ use trimtab_engine::Session;
 use trimtab_vocab::event::{
     ByCommand, ChangeFact, ChangedFile, CommandFact, Conflict, Inherited, SessionFact, UsageFact,
 };
-use trimtab_vocab::{ChangeSetId, Event, Fact, FileWrite, Problem, ProblemKind, RefKey, SessionId, Time, Unobserved};
+use trimtab_vocab::{
+    ChangeSetId, Event, Fact, FileWrite, Problem, ProblemKind, RefKey, SessionId, Time, Unobserved, WorkerSpending,
+};
 
 use trimtab_world::store::{Store, StoreError};
 
@@ -102,6 +104,7 @@ struct HistoryReader {
     undoes: HashMap<ChangeSetId, ChangeSetId>,
     inherited: HashSet<ChangeSetId>,
     cost: Option<f64>,
+    workers: WorkerSpending,
     refused: Option<RewindRefusal>,
     last: u64,
 }
@@ -110,8 +113,12 @@ impl HistoryReader {
     fn read(&mut self, event: Event) {
         self.last = event.seq.unwrap_or(self.last);
         self.session.fold(event.request.as_ref(), &event.fact);
+        if let Some((_, spent)) = self.workers.observe(&event) {
+            self.cost = spent.cost_usd.map(|more| self.cost.unwrap_or(0.0) + more).or(self.cost);
+        }
         match event.fact {
-            Fact::Usage(UsageFact { usage, .. }) => {
+            // What a worker spent after the end of its request belongs to no later change.
+            Fact::Usage(UsageFact { usage, worker: None, .. }) => {
                 self.cost = usage.cost_usd.map(|more| self.cost.unwrap_or(0.0) + more).or(self.cost);
             }
             Fact::Change(ChangeFact::Applied(change)) => {

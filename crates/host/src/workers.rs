@@ -86,7 +86,7 @@ pub(crate) async fn start(
         Err(error) => return Err(error.into()),
     }
     // From now on the worker can be paused and steered: what the user says comes after its request.
-    if let Ok(Some(copy)) = copied {
+    if let Ok(copy) = copied {
         report(WorkerReport::Copied { copy }).await?;
         reporter.wake.notify_one();
     }
@@ -100,15 +100,24 @@ pub(crate) async fn start(
     Ok(())
 }
 
-/// Whether the parent no longer waits for a worker, as the end of its log says.
+/// Whether the parent no longer waits for a worker, as its log says.
 async fn is_stopped(store: &dyn Store, parent: &SessionId, worker: &SessionId) -> Result<bool, StoreError> {
-    let from = store.last_seq(parent).await?.saturating_sub(u64::from(PAGE));
     let of_worker = |event: &Event| match &event.fact {
         Fact::Subtask(fact) if fact.worker.as_ref() == Some(worker) => Some(fact.status),
         _ => None,
     };
-    let events = store.events(parent, from, 2 * PAGE).await?;
-    Ok(events.iter().rev().find_map(of_worker).is_some_and(|status| !status.is_at_work()))
+    let mut to = store.last_seq(parent).await?;
+    while to > 0 {
+        let from = to.saturating_sub(u64::from(PAGE));
+        // What came since the last look is read with it.
+        let events = store.events(parent, from, 2 * PAGE).await?;
+        if let Some(status) = events.iter().rev().find_map(of_worker) {
+            return Ok(!status.is_at_work());
+        }
+        to = from;
+    }
+    // The session that had started it is gone: a log has its workers from their beginning on.
+    Ok(true)
 }
 
 /// A copy to make.
@@ -120,16 +129,16 @@ struct CopyOrder<'a> {
     dependencies: BuildFolders,
 }
 
-/// Makes the copy, with the changes that the worker builds upon and those that it has made before. Nothing is given back
-/// if it is there already.
+/// Makes the copy, with the changes that the worker builds upon and those that it has made before. One that is there
+/// already is kept.
 async fn copy(
     store: &dyn Store,
     workspace: &dyn Workspace,
     order: CopyOrder<'_>,
-) -> Result<Result<Option<CopyStats>, String>, StoreError> {
+) -> Result<Result<CopyStats, String>, StoreError> {
     let CopyOrder { worker, original, folder, seed, dependencies } = order;
-    if workspace.has_copy(folder).await {
-        return Ok(Ok(None));
+    if let Some(copy) = workspace.whole_copy(folder).await {
+        return Ok(Ok(copy));
     }
     let order = MergeOrder { parts: seed, ..MergeOrder::default() };
     let files = match merge_parts(store, workspace, original, &order, Prefer::Left).await? {
@@ -142,7 +151,7 @@ async fn copy(
         changes.insert(write.path, after);
     }
     let changes = changes.into_iter().map(|(path, content)| CopiedFile { path, content }).collect();
-    Ok(workspace.make_copy(original, folder, changes, dependencies).await.map(Some))
+    Ok(workspace.make_copy(original, folder, changes, dependencies).await)
 }
 
 /// Removes copies of workers that have ended, where a process was killed before it could.

@@ -110,10 +110,10 @@ pub trait Workspace: Send + Sync {
         drop((request, kept));
         Some(Snapshot::default())
     }
-    /// Whether a worker has its copy of a folder, whole.
-    async fn has_copy(&self, copy: &str) -> bool {
+    /// The figures of a worker's copy of a folder, if it is there, whole.
+    async fn whole_copy(&self, copy: &str) -> Option<CopyStats> {
         let _ = copy;
-        false
+        None
     }
     /// Makes a copy of a folder with these changes; a sentence without its end when that cannot be.
     async fn make_copy(
@@ -287,9 +287,9 @@ impl Workspace for LocalWorkspace {
         tokio::task::spawn_blocking(move || Folder::open(folder).ok()?.itself(path)).await.ok()?
     }
 
-    async fn has_copy(&self, copy: &str) -> bool {
+    async fn whole_copy(&self, copy: &str) -> Option<CopyStats> {
         let copy = PathBuf::from(copy);
-        tokio::task::spawn_blocking(move || copies::is_whole(&copy)).await.unwrap_or(false)
+        tokio::task::spawn_blocking(move || copies::whole(&copy)).await.unwrap_or_default()
     }
 
     async fn make_copy(

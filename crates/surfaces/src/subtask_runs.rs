@@ -45,9 +45,10 @@ impl SubtaskRuns {
     pub(crate) fn observe(&mut self, event: &Event) {
         let is_its = |run: &&mut ObservedRun| run.request == event.request;
         match &event.fact {
-            Fact::Subtasks(SubtasksFact::Planned { plan, .. }) => match self.runs.iter_mut().rev().find(is_its) {
-                // Before the start another plan replaces the first; later it only changes a task.
-                Some(run) if !run.is_over() => run.plan.clone_from(plan),
+            Fact::Subtasks(SubtasksFact::Planned { plan, call, .. }) => match self.runs.iter_mut().rev().find(is_its) {
+                // Before the start another plan replaces the first; later it only changes a task. A model that delegates
+                // again does so with another call.
+                Some(run) if call.is_none() => run.plan.clone_from(plan),
                 _ => self.runs.push(ObservedRun {
                     request: event.request.clone(),
                     plan: plan.clone(),

@@ -201,6 +201,35 @@ fn a_link_logs_one_browser_in_once_and_leads_away_from_its_address() {
 }
 
 #[test]
+fn a_person_who_is_not_logged_in_can_paste_a_link_into_the_page() {
+    let program = program();
+    let served = Served::start(&program, "test", &[]);
+    let page = served.ask_without_token("GET", "/").header("Sec-Fetch-Site", "none").send();
+    assert_eq!(page.status, 401);
+    assert!(page.text().contains("<form method=\"post\" action=\"/login\">"), "{}", page.text());
+    let style = served.ask_without_token("GET", "/login.css").send();
+    assert_eq!((style.status, style.header("content-type").as_deref()), (200, Some("text/css; charset=utf-8")));
+    let origin = format!("http://{}", served.host());
+    let posts = |origin: &str, form: String| {
+        let asked = served.ask_without_token("POST", "/login").header("Origin", origin);
+        asked.header("Content-Type", "application/x-www-form-urlencoded").body(form).send()
+    };
+    let form = format!("token={}", served.login.replace(':', "%3A").replace('/', "%2F").replace('=', "%3D"));
+    // A page elsewhere can send a form, too: it would log the browser in where its author wants.
+    assert_eq!(posts("http://elsewhere.example", form.clone()).status, 403);
+    let entered = posts(&origin, form.clone());
+    assert_eq!((entered.status, entered.header("location").as_deref()), (303, Some("/")));
+    let cookie =
+        entered.header("set-cookie").and_then(|set| set.split(';').next().map(str::to_owned)).expect("a cookie");
+    assert_eq!(served.ask_without_token("GET", "/api/sessions").header("Cookie", cookie).send().status, 200);
+    // Once only, and what is no link is refused in words.
+    for form in [form, "token=".to_owned(), "x".repeat(10_000), format!("token={}", served.token)] {
+        let refused = posts(&origin, form);
+        assert!(matches!(refused.status, 401 | 413) && refused.header("set-cookie").is_none(), "{}", refused.text());
+    }
+}
+
+#[test]
 fn a_token_is_shown_once_kept_as_a_hash_and_worthless_when_revoked() {
     let program = program();
     let served = Served::start(&program, "first", &[]);

@@ -64,8 +64,8 @@ impl Workspace for PlainWorkspace {
         self.local.itself(folder, path).await
     }
 
-    async fn has_copy(&self, copy: &str) -> bool {
-        self.local.has_copy(copy).await
+    async fn whole_copy(&self, copy: &str) -> Option<CopyStats> {
+        self.local.whole_copy(copy).await
     }
 
     async fn make_copy(

@@ -46,6 +46,7 @@ mod usage;
 pub mod visible;
 pub mod wording;
 mod work;
+mod worker_spending;
 
 pub use answer::{Answer, CodeBlock, CommandProposal, FileChange, NextStep, Section, Synthesis, TextReplacement, Todo};
 pub use approval::{ApprovalClass, PersonDecision};
@@ -102,3 +103,4 @@ pub use time::{BadTime, Time};
 pub use usage::Usage;
 pub use visible::Visible;
 pub use work::{Plan, PlanStep, Requirements, StepStatus};
+pub use worker_spending::WorkerSpending;

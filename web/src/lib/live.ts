@@ -22,6 +22,8 @@ export interface Watcher {
   ready(): void;
   connection(connection: Connection): void;
   problem(problem: Given<'ErrorBody'>['error']): void;
+  /** There is no such session, or no longer. Nothing more is told. */
+  missing(): void;
 }
 
 const LONGEST_WAIT = 8_000;
@@ -84,6 +86,11 @@ export function watch(session: string, after: () => number, told: Watcher): Watc
     try {
       const path = `/api/sessions/${encodeURIComponent(session)}/events?after=${after()}`;
       const response = await fetch(path, { credentials: 'same-origin', signal: going.signal, headers: { accept: 'text/event-stream' } });
+      if (response.status === 404) {
+        closed = true;
+        told.missing();
+        return;
+      }
       if (!response.ok || !response.body) {
         told.problem(((await response.json()) as Given<'ErrorBody'>).error);
         return;

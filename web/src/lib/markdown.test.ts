@@ -8,6 +8,16 @@ test('raw HTML is text', () => {
   expect(html('<iframe src="https://example.org"></iframe>')).toContain('&lt;iframe');
 });
 
+test('formulas may lower and raise words, and nothing else comes with that', () => {
+  expect(html('H<sub>2</sub>O and x<sup>2</sup>')).toContain('H<sub>2</sub>O and x<sup>2</sup>');
+  expect(html('<sub onclick=alert(1)>2</sub>')).not.toContain('<sub onclick');
+  expect(html('<subject>')).toContain('&lt;subject&gt;');
+});
+
+test('columns of tables are aligned as they say', () => {
+  expect(html('| a | b |\n|---|--:|\n| 1 | 2 |')).toContain('<td align="right">2</td>');
+});
+
 test('addresses are of the web or no addresses', () => {
   expect(html('[x](javascript:alert(1))')).not.toContain('href');
   expect(html('[x](data:text/html,hi)')).not.toContain('href');

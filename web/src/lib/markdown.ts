@@ -1,4 +1,4 @@
-// Markdown of models, which is hostile until it is made harmless: raw HTML is shown as text, pictures
+// Markdown of models, which is hostile until it is made harmless: raw HTML but `sub` and `sup` is shown as text, pictures
 // become links, addresses are only of the web, and what is left goes through a sanitiser all the same.
 
 import DOMPurify from 'dompurify';
@@ -24,7 +24,8 @@ const marked = new Marked({
   // Who talks rather than sets type means the ends of their lines.
   breaks: true,
   renderer: {
-    html: ({ text }) => escape(text),
+    // Of HTML, only what lowers or raises words, which models write in formulas.
+    html: ({ text }) => (/^<\/?su[bp]>$/i.test(text) ? text : escape(text)),
     // Code may be a command, and is read as one.
     codespan: ({ text }) => `<code>${escape(visible(text))}</code>`,
     link({ href, tokens }) {

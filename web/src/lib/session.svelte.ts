@@ -18,6 +18,8 @@ export class Session {
   trouble = $state('');
   /** The process that ran the request has ended; nobody runs it now. */
   interrupted = $state(false);
+  /** The server does not know it. */
+  missing = $state(false);
   /** Sent, and not heard of yet. */
   sending = $state.raw<Outgoing[]>([]);
   /** Requests that the session has told of while something was on its way. */
@@ -41,6 +43,7 @@ export class Session {
         this.connection = connection;
         if (connection === 'live') void this.look();
       },
+      missing: () => (this.missing = true),
       problem: (problem) => (this.trouble = told(new Failure(0, problem.code, problem.message, problem.hint))),
     });
   }

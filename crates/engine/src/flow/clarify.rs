@@ -160,7 +160,7 @@ fn meant(question: &Question, parts: &[String]) -> String {
     parts.iter().map(title).collect::<Vec<_>>().join(", ")
 }
 
-/// The model's message: the questions with their answers.
+/// The message to the model: the questions with their answers.
 pub(crate) fn told(questions: &[Question], given: Option<&[Option<String>]>) -> String {
     let Some(given) = given else {
         let asked: Vec<String> = questions.iter().map(|question| format!("- {}", line(&question.text, 500))).collect();

@@ -182,7 +182,7 @@ pub(super) fn confirm(step: &mut Transition<'_>) -> FlowWait {
     super::ask(step, asking)
 }
 
-/// The model's message after a misunderstanding.
+/// The message to the model after a misunderstanding.
 pub(crate) fn corrected(words: &str) -> String {
     format!("[This is not quite what the user wants. Their correction:]\n{words}\n{COMPILE}")
 }

@@ -26,7 +26,7 @@ fn place<'a>(flow: &'a Flow, id: &str) -> Option<(&'a PlanStep, u32, u32)> {
     Some((&plan.steps[order[number]], count(number + 1), count(order.len())))
 }
 
-/// The model's message when a step begins: all it needs, even if the conversation was summarized since.
+/// The message to the model when a step begins: all it needs, even if the conversation was summarized since.
 pub(crate) fn told(flow: &Flow, id: &str) -> Option<String> {
     let (step, number, of) = place(flow, id)?;
     let mut text = format!("[PLAN STEP {number} of {of}] {}\n", step.title);

@@ -46,7 +46,7 @@ fn is_open(todos: &[Todo]) -> bool {
     todos.iter().any(|todo| !todo.completed)
 }
 
-/// The model's message when it has done as much as it may in one turn.
+/// The message to the model when it has done as much as it may in one turn.
 pub(crate) fn enough(session: &Session) -> Option<&'static str> {
     let active = session.active().filter(|active| applies(active))?;
     (is_open(session.todos()) && newly_completed(session, active) >= MOST).then_some(

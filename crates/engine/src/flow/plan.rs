@@ -150,7 +150,7 @@ pub(super) fn modified(step: &mut Transition<'_>, request: &RequestId, text: &st
     }
 }
 
-/// The model's message when the user wants another plan.
+/// The message to the model when the user wants another plan.
 pub(crate) fn sent_back(flow: &Flow, choice: &str, text: Option<&str>) -> String {
     let so_far = flow.plan.as_ref().map(outline).unwrap_or_default();
     let version = flow.version;

@@ -44,7 +44,7 @@ pub(crate) fn feedback(task: &str, words: &str) -> String {
     format!("{task}\n\nUser Feedback: {words}")
 }
 
-/// The model's message at a fresh start: the changes of the previous attempt.
+/// The message to the model at a fresh start: the changes of the previous attempt.
 pub(crate) fn afresh(changed: &BTreeSet<&str>) -> Option<String> {
     let files: Vec<&str> = changed.iter().copied().take(50).collect();
     (!files.is_empty()).then(|| {

@@ -23,7 +23,7 @@ fn met(session: &Session) -> Option<&RunningRequest> {
 fn has_ended(session: &Session, parked: &RunningRequest) -> bool {
     let ends =
         |ask: &Ask| ask.is_budget() || matches!(ask, Ask::StepLimit | Ask::Recovery { .. } | Ask::ModelGone { .. });
-    session.checkpoints().any(|(_, open)| open.request == parked.request.id && ends(&open.ask))
+    session.questions_for(&parked.request.id).any(|(_, open)| ends(&open.ask))
 }
 
 /// Why a message cannot join a request and must be a separate one.

@@ -121,7 +121,7 @@ impl<'a> PermitCase<'a> {
         if self.objection(RuleVerdict::Ask).is_some() || self.is_recovered() {
             return None;
         }
-        // The user has requested exactly this, so no rule applies.
+        // The user has requested exactly this, so it needs no further approval.
         if matches!(self.action, ToolAction::Change(ProposedChange::Save { .. })) && self.guard.is_none() {
             return Some(Permit::standing(Approval::Answer));
         }

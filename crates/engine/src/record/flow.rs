@@ -51,7 +51,7 @@ pub struct Flow {
     pub task: Option<String>,
     /// Steps of the work that were done when this turn began.
     pub done_before: BTreeSet<String>,
-    /// The model's message at the start of the current step.
+    /// The message to the model at the start of the current step.
     pub(super) brief: Option<String>,
     /// Where in the conversation the request begins.
     pub(super) from: usize,

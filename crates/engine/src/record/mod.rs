@@ -284,7 +284,7 @@ impl Session {
     }
 
     /// The open questions of this session's workers, with the worker that asks.
-    pub(crate) fn worker_questions(&self) -> impl Iterator<Item = (&CheckpointId, &Checkpoint, &WorkerQuestion)> {
+    pub fn worker_questions(&self) -> impl Iterator<Item = (&CheckpointId, &Checkpoint, &WorkerQuestion)> {
         self.checkpoints.iter().filter_map(|(id, open)| Some((id, open, open.worker.as_ref()?)))
     }
 

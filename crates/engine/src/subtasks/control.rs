@@ -1,6 +1,6 @@
 //! Control: what the user does to a sub-task, and what a stop or a new process means for all of them.
 
-use trimtab_vocab::event::Level;
+use trimtab_vocab::event::{CheckpointFact, Level};
 use trimtab_vocab::wording::{Notice, Objection};
 use trimtab_vocab::{Control, RequestId, RunSettings, SubTask, SubtaskControl, SubtaskStatus};
 
@@ -47,7 +47,7 @@ pub(crate) fn control(step: &mut Transition<'_>, id: &str, action: SubtaskContro
                 instruction: instruction.unwrap_or_else(|| task.instruction.clone()),
                 ..task.clone()
             };
-            close_failure(step, &request, id);
+            close_failure(step, &request, id, CheckpointFact::PERSON);
             replace_task(step, &request, &run, Some(changed).filter(|changed| *changed != task));
             requeue(step, &request, &run, id);
             continue_request(step, &request, &run);
@@ -71,7 +71,7 @@ fn is_carried_out(step: &Transition<'_>, request: &RequestId, run: &SubtaskRun) 
 
 /// Ends a sub-task, and its worker if it has one. The worker may still be getting its copy, so its end is not waited for.
 fn end_task(step: &mut Transition<'_>, request: &RequestId, run: &SubtaskRun, task: &SubTask, status: SubtaskStatus) {
-    stop_task(step, request, run, task, status);
+    stop_task(step, request, run, task, status, CheckpointFact::PERSON);
     continue_request(step, request, run);
 }
 

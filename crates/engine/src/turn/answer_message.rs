@@ -8,7 +8,7 @@ use super::{series, structured};
 use crate::flow;
 use crate::record::{Checkpoint, Session};
 
-/// The model's message when the user continues without a text.
+/// The message to the model when the user continues without a text.
 const GO_ON: &str = "Go on.";
 
 /// The text, and the tasks that the answer chooses. Composed before the answer is folded.

@@ -36,7 +36,10 @@ pub(crate) fn read(
     checkpoint: &Checkpoint,
     wanted: &[ChangePart],
 ) -> Result<Option<Partition>, Objection> {
-    let Some(PermissionAsk { call, .. }) = checkpoint.ask.permission() else { return Err(Objection::NoParts) };
+    // The call of a worker's question is in the worker's session.
+    let (Some(PermissionAsk { call, .. }), None) = (checkpoint.ask.permission(), &checkpoint.worker) else {
+        return Err(Objection::NoParts);
+    };
     let asked = session.unfinished(&checkpoint.request).and_then(|active| active.batch.as_ref()?.item(call));
     let (item, writes) = asked.and_then(|item| Some((item, item.writes.as_ref()?))).ok_or(Objection::NoParts)?;
     if wanted.is_empty() {
@@ -141,7 +144,7 @@ fn is_of(writes: &[FileWrite], item: &BatchItem, parts: &[ChangePart]) -> bool {
     writes.len() == parts.len() && writes.iter().zip(parts).all(same)
 }
 
-/// The model's message, so that it does not take the rest for done.
+/// The message to the model, so that it does not take the rest for done.
 pub(super) fn told(summary: &str, chosen: &HunkSelection) -> String {
     let named = |part: &ChangePart| match part.hunks.as_slice() {
         [] => format!("all of {}", part.path),

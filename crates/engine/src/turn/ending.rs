@@ -13,7 +13,7 @@ use crate::transition::Transition;
 
 pub(crate) use crate::record::names::bug::HOLLOW;
 
-/// The model's message when its text was cut off at the output limit and it continues automatically.
+/// The message to the model when its text was cut off at the output limit and it continues automatically.
 pub(super) const GO_ON: &str =
     "[Your reply was cut off at the output limit. Continue exactly where it stopped, without repeating anything.]";
 

@@ -141,6 +141,10 @@ pub(super) fn approved(step: &mut Transition<'_>, request: &RequestId, writes: &
     let Some(active) = step.session.active().filter(|active| active.request.settings.instructions_bound) else {
         return;
     };
+    // What a worker writes reaches the folder when it is merged, and is approved then.
+    if step.session.lineage().role.is_some() {
+        return;
+    }
     let named = named(active);
     let written: Vec<&FileWrite> = writes.iter().filter(|write| named.contains(&write.path)).collect();
     let Some(folder) = step.session.folder().filter(|_| !written.is_empty()) else { return };
@@ -172,7 +176,7 @@ pub(super) fn joined(files: &[InstructionFile]) -> Option<String> {
 
 /// The rule that accepts all of these.
 fn rule(session: &Session, files: &[InstructionFile]) -> Option<Rule> {
-    Rule::instructions(session.folder()?, files.iter().map(|file| (file.path.as_str(), file.hash.as_str())))
+    Rule::instructions(session.rules_folder()?, files.iter().map(|file| (file.path.as_str(), file.hash.as_str())))
 }
 
 /// The rules that say which instructions of the folder are accepted.
@@ -181,7 +185,7 @@ fn rules(session: &Session) -> impl Iterator<Item = &Rule> {
         rule.tool == Rule::INSTRUCTIONS
             && rule.verdict == RuleVerdict::Allow
             && rule.folder.is_some()
-            && rule.folder.as_deref() == session.folder()
+            && rule.folder.as_deref() == session.rules_folder()
     };
     session.rules().iter().filter(here)
 }

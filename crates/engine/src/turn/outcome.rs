@@ -7,7 +7,7 @@ use super::{batch, guard};
 use crate::Ran;
 use crate::record::excerpt::EXIT_CODE;
 
-/// The model's text about a command and its status. `more`: additional lines; `most`: bytes of the result.
+/// The text to the model about a command and its status. `more`: additional lines; `most`: bytes of the result.
 pub(super) fn told(ran: &Ran, stopping: bool, limit_s: u64, more: &[String], most: usize) -> (ToolStatus, String) {
     let (status, head) = match ran {
         Ran { stopped: true, .. } if stopping => (ToolStatus::Interrupted, batch::STOPPED.to_owned()),

@@ -68,7 +68,7 @@ pub(super) fn unfenced(action: &ToolAction) -> ToolAction {
 
 const WHY: &str = "it failed in the sandbox";
 
-/// The model's note about a command that ran twice.
+/// The note to the model about a command that ran twice.
 pub(super) fn told(item: &BatchItem) -> Option<&'static str> {
     match (item.outside, item.widened) {
         (true, _) => {
@@ -161,8 +161,8 @@ fn open(
     answers::open(step, CheckpointDraft { ask, title, choices })
 }
 
-/// Whether there is a sandbox, and a user to ask: attended, or one who has just approved this command. A command is
-/// offered once per request.
+/// Whether there is a sandbox, and a user to ask: attended, or one who has just approved this command. A command
+/// that was declined is not offered again.
 fn is_fit(active: &RunningRequest, item: &BatchItem) -> bool {
     let settings = &active.request.settings;
     let is_near = settings.attended || item.given.is_some();

@@ -350,7 +350,7 @@ fn ask(step: &mut Transition<'_>, truncated: bool, changes: usize, something: bo
     answers::ask(step, question, Status::NeedsUser);
 }
 
-/// The model's message when the user wants another try.
+/// The message to the model when the user wants another try.
 pub(crate) const AGAIN: &str =
     "[Your last reply was cut off, and none of it was applied. Send it again, complete, or in smaller parts.]";
 

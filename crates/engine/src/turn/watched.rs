@@ -91,14 +91,14 @@ fn sets_of<'s>(session: &'s Session, first: &'s ChangeSetId) -> impl Iterator<It
     session.history().iter().filter(move |set| set.id == *first || set.id.as_str().starts_with(&again))
 }
 
-/// The model's message about an interrupted command: the files that it had changed.
+/// The message to the model about an interrupted command: the files that it had changed.
 pub(super) fn after_all(session: &Session, request: &RequestId, call: &CallId) -> Option<String> {
     let first = ChangeSetId::for_call(request, call);
     let writes: Vec<FileWrite> = sets_of(session, &first).flat_map(|set| set.writes.iter().cloned()).collect();
     sentence(&FileEffects { writes, ..FileEffects::default() })
 }
 
-/// The model's message: one line, and short diffs of files that it has read. It then knows these files as they are
+/// The message to the model: one line, and short diffs of files that it has read. It then knows these files as they are
 /// now, and need not read them again.
 pub(super) fn told(session: &Session, effects: &FileEffects) -> (Option<String>, Vec<FileMark>) {
     let Some(mut text) = sentence(effects) else { return (None, Vec::new()) };

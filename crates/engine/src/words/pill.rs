@@ -287,7 +287,7 @@ pub(crate) fn allows(pill: &Pill, tool: &str) -> bool {
         && (pill.categories.is_empty() || pill.categories.iter().any(|known| known == group))
 }
 
-/// The model's message when it calls another tool.
+/// The message to the model when it calls another tool.
 pub(crate) fn refusal(pill: &Pill, tool: &str) -> String {
     let allowed: Vec<&str> = tools::registry().names().into_iter().filter(|name| allows(pill, name)).collect();
     format!("The user's workflow /{} does not allow {tool}. It allows: {}.", pill.name, allowed.join(", "))

@@ -115,13 +115,17 @@ impl Resume {
         // Looked at before what is asked: what somebody else answers from here on is news.
         let after = last_seq(client, sent).await?;
         let open = asked(client, sent).await?;
-        let Some(Event { fact: Fact::Checkpoint(CheckpointFact::Opened { checkpoint, choices, ask, .. }), .. }) = &open
+        let Some(Event {
+            fact: Fact::Checkpoint(CheckpointFact::Opened { checkpoint, choices, ask, worker, .. }), ..
+        }) = &open
         else {
             return follow_resumed(client, sent, behind, OutputForm::from_json_flag(self.json), asking).await;
         };
         // A question of an earlier version does not say what is approved.
         let needs_person = ask.class().is_none_or(ApprovalClass::needs_person);
         let given = match ask {
+            // The options are about the request. What a worker asks is about its sub-task.
+            Ask::StepLimit | Ask::Budget { .. } | Ask::Pause if worker.is_some() => None,
             Ask::StepLimit if self.max_steps.is_some() => Some(("continue".to_owned(), None)),
             Ask::Budget { .. } => self.budget.map(|budget| ("raise".to_owned(), Some(budget.to_string()))),
             Ask::Trust { .. } if self.trust => Some(("trust".to_owned(), None)),
@@ -192,7 +196,13 @@ impl Resume {
 
 /// What a request asks, if it does.
 async fn asked(client: &Client, sent: &Sent) -> Result<Option<Event>, Problem> {
-    Ok(client.requests().checkpoints().await?.into_iter().find(|event| event.request.as_ref() == Some(&sent.request)))
+    let all = client.requests().checkpoints().await?;
+    let mut open: Vec<Event> = all.into_iter().filter(|event| event.request.as_ref() == Some(&sent.request)).collect();
+    // Its own questions come before those of its workers.
+    let is_workers =
+        |event: &Event| matches!(&event.fact, Fact::Checkpoint(CheckpointFact::Opened { worker: Some(_), .. }));
+    open.sort_by_key(is_workers);
+    Ok(open.into_iter().next())
 }
 
 /// Says what is asked, and leaves it open.

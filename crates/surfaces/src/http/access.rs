@@ -83,7 +83,7 @@ pub(super) async fn guard(State(server): State<Shared>, mut request: Request, ne
     let patience = if SLOW.contains(&request.uri().path()) { LONG_PATIENCE } else { PATIENCE };
     let answered = async {
         check_origin(&server.names, &request, is_api)?;
-        if request.uri().path() == pages::LOGIN {
+        if [pages::LOGIN, pages::LOGIN_STYLE].contains(&request.uri().path()) {
             return Ok(next.run(request).await);
         }
         let shown = shown(&server.names.cookie, request.headers());

@@ -142,7 +142,7 @@ async fn answers(
 /// The proposal of files that an open question is about, if it is about one.
 async fn proposal_of(server: &Shared, id: &SessionId, wanted: &CheckpointId) -> Result<Option<ProposalId>, Failure> {
     let about = |event: &Event| match &event.fact {
-        Fact::Checkpoint(CheckpointFact::Opened { checkpoint, ask, .. }) if checkpoint == wanted => {
+        Fact::Checkpoint(CheckpointFact::Opened { checkpoint, ask, worker: None, .. }) if checkpoint == wanted => {
             ask.permission()?.proposal.clone()
         }
         _ => None,
@@ -320,7 +320,8 @@ async fn speak(
 /// The question of the session that offers this choice.
 async fn offering(server: &Shared, id: &SessionId, wanted: &str) -> Result<Option<CheckpointId>, Failure> {
     let offers = |event: Event| match event.fact {
-        Fact::Checkpoint(CheckpointFact::Opened { checkpoint, choices, .. }) if event.session == *id => {
+        // A sub-task goes on by its own controls.
+        Fact::Checkpoint(CheckpointFact::Opened { checkpoint, choices, worker: None, .. }) if event.session == *id => {
             choices.iter().any(|choice| choice.id == wanted).then_some(checkpoint)
         }
         _ => None,

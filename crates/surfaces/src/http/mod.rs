@@ -155,8 +155,11 @@ fn router() -> (Router<Shared>, Value) {
         json!({"openapi": "3.1.0"}),
     );
     let (routes, description) = api.add("/openapi.json", get(openapi), vec![describe]).finish();
-    let routes =
-        routes.route(pages::LOGIN, get(pages::log_in)).method_not_allowed_fallback(not_allowed).fallback(pages::page);
+    let routes = routes
+        .route(pages::LOGIN, get(pages::log_in).post(pages::log_in_by_form))
+        .route(pages::LOGIN_STYLE, get(pages::login_style))
+        .method_not_allowed_fallback(not_allowed)
+        .fallback(pages::page);
     (routes, description)
 }
 

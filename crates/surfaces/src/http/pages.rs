@@ -11,6 +11,10 @@ use super::failure::Failure;
 
 /// Where a link for logging in leads.
 pub(super) const LOGIN: &str = "/login";
+/// The style of the login page, which is shown to people who are not logged in.
+pub(super) const LOGIN_STYLE: &str = "/login.css";
+/// A form with a link in it. What is longer is something else.
+const LONGEST_FORM: usize = 4096;
 
 /// The browser's program, as `web/` builds it. A build without it has a page that says how to use the API.
 #[derive(RustEmbed)]
@@ -27,13 +31,33 @@ pub(super) async fn log_in(State(server): State<Shared>, request: Request) -> Re
     }
     let asked = request.uri().query().unwrap_or_default();
     let secret = asked.split('&').find_map(|pair| pair.strip_prefix("token=")).unwrap_or_default();
+    exchange(&server, secret, "This link was already used, or has expired.").await
+}
+
+/// The form of the login page: a link or its secret, pasted or typed on another device.
+pub(super) async fn log_in_by_form(State(server): State<Shared>, body: Body) -> Response {
+    let Ok(bytes) = axum::body::to_bytes(body, LONGEST_FORM).await else {
+        return refused(&Failure::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", "This is not a login link."));
+    };
+    let form = String::from_utf8_lossy(&bytes);
+    exchange(&server, secret_in(&form), "This link or code is unknown, was already used, or has expired.").await
+}
+
+/// The secret in a form. It has no character that forms write differently, so that the link around it is not decoded.
+fn secret_in(form: &str) -> &str {
+    let from = form.rfind("tt_").map_or("", |at| &form[at..]);
+    let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    &from[..from.find(|c| !is_part(c)).unwrap_or(from.len())]
+}
+
+async fn exchange(server: &Shared, secret: &str, unknown: &str) -> Response {
     let entered = match server.client.admin().log_in(secret).await {
         Ok(entered) => entered,
         Err(problem) => return refused(&problem.into()),
     };
     let Some((cookie, seconds)) = entered else {
         return refused(
-            &Failure::new(StatusCode::UNAUTHORIZED, "unauthorized", "This link was already used, or has expired.")
+            &Failure::new(StatusCode::UNAUTHORIZED, "unauthorized", unknown)
                 .hint("Create another one on the server: trimtab token login"),
         );
     };
@@ -90,7 +114,8 @@ fn built_file(name: &str, file: rust_embed::EmbeddedFile) -> Response {
         "html" => "text/html; charset=utf-8",
         "js" | "mjs" => "text/javascript; charset=utf-8",
         "css" => "text/css; charset=utf-8",
-        "json" | "map" | "webmanifest" => "application/json",
+        "json" | "map" => "application/json",
+        "webmanifest" => "application/manifest+json",
         "svg" => "image/svg+xml",
         "png" => "image/png",
         "ico" => "image/x-icon",
@@ -111,14 +136,31 @@ const PLACEHOLDER: &str = "<p>You are logged in. This build has no browser inter
     <p>Programs use a token: <code>trimtab token add NAME</code>, then \
     <code>Authorization: Bearer …</code>.</p>";
 
+const LOGIN_FORM: &str = "<p>Open the link that <code>trimtab serve</code> printed, or create one with \
+    <code>trimtab token login</code> and paste it here.</p>\
+    <form method=\"post\" action=\"/login\"><label for=\"token\">Login link</label>\
+    <input id=\"token\" name=\"token\" type=\"password\" autocomplete=\"off\" required autofocus>\
+    <button>Log in</button></form>";
+
+/// The style of the pages that the server itself writes. It holds nothing that is not public.
+pub(super) async fn login_style() -> Response {
+    ([(header::CONTENT_TYPE, "text/css; charset=utf-8")], STYLE).into_response()
+}
+
+const STYLE: &str = ":root{color-scheme:light dark}\
+    body{max-width:26rem;margin:15vh auto 0;padding:0 1.25rem;font:1rem/1.5 system-ui,sans-serif;\
+    background:light-dark(#fff,#14181b);color:light-dark(#161b1e,#e9eef0)}\
+    h1{font-size:1.5rem}code{font-size:.9em}form{display:grid;gap:.5rem;margin-top:1.5rem}label{font-weight:600}\
+    input,button{font:inherit;min-height:44px;padding:0 .75rem;border-radius:8px;box-sizing:border-box;width:100%}\
+    input{border:1px solid light-dark(#8a979f,#6b7a84);background:light-dark(#fff,#0f1316);color:inherit}\
+    button{border:0;background:light-dark(#0f766e,#4fc3b8);color:light-dark(#fff,#06231f);font-weight:600}\
+    :focus-visible{outline:3px solid light-dark(#0b66d0,#79b8ff);outline-offset:2px}\n";
+
 /// Says to a person why they are not let in.
 pub(super) fn refused(failure: &Failure) -> Response {
     let hint = failure.hint_text().map(|hint| format!("<p>{}</p>", escaped(hint))).unwrap_or_default();
     let help = match failure.status() {
-        StatusCode::UNAUTHORIZED => {
-            "<p>Open the link that <code>trimtab serve</code> printed, or make another one with \
-             <code>trimtab token login</code>.</p>"
-        }
+        StatusCode::UNAUTHORIZED => LOGIN_FORM,
         _ => "",
     };
     html(failure.status(), "Trimtab", &format!("<p>{}</p>{hint}{help}", escaped(failure.message())))
@@ -127,7 +169,9 @@ pub(super) fn refused(failure: &Failure) -> Response {
 fn html(status: StatusCode, title: &str, body: &str) -> Response {
     let page = format!(
         "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><title>{title}</title>\
-         <meta name=\"viewport\" content=\"width=device-width\"></head><body><h1>{title}</h1>{body}</body></html>\n"
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\
+         <link rel=\"stylesheet\" href=\"{LOGIN_STYLE}\"></head>\
+         <body><main><h1>{title}</h1>{body}</main></body></html>\n"
     );
     (status, [(header::CONTENT_TYPE, "text/html; charset=utf-8")], page).into_response()
 }
@@ -139,6 +183,19 @@ fn escaped(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_form_may_hold_a_link_or_its_secret() {
+        for (form, secret) in [
+            ("token=tt_Ab1_-z", "tt_Ab1_-z"),
+            ("token=http%3A%2F%2F127.0.0.1%3A7420%2Flogin%3Ftoken%3Dtt_Ab1", "tt_Ab1"),
+            ("token=tt_Ab1+%0D%0A", "tt_Ab1"),
+            ("token=", ""),
+            ("", ""),
+        ] {
+            assert_eq!(secret_in(form), secret, "{form}");
+        }
+    }
 
     #[test]
     fn brotli_is_sent_only_to_those_that_accept_it() {

@@ -131,7 +131,7 @@ struct ProposalQuestion {
 async fn find(server: &Shared, id: &SessionId, wanted: &ProposalId) -> Result<ProposalQuestion, Failure> {
     server.client.sessions().get(id).await?;
     let about = |event: Event| {
-        let Fact::Checkpoint(CheckpointFact::Opened { checkpoint, ask, .. }) = event.fact else {
+        let Fact::Checkpoint(CheckpointFact::Opened { checkpoint, ask, worker: None, .. }) = event.fact else {
             return None;
         };
         let is_it = event.session == *id && ProposalId::for_call(event.request.as_ref()?, ask.call()?) == *wanted;

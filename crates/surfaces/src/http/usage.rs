@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use trimtab_vocab::event::UsageFact;
-use trimtab_vocab::{Date, Fact, SessionId, Time, Usage};
+use trimtab_vocab::{Date, Fact, SessionId, Time, Usage, WorkerSpending};
 
 use super::Shared;
 use super::extract::QueryArgs;
@@ -87,20 +87,29 @@ async fn get_usage(
     for session in sessions {
         // What a fork has of its parent is counted there.
         let mut after = session.forked.unwrap_or(0);
+        let mut workers = WorkerSpending::default();
         loop {
             let page = server.client.sessions().events(&session.id, after).await?;
             let Some(last) = page.last().and_then(|event| event.seq) else { break };
             after = last;
             for event in page {
-                let Fact::Usage(UsageFact { model, usage, .. }) = event.fact else { continue };
+                let of_worker = workers.observe(&event).map(|(model, usage)| (model.to_owned(), usage, 0));
+                let spent = match event.fact {
+                    // What a worker spent after its last report is the rest of a call, and none of its own.
+                    Fact::Usage(UsageFact { model, usage, worker, .. }) => {
+                        Some((model, usage, u64::from(worker.is_none())))
+                    }
+                    _ => of_worker,
+                };
+                let Some((model, usage, calls)) = spent else { continue };
                 used.total += usage;
-                used.calls += 1;
+                used.calls += calls;
                 let by = models.entry(model.clone()).or_insert(UsedBy { model, calls: 0, usage: Usage::default() });
-                by.calls += 1;
+                by.calls += calls;
                 by.usage += usage;
                 let day = day(event.time, offset);
                 let on = days.entry(day).or_insert(UsedOn { day, calls: 0, usage: Usage::default() });
-                on.calls += 1;
+                on.calls += calls;
                 on.usage += usage;
             }
         }

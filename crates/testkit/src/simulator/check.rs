@@ -215,7 +215,8 @@ fn is_at_rest(session: &Session, story: &Story<'_>) -> Result<(), String> {
     if !session.is_idle() {
         return Err("something is left to do".into());
     }
-    if let Some((id, _)) = session.checkpoints().next() {
+    let own = session.checkpoints().map(|(id, _)| id);
+    if let Some(id) = own.chain(session.worker_questions().map(|(id, ..)| id)).next() {
         return Err(format!("{id} is still open"));
     }
     // What a person said stands in the conversation, unless that was summed up or went on elsewhere.
@@ -1048,7 +1049,18 @@ fn calls(message: &Message) -> usize {
 fn failed_in_a_row(facts: &[&Fact]) -> u32 {
     let is_answer = |fact: &&&Fact| matches!(fact, Fact::Reply(ReplyFact::Saved { partial: false, .. }));
     let since = facts.iter().rev().take_while(|fact| !is_answer(fact));
-    let is_failure = |fact: &&&Fact| matches!(fact, Fact::Model(ModelFact::Failed { error, .. }) if error.kind != trimtab_vocab::ProblemKind::Interrupted);
+    let is_aside = |of: &CallId| {
+        facts.iter().any(|fact| match fact {
+            Fact::Model(ModelFact::Called { call, purpose, .. }) => call == of && !purpose.is_turn(),
+            _ => false,
+        })
+    };
+    let is_failure = |fact: &&&Fact| match fact {
+        Fact::Model(ModelFact::Failed { call, error, .. }) => {
+            error.kind != trimtab_vocab::ProblemKind::Interrupted && !is_aside(call)
+        }
+        _ => false,
+    };
     since.filter(is_failure).count() as u32
 }
 

@@ -245,9 +245,11 @@ impl Workspace for SimulatedWorkspace {
         Some(Snapshot::from_states(states))
     }
 
-    async fn has_copy(&self, copy: &str) -> bool {
+    async fn whole_copy(&self, copy: &str) -> Option<CopyStats> {
         self.pass(copy).await;
-        self.disk.state().copies.get(copy).is_some_and(|(_, is_whole)| *is_whole)
+        let state = self.disk.state();
+        let (files, _) = state.copies.get(copy).filter(|(_, is_whole)| *is_whole)?;
+        Some(CopyStats { files: files.len() as u64, ..CopyStats::default() })
     }
 
     async fn make_copy(

@@ -222,8 +222,8 @@ async fn run(
     Ok(ending)
 }
 
-/// Waits for the end of the command or of its time, and returns whether it ended in time. In attended runs, it
-/// continues when its time is up, until the user decides.
+/// Waits for the end of the command or of its time. Returns whether it ended, or was stopped, in time. In attended runs,
+/// it continues when its time is up, until the user decides.
 async fn in_time(
     control: &mut HostPipe,
     order: &RunOrder,

@@ -50,13 +50,17 @@ fn mark(copy: &Path) -> PathBuf {
 }
 
 /// Whether a copy was made to its end.
-pub fn is_whole(copy: &Path) -> bool {
-    mark(copy).exists() && copy.is_dir()
+pub fn whole(copy: &Path) -> Option<CopyStats> {
+    let text = read_small(&mark(copy)).ok().filter(|_| copy.is_dir())?;
+    let text = String::from_utf8(text).unwrap_or_default();
+    // Its figures are the last line, which is no path.
+    Some(text.lines().last().and_then(|line| serde_json::from_str(line).ok()).unwrap_or_default())
 }
 
 /// A copy was made to its end, and what else belongs into it is there.
 pub fn set_whole(copy: &Path, made: &MadeCopy) -> Result<(), CopyError> {
-    let lines: Vec<&str> = made.reads.iter().filter_map(|path| path.to_str()).collect();
+    let mut lines: Vec<String> = made.reads.iter().filter_map(|path| Some(path.to_str()?.to_owned())).collect();
+    lines.extend(serde_json::to_string(&made.stats));
     fs::write(mark(copy), lines.join("\n")).map_err(|error| CopyError::Io(mark(copy), error))
 }
 
@@ -298,9 +302,9 @@ mod tests {
             put(&original, path, Some((text.as_bytes(), 0o644))).expect("written");
         }
         let made = copy_folder(&original, &copy, BuildFolders::Share).expect("copied");
-        assert!(!is_whole(&copy));
+        assert!(whole(&copy).is_none());
         set_whole(&copy, &made).expect("marked");
-        assert!(is_whole(&copy));
+        assert!(whole(&copy).is_some());
         assert_eq!(reads_outside(&copy), [original.join("node_modules")]);
         assert_eq!(fs::read_to_string(copy.join("src/main.rs")).expect("there"), "fn main() {}\n");
         assert_eq!(fs::read_to_string(copy.join("node_modules/left/index.js")).expect("there"), "1");
@@ -315,7 +319,7 @@ mod tests {
         assert!(!folder.path().join("w/out.txt").exists());
         assert_eq!(all(&folder.path().join("w")), ["s-w1"]);
         remove(&copy);
-        assert!(!copy.exists() && !is_whole(&copy));
+        assert!(!copy.exists() && whole(&copy).is_none());
         assert!(original.join("node_modules/left/index.js").exists(), "what a link leads to stays");
     }
 

@@ -25,9 +25,9 @@ function tasks(plan: Planned['plan'], known: BoardTask[]): BoardTask[] {
 }
 
 function planned(draft: Draft, event: Planned) {
-  // A plan that follows when all of the last one is over starts another board.
+  // Another plan without a call replaces the last one or changes a task of it. A call that delegates starts another board.
   const board = draft.turn(event.request)?.items.findLast((item): item is Board => item.is === 'subtasks');
-  if (board && !board.tasks.every(isOver)) {
+  if (board && !event.call) {
     draft.change(event.request, 'subtasks', any, (item) => ({ ...item, tasks: tasks(event.plan, item.tasks) }));
   } else {
     draft.add(event.request, { is: 'subtasks', tasks: tasks(event.plan, []) });

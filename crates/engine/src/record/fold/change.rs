@@ -170,7 +170,7 @@ impl Session {
         undo.is_some_and(|undo| undo.change_set == *id)
     }
 
-    /// A part of a set was undone by a new set. Proposals for these files were prepared for an older state and are
+    /// A set, or a part of one, was undone or redone. Proposals for these files were prepared for an older state and are
     /// outdated.
     fn outdate_proposals(&mut self, files: &[&str]) {
         let queue = &mut self.queue;

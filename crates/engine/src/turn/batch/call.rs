@@ -423,7 +423,7 @@ fn unless_blocked(session: &Session, item: &BatchItem, action: &ToolAction, ruli
 /// The rule that names exactly this command here.
 pub(super) fn rule_about(session: &Session, action: &ToolAction) -> Rule {
     let command = if let ToolAction::Run { command, .. } = action { command.trim() } else { "" };
-    let (tool, pattern, folder) = ("run_command".into(), command.to_owned(), session.folder().map(str::to_owned));
+    let (tool, pattern, folder) = ("run_command".into(), command.to_owned(), session.rules_folder().map(str::to_owned));
     Rule { verdict: RuleVerdict::Allow, tool, pattern, folder }
 }
 

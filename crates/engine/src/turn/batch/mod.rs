@@ -142,7 +142,7 @@ fn ready(batch: &Batch) -> NextItem {
     }
 }
 
-/// Nothing can begin. Without the user, what only waits for one ends the request for now.
+/// Nothing can begin. In unattended runs, a request that only waits for the user ends for now.
 fn settle(step: &mut Transition<'_>) {
     let Some(active) = step.session.active() else { return };
     let Some(batch) = &active.batch else { return };

@@ -93,7 +93,7 @@ pub(crate) fn objection(active: &RunningRequest, choice: &str, text: Option<&str
     Some(Objection::NoSuchCommand(*wrong, offered))
 }
 
-/// The model's message about commands that the user left out.
+/// The message to the model about commands that the user left out.
 pub(super) fn left_out(active: &RunningRequest, choice: &str, text: Option<&str>) -> Option<String> {
     let (_, left) = active.series.clone()?.only(&numbers(choice, text)?);
     let left: Vec<String> = left.iter().map(|command| format!("`{command}`")).collect();
@@ -151,7 +151,7 @@ pub(super) fn ran(step: &mut Transition<'_>) {
     next(step);
 }
 
-/// The model's text about a command beside its status, such as the files that it changed, and its output. If the
+/// The text to the model about a command beside its status, such as the files that it changed, and its output. If the
 /// output is too long, both are one text.
 fn parts<'a>(item: &'a BatchItem, done: &'a ToolOutcome) -> (&'a str, &'a str) {
     let rest = match done.content.split_once('\n') {
@@ -181,7 +181,7 @@ fn head(output: &str) -> String {
     if more > 0 { format!("{text}\n… {more} more lines") } else { text }
 }
 
-/// The model's message when a command has ended.
+/// The message to the model when a command has ended.
 fn report(series: &Series, item: &BatchItem, done: &ToolOutcome) -> String {
     let Some(last) = series.results.last() else { return String::new() };
     let (notes, output) = parts(item, done);
@@ -241,7 +241,7 @@ fn reminder(series: &Series) -> String {
     text
 }
 
-/// The model's message when the rest was skipped.
+/// The message to the model when the rest was skipped.
 fn note_of_rest(series: &Series) -> Option<String> {
     let rest: Vec<String> = series.remaining.iter().map(|command| format!("`{command}`")).collect();
     (!rest.is_empty()).then(|| format!("[Not run: {}.]", rest.join(", ")))
@@ -332,7 +332,7 @@ fn pause(step: &mut Transition<'_>, request: &RequestId, series: Series, reason:
     leave(step, request);
 }
 
-/// The model's message when its commands are skipped, and a plan continues without them.
+/// The message to the model when its commands are skipped, and a plan continues without them.
 pub(super) const LEFT: &str = "[The user skipped these commands. Continue without them.]";
 
 /// Nothing more of it runs: the request ends, unless it is a step of a plan.

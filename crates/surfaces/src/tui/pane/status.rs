@@ -1,11 +1,9 @@
 //! The line at the bottom: where one is, with whom, how, and what it has cost so far.
 
-use std::collections::BTreeMap;
-
 use ratatui::text::{Line, Span};
 use trimtab_vocab::event::{RequestFact, RouteDecision, RouteFact, SessionFact, UsageFact};
 use trimtab_vocab::format;
-use trimtab_vocab::{Effort, Event, Fact, Mode, RequestId, Usage};
+use trimtab_vocab::{Effort, Event, Fact, Mode, Usage, WorkerSpending};
 use unicode_width::UnicodeWidthStr;
 
 use crate::tui::text::cut;
@@ -46,8 +44,7 @@ pub(in crate::tui) struct SessionFigures {
     title: String,
     context: Option<(u64, u64)>,
     usage: Usage,
-    /// What each sub-task has spent, of each request.
-    workers: BTreeMap<(Option<RequestId>, String), Usage>,
+    workers: WorkerSpending,
     /// Tokens in a second, of the last reply that tells.
     speed: Option<f64>,
     talk: Talk,
@@ -83,6 +80,9 @@ impl StatusLine {
     }
 
     pub(in crate::tui) fn observe(&mut self, event: &Event) {
+        if let Some((_, spent)) = self.known.workers.observe(event) {
+            self.known.usage += spent;
+        }
         match &event.fact {
             Fact::Usage(UsageFact { usage, context_tokens, context_window, .. }) => {
                 self.known.usage += *usage;
@@ -90,11 +90,6 @@ impl StatusLine {
                 if let (Some(used), Some(window)) = (context_tokens, context_window) {
                     self.known.context = Some((*used, *window));
                 }
-            }
-            Fact::Subtask(fact) => {
-                let of = (event.request.clone(), fact.subtask.clone());
-                let before = self.known.workers.insert(of, fact.usage).unwrap_or_default();
-                self.known.usage += fact.usage.since(before);
             }
             Fact::Session(SessionFact::Titled { title, .. }) => self.known.title.clone_from(title),
             Fact::Request(RequestFact::Received { settings, .. }) => {
