@@ -28,7 +28,7 @@ const attacks = {
     assert.equal(await composer.inputValue(), '2 things to note');
     assert.equal(await question.count(), 1, 'nothing was answered');
     await becomes(() => page.getByRole('status').filter({ hasText: 'Question: Run this command?' }).count(), 1, 'it is announced');
-    await question.getByText('to answer by key').waitFor();
+    await question.getByText('to answer from the keyboard').waitFor();
     // Nor does it answer to whoever has the keyboard nowhere.
     await page.evaluate(() => document.activeElement.blur());
     for (const key of ['1', '2', 'y', 'a', 'Enter']) await page.keyboard.press(key);

@@ -99,7 +99,7 @@ await browse(async ({ page, context, browser, root }) => {
     ['usage', '#/usage', other.getByRole('heading', { name: 'By day' })],
     ['audit', '#/audit', lines('Audit')],
     ['settings', '#/settings', other.getByRole('cell').first()],
-    ['home', '#/', other.getByRole('heading', { name: 'Continue with' })],
+    ['home', '#/', other.getByRole('heading', { name: 'Recent sessions' })],
   ];
   for (const [name, place, seen] of views) {
     await other.goto(`${root}/${place}`);

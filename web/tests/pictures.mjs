@@ -14,7 +14,7 @@ await browse(async ({ page }) => {
   await gallery.getByText('Hover to enlarge • Click to view full size').waitFor();
   await page.getByRole('log').getByText('✓ Done').first().waitFor();
   await eventually(() => page.getByRole('log').innerText(), (words) => assert.match(words, /\$0\.21/));
-  const thumbs = gallery.getByRole('button', { name: /^Open large/ });
+  const thumbs = gallery.getByRole('button', { name: /^Enlarge/ });
   assert.equal(await thumbs.count(), 3);
 
   // Hover enlarges, a click opens the picture, Escape closes it.

@@ -70,7 +70,7 @@ await browse(async ({ page }) => {
   await say(page, 'What is this?');
   await done();
   assert.deepEqual(sent.at(-1).images, [{ mediaType: 'image/png', data: DOT.toString('base64') }]);
-  const thumb = last.getByRole('button', { name: /^Open large/ });
+  const thumb = last.getByRole('button', { name: /^Enlarge/ });
   await thumb.click();
   const box = page.getByRole('dialog', { name: 'An image of your request' });
   await box.getByRole('img').waitFor();

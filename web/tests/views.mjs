@@ -58,7 +58,7 @@ await browse(async ({ page, root }) => {
   await accessible(page, 'the audit');
   await go('#/settings', page.getByRole('cell'));
   await accessible(page, 'settings');
-  await go('#/', page.getByRole('heading', { name: 'Continue with' }));
+  await go('#/', page.getByRole('heading', { name: 'Recent sessions' }));
   await accessible(page, 'the first page with sessions');
 
   // What opens over them.

@@ -296,7 +296,7 @@ fn whoever_changes_the_program_and_whoever_uses_it_finds_what_they_must_know() {
         assert!(interrupts.contains(key), "nobody is told of {key}");
     }
     let trouble = read("docs/guide/troubleshooting.md");
-    for what in ["## The stream is stuck", "## A tool was denied", "## The limit of steps"] {
+    for what in ["## The stream is stuck", "## A tool was denied", "## The step limit"] {
         assert!(trouble.contains(what), "{what}");
     }
     let checklist = read("CONTRIBUTING.md");

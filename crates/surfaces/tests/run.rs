@@ -890,7 +890,7 @@ fn doctor_says_what_is_set_up() {
         "1000k tokens",
         "undamaged",
         "ok       sandbox: read-only commands cannot write in the folder",
-        "ok       sandbox: builds and tests cannot keep running after their end",
+        "ok       sandbox: builds and tests cannot leave processes running",
     ];
     for part in set_up.into_iter().chain([limits, group]) {
         assert!(fine.stdout.contains(part), "{part}: {}", fine.stdout);

@@ -338,7 +338,7 @@ impl Profile {
                 format!("Cannot enforce the budget of ${budget}: the prices of {model} are not known."),
             )
             .hint(format!(
-                "Say them in {}: [\"{model}\"], then prices = {{ input = …, output = … }}; or drop the budget.",
+                "Set `prices = {{ input = …, output = … }}` under [\"{model}\"] in {}, or remove the budget.",
                 self.file.with_file_name("models.toml").display()
             )));
         }

@@ -135,7 +135,7 @@ impl ControlArgs {
             }
         };
         client.requests().control(&session, None, action).await?;
-        note(&format!("Sent to {session}."));
+        note(&format!("Sent to session {session}."));
         Ok(CliOutcome::Done)
     }
 }
@@ -147,7 +147,7 @@ fn is_interrupted(job: &JobRow) -> bool {
 fn nothing_runs(is_interrupted: bool) -> Problem {
     let hint = match is_interrupted {
         true => "A request was interrupted here: `trimtab resume` continues it, `trimtab control cancel` ends it.",
-        false => "`trimtab jobs` lists running requests. Name one with --session.",
+        false => "`trimtab jobs` lists running requests. Choose one with --session.",
     };
     Problem::new(ProblemKind::NotFound, "No request is running in this folder.").hint(hint)
 }
@@ -164,14 +164,14 @@ async fn cancel(client: &Client, session: Option<SessionId>, folder: &str) -> Re
     let Some(job) = found else {
         let Some(session) = session else { return Err(nothing_runs(false)) };
         client.requests().control(&session, None, Action::Cancel).await?;
-        note(&format!("Sent to {session}."));
+        note(&format!("Sent to session {session}."));
         return Ok(CliOutcome::Done);
     };
     let was_interrupted = is_interrupted(job);
     let has_ended = client.requests().cancel(&job.session, &job.request).await?;
     note(&match (was_interrupted, has_ended) {
-        (true, true) => format!("Cancelled the interrupted request in {}.", job.session),
-        _ => format!("Sent to {}.", job.session),
+        (true, true) => format!("Cancelled the interrupted request in session {}.", job.session),
+        _ => format!("Sent to session {}.", job.session),
     });
     Ok(CliOutcome::Done)
 }

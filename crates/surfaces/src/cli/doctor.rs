@@ -126,7 +126,7 @@ async fn check_models(profile: &Profile, report: &mut DoctorReport) -> Result<()
     match chosen {
         Ok(model) => {
             let facts = trimtab_host::informed_facts(profile, &model).await;
-            let able = [(facts.tools, "tools"), (facts.images, "pictures"), (facts.thinking, "thinking")];
+            let able = [(facts.tools, "tools"), (facts.images, "images"), (facts.thinking, "thinking")];
             let able: Vec<&str> = able.into_iter().filter_map(|(is, word)| is.then_some(word)).collect();
             let known = if facts.prices.is_some() { "" } else { "; its prices are not known" };
             if let Some(found) = &found {

@@ -38,7 +38,7 @@ impl JobsArgs {
                     "text": job.text, "state": state, "created": job.created,
                 }))?;
             } else {
-                let line = format!("{}  {state:<11}  {:>8}  {}", job.request, age(job.created, now), job.text);
+                let line = format!("{}  {state:<11}  {:>8}  {}", job.session, age(job.created, now), job.text);
                 print(&format!("{}\n", sanitize(&line)))?;
             }
         }

@@ -106,7 +106,7 @@ impl ModelsArgs {
             None => "price unknown".to_owned(),
         };
         let mut able = Vec::new();
-        for (is, word) in [(facts.tools, "tools"), (facts.images, "pictures"), (facts.thinking, "thinking")] {
+        for (is, word) in [(facts.tools, "tools"), (facts.images, "images"), (facts.thinking, "thinking")] {
             if is {
                 able.push(word);
             }

@@ -88,7 +88,7 @@ impl SetupDialog {
         let mut choices = Picker::new("", "");
         let keys = PROVIDERS.iter().map(|(_, name, site)| (format!("API key for {name}"), format!("from {site}")));
         let rest = [
-            ("A model on this machine", "llama.cpp, Ollama, LM Studio, or vLLM; data stays here"),
+            ("A model on this machine", "llama.cpp, Ollama, LM Studio, or vLLM; no key"),
             ("Address of a server", "for example 127.0.0.1:8080"),
             ("The demo", "no key, no network; the model is a recording"),
         ];
@@ -359,7 +359,7 @@ mod tests {
           3. API key for Google Gemini  from aistudio.google.com/apikey
           4. API key for xAI            from console.x.ai
           5. API key for OpenRouter     from openrouter.ai/keys
-          6. A model on this machine    llama.cpp, Ollama, LM Studio, or vLLM; data stays here
+          6. A model on this machine    llama.cpp, Ollama, LM Studio, or vLLM; no key
           7. Address of a server        for example 127.0.0.1:8080
           8. The demo                   no key, no network; the model is a recording
 

@@ -64,7 +64,7 @@ sentences! {
         WrittenAsText => "the model wrote it as text, and the request does not clearly ask for it",
         Repaired => "it comes from a damaged answer that had to be repaired",
         UnknownModel(model: String) =>
-            "edits by {model} need approval, because the model is not in the catalog. Set `apply.files = \"auto\"`, or describe the model in models.toml",
+            "{model} is not in the catalog, so its edits need approval. Set `apply.files = \"auto\"`, or describe the model in models.toml",
         StoppedWriting => "it was stopped when it tried to write",
         Unprotected(problem: String) => "{problem}",
         Secret => "it usually holds keys or passwords",

@@ -59,7 +59,7 @@ const ATTEMPTS: [(ProofAttempt, &str); 9] = [
     (ProofAttempt::ReadVariable, "read variables with keys"),
     (ProofAttempt::Connect, "open a network connection"),
     (ProofAttempt::SeeProcesses, "see other processes"),
-    (ProofAttempt::Outlive, "keep running after their end"),
+    (ProofAttempt::Outlive, "leave processes running"),
 ];
 
 /// Where things are.

@@ -10,6 +10,7 @@ use trimtab_host::{Client, FileSpace, Sent};
 use trimtab_vocab::event::{
     CheckpointFact, ModelFact, ReplyFact, RequestFact, Status, ToolFact, ToolStatus, UsageFact,
 };
+use trimtab_vocab::format;
 use trimtab_vocab::{CheckpointId, Event, Fact, Problem, RequestId, Time, Usage};
 
 use self::router::Decisions;
@@ -330,10 +331,10 @@ impl Counts {
             text += &format!("sub-tasks  {}\n", crate::words::subtasks::run_figures(&run));
         }
         for (name, (uses, bad)) in &self.tools {
-            text += &format!("tool       {name}: {uses} times, {bad} failed or denied\n");
+            text += &format!("tool       {name}: {}, {bad} failed or denied\n", format::plural(*uses, "call"));
         }
         for ((tool, choice), times) in &self.permissions {
-            text += &format!("permission {tool}: {choice} {times} times\n");
+            text += &format!("permission {tool}: {choice} {}\n", format::plural(*times, "time"));
         }
         text
     }

@@ -199,7 +199,7 @@ pub(super) struct TaskDoneArgs {
     /// Task numbers
     #[arg(required = true)]
     ids: Vec<TaskId>,
-    /// Mark this day of a repeating task [default: today, or the last missed day]
+    /// Mark this day of the task [default: today, the last missed, or the next day]
     #[arg(long, value_name = "DAY")]
     on: Option<String>,
     /// Mark the tasks as not done

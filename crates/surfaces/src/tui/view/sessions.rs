@@ -157,7 +157,7 @@ impl SessionsView {
     pub(super) fn draw(&mut self, area: Rect, buf: &mut Buffer, theme: &Theme, _: &KeyMap) -> Option<Position> {
         let hint = match &self.doing {
             None if area.width >= 110 => {
-                "type to search words and #tags · enter continue · alt-f fork · alt-r rename · alt-e export · alt-x delete · esc close"
+                "type to search words and #tags · enter open · alt-f fork · alt-r rename · alt-x delete · alt-e export · esc close"
             }
             None => "enter open · alt-f fork · alt-r rename · alt-x delete · alt-e export · esc close",
             Some(Doing::Rename { .. }) => "enter rename · esc cancel",
