@@ -166,14 +166,17 @@ async fn sweep(store: &dyn Store, workspace: &dyn Workspace, own: &str) -> Resul
     Ok(())
 }
 
-/// Whether a worker needs its copy no longer. The answer comes from one row, because a worker may be parked with a
-/// question and reopened by its answer at any moment.
+/// Whether a worker needs its copy no longer. The state of its job is read at once, because a worker may be parked with
+/// a question and reopened by its answer at any moment.
 async fn is_over(store: &dyn Store, worker: &SessionId) -> Result<bool, StoreError> {
     let job = store.job(&RequestId::of_worker(worker)).await?;
     match job.map(|job| job.state) {
-        Some(JobState::Queued | JobState::Running | JobState::Interrupted) => Ok(false),
-        // It waits for an answer, or is about to get its request, unless its parent has stopped it.
-        None | Some(JobState::Finished(Status::NeedsUser | Status::Limit)) => {
+        Some(JobState::Running) => Ok(false),
+        // Nobody works on it: it waits for an answer or for its process, or is about to get its request. Its parent may
+        // have stopped it all the same.
+        None
+        | Some(JobState::Queued | JobState::Interrupted)
+        | Some(JobState::Finished(Status::NeedsUser | Status::Limit)) => {
             let Some(row) = store.session(worker).await? else { return Ok(true) };
             match row.parent {
                 Some(parent) => is_stopped(store, &parent, worker).await,

@@ -214,11 +214,11 @@ impl<'a> PermitCase<'a> {
         })
     }
 
-    /// What a yes has to cover. A yes to an edit of several files is a yes to each of them, and to all that is done
-    /// to it.
+    /// What a yes has to cover. A yes to an edit or a merge of several files is a yes to each of them, and to all that
+    /// is done to it.
     fn needs(&self) -> Vec<(&'static str, &str)> {
         let PermitSubject { tool, on, places } = &self.subject;
-        if !matches!(self.action, ToolAction::Change(ProposedChange::Edit(_))) {
+        if !matches!(self.action, ToolAction::Change(ProposedChange::Edit(_) | ProposedChange::Merge(_))) {
             return vec![(tool, on)];
         }
         let is_deleted = |place: &str| self.also.iter().any(|(tool, gone)| *tool == deeds::DELETE && gone == place);

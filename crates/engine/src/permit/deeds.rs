@@ -31,8 +31,12 @@ pub(super) fn besides_editing(action: &ToolAction, writes: &[FileWrite], folder:
 }
 
 /// Whether a file would be deleted or replaced whole that the model has never read. An edit is no such thing:
-/// it names what it replaces; nor is a move, which keeps the content.
+/// it names what it replaces; nor is a move, which keeps the content. What workers have read is not known here, so what
+/// they delete counts as unread unless this session has read it.
 pub(super) fn destroys_unread(session: &Session, action: &ToolAction, writes: &[FileWrite]) -> bool {
+    if let ToolAction::Change(ProposedChange::Merge(_)) = action {
+        return writes.iter().any(|write| write.discards() && session.mark(&write.path).is_none());
+    }
     let replaces = matches!(
         action,
         ToolAction::Change(ProposedChange::Delete { .. } | ProposedChange::Edit(Edit::WholeFile { .. }))

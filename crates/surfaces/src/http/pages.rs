@@ -158,12 +158,13 @@ const STYLE: &str = ":root{color-scheme:light dark}\
 
 /// Says to a person why they are not let in.
 pub(super) fn refused(failure: &Failure) -> Response {
-    let hint = failure.hint_text().map(|hint| format!("<p>{}</p>", escaped(hint))).unwrap_or_default();
-    let help = match failure.status() {
-        StatusCode::UNAUTHORIZED => LOGIN_FORM,
-        _ => "",
+    let help = match (failure.status(), failure.hint_text()) {
+        // The form says what to do. The hint is for programs.
+        (StatusCode::UNAUTHORIZED, _) => LOGIN_FORM.to_owned(),
+        (_, Some(hint)) => format!("<p>{}</p>", escaped(hint)),
+        (_, None) => String::new(),
     };
-    html(failure.status(), "Trimtab", &format!("<p>{}</p>{hint}{help}", escaped(failure.message())))
+    html(failure.status(), "Trimtab", &format!("<p>{}</p>{help}", escaped(failure.message())))
 }
 
 fn html(status: StatusCode, title: &str, body: &str) -> Response {

@@ -126,9 +126,29 @@ async fn a_worker_that_is_cancelled_while_its_folder_is_copied_is_never_paid_for
     play.client.requests().control(&sent.session, None, Control::Cancel).await.expect("wanted");
     assert_eq!(play.end(&sent).await.0, Status::Cancelled);
     gate.notify_one();
-    let is_end =
-        |event: &Event| matches!(event.fact, Fact::Request(RequestFact::Finished { status: Status::Cancelled, .. }));
-    play.until(worker, is_end).await;
+    play.until(worker, |event| event.fact.kind() == "session.dismissed").await;
     assert_eq!(play.models.log(), ["plan begins", "plan ends"]);
     play.until_no_copies().await;
+}
+
+#[tokio::test]
+async fn words_for_a_worker_whose_folder_is_copied_are_refused_and_not_lost() {
+    let models = Workers::new(plan(&[task("one", &[], &[]), task("two", &[], &[])]), |_, _| vec![Said::Text("Done.")]);
+    let mut play = Play::new(models, SubtaskStart::Sequential, &[]);
+    let gate = Arc::new(Notify::new());
+    let workspaces = shared_workspace(PlainWorkspace::default().with_copy_gate(Arc::clone(&gate)));
+    play.world = World { workspaces, ..play.world };
+    play.client = Client::with(play.world.clone(), 10);
+    let sent = play.say("Look at everything in this folder").await;
+    play.until_status(&sent, "1", SubtaskStatus::Running).await;
+    let steer = SubtaskControl::Steer { text: "Only the headings.".into() };
+    let control = Control::Subtask { subtask: "1".into(), action: steer };
+    play.client.requests().control(&sent.session, None, control).await.expect("wanted");
+    let is_refused =
+        |event: &Event| matches!(&event.fact, Fact::Banner(banner) if banner.text.contains("still getting its copy"));
+    play.until(&sent.session, is_refused).await;
+    gate.notify_one();
+    gate.notify_one();
+    let has_begun = |event: &Event| matches!(&event.fact, Fact::Subtask(fact) if fact.copy.is_some());
+    play.until(&sent.session, has_begun).await;
 }

@@ -111,3 +111,55 @@ async fn a_deletion_and_an_edit_of_one_file_are_a_conflict() {
         assert_eq!(play.file("a.txt").as_deref(), becomes, "{choice}");
     }
 }
+
+/// Two workers, one of which deletes a file.
+fn deleting() -> Workers {
+    Workers::new(plan(&[task("writes", &[], &[]), task("cleans", &[], &[])]), |name, number| match (name, number) {
+        ("writes", 1) => vec![write("a.txt", "new\n")],
+        ("cleans", 1) => vec![Said::Tool("delete_file", json!({"path": "keep.txt"}))],
+        _ => vec![Said::Text("Done.")],
+    })
+}
+
+#[tokio::test]
+async fn a_rule_for_one_file_never_carries_the_rest_of_a_merge() {
+    for apply in [Applying::Ask, Applying::Auto] {
+        let mut play = Play::new(deleting(), SubtaskStart::Parallel, &[("a.txt", "old\n"), ("keep.txt", "dear\n")]);
+        play.settings.files.apply = apply;
+        let folder = Some(play.home.path().join("project").display().to_string());
+        let (tool, pattern) = ("edit_file".into(), "a.txt".into());
+        let rule = Rule { verdict: RuleVerdict::Allow, tool, pattern, folder };
+        play.client.permissions().change_rule(&rule, true).await.expect("a rule");
+        let sent = play.say("Change a.txt and clean up").await;
+        let is_asked = |event: &Event| {
+            matches!(&event.fact, Fact::Checkpoint(CheckpointFact::Opened { ask: Ask::Permission(_), .. }))
+        };
+        play.until(&sent.session, is_asked).await;
+        assert_eq!((play.file("a.txt").as_deref(), play.file("keep.txt").as_deref()), (Some("old\n"), Some("dear\n")));
+        play.answer(&sent, |ask| matches!(ask, Ask::Permission(_)), "allow", None).await;
+        play.until(&sent.session, |event| event.fact.kind() == "change.applied").await;
+        assert_eq!((play.file("a.txt").as_deref(), play.file("keep.txt")), (Some("new\n"), None), "{apply:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_message_during_a_conflict_never_becomes_the_file() {
+    let play = Play::new(clashing(), SubtaskStart::Loose, &[("a.py", "print('hello')\nprint('bye')\n")]);
+    let sent = play.say("Change the greeting in a.py").await;
+    play.until(&sent.session, |event| {
+        matches!(&event.fact, Fact::Checkpoint(CheckpointFact::Opened { ask: Ask::MergeConflict { .. }, .. }))
+    })
+    .await;
+    let when_busy = WhenBusy::Exactly(Some(WhileRunning::Steer));
+    let draft = RequestDraft { when_busy, ..RequestDraft::new("How long will this take?", Manner::default()) };
+    let settings = RunSettings { subtasks: SubtaskSettings::default(), ..play.settings.clone() };
+    let say = play.world.say(draft, None, settings);
+    play.client.send(SendTo::Session(sent.session.clone()), say).await.expect("is taken in");
+    let is_said =
+        |event: &Event| serde_json::to_string(event).is_ok_and(|text| text.contains("How long will this take?"));
+    let events = play.until(&sent.session, is_said).await;
+    assert!(!events.iter().any(|event| event.fact.kind() == "subtasks.resolved"), "{:?}", events.last());
+    play.answer(&sent, |ask| matches!(ask, Ask::MergeConflict { .. }), "keep_a", None).await;
+    play.until(&sent.session, |event| event.fact.kind() == "change.applied").await;
+    assert_eq!(play.file("a.py").as_deref(), Some("print('HELLO')\nprint('bye')\n"));
+}

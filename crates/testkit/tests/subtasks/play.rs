@@ -9,14 +9,16 @@ pub(crate) use async_trait::async_trait;
 pub(crate) use futures_util::stream::{self, StreamExt};
 pub(crate) use serde_json::{Value, json};
 pub(crate) use tokio::sync::Notify;
-pub(crate) use trimtab_host::{Answered, Client, Manner, RequestDraft, SendTo, Sent, World, shared_workspace};
+pub(crate) use trimtab_host::{
+    Answered, Client, Manner, RequestDraft, SendTo, Sent, WhenBusy, World, shared_workspace,
+};
 pub(crate) use trimtab_testkit::plain_workspace::PlainWorkspace;
 pub(crate) use trimtab_vocab::checkpoint::Ask;
 pub(crate) use trimtab_vocab::event::{CheckpointFact, RequestFact, Status, SubtaskFact};
 pub(crate) use trimtab_vocab::{
     Applying, Approve, Control, Event, Fact, Fault, Machine, Mode, ModelFacts, ModelSettings, OnConflict, Prices,
-    Problem, ProblemKind, Prompt, Retry, RunSettings, SessionId, StopReason, SubtaskControl, SubtaskOffer,
-    SubtaskSettings, SubtaskStart, SubtaskStatus, SubtasksFact, Usage,
+    Problem, ProblemKind, Prompt, Retry, Rule, RuleVerdict, RunSettings, SessionId, StopReason, SubtaskControl,
+    SubtaskOffer, SubtaskSettings, SubtaskStart, SubtaskStatus, SubtasksFact, Usage, WhileRunning,
 };
 pub(crate) use trimtab_world::clock::{Clock, SystemClock};
 pub(crate) use trimtab_world::models::{DrawOrder, DrawnImage, Model, ModelRegistry, PieceStream, ReplyPiece};

@@ -322,7 +322,7 @@ async fn attempt(
                     Some(SupervisorReport::Ended(ending)) => break Ok(ending),
                     Some(SupervisorReport::Dismissed) if supervisor.is_none() && control.is_some() => return StartAttempt::Gone,
                     Some(SupervisorReport::Dismissed) => {
-                        break Err("The supervisor was told to end before the command was started.".into());
+                        break Err("The supervisor was ended before the command was started.".into());
                     }
                     None if supervisor.is_none() && taken.is_none() && control.is_some() => return StartAttempt::Gone,
                     None => {

@@ -13,8 +13,8 @@ use std::sync::Arc;
 use ratatui::text::Line;
 use trimtab_host::Answered;
 use trimtab_vocab::checkpoint::{Ask, Choice, ChoiceRole, ChoiceText};
-use trimtab_vocab::event::{CheckpointFact, CheckpointKind};
-use trimtab_vocab::{CallId, CheckpointId, Event, Fact, PlanStep, Time, Visible};
+use trimtab_vocab::event::{CheckpointFact, CheckpointKind, RequestFact, Status};
+use trimtab_vocab::{CallId, CheckpointId, Event, Fact, PlanStep, RequestId, Time, Visible};
 
 use self::clarify::ClarifyDialog;
 use self::read::ReadProgress;
@@ -59,6 +59,7 @@ pub(super) enum DialogOutcome {
 #[derive(Debug)]
 pub(super) struct QuestionDialog {
     pub(super) checkpoint: CheckpointId,
+    request: Option<RequestId>,
     pub(super) kind: CheckpointKind,
     title: String,
     choices: Vec<Choice>,
@@ -138,6 +139,12 @@ impl Dialogs {
             }
             Fact::Checkpoint(CheckpointFact::Resolved { checkpoint, .. }) => {
                 self.open.retain(|open| open.checkpoint != *checkpoint);
+            }
+            // A request that is stopped asks nothing more. One that waits for its answer ends for now, too.
+            Fact::Request(RequestFact::Finished { status, .. })
+                if !matches!(status, Status::NeedsUser | Status::Limit) =>
+            {
+                self.open.retain(|open| open.request != event.request);
             }
             // An answer may be turned down; what was asked is still asked.
             Fact::Banner(_) => self.open.iter_mut().for_each(|open| open.is_answered = false),
@@ -236,6 +243,7 @@ impl QuestionDialog {
         let call = ask.permission().filter(|asked| asked.proposal.is_some()).map(|asked| asked.call.clone());
         let mut dialog = Self {
             checkpoint: checkpoint.clone(),
+            request: event.request.clone(),
             kind: *kind,
             title: title.clone(),
             choices: choices.clone(),

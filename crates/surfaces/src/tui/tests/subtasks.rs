@@ -63,7 +63,7 @@ fn the_board_shows_how_far_each_sub_task_is_until_all_are_over() {
     Waiting: 3. Create auth middleware (depends on 1, 2)
     ──────────────────────────────────────────────────────────────────────────────────────────
     › Ask Trimtab to do something…
-    auto · model · ~/boat · ⎇ main · edits files, asks before commands                  ? help
+    auto · model · ~/boat · ⎇ main · 4 tokens · $0.02                                   ? help
     ");
     assert_eq!(board(&mut stage).len(), first, "nothing moves while the tasks do");
     moved(&mut stage, "1", "completed", 1.0);
@@ -331,7 +331,7 @@ fn a_question_of_a_worker_says_whose_it_is() {
     › 1. red
       2. blue
     number or enter answers · tab adds a note · alt-q later · esc stops
-    auto · model · ~/boat · ⎇ main · edits files, asks before commands        ? help
+    auto · model · ~/boat · ⎇ main · 4 tokens · $0.02                         ? help
     ");
 }
 
