@@ -12,7 +12,7 @@ use trimtab_vocab::{
 use super::{ask, current, first_line, merging, plan, worker};
 use crate::finish::finish;
 use crate::flow::execute;
-use crate::record::names::choice::{EDIT, RETRY, RETRY_MODEL};
+use crate::record::names::choice::{EDIT, RETRY, RETRY_MODEL, STOP};
 use crate::record::{Session, SubtaskRun};
 use crate::transition::{Next, Transition};
 use crate::workers;
@@ -116,6 +116,10 @@ fn handle_failure(step: &mut Transition<'_>, request: &RequestId, run: &SubtaskR
         RETRY => None,
         RETRY_MODEL => Some(SubTask { model: text.unwrap_or_default(), ..task.clone() }),
         EDIT => Some(SubTask { instruction: text.unwrap_or_default(), ..task.clone() }),
+        STOP => {
+            workers::stop_all(step, request);
+            return true;
+        }
         _ => {
             skip_task(step, request, run, task);
             return true;

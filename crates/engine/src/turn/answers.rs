@@ -209,7 +209,8 @@ pub(crate) fn answered(
     let extends = is_handoff && choice == handoff::EXTEND;
     let rule = rule_of(&checkpoint.ask, &choice, text.as_deref());
     let parked = step.session.is_parked(&request);
-    let stops = choice == STOP;
+    // The sub-tasks stop, and what is finished is merged.
+    let stops = choice == STOP && !matches!(checkpoint.ask, Ask::SubtaskFailed { .. });
     // In the middle of a plan, going on means the plan.
     let planned = step.session.unfinished(&request).is_some_and(|active| active.flow.is_under_way());
     let accepts = matches!(checkpoint.ask, Ask::Recovery { .. }) && choice == CONTINUE && !planned;

@@ -163,3 +163,28 @@ async fn a_message_during_a_conflict_never_becomes_the_file() {
     play.until(&sent.session, |event| event.fact.kind() == "change.applied").await;
     assert_eq!(play.file("a.py").as_deref(), Some("print('HELLO')\nprint('bye')\n"));
 }
+
+#[tokio::test]
+async fn what_is_finished_is_kept_when_the_rest_is_stopped() {
+    let models = Workers::new(
+        plan(&[task("good", &[], &[]), task("bad", &[], &[]), task("last", &[], &[1, 2])]),
+        |name, number| match (name, number) {
+            ("good", 1) => vec![write("good.txt", "good\n")],
+            ("bad", _) => vec![Said::Fail],
+            _ => vec![Said::Text("Done.")],
+        },
+    );
+    let play = Play::new(models, SubtaskStart::Parallel, &[]);
+    let sent = play.say("Create good.txt and more").await;
+    play.until_status(&sent, "1", SubtaskStatus::Completed).await;
+    play.answer(&sent, |ask| matches!(ask, Ask::SubtaskFailed { .. }), "stop", None).await;
+    play.until(&sent.session, |event| event.fact.kind() == "change.applied").await;
+    let (_, events) = play.end(&sent).await;
+    assert_eq!(play.file("good.txt").as_deref(), Some("good\n"));
+    let last = |id: &str| statuses(&events, id).last().copied();
+    assert_eq!(
+        ["1", "2", "3"].map(last),
+        [SubtaskStatus::Completed, SubtaskStatus::Stopped, SubtaskStatus::Stopped].map(Some)
+    );
+    play.until_no_copies().await;
+}
