@@ -40,11 +40,13 @@ test('a second attempt starts the clock again, and its error is gone', () => {
   expect(boards(again)[0]?.tasks[0]).toEqual(expect.objectContaining({ error: undefined, began: new Date(6000).toISOString(), ended: new Date(9000).toISOString(), summary: 'Made it.' }));
 });
 
-test('an edited plan keeps what is known, and a plan after the last one is over has its own board', () => {
+test('an edited plan keeps what is known, and a call that delegates again has its own board', () => {
   const view = begun(started(), moved(2, '1', 'completed'));
   const edited = fold(view, [planned(task('1', 'Create the model'), task('2', 'Create login route'))]);
   expect(boards(edited).map(({ tasks }) => tasks.map(({ name, status }) => `${name} ${status}`))).toEqual([['Create the model completed', 'Create login route pending']]);
-  const second = fold(edited, [moved(3, '2', 'skipped'), planned(task('1', 'Review'))]);
+  const retried = fold(edited, [moved(3, '2', 'skipped'), planned(task('1', 'Create the model'), task('2', 'Create login route'))]);
+  expect(boards(retried).length).toBe(1);
+  const second = fold(retried, [{ ...planned(task('1', 'Review')), call: 'c2' } as Event]);
   expect(boards(second).map(({ tasks }) => tasks.length)).toEqual([2, 1]);
 });
 

@@ -46,7 +46,7 @@ const TAGS = 'a b blockquote br code del em h1 h2 h3 h4 h5 h6 hr i li ol p pre s
 
 /** The page takes HTML from the sanitiser alone: the server's policy has browsers refuse any other (Trusted Types). */
 function clean(html: string): string {
-  const allowed = { ALLOWED_TAGS: TAGS, ALLOWED_ATTR: ['href', 'target', 'rel', 'start', 'align'], ALLOW_DATA_ATTR: false, ALLOW_ARIA_ATTR: false };
+  const allowed = { ALLOWED_TAGS: TAGS, ALLOWED_ATTR: ['href', 'target', 'rel', 'start', 'align', 'tabindex'], ALLOW_DATA_ATTR: false, ALLOW_ARIA_ATTR: false };
   return DOMPurify.sanitize(html, { ...allowed, RETURN_TRUSTED_TYPE: true }) as unknown as string;
 }
 
@@ -79,7 +79,8 @@ function block(token: Token): Block | null {
     const open = fence !== undefined && !new RegExp(`\\n {0,3}${fence[0]}{${fence.length},}\\s*$`).test(token.raw);
     return { is: 'code', raw: token.raw, language: (token.lang ?? '').split(/\s/)[0] ?? '', text: token.text, open };
   }
-  return { is: 'html', raw: token.raw, html: clean(marked.parser([token])) };
+  // A table that is too wide scrolls, which needs the keyboard too. Text has no tags, so that this is a table of ours.
+  return { is: 'html', raw: token.raw, html: clean(marked.parser([token]).replaceAll('<table>', '<table tabindex="0">')) };
 }
 
 const row = /^\|.*\|?\s*$/;

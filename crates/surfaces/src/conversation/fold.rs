@@ -595,8 +595,9 @@ impl EventFold<'_> {
 
     fn subtasks(&mut self, fact: &SubtasksFact) {
         match fact {
-            SubtasksFact::Planned { plan, .. } => match self.board() {
-                Some((at, board)) if !board.tasks.iter().all(|task| task.status.is_over()) => {
+            // A plan without a call replaces the last one, or changes a task of it. A call that delegates starts another.
+            SubtasksFact::Planned { plan, call, .. } => match self.board() {
+                Some((at, board)) if call.is_none() => {
                     board.plan(plan);
                     self.update(at, EntryChange::Changed);
                 }
