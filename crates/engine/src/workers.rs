@@ -34,6 +34,16 @@ pub(crate) fn control(step: &mut Transition<'_>, worker: &SessionId, action: Con
     step.tell(worker.clone(), Input::Controlled { request, action });
 }
 
+/// Tells the workers of a request that are at work the same as the request.
+pub(crate) fn tell_all(step: &mut Transition<'_>, request: &RequestId, action: &Control) {
+    let run = step.session.unfinished(request).and_then(|active| active.subtasks.as_deref());
+    let at_work = run.into_iter().flat_map(|run| run.states.values()).filter(|state| state.status.is_at_work());
+    let workers: Vec<SessionId> = at_work.filter_map(|state| state.worker.clone()).collect();
+    for worker in workers {
+        control(step, &worker, action.clone());
+    }
+}
+
 /// Stops all sub-tasks of a request that are not over, and their workers.
 pub(crate) fn stop_all(step: &mut Transition<'_>, request: &RequestId) {
     let Some(run) = step.session.unfinished(request).and_then(|active| active.subtasks.as_deref().cloned()) else {

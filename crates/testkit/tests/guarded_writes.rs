@@ -65,7 +65,7 @@ fn a_model_that_nobody_knows_asks_before_its_edits_until_the_user_says_otherwise
         "known=false",
         &format!("> make a.txt\n{}! always\n{}#\n< Done.\n", write("a.txt"), write("b.txt")),
     );
-    assert!(log.contains(r#""class":"edit","reason":"edits by scripted/model need approval"#), "{log}");
+    assert!(log.contains(r#""class":"edit","reason":"scripted/model is not in the catalog"#), "{log}");
     assert_eq!(log.matches("checkpoint.opened").count(), 1, "the rule is remembered: {log}");
     assert_eq!(log.matches("change.applied").count(), 2, "{log}");
     for settings in ["known=false files_chosen=true", "known=false approve=auto", "known=true"] {

@@ -45,6 +45,8 @@ pub struct SubtaskRun {
     pub conflict: Option<MergeConflict>,
     /// Their changes are being merged.
     pub is_merging: bool,
+    /// How often they were merged again, because the folder had changed.
+    pub remerges: u32,
 }
 
 /// How far a sub-task is.
@@ -204,6 +206,7 @@ impl Session {
                             answer: None,
                             conflict: None,
                             is_merging: false,
+                            remerges: 0,
                         }));
                     }
                 }
@@ -218,9 +221,18 @@ impl Session {
             }
             SubtasksFact::Merging {} => {
                 let Some(run) = &mut active.subtasks else { return };
-                (run.is_merging, run.answer) = (true, None);
+                // What was answered was about another state of the folder.
+                let is_again = std::mem::replace(&mut run.is_merging, true);
+                if is_again {
+                    run.remerges += 1;
+                    run.resolutions.clear();
+                }
+                run.answer = None;
                 let (call, change) = (run.call.clone(), ProposedChange::Merge(run.merge_order()));
                 self.become_change(&call, change);
+                if let Some(item) = self.item_mut(&call).filter(|_| is_again) {
+                    (item.progress, item.given, item.chosen) = (Progress::Started, None, None);
+                }
             }
             SubtasksFact::Resolved { path, subtask, choice, by } => {
                 let Some(run) = &mut active.subtasks else { return };

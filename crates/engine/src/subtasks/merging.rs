@@ -4,13 +4,16 @@ use std::sync::Arc;
 
 use trimtab_vocab::event::{Level, Stage};
 use trimtab_vocab::wording::{Notice, StageLabel};
-use trimtab_vocab::{MergeChoice, MergeConflict, Message, Prompt, Purpose, RequestId, SubtasksFact};
+use trimtab_vocab::{CallId, MergeChoice, MergeConflict, Message, Prompt, Purpose, RequestId, SubtasksFact};
 
 use super::{ask, current};
 use crate::calls::{self, budget};
 use crate::record::SubtaskRun;
 use crate::record::names::choice::{EDIT, KEEP_A, KEEP_B, MERGE};
 use crate::transition::{Next, Transition};
+
+/// How often a change is merged again before the call ends without it.
+const REMERGES: u32 = 5;
 
 /// Changes do not fit together: the user decides about the first.
 pub(crate) fn conflicted(step: &mut Transition<'_>, mut conflicts: Vec<MergeConflict>) {
@@ -20,6 +23,19 @@ pub(crate) fn conflicted(step: &mut Transition<'_>, mut conflicts: Vec<MergeConf
     }
     let first = conflicts.remove(0);
     ask::ask_about_conflict(step, &run, first, u32::try_from(conflicts.len()).unwrap_or(u32::MAX));
+}
+
+/// The folder changed before the merged change was applied, and nothing was written: merges again with what is there
+/// now, so that the work is not lost. Whether it does.
+pub(crate) fn merge_again(step: &mut Transition<'_>, call: &CallId, reason: &str) -> bool {
+    let Some((request, run, _)) = current(step) else { return false };
+    if run.call != *call || !run.is_merging || run.remerges >= REMERGES {
+        return false;
+    }
+    step.notify(&request, Level::Warning, Notice::MergesAgain(reason.to_owned()));
+    step.emit(Some(&request), SubtasksFact::Merging {});
+    step.then(Next::Call { call: run.call });
+    true
 }
 
 /// The user has answered about a conflict. Whether to look again.

@@ -8,7 +8,7 @@ use trimtab_vocab::{Control, LearnedFacts, Purpose, RequestId, Role};
 use super::{answers, batch, call_again, finish, stop, withdraw};
 use crate::record::Phase;
 use crate::transition::Transition;
-use crate::{assistant, handoff, history, pictures, subtasks};
+use crate::{assistant, handoff, history, pictures, subtasks, workers};
 
 /// Does as told. What no longer fits has no consequences: it is not an error to be late.
 pub(crate) fn controlled(step: &mut Transition<'_>, wanted: Option<RequestId>, action: Control) {
@@ -38,6 +38,8 @@ pub(crate) fn controlled(step: &mut Transition<'_>, wanted: Option<RequestId>, a
             let (tools, learned, model) = (None, LearnedFacts::default(), None);
             let adjusted = RequestFact::Adjusted { approve, attended, max_steps, trusted, tools, learned, model };
             step.emit(Some(request), adjusted);
+            // The copies of workers are trusted as they are.
+            workers::tell_all(step, request, &Control::Adjust { approve, attended, max_steps, trusted: None });
         }
         return;
     }

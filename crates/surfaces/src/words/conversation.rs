@@ -82,7 +82,12 @@ pub(crate) fn file_names(files: &[ChangedFile]) -> String {
 pub(crate) fn answered(asked: &AskedQuestion) -> Option<String> {
     let answer = asked.answer.as_ref()?;
     let known = asked.choices.iter().find(|known| known.id == answer.choice);
-    let label = known.map_or(answer.choice.as_str(), |known| &known.label);
+    let label = match (known, answer.choice.as_str()) {
+        (Some(known), _) => &known.label,
+        // Nobody chose it: what was asked about was stopped, or is answered elsewhere.
+        (None, "skip") => "dismissed",
+        (None, other) => other,
+    };
     let is_text = known.is_some_and(|known| known.text == ChoiceText::Required);
     let words = answer.text.as_deref().filter(|text| !text.starts_with(['{', '['])).unwrap_or_default();
     let by_user = answer.by == "user";

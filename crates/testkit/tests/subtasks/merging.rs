@@ -188,3 +188,39 @@ async fn what_is_finished_is_kept_when_the_rest_is_stopped() {
     );
     play.until_no_copies().await;
 }
+
+#[tokio::test]
+async fn a_merge_that_comes_too_late_is_made_again_and_loses_nothing() {
+    let models =
+        Workers::new(plan(&[task("last", &[], &[]), task("other", &[], &[])]), |name, number| match (name, number) {
+            ("last", 1) => vec![write("a.txt", "one\ntwo\nthree\nfour\nFIVE\n")],
+            ("other", 1) => vec![write("b.txt", "new\n")],
+            _ => vec![Said::Text("Done.")],
+        });
+    let mut play = Play::new(models, SubtaskStart::Parallel, &[("a.txt", "one\ntwo\nthree\nfour\nfive\n")]);
+    play.settings.files.apply = Applying::Ask;
+    let sent = play.say("Change a.txt and create b.txt").await;
+    let is_asked =
+        |event: &Event| matches!(&event.fact, Fact::Checkpoint(CheckpointFact::Opened { ask: Ask::Permission(_), .. }));
+    play.until(&sent.session, is_asked).await;
+    let by_hand = "ONE\ntwo\nthree\nfour\nfive\n";
+    std::fs::write(play.home.path().join("project/a.txt"), by_hand).expect("written");
+    play.answer(&sent, |ask| matches!(ask, Ask::Permission(_)), "allow", None).await;
+    // What was allowed is not what would be written now.
+    let asked = std::cell::Cell::new(0);
+    let is_second = |event: &Event| {
+        asked.set(asked.get() + u32::from(is_asked(event)));
+        asked.get() == 2
+    };
+    let events = play.until(&sent.session, is_second).await;
+    assert_eq!((play.file("a.txt").as_deref(), play.file("b.txt")), (Some(by_hand), None));
+    let Some(Fact::Checkpoint(CheckpointFact::Opened { checkpoint, .. })) = events.last().map(|event| &event.fact)
+    else {
+        panic!("no question")
+    };
+    let answer = Answered { checkpoint: checkpoint.clone(), choice: "allow".into(), text: None, by: "user".into() };
+    play.client.requests().answer(&sent.session, answer).await.expect("passed on");
+    play.until(&sent.session, |event| event.fact.kind() == "change.applied").await;
+    assert_eq!(play.file("a.txt").as_deref(), Some("ONE\ntwo\nthree\nfour\nFIVE\n"));
+    assert_eq!(play.file("b.txt").as_deref(), Some("new\n"));
+}

@@ -221,3 +221,29 @@ async fn a_sub_task_of_a_request_that_waits_for_the_user_is_skipped_by_control()
     assert_eq!(play.file("works.txt").as_deref(), Some("x\n"));
     play.until_no_copies().await;
 }
+
+#[tokio::test]
+async fn what_the_user_says_about_approvals_later_holds_for_workers_that_run() {
+    let models =
+        Workers::new(plan(&[task("one", &[], &[]), task("two", &[], &[])]), |name, number| match (name, number) {
+            ("one", 1) => vec![Said::Tool("run_command", json!({"command": "frob --all"}))],
+            _ => vec![Said::Text("Done.")],
+        });
+    let gate = models.gate("one");
+    let mut play = Play::new(models, SubtaskStart::Parallel, &[]);
+    play.settings.approve = Approve::Auto;
+    let sent = play.say("Look at everything in this folder").await;
+    let has_begun =
+        |event: &Event| matches!(&event.fact, Fact::Subtask(fact) if fact.subtask == "1" && fact.copy.is_some());
+    let events = play.until(&sent.session, has_begun).await;
+    let Some(Fact::Subtask(SubtaskFact { worker: Some(worker), .. })) = events.last().map(|event| &event.fact) else {
+        panic!("no worker")
+    };
+    let action = Control::Adjust { approve: Some(Approve::Deny), attended: None, max_steps: None, trusted: None };
+    play.client.requests().control(&sent.session, Some(sent.request.clone()), action).await.expect("wanted");
+    play.until(worker, |event| event.fact.kind() == "request.adjusted").await;
+    gate.notify_one();
+    let is_end = |event: &Event| matches!(event.fact, Fact::Request(RequestFact::Finished { .. }));
+    let of_worker = play.until(worker, is_end).await;
+    assert!(!of_worker.iter().any(|event| event.fact.kind() == "command.started"), "{of_worker:?}");
+}

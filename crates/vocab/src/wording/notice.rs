@@ -20,6 +20,7 @@ sentences! {
         MoreWorkers(count: u32) => "Up to {count} sub-tasks run at the same time again.",
         WorkerObjection(id: String, objection: String) => "Sub-task {id}: {objection}",
         NoSuchSubtask(id: String) => "There is no sub-task {id}.",
+        MergesAgain(reason: String) => "{reason} The changes of the sub-tasks are merged again.",
         SubtaskStarting(id: String) =>
             "Sub-task {id} is still getting its copy of the folder. Try again in a moment.",
         SubtaskNotNow(id: String, status: String) => "Sub-task {id} is {status}: that is not possible now.",

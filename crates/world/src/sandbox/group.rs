@@ -30,8 +30,9 @@ fn said(place: &Path, controllers: &str, divisible: bool) -> String {
     let shown = place.display();
     match (missing.as_slice(), divisible) {
         ([], true) => format!("the control group {shown} can be divided, but commands do not get their own"),
-        ([], false) => format!("the control group {shown} is not handed to this person"),
-        (missing, _) => format!("the control group {shown} has no {}", missing.join(" and ")),
+        ([], false) => format!("the control group {shown} is not delegated to this user"),
+        ([one], _) => format!("the control group {shown} lacks the controller {one}"),
+        (missing, _) => format!("the control group {shown} lacks the controllers {}", missing.join(" and ")),
     }
 }
 
@@ -55,7 +56,7 @@ mod tests {
         let place = Path::new("/g");
         assert!(said(place, "cpu memory pids\n", true).contains("can be divided"));
         assert!(said(place, "cpu memory pids\n", false).contains("not handed"));
-        assert!(said(place, "cpu memory\n", true).ends_with("has no pids"));
-        assert!(said(place, "", false).ends_with("has no memory and pids"));
+        assert!(said(place, "cpu memory\n", true).ends_with("lacks the controller pids"));
+        assert!(said(place, "", false).ends_with("lacks the controllers memory and pids"));
     }
 }

@@ -97,6 +97,7 @@ pub(crate) fn applied(step: &mut Transition<'_>, call: &CallId, problem: Option<
     let saves = saves_pictures(&item);
     let Some(writes) = item.writes.filter(|_| item.progress == Progress::Acting) else { return };
     match problem {
+        Some(reason) if subtasks::merge_again(step, call, &reason) => return,
         Some(reason) => finished(step, call, ToolStatus::Error, reason),
         None => {
             let files: Vec<ChangedFile> = writes.iter().map(ChangedFile::from).collect();

@@ -164,7 +164,7 @@ impl SessionsView {
             Some(Doing::Forget { .. }) => "y confirm · esc cancel",
         };
         let hint = self.told.as_deref().map_or(hint.to_owned(), sanitize_cells);
-        let inner = pager::frame(area, buf, theme, "Earlier sessions of this folder", &hint);
+        let inner = pager::frame(area, buf, theme, "Earlier sessions in this folder", &hint);
         let width = usize::from(inner.width);
         match &mut self.doing {
             None => self.picker.draw_whole(inner, buf, theme),
