@@ -48,7 +48,7 @@ sentences! {
         RuleAsks(rule: String) => "your rule asks: {rule}",
         RuleAllows(rule: String) => "your rule allows it: {rule}",
         OnlyProposed => "the answer only proposes it",
-        ChecksNeedApproval => "commands that can change files need approval (`apply.commands`)",
+        ChecksNeedApproval => "it can change files (`apply.commands`)",
         EditsNeedApproval => "edits need approval. Set `apply.files = \"auto\"` to apply them automatically",
         NewHost(host: String) => "{host} is a new host",
         NewHostNear(host: String, place: String) => "{host} is a new host, and is in {place}",
