@@ -55,7 +55,7 @@ mod tests {
     fn it_says_what_is_missing_for_a_limit_on_all_processes() {
         let place = Path::new("/g");
         assert!(said(place, "cpu memory pids\n", true).contains("can be divided"));
-        assert!(said(place, "cpu memory pids\n", false).contains("not handed"));
+        assert!(said(place, "cpu memory pids\n", false).contains("not delegated"));
         assert!(said(place, "cpu memory\n", true).ends_with("lacks the controller pids"));
         assert!(said(place, "", false).ends_with("lacks the controllers memory and pids"));
     }
