@@ -1,4 +1,4 @@
-//! The workers of a request, as far as its end concerns them: however a request ends, they end with it.
+//! Messages to the workers of a request, and their end: however a request ends, its workers end with it.
 
 use trimtab_vocab::checkpoint::Ask;
 use trimtab_vocab::event::{CheckpointFact, SubtaskFact};

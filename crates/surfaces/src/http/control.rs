@@ -320,7 +320,7 @@ async fn speak(
 /// The question of the session that offers this choice.
 async fn offering(server: &Shared, id: &SessionId, wanted: &str) -> Result<Option<CheckpointId>, Failure> {
     let offers = |event: Event| match event.fact {
-        // A sub-task goes on by its own controls.
+        // To resume a request does not answer the questions of its workers.
         Fact::Checkpoint(CheckpointFact::Opened { checkpoint, choices, worker: None, .. }) if event.session == *id => {
             choices.iter().any(|choice| choice.id == wanted).then_some(checkpoint)
         }

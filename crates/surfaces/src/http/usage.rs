@@ -95,7 +95,7 @@ async fn get_usage(
             for event in page {
                 let of_worker = workers.observe(&event).map(|(model, usage)| (model.to_owned(), usage, 0));
                 let spent = match event.fact {
-                    // What a worker spent after its last report is the rest of a call, and none of its own.
+                    // A late cost of a worker belongs to a call that is already counted.
                     Fact::Usage(UsageFact { model, usage, worker, .. }) => {
                         Some((model, usage, u64::from(worker.is_none())))
                     }

@@ -113,11 +113,7 @@ async fn a_control_file_of_a_worker_is_asked_about_before_it_reaches_the_folder(
 #[tokio::test]
 async fn a_worker_that_is_cancelled_while_its_folder_is_copied_is_never_paid_for() {
     let models = Workers::new(plan(&[task("one", &[], &[]), task("two", &[], &[])]), |_, _| vec![Said::Text("Done.")]);
-    let mut play = Play::new(models, SubtaskStart::Sequential, &[]);
-    let gate = Arc::new(Notify::new());
-    let workspaces = shared_workspace(PlainWorkspace::default().with_copy_gate(Arc::clone(&gate)));
-    play.world = World { workspaces, ..play.world };
-    play.client = Client::with(play.world.clone(), 10);
+    let (play, gate) = Play::new(models, SubtaskStart::Sequential, &[]).with_copy_gate();
     let sent = play.say("Look at everything in this folder").await;
     let events = play.until_status(&sent, "1", SubtaskStatus::Running).await;
     let Some(Fact::Subtask(SubtaskFact { worker: Some(worker), .. })) = events.last().map(|event| &event.fact) else {
@@ -134,11 +130,7 @@ async fn a_worker_that_is_cancelled_while_its_folder_is_copied_is_never_paid_for
 #[tokio::test]
 async fn words_for_a_worker_whose_folder_is_copied_are_refused_and_not_lost() {
     let models = Workers::new(plan(&[task("one", &[], &[]), task("two", &[], &[])]), |_, _| vec![Said::Text("Done.")]);
-    let mut play = Play::new(models, SubtaskStart::Sequential, &[]);
-    let gate = Arc::new(Notify::new());
-    let workspaces = shared_workspace(PlainWorkspace::default().with_copy_gate(Arc::clone(&gate)));
-    play.world = World { workspaces, ..play.world };
-    play.client = Client::with(play.world.clone(), 10);
+    let (play, gate) = Play::new(models, SubtaskStart::Sequential, &[]).with_copy_gate();
     let sent = play.say("Look at everything in this folder").await;
     play.until_status(&sent, "1", SubtaskStatus::Running).await;
     let steer = SubtaskControl::Steer { text: "Only the headings.".into() };

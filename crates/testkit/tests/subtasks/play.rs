@@ -211,6 +211,15 @@ impl Play {
         Self { home, models, client, world, settings }
     }
 
+    /// The same, with copies of the folder that wait for a gate.
+    pub(crate) fn with_copy_gate(mut self) -> (Self, Arc<Notify>) {
+        let gate = Arc::new(Notify::new());
+        let workspaces = shared_workspace(PlainWorkspace::default().with_copy_gate(Arc::clone(&gate)));
+        self.world = World { workspaces, ..self.world };
+        self.client = Client::with(self.world.clone(), 10);
+        (self, gate)
+    }
+
     pub(crate) async fn say(&self, text: &str) -> Sent {
         self.say_in(text, Mode::Auto).await
     }
