@@ -84,7 +84,9 @@ pub fn time_to_close(binary: &Path, signal: Signal, busy: bool) -> Duration {
     let events: Vec<String> = opening.into_iter().chain(vec![anthropic::text_delta(0, "word "); 20]).collect();
     let answer = Answer::events(events);
     let answer = if busy {
-        answer.then_forever(anthropic::text_delta(0, "word "))
+        // A reply that says the same again and again would be ended as a runaway before it is canceled.
+        let words: String = (0..2_000).map(|number| format!("word{number} ")).collect();
+        answer.then_forever(anthropic::text_delta(0, &words))
     } else {
         let all = answer.body_bytes().len();
         answer.stall_after(all)

@@ -4,7 +4,7 @@
 //! measurements as arguments choose some. Each figure is the median of several runs, and each has something measured in
 //! the same run beside it: absolute times say little on another machine. `corpus` alone tries the libraries on damaged
 //! input, and `seeds FOLDER` writes that input down for libFuzzer to begin with; `models` alone gives small tasks to a real
-//! model. Other programs are started beside this one
+//! model. `peers` starts other programs beside this one.
 //! `beside BINARY` measures two builds of this program by turns, for example the present one and a release.
 
 #![allow(clippy::disallowed_methods, reason = "a benchmark starts the program and looks at its files")]

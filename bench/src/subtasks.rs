@@ -37,6 +37,7 @@ fn run(binary: &Path, workers: usize) -> (Duration, u64) {
     let mut program = Program::new(binary);
     program.set("TRIMTAB_SUBTASKS_PARALLEL", "64");
     program.set("TRIMTAB_SUBTASKS_OFFER", "auto");
+    program.set("TRIMTAB_SUBTASKS_AUTO_USD", "1000");
     program.set("TRIMTAB_LIMITS_JOBS", "100");
     for number in 0..50 {
         let text = "a line of a file that somebody has written\n".repeat(40);
