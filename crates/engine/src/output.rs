@@ -302,6 +302,8 @@ pub struct WorkerOrder {
     pub folder: String,
     /// Changes of other workers that it depends on.
     pub seed: Vec<MergePart>,
+    /// It is the first of its run in this process: copies that a killed process left are removed with it.
+    pub is_first: bool,
     pub said: Request,
 }
 

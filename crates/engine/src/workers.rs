@@ -1,7 +1,7 @@
 //! Messages to the workers of a request, and their end: however a request ends, its workers end with it.
 
 use trimtab_vocab::checkpoint::Ask;
-use trimtab_vocab::event::{CheckpointFact, SubtaskFact};
+use trimtab_vocab::event::{CheckpointFact, RequestFact, SubtaskFact};
 use trimtab_vocab::{CheckpointId, Control, RequestId, SessionId, SubTask, SubtaskStatus, WorkerQuestion};
 
 use crate::Input;
@@ -32,6 +32,20 @@ pub(crate) fn status_fact(task: &SubTask, status: SubtaskStatus, progress: f64, 
 pub(crate) fn control(step: &mut Transition<'_>, worker: &SessionId, action: Control) {
     let request = Some(RequestId::of_worker(worker));
     step.tell(worker.clone(), Input::Controlled { request, action });
+}
+
+/// Passes what the user says to a request on to it, and to the workers that run for it: a request that only waits for
+/// its workers asks no model that could hear of it.
+pub(crate) fn steer(step: &mut Transition<'_>, request: &RequestId, text: String) {
+    let run = step.session.unfinished(request).and_then(|active| active.subtasks.as_deref());
+    let run = run.filter(|run| run.is_under_way());
+    let can_hear = |state: &&SubtaskState| state.status.is_at_work() && state.has_begun;
+    let hearing = run.into_iter().flat_map(|run| run.states.values()).filter(can_hear);
+    let workers: Vec<SessionId> = hearing.filter_map(|state| state.worker.clone()).collect();
+    for worker in workers {
+        control(step, &worker, Control::Steer { text: text.clone() });
+    }
+    step.emit(Some(request), RequestFact::Steered { text, by: "user".into() });
 }
 
 /// Tells the workers of a request that are at work the same as the request.

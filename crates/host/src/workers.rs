@@ -18,6 +18,8 @@ use crate::effects::{ActorHandle, written};
 use crate::workspace::{CopiedFile, Workspace};
 
 const PAGE: u32 = 1000;
+/// Events of a log that are read at once where its last ones are looked for.
+const RECENT: u32 = 100;
 
 /// The copies that are being made in this process. A second request for the same copy waits for the first, because a
 /// copy over a finished one would undo what the worker has done in it.
@@ -44,7 +46,7 @@ pub(crate) async fn start(
     reporter: ActorHandle,
     order: Box<WorkerOrder>,
 ) -> Result<(), ActorError> {
-    let WorkerOrder { worker, original, folder, seed, said } = *order;
+    let WorkerOrder { worker, original, folder, seed, is_first, said } = *order;
     let store = deps.world.store.as_ref();
     let workspace = deps.world.workspace(&worker);
     let parent = reporter.lease.session().clone();
@@ -78,7 +80,9 @@ pub(crate) async fn start(
         return Ok(());
     }
     drop(turn);
-    sweep(store, workspace.as_ref(), &folder).await?;
+    if is_first {
+        sweep(store, workspace.as_ref(), &folder).await?;
+    }
     let job = NewJob { request: said.id.clone(), text: actor::first_words(&said.text) };
     let payload = written(&Input::Said { request: Box::new(said) });
     match store.enqueue(&worker, NewInput { payload, job: Some(job), ..NewInput::default() }).await {
@@ -107,14 +111,15 @@ async fn is_stopped(store: &dyn Store, parent: &SessionId, worker: &SessionId) -
         _ => None,
     };
     let mut to = store.last_seq(parent).await?;
+    // What came since this look is read with the last ones.
+    let mut most = PAGE;
     while to > 0 {
-        let from = to.saturating_sub(u64::from(PAGE));
-        // What came since the last look is read with it.
-        let events = store.events(parent, from, 2 * PAGE).await?;
+        let from = to.saturating_sub(u64::from(RECENT));
+        let events = store.events(parent, from, most).await?;
         if let Some(status) = events.iter().rev().find_map(of_worker) {
             return Ok(!status.is_at_work());
         }
-        to = from;
+        (to, most) = (from, RECENT);
     }
     // The session that had started it is gone: a log has its workers from their beginning on.
     Ok(true)

@@ -18,6 +18,7 @@ pub mod palette;
 mod picture;
 mod structured_answer;
 mod subtask_documents;
+mod subtask_log;
 mod subtask_runs;
 pub mod tui;
 mod words;

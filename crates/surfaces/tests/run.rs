@@ -926,7 +926,7 @@ fn the_demo_needs_nothing_and_leaves_nothing() {
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     for shown in [
         "$ trimtab answer approve",
-        "  changed greet.sh (+1 -1)",
+        "  changed greet.sh (+1 −1)",
         "🖥 CLI Execution  ✓ 2  ✗ 1  3/3 (100%)",
         "- Support several names in greet.sh",
         "Start a next step with: trimtab run --continue \"…\"",

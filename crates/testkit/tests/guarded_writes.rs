@@ -106,7 +106,7 @@ fn an_answer_in_a_form_that_is_sent_again_ends_the_request() {
 fn an_answer_in_a_form_whose_change_is_there_already_is_done() {
     let answer = r#"{"summary":"Made.","fileChanges":[{"path":"a.txt","diff":"@@ -1 +1 @@\\n-omega\\n+alpha\\n"}]}"#;
     let log = play(&format!("\n--- a.txt\nalpha\n--- dialogue\n% tools=false\n> change @a.txt\n< {answer}\n"));
-    assert!(log.contains("Already so, nothing to do.") && log.contains(r#""status":"completed""#), "{log}");
+    assert!(log.contains("Already in place, nothing to do.") && log.contains(r#""status":"completed""#), "{log}");
 }
 
 #[test]

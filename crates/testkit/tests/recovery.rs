@@ -346,7 +346,7 @@ fn a_diff_without_effect_is_not_needed_or_wrong_as_the_setting_says() {
         ("skip", run_together, false),
     ] {
         let rest = match skipped {
-            true if diff == done => "?~ Already so, nothing to do.",
+            true if diff == done => "?~ Already in place, nothing to do.",
             true => "?~ Skipped, not needed.",
             false => "?~ was not changed",
         };
@@ -375,7 +375,7 @@ fn a_diff_of_which_a_part_is_there_already_is_not_skipped() {
         > change a.txt
         <@ apply_diff {"path":"a.txt","diff":"@@ -1,2 +1,2 @@\n one\n-zwei\n+two\n@@ -4,2 +4,2 @@\n four\n-five\n+FIVE\n"}
         ?~ Hunk 1 may be applied already
-        ?- Already so
+        ?- Already in place
         < I cannot change it.
         "#,
     );

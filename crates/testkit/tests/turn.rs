@@ -591,7 +591,7 @@ fn at_the_last_step_the_limit_asks_and_not_the_repetition() {
 fn the_same_write_again_is_done_already_and_the_work_it_did_counts() {
     let write = r#"write_file {"path":"new.txt","content":"hello\n"}"#;
     let log = circling("attended=false", &[write], 5);
-    assert!(log.contains("Already so, nothing to do."), "{log}");
+    assert!(log.contains("Already in place, nothing to do."), "{log}");
     assert_eq!(log.matches("change.applied").count(), 1, "{log}");
     assert!(log.contains(r#""status":"completed""#), "what was asked for is there: {log}");
 }
@@ -610,7 +610,7 @@ fn a_search_that_was_replaced_before_is_done_already() {
         <@ edit_file {"path":"a.py","blocks":[{"search":"    return a - b","replace":"    return a + b"}]}
         #
         <@ edit_file {"path":"a.py","blocks":[{"search":"    return a - b","replace":"    return a + b"}]}
-        ?~ Already so, nothing to do.
+        ?~ Already in place, nothing to do.
         < Done.
         "#,
     );

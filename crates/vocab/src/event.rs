@@ -275,6 +275,7 @@ pub const KNOWN_TYPES: &[&str] = &[
     "subtask",
     "subtasks.shared",
     "subtasks.resized",
+    "subtasks.cancelled",
     "subtasks.merging",
     "subtasks.resolved",
     "reflection",

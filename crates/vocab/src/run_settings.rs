@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use crate::{
     AutoMode, Copilot, Effort, ImageSettings, MemorySettings, ModelFacts, Remembered, Rule, Sandbox, SubtaskSettings,
+    TaskKind,
 };
 
 // Grouped here, and flat in what is recorded and sent: the order of the groups and of their fields is the order of the
@@ -494,6 +495,33 @@ pub struct Lists {
 }
 
 impl RunSettings {
+    /// Who works on a kind of sub-task, and what is known about them.
+    pub fn worker_model(&self, kind: TaskKind) -> (String, ModelFacts) {
+        let models = &self.models;
+        if let Some(set) = self.subtasks.models.get(&kind) {
+            return (set.model.clone(), set.facts);
+        }
+        match kind {
+            TaskKind::Simple if !models.fast_model.is_empty() => {
+                (models.fast_model.clone(), models.fast_facts.unwrap_or_default())
+            }
+            _ => (models.model.clone(), models.facts),
+        }
+    }
+
+    /// The models that sub-tasks can use, each once.
+    pub fn worker_models(&self) -> Vec<(String, ModelFacts)> {
+        let kinds = [TaskKind::Simple, TaskKind::Reasoning, TaskKind::Review];
+        let own = (self.models.model.clone(), self.models.facts);
+        let mut known: Vec<(String, ModelFacts)> = Vec::new();
+        for (name, facts) in kinds.into_iter().map(|kind| self.worker_model(kind)).chain([own]) {
+            if !known.iter().any(|(other, _)| *other == name) {
+                known.push((name, facts));
+            }
+        }
+        known
+    }
+
     /// The lists in force.
     pub fn lists(&self) -> Lists {
         Lists {

@@ -398,6 +398,20 @@ pub enum SubtaskControl {
     },
 }
 
+impl SubtaskControl {
+    /// Whether it is possible for a sub-task in this status.
+    pub fn fits(&self, status: SubtaskStatus) -> bool {
+        match self {
+            Self::Pause | Self::Resume | Self::Steer { .. } => status.is_at_work(),
+            Self::Stop => status.is_at_work() || status == SubtaskStatus::Pending,
+            Self::Skip => !status.is_over(),
+            Self::Retry { .. } => {
+                matches!(status, SubtaskStatus::Failed | SubtaskStatus::Skipped | SubtaskStatus::Stopped)
+            }
+        }
+    }
+}
+
 /// The sub-tasks of a request as a whole.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -438,6 +452,9 @@ pub enum SubtasksFact {
         /// `rate_limit`, or `recovered`.
         reason: String,
     },
+    /// The user has canceled the request: no sub-task goes on, and what finished ones have changed is merged.
+    #[serde(rename = "subtasks.cancelled")]
+    Cancelled {},
     /// All sub-tasks are over, and their changes are being merged.
     #[serde(rename = "subtasks.merging")]
     Merging {},

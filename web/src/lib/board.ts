@@ -3,6 +3,7 @@
 
 import type { BoardTask, Checkpoint, Item } from './fold';
 import { isOver } from './fold/subtasks';
+import { plural } from './format';
 import type { Given, SubtaskAsk, SubtaskStatus } from './wire';
 
 export type Board = Extract<Item, { is: 'subtasks' }>;
@@ -32,6 +33,7 @@ export const isAtWork = ({ status }: Pick<BoardTask, 'status'>) => status === 'r
 export function heading({ order, tasks }: Board, live: boolean): string {
   const all = tasks.length;
   if (!live || tasks.every(isOver)) return `${tasks.filter((task) => task.status === 'completed').length} of ${all} sub-tasks completed`;
+  if (!order) return `${plural(all, 'sub-task')} planned, waiting for your answer`;
   return order === 'sequential' ? `🔄 Running ${all} sub-tasks one after the other...` : `🔄 Running ${all} sub-tasks in parallel...`;
 }
 

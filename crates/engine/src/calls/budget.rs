@@ -81,9 +81,11 @@ fn tokens_at_most(prompt: &Prompt) -> u64 {
 }
 
 pub(crate) fn ask(step: &mut Transition<'_>, bill: &Bill) {
+    let is_worker = step.session.lineage().role.is_some();
+    let title = if is_worker { QuestionTitle::WorkerBudget } else { QuestionTitle::Budget };
     let question = CheckpointDraft {
         ask: Ask::Budget { budget_usd: bill.budget, spent_usd: bill.spent, next_call_usd: bill.next },
-        title: QuestionTitle::Budget(bill.budget, bill.spent, bill.next),
+        title: title(bill.budget, bill.spent, bill.next),
         choices: vec![
             questions::choice(RAISE, AnswerLabel::RaiseBudget),
             questions::choice(STOP, AnswerLabel::StopHere),

@@ -3,13 +3,14 @@
 
 use trimtab_vocab::checkpoint::{Ask, ChoiceText};
 use trimtab_vocab::event::{CheckpointKind, RequestFact};
-use trimtab_vocab::{CheckpointId, Control, Mode, Request, RequestId};
+use trimtab_vocab::{CheckpointId, Mode, Request, RequestId};
 
 use super::gate;
 use crate::record::{Checkpoint, Phase, RunningRequest, Session};
 use crate::tools::ToolAction;
 use crate::transition::Transition;
 use crate::turn::{answers, control};
+use crate::workers;
 
 /// The request that a new message joins: the running one, else the latest that waits for the user's text. A request
 /// that ended at a limit waits for more steps or money, one whose reply was cut off has answered, and one whose model
@@ -75,7 +76,7 @@ pub(super) fn join(step: &mut Transition<'_>, request: Request) -> Result<(), (B
         Some((checkpoint, choice, words)) => {
             answers::answered(step, &checkpoint, choice, words, answers::Answerer::person())
         }
-        None => step.emit(Some(&into), RequestFact::Steered { text: text.trim().to_owned(), by: "user".into() }),
+        None => workers::steer(step, &into, text.trim().to_owned()),
     }
     Ok(())
 }
@@ -109,7 +110,7 @@ fn named_option(session: &Session, question: &Checkpoint, words: &str) -> Option
 pub(super) fn replace_waiting(step: &mut Transition<'_>) {
     let waits = step.session.active().is_none().then(|| met(step.session)).flatten();
     if let Some(id) = waits.map(|active| active.request.id.clone()) {
-        control::controlled(step, Some(id), Control::Cancel);
+        control::cancel(step, id);
     }
 }
 
@@ -117,6 +118,6 @@ pub(super) fn replace_waiting(step: &mut Transition<'_>) {
 pub(super) fn replace_running(step: &mut Transition<'_>, new: &RequestId) {
     let runs = step.session.active().filter(|active| active.request.id != *new);
     if let Some(id) = runs.map(|active| active.request.id.clone()) {
-        control::controlled(step, Some(id), Control::Cancel);
+        control::cancel(step, id);
     }
 }

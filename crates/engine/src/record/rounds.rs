@@ -9,7 +9,7 @@ use crate::record::excerpt::timeless;
 use crate::tools::REPEATED;
 
 /// How the result of an edit begins whose text is there already.
-pub(crate) const ALREADY_SO: &str = "Already so, nothing to do";
+pub(crate) const ALREADY_IN_PLACE: &str = "Already in place, nothing to do";
 
 /// Rounds without progress that are tolerated when the model repeats several calls.
 const PATIENCE: u32 = 3;
@@ -76,7 +76,7 @@ impl RoundHistory {
             *self.calls.entry(call).or_default() += 1;
             let times = self.results.entry(result).or_default();
             *times += 1;
-            is_new |= *times == 1 && !done.content.starts_with(ALREADY_SO);
+            is_new |= *times == 1 && !done.content.starts_with(ALREADY_IN_PLACE);
         }
         self.last = hash(&batch.signature());
         self.warned = !is_new && (self.warned || is_refused);

@@ -279,6 +279,9 @@ impl RunningRequest {
         }
         self.steering.steers.extend(text.map(str::to_owned));
         self.steering.untold.extend(text.map(str::to_owned));
+        if let Some(run) = self.subtasks.as_mut().filter(|run| run.is_under_way() && run.said.len() < SAID) {
+            run.said.extend(text.map(str::to_owned));
+        }
     }
 
     /// The words that go to the model with the next call, beside the conversation.

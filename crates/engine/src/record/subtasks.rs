@@ -43,6 +43,10 @@ pub struct SubtaskRun {
     pub answer: Option<(String, Option<String>)>,
     /// The conflict that was answered last.
     pub conflict: Option<MergeConflict>,
+    /// What the user has said to the request since they were started. Each worker is told.
+    pub said: Vec<String>,
+    /// The user has canceled the request, and what is finished is merged.
+    pub is_cancelled: bool,
     /// Their changes are being merged.
     pub is_merging: bool,
     /// How often they were merged again, because the folder had changed.
@@ -77,6 +81,8 @@ pub struct SubtaskState {
     pub answer: Option<(String, Option<String>)>,
     /// Its worker has its copy and its request, so it can be told something.
     pub has_begun: bool,
+    /// How much of what the user has said its worker was told with its instruction.
+    pub told: usize,
 }
 
 /// How a conflict is settled.
@@ -108,6 +114,11 @@ impl WorkerRole {
 impl SubtaskRun {
     pub(crate) fn state(&self, id: &str) -> SubtaskStatus {
         self.states.get(id).map(|state| state.status).unwrap_or_default()
+    }
+
+    /// Whether the workers were started, and nothing is merged yet.
+    pub(crate) fn is_under_way(&self) -> bool {
+        self.order.is_some() && !self.is_merging
     }
 
     /// The sub-task that this session works on.
@@ -205,6 +216,8 @@ impl Session {
                             resolutions: Vec::new(),
                             answer: None,
                             conflict: None,
+                            said: Vec::new(),
+                            is_cancelled: false,
                             is_merging: false,
                             remerges: 0,
                         }));
@@ -218,6 +231,10 @@ impl Session {
             SubtasksFact::Resized { parallel, .. } => {
                 let Some(run) = &mut active.subtasks else { return };
                 (run.pool, run.good_calls) = (Some(*parallel), 0);
+            }
+            SubtasksFact::Cancelled {} => {
+                let Some(run) = &mut active.subtasks else { return };
+                run.is_cancelled = true;
             }
             SubtasksFact::Merging {} => {
                 let Some(run) = &mut active.subtasks else { return };
@@ -291,7 +308,7 @@ impl Session {
                 self.lineage.workers += 1;
                 (state.attempt, state.before, state.earlier) = (fact.attempt, state.usage, state.error.take());
                 (state.answer, state.summary, state.reserved_usd) = (None, String::new(), None);
-                state.has_begun = false;
+                (state.has_begun, state.told) = (false, run.said.len());
                 state.writes.clear();
             }
             let spent = fact.usage.since(state.usage);

@@ -1,6 +1,7 @@
 //! The questions about sub-tasks, and what follows from their answers.
 
 use trimtab_vocab::checkpoint::{Ask, ChoiceRole, ChoiceText};
+use trimtab_vocab::event::Status;
 use trimtab_vocab::wording::{AnswerLabel, BreakdownNote, QuestionTitle, StrategyNote};
 use trimtab_vocab::{
     BreakdownOption, ExecutionOrder, Granularity, MergeConflict, RunSettings, StrategyOption, SubTask, SubTaskPlan,
@@ -138,7 +139,7 @@ pub(super) fn ask_plan(
 
 /// Asks what to do about a failed sub-task. The others continue.
 pub(super) fn ask_about_failure(step: &mut Transition<'_>, run: &SubtaskRun, task: &SubTask, reason: String) {
-    let depend = run.plan.tasks.iter().filter(|other| other.depends_on.contains(&task.id));
+    let depend = plan::dependents(&run.plan, &task.id).into_iter();
     let dependents: Vec<String> = depend.map(|other| format!("{}. {}", other.id, other.name())).collect();
     let question = CheckpointDraft {
         title: QuestionTitle::SubtaskFailed(task.id.clone(), task.name().to_owned(), reason.clone()),
@@ -195,5 +196,5 @@ pub(super) fn ask_about_conflict(step: &mut Transition<'_>, run: &SubtaskRun, co
         ask: Ask::MergeConflict { call: run.call.clone(), conflict: Box::new(shown), remaining },
         choices,
     };
-    questions::open(step, question);
+    questions::ask(step, question, Status::NeedsUser);
 }

@@ -19,7 +19,7 @@ use trimtab_vocab::{CallId, Mode, RequestId, RunSettings, SubTaskPlan, SubtaskOf
 use crate::record::{RunningRequest, SubtaskRun};
 use crate::transition::Transition;
 
-pub(crate) use control::{control, restart_workers};
+pub(crate) use control::{control, keep_finished, restart_workers};
 pub(crate) use merging::{conflicted, merge_again, merge_by_model, merged};
 pub(crate) use planning::{call, objection, planning_failed, replied, run_plan};
 pub(crate) use reports::{answered, reported};
@@ -103,6 +103,11 @@ fn first_line(words: &str) -> String {
         Some((at, _)) => format!("{}…", &line[..at]),
         None => line.to_owned(),
     }
+}
+
+/// Whether the user has canceled the request while its sub-tasks ran.
+pub(crate) fn is_cancelled(active: &RunningRequest) -> bool {
+    active.subtasks.as_ref().is_some_and(|run| run.is_cancelled)
 }
 
 /// Whether an answer about a conflict is still to be acted upon.

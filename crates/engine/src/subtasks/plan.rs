@@ -107,7 +107,7 @@ pub(crate) fn plan(drafts: Vec<DraftTask>, settings: &RunSettings) -> Result<Sub
     for (number, draft) in (1..).zip(drafts) {
         let name = draft.id.clone().map_or_else(|| number.to_string(), String::from);
         let depends_on = draft.depends_on.iter().cloned().map(String::from).collect();
-        let model = if draft.model.is_empty() { model_for(draft.kind, settings).0 } else { draft.model };
+        let model = if draft.model.is_empty() { settings.worker_model(draft.kind).0 } else { draft.model };
         let task = SubTask {
             id: name.clone(),
             title: draft.title.trim().to_owned(),
@@ -153,7 +153,7 @@ pub(super) fn of_steps(flow: &Flow, settings: &RunSettings) -> SubTaskPlan {
             instruction: lines.into_iter().filter(|line| !line.is_empty()).collect::<Vec<_>>().join("\n"),
             context_files: step.files.clone(),
             constraints: flow.decisions.clone(),
-            model: model_for(kind, settings).0,
+            model: settings.worker_model(kind).0,
             depends_on: step.depends_on.clone(),
             kind,
             ..SubTask::default()
@@ -174,26 +174,9 @@ fn for_each_file(task: &SubTask) -> Vec<SubTask> {
     (1..).zip(&task.context_files).map(one).collect()
 }
 
-/// Who works on a kind of task, and what is known about them.
-pub(crate) fn model_for(kind: TaskKind, settings: &RunSettings) -> (String, ModelFacts) {
-    let models = &settings.models;
-    if let Some(set) = settings.subtasks.models.get(&kind) {
-        return (set.model.clone(), set.facts);
-    }
-    match kind {
-        TaskKind::Simple if !models.fast_model.is_empty() => {
-            (models.fast_model.clone(), models.fast_facts.unwrap_or_default())
-        }
-        _ => (models.model.clone(), models.facts),
-    }
-}
-
 /// What is known about a model that a plan names.
 pub(crate) fn facts_of(model: &str, settings: &RunSettings) -> Option<ModelFacts> {
-    let kinds = [TaskKind::Simple, TaskKind::Reasoning, TaskKind::Review];
-    let own = (settings.models.model.clone(), settings.models.facts);
-    let mut known = kinds.into_iter().map(|kind| model_for(kind, settings)).chain([own]);
-    known.find(|(name, _)| name == model).map(|(_, facts)| facts)
+    settings.worker_models().into_iter().find(|(name, _)| name == model).map(|(_, facts)| facts)
 }
 
 /// Why a plan cannot be carried out.
@@ -266,6 +249,18 @@ pub(super) fn in_order(plan: &SubTaskPlan) -> Vec<&SubTask> {
         order.push(left.remove(at));
     }
     order
+}
+
+/// The tasks that cannot be done without this one, directly or through others, in the order of work.
+pub(super) fn dependents<'a>(plan: &'a SubTaskPlan, id: &str) -> Vec<&'a SubTask> {
+    let mut found: Vec<&SubTask> = Vec::new();
+    for task in in_order(plan) {
+        let is_found = |needed: &String| needed == id || found.iter().any(|other| other.id == *needed);
+        if task.depends_on.iter().any(is_found) {
+            found.push(task);
+        }
+    }
+    found
 }
 
 /// The same work in at most `count` sub-tasks: neighbors in the order of work become one.
@@ -488,7 +483,7 @@ pub(crate) fn edited(text: &str, before: &SubTaskPlan, settings: &RunSettings) -
             task.instruction = known.map_or_else(|| task.title.clone(), |known| known.instruction.clone());
         }
         if task.model.is_empty() {
-            task.model = model_for(task.kind, settings).0;
+            task.model = settings.worker_model(task.kind).0;
         }
     }
     let plan = SubTaskPlan { tasks, ..SubTaskPlan::default() };

@@ -92,7 +92,7 @@ pub(super) fn record_delegated_plan(step: &mut Transition<'_>, call: &CallId, wa
     }
     let mut plan = wanted.clone();
     for task in plan.tasks.iter_mut().filter(|task| task.model.is_empty()) {
-        task.model = plan::model_for(task.kind, &settings).0;
+        task.model = settings.worker_model(task.kind).0;
     }
     if let Err(reason) = plan::validate(&plan, &settings) {
         let text = format!("Nothing was delegated: {reason}.");

@@ -3,8 +3,8 @@
 use trimtab_vocab::event::{CheckpointFact, Level, RequestFact, Status, SubtaskFact, UsageFact};
 use trimtab_vocab::wording::{Notice, ProblemText};
 use trimtab_vocab::{
-    CheckpointId, FileWrite, Problem, ProblemKind, RefKey, RequestId, SessionId, SubTask, SubtaskStatus, SubtasksFact,
-    Usage, WorkerQuestion,
+    CheckpointId, Control, FileWrite, Problem, ProblemKind, RefKey, RequestId, SessionId, SubTask, SubtaskStatus,
+    SubtasksFact, Usage, WorkerQuestion,
 };
 
 use super::worker;
@@ -60,6 +60,10 @@ pub(crate) fn reported(step: &mut Transition<'_>, worker: &SessionId, report: Wo
     match report {
         WorkerReport::Copied { copy } => {
             step.emit(Some(request), SubtaskFact { copy: Some(copy), ..of.fact(of.state.status) });
+            // What the user has said meanwhile.
+            for text in of.run.said.iter().skip(of.state.told) {
+                workers::control(step, worker, Control::Steer { text: text.clone() });
+            }
         }
         WorkerReport::RateLimited => shrink_pool(step, &of),
         WorkerReport::Progress { progress, usage } => {

@@ -203,6 +203,7 @@ pub(crate) fn finish_request(step: &mut Transition<'_>, outcome: Option<(ToolSta
     }
     step.emit(Some(&request), AnswerFact { answer: Answer { summary, ..Answer::default() } });
     let (status, problem) = match outcome {
+        _ if run.is_cancelled => (Status::Cancelled, None),
         Some((ToolStatus::Ok | ToolStatus::Partial, _)) if completed > 0 => (Status::Completed, None),
         Some((ToolStatus::Interrupted, _)) => (Status::Cancelled, None),
         Some((ToolStatus::Blocked, _)) => (Status::NotDone, Some(ProblemText::MergeNotApplied)),

@@ -38,16 +38,18 @@ pub(super) fn start(step: &mut Transition<'_>, request: &RequestId, run: &Subtas
     let fact = workers::status_fact(task, SubtaskStatus::Running, 0.0, &state);
     let attempt = state.attempt + 1;
     step.emit(Some(request), SubtaskFact { worker: Some(worker.clone()), attempt, reserved_usd, ..fact });
-    ensure_started(step, request, run, task, &worker);
+    let is_first = run.states.values().all(|state| state.worker.is_none());
+    ensure_started(step, request, run, task, (&worker, is_first));
 }
 
-/// Starts a worker, or continues it after a restart. One that is running is left alone.
+/// Starts a worker, or continues it after a restart. One that is running is left alone. `is_first`: of those that this
+/// process starts for the request.
 pub(super) fn ensure_started(
     step: &mut Transition<'_>,
     request: &RequestId,
     run: &SubtaskRun,
     task: &SubTask,
-    worker: &SessionId,
+    (worker, is_first): (&SessionId, bool),
 ) {
     let Some(active) = step.session.unfinished(request) else { return };
     let Some(folder) = copy_path(step.session, request, worker) else { return };
@@ -57,7 +59,14 @@ pub(super) fn ensure_started(
     let text = instruction(run, task, &state);
     let said = Request::new(RequestId::of_worker(worker), text, settings);
     let seed = seed(run, task);
-    step.request(Effect::StartWorker(Box::new(WorkerOrder { worker: worker.clone(), original, folder, seed, said })));
+    step.request(Effect::StartWorker(Box::new(WorkerOrder {
+        worker: worker.clone(),
+        original,
+        folder,
+        seed,
+        is_first,
+        said,
+    })));
 }
 
 /// Where a worker has its copy of the folder.
@@ -102,6 +111,10 @@ fn instruction(run: &SubtaskRun, task: &SubTask, state: &SubtaskState) -> String
     let before: Vec<String> = task.depends_on.iter().filter_map(|id| output_of(run, id)).collect();
     if !before.is_empty() {
         text.push_str(&format!("\n\nResults of the tasks before this one:\n{}", before.join("\n")));
+    }
+    if !run.said.is_empty() {
+        let lines: Vec<String> = run.said.iter().map(|said| format!("- {said}")).collect();
+        text.push_str(&format!("\n\nThe user has added for all tasks:\n{}", lines.join("\n")));
     }
     if let Some(error) = &state.earlier {
         text.push_str(&format!("\n\nThe last attempt failed: {} Do it differently.", error.message));

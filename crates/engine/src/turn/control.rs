@@ -10,8 +10,21 @@ use crate::record::Phase;
 use crate::transition::Transition;
 use crate::{assistant, handoff, history, pictures, subtasks, workers};
 
-/// Does as told. What no longer fits has no consequences: it is not an error to be late.
+/// Does what the user wants.
 pub(crate) fn controlled(step: &mut Transition<'_>, wanted: Option<RequestId>, action: Control) {
+    if action == Control::Cancel && subtasks::keep_finished(step, wanted.as_ref()) {
+        return;
+    }
+    carry_out(step, wanted, action);
+}
+
+/// Cancels a request, because the user wants something else in its place.
+pub(crate) fn cancel(step: &mut Transition<'_>, request: RequestId) {
+    carry_out(step, Some(request), Control::Cancel);
+}
+
+/// Does as told. What no longer fits has no consequences: it is not an error to be late.
+fn carry_out(step: &mut Transition<'_>, wanted: Option<RequestId>, action: Control) {
     match action {
         Control::Rewind { steps, on_conflict } => return history::wanted(step, -i64::from(steps), on_conflict),
         Control::Forward { steps, on_conflict } => return history::wanted(step, i64::from(steps), on_conflict),
@@ -86,7 +99,7 @@ pub(crate) fn controlled(step: &mut Transition<'_>, wanted: Option<RequestId>, a
         Control::Steer { text } => {
             let text = text.trim().to_owned();
             if !text.is_empty() {
-                step.emit(Some(&running), RequestFact::Steered { text, by: "user".into() });
+                workers::steer(step, &running, text);
             }
         }
         Control::StopTool { call } => batch::stop_tool(step, &call),

@@ -7,7 +7,7 @@ use trimtab_vocab::{CallId, Noop, RequestId};
 
 use super::batch;
 use crate::NoEffect;
-use crate::record::rounds::ALREADY_SO;
+use crate::record::rounds::ALREADY_IN_PLACE;
 use crate::transition::Transition;
 
 /// Decides by the setting what such an edit is.
@@ -21,7 +21,7 @@ pub(super) fn met(step: &mut Transition<'_>, call: &CallId, request: &RequestId,
     };
     if is_skipped {
         let is_done = matches!(why, NoEffect::InPlace | NoEffect::Done);
-        let said = if is_done { ALREADY_SO } else { "Skipped, not needed" };
+        let said = if is_done { ALREADY_IN_PLACE } else { "Skipped, not needed" };
         return batch::finished(step, call, ToolStatus::Ok, format!("{said}. {reason}"));
     }
     step.notify(request, Level::Warning, Notice::DiffWithoutEffect);

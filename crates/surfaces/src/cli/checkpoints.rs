@@ -6,7 +6,7 @@ use clap::Args;
 use trimtab_host::{Answered, Client, Sent};
 use trimtab_vocab::checkpoint::Ask;
 use trimtab_vocab::event::{CheckpointFact, CheckpointKind};
-use trimtab_vocab::{CheckpointId, Control, Event, Fact, Problem, ProblemKind};
+use trimtab_vocab::{CheckpointId, Control, Event, Fact, Problem, ProblemKind, SessionId};
 
 use super::ask::{self, ConfirmBy};
 use super::changes::named_parts;
@@ -58,9 +58,9 @@ impl Checkpoints {
 
 const EXAMPLES: &str = "\
 Examples:
-  trimtab answer allow                      answer the only pending question
-  trimtab answer CHECKPOINT never --text \"That is the wrong folder\"
-  trimtab answer allow --only src/a.rs:2    allow only the second hunk of a change";
+  trimtab answer allow                       answer the only pending question
+  trimtab answer wait --text \"Use src/\"     tell the model what to do instead
+  trimtab answer allow --only src/a.rs:2     allow only the second hunk of a change";
 
 #[derive(Debug, Args)]
 #[command(allow_missing_positional = true)]
@@ -141,7 +141,7 @@ impl AnswerArgs {
             client.requests().check_parts(&event.session, checkpoint, &parts).await?;
         }
         let sent = Sent { session: event.session.clone(), request: request.clone() };
-        let after = last_seq(&client, &sent).await?;
+        let after = last_seq(&client, &sent.session).await?;
         // Somebody else may have answered it meanwhile, and all that came of it may be there already: nothing would follow.
         find(&client, checkpoint).await?;
         let asking = Attendance::from_approve(self.approve, self.json);
@@ -213,10 +213,10 @@ async fn find_only(client: &Client) -> Result<Event, Problem> {
 }
 
 /// What has happened before the answer is not shown again.
-pub(super) async fn last_seq(client: &Client, sent: &Sent) -> Result<u64, Problem> {
+pub(super) async fn last_seq(client: &Client, session: &SessionId) -> Result<u64, Problem> {
     let mut last = 0;
     loop {
-        match client.sessions().events(&sent.session, last).await?.last() {
+        match client.sessions().events(session, last).await?.last() {
             Some(event) => last = event.seq.unwrap_or(last),
             None => return Ok(last),
         }

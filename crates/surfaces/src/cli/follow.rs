@@ -260,6 +260,16 @@ impl Follower<'_> {
         if self.screen.is_json() {
             self.workers.observe(event).await?;
         }
+        let has_gone_on = match &event.fact {
+            // What ended for want of a person may have gone on since.
+            Fact::Request(RequestFact::Finished { status: Status::NeedsUser | Status::Limit, .. }) => {
+                is_reopened(self.client, &self.sent, event.seq).await?
+            }
+            _ => false,
+        };
+        if has_gone_on {
+            self.screen.pass_over(event);
+        }
         let ended = self.screen.show(event)?;
         let outcome = match &event.fact {
             Fact::Request(RequestFact::Received { while_running: None, .. }) => {
@@ -279,18 +289,15 @@ impl Follower<'_> {
             Fact::Checkpoint(CheckpointFact::Resolved { checkpoint, .. }) => {
                 let open = self.question.take_if(|question| question.checkpoint == *checkpoint);
                 self.passed_by = open.is_some_and(|question| !question.is_refused());
+                self.ask_next(event).await?;
                 None
             }
             _ => None,
         };
         match ended {
             _ if outcome.is_some() => Ok(outcome),
-            // What ended for want of a person may have gone on since.
-            Some(Status::NeedsUser | Status::Limit) if is_reopened(self.client, &self.sent, event.seq).await? => {
-                Ok(None)
-            }
-            Some(status) => Ok(Some(CliOutcome::Finished(status))),
-            None => Ok(None),
+            Some(status) if !has_gone_on => Ok(Some(CliOutcome::Finished(status))),
+            _ => Ok(None),
         }
     }
 
@@ -329,9 +336,26 @@ impl Follower<'_> {
             }
             return Ok(Some(WAITS));
         }
-        self.screen.announce(self.client, event, checkpoint).await;
-        self.question = PromptState::ask(self.asking, event, !self.passed_by);
+        // One question at a time: the keys that somebody presses are for the one that is on the screen.
+        if self.question.is_none() {
+            self.screen.announce(self.client, event, checkpoint).await;
+            self.question = PromptState::ask(self.asking, event, !self.passed_by);
+        }
         Ok(None)
+    }
+
+    /// Asks what was opened while another question was on the screen.
+    async fn ask_next(&mut self, event: &Event) -> Result<(), Problem> {
+        if self.asking == Attendance::Nobody || self.question.is_some() {
+            return Ok(());
+        }
+        let Some(open) = asked_of(self.client, &self.sent).await?.filter(|open| open.seq < event.seq) else {
+            return Ok(());
+        };
+        let Fact::Checkpoint(CheckpointFact::Opened { checkpoint, .. }) = &open.fact else { return Ok(()) };
+        self.screen.announce(self.client, &open, checkpoint).await;
+        self.question = PromptState::ask(self.asking, &open, !self.passed_by);
+        Ok(())
     }
 
     async fn asked_again(&mut self, event: &Event) -> Result<Option<CliOutcome>, Problem> {

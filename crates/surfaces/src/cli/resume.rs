@@ -69,10 +69,10 @@ impl Resume {
         let behind = Recap::load(&client, &sent).await?;
         at_rest(&client, &sent.session).await?;
         // What is asked of somebody at another screen may be answered from here as well.
-        let is_asking = job.state == JobState::Running && asked(&client, &sent).await?.is_some();
+        let is_asking = job.state == JobState::Running && !asked(&client, &sent).await?.is_empty();
         match job.state {
             state if is_asking || matches!(state, JobState::Finished(Status::NeedsUser | Status::Limit)) => {
-                let after = last_seq(&client, &sent).await?;
+                let after = last_seq(&client, &sent.session).await?;
                 self.adjust(&client, &sent, asking).await?;
                 // Rules and settings may answer what was asked, now that somebody looks at it again.
                 let _ = tokio::time::timeout(PATIENCE, heard(&client, &sent, after)).await;
@@ -113,63 +113,73 @@ impl Resume {
         asking: Attendance,
     ) -> Result<CliOutcome, Problem> {
         // Looked at before what is asked: what somebody else answers from here on is news.
-        let after = last_seq(client, sent).await?;
+        let after = last_seq(client, &sent.session).await?;
         let open = asked(client, sent).await?;
-        let Some(Event {
-            fact: Fact::Checkpoint(CheckpointFact::Opened { checkpoint, choices, ask, worker, .. }), ..
-        }) = &open
-        else {
-            return follow_resumed(client, sent, behind, OutputForm::from_json_flag(self.json), asking).await;
-        };
-        // A question of an earlier version does not say what is approved.
-        let needs_person = ask.class().is_none_or(ApprovalClass::needs_person);
-        let given = match ask {
-            // The options are about the request. What a worker asks is about its sub-task.
-            Ask::StepLimit | Ask::Budget { .. } | Ask::Pause if worker.is_some() => None,
-            Ask::StepLimit if self.max_steps.is_some() => Some(("continue".to_owned(), None)),
-            Ask::Budget { .. } => self.budget.map(|budget| ("raise".to_owned(), Some(budget.to_string()))),
-            Ask::Trust { .. } if self.trust => Some(("trust".to_owned(), None)),
-            // Some permissions only a person can give.
-            Ask::Permission(_) if self.approve == ApproveArg::Auto && !needs_person => Some(("allow".to_owned(), None)),
-            Ask::Commands(CommandsAsk::Offered { .. }) if self.approve == ApproveArg::Auto => {
-                Some(("run".to_owned(), None))
-            }
-            Ask::Pause => Some(("continue".to_owned(), None)),
-            Ask::Begin | Ask::StepBefore(_) | Ask::StepAfter(_) | Ask::Understanding { .. }
-                if self.approve == ApproveArg::Auto =>
-            {
-                Some(("continue".to_owned(), None))
-            }
-            _ => None,
-        };
-        let is_told = given.is_none();
-        let given = match given {
-            None if asking == Attendance::AtTheTerminal => {
+        let mut is_answered = false;
+        // The options may answer several questions: one of the request, and those of its workers.
+        for event in &open {
+            let Fact::Checkpoint(CheckpointFact::Opened { checkpoint, ask, worker, .. }) = &event.fact else {
+                continue;
+            };
+            let Some((choice, text, by)) = self.option_answer(ask, worker.is_some()) else { continue };
+            let answer = Answered { checkpoint: checkpoint.clone(), choice, text, by: by.to_owned() };
+            client.requests().answer(&sent.session, answer).await?;
+            is_answered = true;
+        }
+        let form = OutputForm::from_json_flag(self.json);
+        if is_answered {
+            if !self.json {
                 behind.tell_all();
-                open.iter().for_each(describe);
+            }
+            return follow(client, sent, after, form, asking).await;
+        }
+        let Some(Event { fact: Fact::Checkpoint(CheckpointFact::Opened { checkpoint, choices, ask, .. }), .. }) =
+            open.first()
+        else {
+            return follow_resumed(client, sent, behind, form, asking).await;
+        };
+        let given = match asking {
+            Attendance::AtTheTerminal => {
+                behind.tell_all();
+                open.first().into_iter().for_each(describe);
                 Answering::begin(choices, ask, true).answer().await
             }
-            given => given,
+            _ => None,
         };
         let Some((choice, text)) = given else {
             if !is_parked(client, sent).await? {
                 // It waits for whoever is at another screen, for as long as that takes; a script does not.
-                return still_asked(open.as_ref(), behind, self.json);
+                return still_asked(open.first(), behind, self.json);
             }
-            return follow_resumed(client, sent, behind, OutputForm::from_json_flag(self.json), Attendance::Nobody)
-                .await;
+            return follow_resumed(client, sent, behind, form, Attendance::Nobody).await;
         };
-        // What the option answers, no person has.
-        let is_automatic = self.approve == ApproveArg::Auto
-            && !is_told
-            && !matches!(ask, Ask::StepLimit | Ask::Budget { .. } | Ask::Trust { .. } | Ask::Pause);
-        let by = if is_automatic { "approve auto" } else { CheckpointFact::PERSON }.to_owned();
+        let by = CheckpointFact::PERSON.to_owned();
         let answer = Answered { checkpoint: checkpoint.clone(), choice, text, by };
         client.requests().answer(&sent.session, answer).await?;
-        if !self.json && !is_told {
-            behind.tell_all();
-        }
-        follow(client, sent, after, OutputForm::from_json_flag(self.json), asking).await
+        follow(client, sent, after, form, asking).await
+    }
+
+    /// What the options of this call answer to a question: the choice, its text, and who gives the answer.
+    fn option_answer(&self, ask: &Ask, is_workers: bool) -> Option<(String, Option<String>, &'static str)> {
+        let (auto, person) = ("approve auto", CheckpointFact::PERSON);
+        // A question of an earlier version does not say what is approved. Some permissions only a person can give.
+        let needs_person = ask.class().is_none_or(ApprovalClass::needs_person);
+        let is_auto = self.approve == ApproveArg::Auto;
+        let (choice, text, by) = match ask {
+            // The options are about the request. What a worker asks is about its sub-task.
+            Ask::StepLimit | Ask::Budget { .. } | Ask::Pause if is_workers => return None,
+            Ask::StepLimit if self.max_steps.is_some() => ("continue", None, person),
+            Ask::Budget { .. } => ("raise", Some(self.budget?.to_string()), person),
+            Ask::Trust { .. } if self.trust => ("trust", None, person),
+            Ask::Pause => ("continue", None, person),
+            Ask::Permission(_) if is_auto && !needs_person => ("allow", None, auto),
+            Ask::Commands(CommandsAsk::Offered { .. }) if is_auto => ("run", None, auto),
+            Ask::Begin | Ask::StepBefore(_) | Ask::StepAfter(_) | Ask::Understanding { .. } if is_auto => {
+                ("continue", None, auto)
+            }
+            _ => return None,
+        };
+        Some((choice.to_owned(), text, by))
     }
 
     /// The newest unfinished request that is meant; failing that, the newest.
@@ -194,15 +204,15 @@ impl Resume {
     }
 }
 
-/// What a request asks, if it does.
-async fn asked(client: &Client, sent: &Sent) -> Result<Option<Event>, Problem> {
+/// What a request asks.
+async fn asked(client: &Client, sent: &Sent) -> Result<Vec<Event>, Problem> {
     let all = client.requests().checkpoints().await?;
     let mut open: Vec<Event> = all.into_iter().filter(|event| event.request.as_ref() == Some(&sent.request)).collect();
     // Its own questions come before those of its workers.
     let is_workers =
         |event: &Event| matches!(&event.fact, Fact::Checkpoint(CheckpointFact::Opened { worker: Some(_), .. }));
     open.sort_by_key(is_workers);
-    Ok(open.into_iter().next())
+    Ok(open)
 }
 
 /// Says what is asked, and leaves it open.

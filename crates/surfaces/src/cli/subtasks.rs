@@ -1,24 +1,24 @@
 //! `trimtab subtasks`: the sub-tasks of a session, and what a user wants of one of them.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use serde_json::Value;
-use trimtab_host::Client;
-use trimtab_vocab::event::RequestFact;
+use trimtab_host::{Client, JobState};
+use trimtab_vocab::event::{BannerFact, Level, RequestFact};
 use trimtab_vocab::format::{self, Plural};
-use trimtab_vocab::{
-    Control, CopyStats, Fact, Problem, ProblemKind, RequestId, RunSettings, SessionId, SubtaskControl, SubtasksFact,
-    TaskKind,
-};
+use trimtab_vocab::{Control, CopyStats, Fact, Problem, ProblemKind, SessionId, SubtaskControl};
 
+use super::checkpoints::last_seq;
 use super::output::{note, print, print_json, sanitize};
 use super::{CliOutcome, place};
-use crate::conversation::{Conversation, SubtaskBoard};
-use crate::subtask_documents::SubtaskDocuments;
+use crate::subtask_log::SubtaskLog;
 use crate::words::{self, subtasks};
+
+/// How long a session may take to do what is wanted.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 const EXAMPLES: &str = "\
 Examples:
@@ -92,18 +92,15 @@ impl SubtasksArgs {
                 }
             },
         };
-        let SubtaskLog { board, documents, models } = read(&client, &session).await?;
+        let log = SubtaskLog::read(&client, &session).await?;
+        let SubtaskLog { board, documents, models, .. } = &log;
         if documents.is_empty() {
             return Err(Problem::new(ProblemKind::NotFound, format!("The session {session} has no sub-tasks."))
                 .hint("Break a request down with `trimtab run --subtasks ask \"…\"`."));
         }
         let id = self.id.unwrap_or_default();
-        let known = || {
-            documents.get(&id).ok_or_else(|| {
-                Problem::new(ProblemKind::NotFound, format!("There is no sub-task {id}."))
-                    .hint("`trimtab subtasks` lists them.")
-            })
-        };
+        let hint = "`trimtab subtasks` lists them with their status.";
+        let known = || log.document(&id).map_err(|problem| problem.hint(hint));
         let action = match self.action {
             SubtaskAction::List if self.json => {
                 documents.all().iter().try_for_each(print_json)?;
@@ -120,7 +117,7 @@ impl SubtasksArgs {
             SubtaskAction::Show if self.json => return print_json(known()?).map(|()| CliOutcome::Done),
             SubtaskAction::Show => return show(known()?).map(|()| CliOutcome::Done),
             SubtaskAction::Retry if self.model.as_ref().is_some_and(|model| !models.contains(model)) => {
-                return Err(unknown_model(&self.model.unwrap_or_default(), &models));
+                return Err(unknown_model(&self.model.unwrap_or_default(), models));
             }
             SubtaskAction::Retry => SubtaskControl::Retry { model: self.model, instruction: self.instruction },
             SubtaskAction::Skip => SubtaskControl::Skip,
@@ -134,16 +131,71 @@ impl SubtasksArgs {
                 })?,
             },
         };
-        let status = known()?["detail"].as_str().unwrap_or_default().to_owned();
-        let is_retry = matches!(action, SubtaskControl::Retry { .. });
-        if status == "completed" || (!is_retry && ["skipped", "stopped"].contains(&status.as_str())) {
-            return Err(Problem::new(ProblemKind::Usage, format!("Sub-task {id} is already {status}."))
-                .hint("`trimtab subtasks` shows the status of each."));
+        log.check(&id, &action).map_err(|problem| problem.hint(hint))?;
+        let jobs = client.requests().list(false).await?;
+        let is_running = jobs.iter().any(|job| job.session == session && job.state == JobState::Running);
+        note(&carry_out(&client, &session, &log, &id, action).await?);
+        if !is_running {
+            note("Nothing runs in this session. Continue it with `trimtab resume`.");
         }
-        let name = action_name(&action);
-        client.requests().control(&session, None, Control::Subtask { subtask: id.clone(), action }).await?;
-        note(&format!("Sent `{name}` for sub-task {id} to session {session}. `trimtab subtasks` shows its status."));
         Ok(CliOutcome::Done)
+    }
+}
+
+/// Does something about a sub-task, and says what came of it.
+async fn carry_out(
+    client: &Client,
+    session: &SessionId,
+    log: &SubtaskLog,
+    id: &str,
+    action: SubtaskControl,
+) -> Result<String, Problem> {
+    let mut parent = client.watch(session, log.last);
+    let mut worker = match log.worker(id) {
+        Some(worker) => Some(client.watch(&worker, last_seq(client, &worker).await?)),
+        None => None,
+    };
+    let subtask = id.to_owned();
+    client.requests().control(session, None, Control::Subtask { subtask, action: action.clone() }).await?;
+    let heard = async {
+        loop {
+            let event = match &mut worker {
+                Some(worker) => tokio::select! { event = parent.next() => event?, event = worker.next() => event? },
+                None => parent.next().await?,
+            };
+            match &event.fact {
+                // A refusal stands in the log of the request.
+                Fact::Banner(BannerFact { level: Level::Warning, text }) if event.session == *session => {
+                    return Err(Problem::new(ProblemKind::Usage, text.clone()));
+                }
+                fact => {
+                    if let Some(said) = effect(id, &action, fact) {
+                        return Ok(said);
+                    }
+                }
+            }
+        }
+    };
+    let sent = || format!("Sent `{}` for sub-task {id}. `trimtab subtasks` shows its status.", action_name(&action));
+    tokio::time::timeout(PATIENCE, heard).await.unwrap_or_else(|_| Ok(sent()))
+}
+
+/// What a fact says about the effect of an action on a sub-task.
+fn effect(id: &str, action: &SubtaskControl, fact: &Fact) -> Option<String> {
+    use SubtaskControl::{Pause, Resume, Retry, Skip, Steer, Stop};
+    match (action, fact) {
+        (Stop | Skip, Fact::Subtask(fact)) if fact.subtask == id && fact.status.is_over() => {
+            Some(format!("Sub-task {id} is {}.", fact.status))
+        }
+        (Retry { .. }, Fact::Subtask(fact)) if fact.subtask == id => Some(format!("Sub-task {id} starts again.")),
+        (Pause, Fact::Request(RequestFact::Pausing {})) => {
+            Some(format!("Sub-task {id} pauses after its current step."))
+        }
+        (Resume, Fact::Request(RequestFact::Resumed { .. })) => Some(format!("Sub-task {id} continues.")),
+        (Steer { .. }, Fact::Request(RequestFact::Steered { .. })) => {
+            Some(format!("The worker of sub-task {id} has your message."))
+        }
+        _ => None,
     }
 }
 
@@ -162,53 +214,6 @@ fn unknown_model(model: &str, models: &BTreeSet<String>) -> Problem {
     let known: Vec<&String> = models.iter().collect();
     Problem::new(ProblemKind::Usage, format!("The model {model} (option --model) is not set up for sub-tasks."))
         .hint(format!("The models of this request are {}.", format::list(&known)))
-}
-
-/// The models that the sub-tasks of a request can use. The engine refuses others.
-fn worker_models(settings: &RunSettings) -> BTreeSet<String> {
-    let (models, by_kind) = (&settings.models, &settings.subtasks.models);
-    let mut known: BTreeSet<String> = by_kind.values().map(|worker| worker.model.clone()).collect();
-    known.insert(models.model.clone());
-    if !by_kind.contains_key(&TaskKind::Simple) && !models.fast_model.is_empty() {
-        known.insert(models.fast_model.clone());
-    }
-    known
-}
-
-/// The sub-tasks of a session, read from its log.
-struct SubtaskLog {
-    /// The latest board.
-    board: Option<SubtaskBoard>,
-    documents: SubtaskDocuments,
-    /// The models that the latest sub-tasks can use.
-    models: BTreeSet<String>,
-}
-
-async fn read(client: &Client, session: &SessionId) -> Result<SubtaskLog, Problem> {
-    let (mut conversation, mut documents) = (Conversation::default(), SubtaskDocuments::default());
-    let mut models: BTreeMap<RequestId, BTreeSet<String>> = BTreeMap::new();
-    let mut planned: Option<RequestId> = None;
-    let mut last = 0;
-    loop {
-        let page = client.sessions().events(session, last).await?;
-        if page.is_empty() {
-            break;
-        }
-        for event in &page {
-            last = event.seq.unwrap_or(last);
-            conversation.observe(event);
-            documents.observe(event);
-            match &event.fact {
-                Fact::Request(RequestFact::Received { settings, .. }) => {
-                    models.extend(event.request.clone().map(|request| (request, worker_models(settings))));
-                }
-                Fact::Subtasks(SubtasksFact::Planned { .. }) => planned.clone_from(&event.request),
-                _ => {}
-            }
-        }
-    }
-    let models = planned.and_then(|request| models.remove(&request)).unwrap_or_default();
-    Ok(SubtaskLog { board: conversation.last_board().cloned(), documents, models })
 }
 
 fn show(document: &Value) -> Result<(), Problem> {

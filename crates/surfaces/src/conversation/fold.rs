@@ -504,17 +504,17 @@ impl EventFold<'_> {
 
     fn proposal(&mut self, fact: &ProposalFact) {
         match fact {
-            ProposalFact::Opened { call, operations, .. } => {
-                self.conversation.proposed = written(operations);
+            ProposalFact::Opened { proposal, call, operations, .. } => {
+                let writes = written(operations);
+                self.conversation.proposed.insert(proposal.clone(), writes.clone());
                 let Some(at) = call.as_ref().and_then(|call| self.conversation.tools.get(call).copied()) else {
                     return;
                 };
-                let writes = self.conversation.proposed.clone();
                 self.tool_mut(at).into_iter().for_each(|tool| tool.writes.clone_from(&writes));
                 self.update(at, EntryChange::Proposed);
             }
             ProposalFact::Chosen { .. } => self.notice(SessionNotice::Chosen),
-            ProposalFact::Resolved { .. } => {}
+            ProposalFact::Resolved { proposal, .. } => drop(self.conversation.proposed.remove(proposal)),
         }
     }
 
@@ -531,10 +531,7 @@ impl EventFold<'_> {
     fn applied(&mut self, change: &Change) {
         let call = match &change.by {
             Some(by) => Some(by.call.clone()),
-            None => {
-                self.conversation.proposed.clear();
-                self.made_by(&change.files)
-            }
+            None => self.made_by(&change.files),
         };
         let (change_set, files, by) = (change.change_set.clone(), change.files.clone(), change.by.clone());
         self.add(Entry::Change(Box::new(AppliedChange { change_set, files, call, by, undone: false })));
@@ -618,6 +615,7 @@ impl EventFold<'_> {
             // A notice says so.
             SubtasksFact::Unplanned { .. }
             | SubtasksFact::Resized { .. }
+            | SubtasksFact::Cancelled {}
             | SubtasksFact::Merging {}
             | SubtasksFact::Resolved { .. }
             | SubtasksFact::Shared { .. } => {}

@@ -15,7 +15,7 @@ mod work_done;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use trimtab_vocab::{CallId, Event, Fact, FileWrite, RequestId};
+use trimtab_vocab::{CallId, Event, Fact, FileWrite, ProposalId, RequestId};
 
 pub(crate) use board::{BoardTask, SubtaskBoard};
 pub(crate) use calls::ModelCalls;
@@ -43,7 +43,7 @@ pub(crate) struct Conversation {
     failure: String,
     /// It was said that what commands do to files is not seen.
     unobserved: bool,
-    proposed: Vec<FileWrite>,
+    proposed: BTreeMap<ProposalId, Vec<FileWrite>>,
     /// The board of sub-tasks that came last.
     board: Option<usize>,
 }
@@ -159,9 +159,14 @@ impl Conversation {
         &self.calls
     }
 
-    /// Takes the change that was proposed last, unless it is made: it is shown with one question only.
-    pub(crate) fn take_proposed(&mut self) -> Vec<FileWrite> {
-        std::mem::take(&mut self.proposed)
+    /// Takes a proposed change, unless it is decided: it is shown with one question only.
+    pub(crate) fn take_proposed(&mut self, proposal: &ProposalId) -> Vec<FileWrite> {
+        self.proposed.remove(proposal).unwrap_or_default()
+    }
+
+    /// Forgets the proposed changes: they were shown with earlier questions.
+    pub(crate) fn forget_proposed(&mut self) {
+        self.proposed.clear();
     }
 
     /// The choices of the question that is open.

@@ -20,6 +20,7 @@ use super::failure::Failure;
 use super::openapi::{Api, RouteOperation};
 use super::proposals;
 use super::sessions::{goes_on, send_message, send_message_under};
+use crate::subtask_log::SubtaskLog;
 
 pub(super) fn routes(api: Api) -> Api {
     let id = |operation: RouteOperation| operation.path::<SessionId>("id", "The session.", "s01kabcdefghjkmnp");
@@ -274,7 +275,9 @@ async fn controls(
         }
         ControlAction::Subtask => {
             let missing = || Failure::unprocessable("This needs the `subtask` and the `subtaskAction`.");
-            Control::Subtask { subtask: subtask.ok_or_else(missing)?, action: subtask_action.ok_or_else(missing)? }
+            let (subtask, action) = (subtask.ok_or_else(missing)?, subtask_action.ok_or_else(missing)?);
+            SubtaskLog::read(&server.client, &id).await?.check(&subtask, &action)?;
+            Control::Subtask { subtask, action }
         }
         // A request that rests at a pause is let go on; one whose process ended is taken up again.
         ControlAction::Resume => match offering(&server, &id, "continue").await? {

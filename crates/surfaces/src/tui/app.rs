@@ -134,7 +134,6 @@ impl App {
     pub(super) fn new(setting: AppOptions) -> Self {
         let AppOptions { theme, keys, size, now, folder, status, while_running, pills } = setting;
         let mut composer = Composer::new(folder);
-        composer.set_hint("Ask Trimtab to do something…");
         let commands = command::COMMANDS.iter().map(|row| PickerItem::noted(row.name, row.help));
         let pills = pills.into_iter().map(|(name, help)| PickerItem::noted(name, help));
         composer.offer(CompletionSource::Commands, Arc::new(pills.chain(commands).collect()));
@@ -615,6 +614,16 @@ impl App {
         if let Some((request, text)) = self.activity.waiting.pop() {
             self.emit(Cmd::Withdraw(request));
             self.write(&ComposerDraft::new(text));
+        }
+    }
+
+    /// What the empty input says: what a message would do now.
+    pub(super) fn input_hint(&self) -> &'static str {
+        match self.outbox.while_running {
+            _ if !self.activity.is_open() => "Ask Trimtab to do something…",
+            WhileRunning::Steer => "Steer the running request…",
+            WhileRunning::Queue => "Queue the next request…",
+            WhileRunning::Replace => "Replace the running request…",
         }
     }
 

@@ -111,7 +111,10 @@ impl App {
         let written = self.dialogs.is_guarded(self.now).then(|| last_words(&self.composer.draft().text()));
         let cursor = match self.dialogs.current() {
             Some(dialog) => dialog.draw(place, &mut buf, &self.theme, &self.keys, queue, written.as_deref()),
-            None => self.composer.draw(place, &mut buf, &self.theme),
+            None => {
+                self.composer.set_hint(self.input_hint());
+                self.composer.draw(place, &mut buf, &self.theme)
+            }
         };
         y += input;
         if has_status {

@@ -658,7 +658,7 @@ fn a_command_shows_its_last_lines_while_it_runs_and_less_when_it_has_ended() {
 
     ⠋ Running rm -rf build 0.0 s · call 1 of 25  esc stops
     ────────────────────────────────────────────────────────────
-    › Ask Trimtab to do something…
+    › Steer the running request…
     auto · model · ~/boat · ⎇ main                        ? help
     ");
     let output: String = (1..=9).map(|number| format!("line {number}\n")).collect();
@@ -678,7 +678,7 @@ fn a_command_shows_its_last_lines_while_it_runs_and_less_when_it_has_ended() {
 
     ⠋ Working... 0.0 s · call 1 of 25  esc stops
     ────────────────────────────────────────────────────────────
-    › Ask Trimtab to do something…
+    › Steer the running request…
     auto · model · ~/boat · ⎇ main                        ? help
     ");
 }
@@ -712,7 +712,7 @@ fn steps_and_several_commands_have_panels() {
      ▸ Change
      · Test
     ──────────────────────────────────────────────────────────────────────
-    › Ask Trimtab to do something…
+    › Steer the running request…
     auto · model · ~/boat · ⎇ main                                  ? help
     ");
     stage.key("ctrl-t");

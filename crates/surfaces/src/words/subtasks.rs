@@ -27,8 +27,9 @@ pub(crate) fn heading(board: &SubtaskBoard) -> String {
         _ if board.ended.is_some() || board.tasks.iter().all(|task| task.status.is_over()) => {
             SubtaskSummary::Completed(completed, all).to_string()
         }
+        None => format!("{} planned, waiting for your answer", format::plural(all, "sub-task")),
         Some(ExecutionOrder::Sequential) => format!("🔄 Running {all} sub-tasks one after the other..."),
-        _ => format!("🔄 Running {all} sub-tasks in parallel..."),
+        Some(_) => format!("🔄 Running {all} sub-tasks in parallel..."),
     }
 }
 

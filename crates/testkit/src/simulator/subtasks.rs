@@ -337,7 +337,10 @@ impl Board {
                 self.is_unseen |= by == "model";
                 self.settled.insert((path.clone(), subtask.clone()), choice.clone());
             }
-            SubtasksFact::Unplanned { .. } | SubtasksFact::Shared { .. } | SubtasksFact::Resized { .. } => {}
+            SubtasksFact::Unplanned { .. }
+            | SubtasksFact::Shared { .. }
+            | SubtasksFact::Resized { .. }
+            | SubtasksFact::Cancelled {} => {}
         }
         Ok(())
     }

@@ -224,3 +224,89 @@ async fn a_merge_that_comes_too_late_is_made_again_and_loses_nothing() {
     assert_eq!(play.file("a.txt").as_deref(), Some("ONE\ntwo\nthree\nfour\nFIVE\n"));
     assert_eq!(play.file("b.txt").as_deref(), Some("new\n"));
 }
+
+/// A worker that finishes, and one that waits for its gate.
+fn half_done() -> Workers {
+    Workers::new(plan(&[task("quick", &[], &[]), task("slow", &[], &[])]), |name, number| match (name, number) {
+        ("quick", 1) => vec![write("quick.txt", "quick\n")],
+        ("slow", 1) => vec![write("slow.txt", "slow\n")],
+        _ => vec![Said::Text("Done.")],
+    })
+}
+
+#[tokio::test]
+async fn a_cancelled_request_keeps_what_its_sub_tasks_have_finished() {
+    let models = half_done();
+    let _gate = models.gate("slow");
+    let play = Play::new(models, SubtaskStart::Parallel, &[]);
+    let sent = play.say("Create quick.txt and slow.txt").await;
+    play.until_status(&sent, "1", SubtaskStatus::Completed).await;
+    play.client.requests().control(&sent.session, Some(sent.request.clone()), Control::Cancel).await.expect("sent");
+    let (status, events) = play.end(&sent).await;
+    assert_eq!(status, Status::Cancelled);
+    assert_eq!((play.file("quick.txt").as_deref(), play.file("slow.txt")), (Some("quick\n"), None));
+    assert_eq!(statuses(&events, "2").last(), Some(&SubtaskStatus::Stopped));
+    play.until_no_copies().await;
+}
+
+#[tokio::test]
+async fn a_second_cancel_discards_what_nobody_has_approved() {
+    let models = half_done();
+    let _gate = models.gate("slow");
+    let mut play = Play::new(models, SubtaskStart::Parallel, &[]);
+    play.settings.files.apply = Applying::Ask;
+    let sent = play.say("Create quick.txt and slow.txt").await;
+    play.until_status(&sent, "1", SubtaskStatus::Completed).await;
+    let cancel = || play.client.requests().control(&sent.session, Some(sent.request.clone()), Control::Cancel);
+    cancel().await.expect("sent");
+    let is_asked =
+        |event: &Event| matches!(&event.fact, Fact::Checkpoint(CheckpointFact::Opened { ask: Ask::Permission(_), .. }));
+    let events = play.until(&sent.session, is_asked).await;
+    let Some(Fact::Checkpoint(CheckpointFact::Opened { title, .. })) = events.last().map(|event| &event.fact) else {
+        panic!("no question")
+    };
+    assert_eq!(title, "Create quick.txt?");
+    cancel().await.expect("sent");
+    assert_eq!((play.end(&sent).await.0, play.file("quick.txt")), (Status::Cancelled, None));
+}
+
+#[tokio::test]
+async fn a_model_that_delegated_is_not_called_again_after_a_cancel() {
+    let parts = json!({"tasks": [{"title": "Quick", "instruction": "TASK quick: write quick.txt"},
+        {"title": "Slow", "instruction": "TASK slow: write slow.txt"}]});
+    let models = Workers::new(Value::Null, move |name, number| match (name, number) {
+        ("main", 1) => vec![Said::Tool("delegate", parts.clone())],
+        ("quick", 1) => vec![write("quick.txt", "quick\n")],
+        _ => vec![Said::Text("Done.")],
+    });
+    let _gate = models.gate("slow");
+    let mut play = Play::new(models, SubtaskStart::Parallel, &[]);
+    (play.settings.subtasks.start, play.settings.subtasks.offer) = (None, SubtaskOffer::Auto);
+    let sent = play.say("Write both files in parallel").await;
+    play.until_status(&sent, "1", SubtaskStatus::Completed).await;
+    play.client.requests().control(&sent.session, Some(sent.request.clone()), Control::Cancel).await.expect("sent");
+    assert_eq!(play.end(&sent).await.0, Status::Cancelled);
+    assert_eq!(play.file("quick.txt").as_deref(), Some("quick\n"));
+    let calls = play.models.log().iter().filter(|line| *line == "main begins").count();
+    assert_eq!(calls, 1, "{:?}", play.models.log());
+}
+
+#[tokio::test]
+async fn a_conflict_waits_for_an_answer_where_nobody_is() {
+    let mut play = Play::new(clashing(), SubtaskStart::Loose, &[("a.py", "print('hello')\nprint('bye')\n")]);
+    play.settings.attended = false;
+    let sent = play.say("Change the greeting in a.py").await;
+    assert_eq!(play.end(&sent).await.0, Status::NeedsUser);
+    play.answer(&sent, |ask| matches!(ask, Ask::MergeConflict { .. }), "keep_b", None).await;
+    play.until(&sent.session, |event| event.fact.kind() == "change.applied").await;
+    assert_eq!(play.file("a.py").as_deref(), Some("print('hello, sir')\nprint('bye')\n"));
+}
+
+#[tokio::test]
+async fn the_question_about_a_merge_names_what_it_deletes() {
+    let play = Play::new(deleting(), SubtaskStart::Parallel, &[("keep.txt", "keep\n")]);
+    let sent = play.say("Write a.txt and clean up").await;
+    let asked = play.answer(&sent, |ask| matches!(ask, Ask::Permission(_)), "allow", None).await;
+    let Fact::Checkpoint(CheckpointFact::Opened { title, .. }) = &asked.fact else { panic!("no question") };
+    assert_eq!(title, "Change a.txt, and delete keep.txt?");
+}

@@ -76,8 +76,12 @@ impl Workers {
     }
 
     pub(crate) fn prompt(&self, task: &str) -> Prompt {
+        self.prompts_of(task).into_iter().next().expect("it was called")
+    }
+
+    pub(crate) fn prompts_of(&self, task: &str) -> Vec<Prompt> {
         let prompts = self.prompts.lock().unwrap_or_else(PoisonError::into_inner);
-        prompts.iter().find(|(name, _)| name == task).map(|(_, prompt)| prompt.clone()).expect("it was called")
+        prompts.iter().filter(|(name, _)| name == task).map(|(_, prompt)| prompt.clone()).collect()
     }
 }
 

@@ -247,3 +247,32 @@ async fn what_the_user_says_about_approvals_later_holds_for_workers_that_run() {
     let of_worker = play.until(worker, is_end).await;
     assert!(!of_worker.iter().any(|event| event.fact.kind() == "command.started"), "{of_worker:?}");
 }
+
+#[tokio::test]
+async fn words_to_the_request_reach_the_workers_that_run_and_those_that_come_later() {
+    let models = Workers::new(plan(&[task("first", &[], &[]), task("second", &[], &[1])]), |name, number| {
+        match (name, number) {
+            ("first", 1) => vec![write("first.txt", "first\n")],
+            _ => vec![Said::Text("Done.")],
+        }
+    });
+    let gate = models.gate("first");
+    let play = Play::new(models, SubtaskStart::Parallel, &[]);
+    let sent = play.say("Create first.txt and more").await;
+    let has_copy =
+        |event: &Event| matches!(&event.fact, Fact::Subtask(fact) if fact.subtask == "1" && fact.copy.is_some());
+    play.until(&sent.session, has_copy).await;
+    let steer = Control::Steer { text: "In British English".into() };
+    play.client.requests().control(&sent.session, Some(sent.request.clone()), steer).await.expect("sent");
+    play.until(&sent.session, |event| event.fact.kind() == "request.steered").await;
+    gate.notify_one();
+    assert_eq!(play.end(&sent).await.0, Status::Completed);
+    let heard = |name: &str| {
+        let all: Vec<Prompt> = play.models.prompts_of(name);
+        let texts =
+            |prompt: &Prompt| prompt.messages.iter().map(|message| message.text()).collect::<Vec<_>>().join("\n");
+        all.iter().filter(|prompt| texts(prompt).contains("In British English")).count()
+    };
+    assert!(heard("first") >= 1, "the worker that ran");
+    assert!(heard("second") >= 1, "the worker that came later");
+}

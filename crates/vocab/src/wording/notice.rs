@@ -23,6 +23,8 @@ sentences! {
         MergesAgain(reason: String) => "{reason} The changes of the sub-tasks are merged again.",
         SubtaskStarting(id: String) =>
             "Sub-task {id} is still getting its copy of the folder. Try again in a moment.",
+        FinishedWorkIsKept(finished: usize, all: usize) =>
+            "Stopped. {finished} of {all} sub-tasks had finished; their changes are merged.",
         SubtaskNotNow(id: String, status: String) => "Sub-task {id} is {status}: that is not possible now.",
         // How a reply or a request ended.
         CutOff(most: u32) =>

@@ -7,7 +7,7 @@ use std::fmt::Display;
 use serde::Serialize;
 
 use super::{CommandReason, sentences};
-use crate::{ControlFile, Sandbox};
+use crate::{ControlFile, FileWrite, Sandbox, format};
 
 sentences! {
     /// What is asked.
@@ -16,14 +16,65 @@ sentences! {
         RunOutside(command: String) => "Run this command outside the sandbox? {command}",
         Fetch(host: String, url: String) => "Fetch this page from {host}? {url}",
         SearchWeb(service: String, query: String) => "Search the web with {service}? {query}",
-        Delete(path: String) => "Delete {path}?",
+        Delete(files: NamedFiles) => "Delete {files}?",
         Move(from: String, to: String) => "Move {from} to {to}?",
         Save(count: usize, folder: String) => "Save {count} images in {folder}?",
-        Change(path: String) => "Change {path}?",
-        ChangeTwo(path: String) => "Change {path} and 1 more file?",
-        ChangeMany(path: String, more: usize) => "Change {path} and {more} more files?",
+        Create(files: NamedFiles) => "Create {files}?",
+        Change(files: NamedFiles) => "Change {files}?",
+        ChangeAndDelete(files: NamedFiles, deleted: NamedFiles) => "Change {files}, and delete {deleted}?",
         Read(path: String) => "Let the model see {path}?",
         Use(tool: String) => "Use {tool}?",
+    }
+}
+
+impl PermissionTitle {
+    /// The title for these changes of files. Every file that would be deleted is named, up to a line of them.
+    pub fn for_writes(writes: &[FileWrite]) -> Option<Self> {
+        let names = |wanted: &dyn Fn(&FileWrite) -> bool, named: usize| {
+            NamedFiles::new(writes.iter().filter(|write| wanted(write)).map(|write| write.path.as_str()), named)
+        };
+        let deleted = names(&|write| write.after.is_none(), DELETED_NAMED);
+        let kept = names(&|write| write.after.is_some(), 1);
+        let is_new = writes.iter().all(|write| write.before.is_none());
+        Some(match (kept, deleted) {
+            (None, None) => return None,
+            (None, Some(deleted)) => Self::Delete(deleted),
+            (Some(kept), Some(deleted)) => Self::ChangeAndDelete(kept, deleted),
+            (Some(kept), None) if is_new => Self::Create(kept),
+            (Some(kept), None) => Self::Change(kept),
+        })
+    }
+}
+
+/// How many files that would be deleted a title names.
+const DELETED_NAMED: usize = 4;
+
+/// Files in a title: some by their names, the others counted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NamedFiles(Vec<String>);
+
+impl NamedFiles {
+    /// The first `named` of these paths by name; none if there is no path.
+    pub fn new<'a>(paths: impl IntoIterator<Item = &'a str>, named: usize) -> Option<Self> {
+        let mut paths = paths.into_iter();
+        let mut parts: Vec<String> = paths.by_ref().take(named).map(str::to_owned).collect();
+        let more = paths.count();
+        if more > 0 {
+            parts.push(format::plural(more, "more file"));
+        }
+        (!parts.is_empty()).then_some(Self(parts))
+    }
+}
+
+impl From<&str> for NamedFiles {
+    fn from(path: &str) -> Self {
+        Self(vec![path.to_owned()])
+    }
+}
+
+impl Display for NamedFiles {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&format::list(&self.0))
     }
 }
 

@@ -38,6 +38,8 @@ sentences! {
         Paused => "Paused after this step.",
         Budget(budget: f64, spent: f64, next: f64) =>
             "The next call could exceed the budget of ${budget:.4}. ${spent:.4} is spent, and the call costs at least ${next:.4}.",
+        WorkerBudget(share: f64, spent: f64, next: f64) =>
+            "The next call could exceed this sub-task's share of the budget, ${share:.4}. ${spent:.4} of it is spent, and the call costs at least ${next:.4}.",
         Truncated => "Response was truncated!",
         Damaged => "AI response had errors",
         Handoff(fill: ContextFillWords) => "{fill} How do you want to continue?",

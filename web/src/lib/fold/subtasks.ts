@@ -63,6 +63,7 @@ export const subtaskEvents = {
   },
   'subtasks.unplanned': ignored,
   'subtasks.resized': ignored,
+  'subtasks.cancelled': ignored,
   'subtasks.merging': ignored,
   'subtasks.resolved': ignored,
   'subtasks.shared': ignored,

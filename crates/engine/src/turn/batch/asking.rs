@@ -75,16 +75,16 @@ pub(super) fn ask_permission(
         ToolAction::SearchWeb { query } => {
             PermissionTitle::SearchWeb(settings.web_search.clone(), command::visible(query))
         }
-        ToolAction::Change(ProposedChange::Delete { path }) => PermissionTitle::Delete(path.clone()),
+        ToolAction::Change(ProposedChange::Delete { path }) => PermissionTitle::Delete(path.as_str().into()),
         ToolAction::Change(ProposedChange::Move { from, to }) => PermissionTitle::Move(from.clone(), to.clone()),
         ToolAction::Change(ProposedChange::Save { folder, pictures }) => {
             PermissionTitle::Save(pictures.len(), folder.clone())
         }
-        ToolAction::Change(change) => match change.paths().len() {
-            0 | 1 => PermissionTitle::Change(change.path().to_owned()),
-            2 => PermissionTitle::ChangeTwo(change.path().to_owned()),
-            files => PermissionTitle::ChangeMany(change.path().to_owned(), files - 1),
-        },
+        ToolAction::Change(change) => item
+            .writes
+            .as_deref()
+            .and_then(PermissionTitle::for_writes)
+            .unwrap_or_else(|| PermissionTitle::Change(change.path().into())),
         ToolAction::Read(op) => {
             PermissionTitle::Read(permit::secret_in(op).unwrap_or(item.call.name.as_str()).to_owned())
         }

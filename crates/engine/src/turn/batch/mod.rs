@@ -264,6 +264,10 @@ fn close(step: &mut Transition<'_>) {
     let went_well = |item: &BatchItem| matches!(item.done(), Some(done) if done.status == ToolStatus::Ok);
     let all_went_well = batch_of(step).is_some_and(|batch| batch.items.iter().all(went_well));
     reflect(step);
+    if let Some(active) = step.session.active().filter(|active| subtasks::is_cancelled(active)) {
+        let request = active.request.id.clone();
+        return finish(step, &request, Status::Cancelled, None);
+    }
     if !super::structured::closed(step, all_went_well) {
         pace::after_round(step);
         next(step);

@@ -1,7 +1,7 @@
 //! What of a request is shown, and how: the words of its answer, a line for what happens meanwhile.
 
 use trimtab_host::{Client, Sent};
-use trimtab_vocab::event::{ModelFact, RequestFact, StageFact, Status, UsageFact};
+use trimtab_vocab::event::{CheckpointFact, ModelFact, RequestFact, StageFact, Status, UsageFact};
 use trimtab_vocab::format;
 use trimtab_vocab::{CheckpointId, Event, Fact, Problem, Usage};
 
@@ -63,7 +63,7 @@ impl RunPrinter {
             }
         }
         // A proposal that was shown with an earlier question is not shown again with the next one.
-        self.conversation.take_proposed();
+        self.conversation.forget_proposed();
         Ok(())
     }
 
@@ -81,7 +81,13 @@ impl RunPrinter {
             return;
         }
         self.say("");
-        let writes = self.conversation.take_proposed();
+        let proposal = match &event.fact {
+            Fact::Checkpoint(CheckpointFact::Opened { ask, .. }) => {
+                ask.permission().and_then(|asked| asked.proposal.as_ref())
+            }
+            _ => None,
+        };
+        let writes = proposal.map(|proposal| self.conversation.take_proposed(proposal)).unwrap_or_default();
         match LoadedDiff::load(client, &event.session, &writes).await {
             Ok(files) if files.is_empty() => {}
             Ok(files) => {
@@ -132,6 +138,11 @@ impl RunPrinter {
             describe(open);
             note(ASKED_ELSEWHERE);
         }
+    }
+
+    /// What this event says no longer holds: it is recorded, and a person is not shown it.
+    pub(super) fn pass_over(&mut self, event: &Event) {
+        self.since = self.since.max(event.seq.map_or(0, |seq| seq + 1));
     }
 
     /// Shows what an event adds; how the request ended, if it did.

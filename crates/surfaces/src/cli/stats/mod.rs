@@ -130,7 +130,8 @@ impl StatsArgs {
         } else {
             print(&counts.words())?;
             let mb = |bytes: u64| bytes as f64 / f64::from(1 << 20);
-            print(&format!("history    {contents} stored files, {:.1} MB, {:.1} MB on disk\n", mb(bytes), mb(packed)))?
+            let files = format::plural(contents, "stored file");
+            print(&format!("history    {files}, {:.1} MB, {:.1} MB on disk\n", mb(bytes), mb(packed)))?
         }
         Ok(CliOutcome::Done)
     }
@@ -304,25 +305,27 @@ impl Counts {
 
     fn words(&self) -> String {
         let percent = self.completion() * 100.0;
+        let ended = |status| format::number(self.ended(status));
         let mut text = format!(
             "requests   {}: {} completed ({percent:.0}% of finished requests), {} not done, {} failed, {} cancelled, {} need your answer, {} reached a limit\n",
-            self.requests.len(),
-            self.ended(Status::Completed),
-            self.ended(Status::NotDone),
-            self.ended(Status::Failed),
-            self.ended(Status::Cancelled),
-            self.ended(Status::NeedsUser),
-            self.ended(Status::Limit),
+            format::number(self.requests.len()),
+            ended(Status::Completed),
+            ended(Status::NotDone),
+            ended(Status::Failed),
+            ended(Status::Cancelled),
+            ended(Status::NeedsUser),
+            ended(Status::Limit),
         );
-        text += &format!("stopped    {} while running\n", self.stopped);
+        text += &format!("stopped    {} while running\n", format::number(self.stopped));
         text += &format!("replies    {:.1} per request on average\n", self.average_steps());
-        text += &format!("calls      {} model calls, {} failed\n", self.calls, self.failed_calls);
+        let (calls, failed) = (format::plural(self.calls, "model call"), format::number(self.failed_calls));
+        text += &format!("calls      {calls}, {failed} failed\n");
         let used = self.used();
-        let cost = used.cost_usd.map(|cost| format!(", ${cost:.4}")).unwrap_or_default();
+        let cost = used.cost_usd.map(|cost| format!(", {}", format::dollars(cost))).unwrap_or_default();
         let part = if used.estimated { " (partly estimated)" } else { "" };
         let cached = used.cached_percent().filter(|_| used.cached_tokens > 0);
         let cached = cached.map(|percent| format!(" ({percent}% from the cache)")).unwrap_or_default();
-        let (input, output) = (used.input_tokens, used.output_tokens);
+        let (input, output) = (format::number(used.input_tokens), format::number(used.output_tokens));
         text += &format!("tokens     {input} in{cached}, {output} out{cost}{part}\n");
         for (model, words) in self.speeds.iter().filter_map(|(model, speed)| Some((model, speed.words()?))) {
             text += &format!("speed      {model}: {words}\n");
@@ -331,7 +334,11 @@ impl Counts {
             text += &format!("sub-tasks  {}\n", crate::words::subtasks::run_figures(&run));
         }
         for (name, (uses, bad)) in &self.tools {
-            text += &format!("tool       {name}: {}, {bad} failed or denied\n", format::plural(*uses, "call"));
+            text += &format!(
+                "tool       {name}: {}, {} failed or denied\n",
+                format::plural(*uses, "call"),
+                format::number(bad)
+            );
         }
         for ((tool, choice), times) in &self.permissions {
             text += &format!("permission {tool}: {choice} {}\n", format::plural(*times, "time"));

@@ -68,7 +68,7 @@ impl Composer {
         }
         let (x, room) = (area.x + gutter, usize::from(area.width - gutter));
         if self.editor.text().is_empty() {
-            let hint = if self.kind == DraftKind::Shell { SHELL } else { &self.hint };
+            let hint = if self.kind == DraftKind::Shell { SHELL } else { self.hint };
             buf.set_stringn(x, area.y, hint, room, theme.style(StyleName::Dim));
             return Position { x: x.min(area.right() - 1), y: area.y };
         }

@@ -122,7 +122,7 @@ pub struct Composer {
     opened: Option<char>,
     folder: PathBuf,
     is_file: fn(&Path) -> bool,
-    hint: String,
+    hint: &'static str,
     /// Columns for the text when it was last drawn.
     width: usize,
     /// The column that going up and down aims at.
@@ -149,7 +149,7 @@ impl Composer {
             opened: None,
             folder: folder.into(),
             is_file: Path::is_file,
-            hint: String::new(),
+            hint: "",
             width: 80,
             goal: None,
             top: 0,
@@ -163,8 +163,8 @@ impl Composer {
     }
 
     /// What is said while nothing is written.
-    pub fn set_hint(&mut self, hint: impl Into<String>) {
-        self.hint = hint.into();
+    pub fn set_hint(&mut self, hint: &'static str) {
+        self.hint = hint;
     }
 
     /// What was said before, the oldest first.

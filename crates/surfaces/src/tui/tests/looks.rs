@@ -35,7 +35,7 @@ fn what_took_how_long_is_a_waterfall() {
 
 
 
-    ↑ ↓ scroll · g first · G last · esc close   all
+    ↑ ↓ scroll · g first · G last · esc close
     ");
     stage.app.size.width = 20;
     for row in stage.view().lines() {
@@ -202,7 +202,7 @@ fn an_answer_in_a_form_is_words_as_it_comes_and_no_json() {
 
     ⠋ Writing... 0.0 s · call 1 of 25  esc stops
     ────────────────────────────────────────────────────────────
-    › Ask Trimtab to do something…
+    › Steer the running request…
     auto · b · ~/boat · ⎇ main                            ? help
     ");
 }

@@ -62,7 +62,7 @@ fn the_board_shows_how_far_each_sub_task_is_until_all_are_over() {
     ✓ 2. Create login route     ████████████████████ 100%  12 s · $0.0123
     Waiting: 3. Create auth middleware (depends on 1, 2)
     ──────────────────────────────────────────────────────────────────────────────────────────
-    › Ask Trimtab to do something…
+    › Steer the running request…
     auto · model · ~/boat · ⎇ main · 4 tokens · $0.02                                   ? help
     ");
     assert_eq!(board(&mut stage).len(), first, "nothing moves while the tasks do");

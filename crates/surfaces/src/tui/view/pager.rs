@@ -70,11 +70,11 @@ impl Pager {
         self.rows += by;
     }
 
-    /// `37%`
-    pub(in crate::tui) fn place(&self) -> String {
+    /// A hint with the place on the page behind it, unless all of it is in sight: `esc close   37%`.
+    pub(in crate::tui) fn placed(&self, hint: &str) -> String {
         match self.last() {
-            0 => "all".to_owned(),
-            last => format!("{}%", self.top * 100 / last),
+            0 => hint.to_owned(),
+            last => format!("{hint}   {}%", self.top * 100 / last),
         }
     }
 }

@@ -49,7 +49,7 @@ impl Waterfall {
         trace: &TraceSpans,
         now: Time,
     ) -> Option<Position> {
-        let hint = format!("↑ ↓ scroll · g first · G last · esc close   {}", self.pager.place());
+        let hint = self.pager.placed("↑ ↓ scroll · g first · G last · esc close");
         let inner = pager::frame(area, buf, theme, "How long each call took", &hint);
         let width = usize::from(inner.width);
         let count = trace.spans().count();

@@ -90,7 +90,7 @@ impl Whole {
         (title, hint): (&str, &str),
         transcript: &mut Transcript,
     ) {
-        let hint = format!("{hint}   {}", self.pager.place());
+        let hint = self.pager.placed(hint);
         let inner = pager::frame(area, buf, theme, title, &hint);
         let page = usize::from(inner.height);
         self.lay_out(usize::from(inner.width), page, theme, transcript);
