@@ -84,7 +84,7 @@ fn changes_of_files_apply_at_once_or_wait_for_a_person_as_is_set() {
     );
     let asked: Vec<&str> = log.lines().filter(|line| line.contains(" checkpoint.opened ")).collect();
     assert_eq!(asked.len(), 1, "{log}");
-    assert!(asked[0].starts_with("r2 ") && asked[0].contains(r#""title":"Change b.txt?""#), "{log}");
+    assert!(asked[0].starts_with("r2 ") && asked[0].contains(r#""title":"Create b.txt?""#), "{log}");
     assert!(log.ends_with("--- a.txt\na\n--- b.txt\nb\n"), "{log}");
 }
 
