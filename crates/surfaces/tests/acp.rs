@@ -475,7 +475,8 @@ fn a_session_is_listed_loaded_resumed_closed_and_deleted() {
 fn mode_model_and_effort_are_options_and_reach_the_request() {
     let mut program = program();
     program.set("TRIMTAB_MODEL", "anthropic/claude-sonnet-4-5");
-    program.set("TRIMTAB_MODELS_FAST", "anthropic/claude-haiku-4-5");
+    program.set("TRIMTAB_MODELS_VISION", "anthropic/claude-haiku-4-5");
+    program.provider.always(says("Hello."));
     let mut editor = Editor::start(&program);
     editor.initialize(json!({}));
     let opened = editor.call("session/new", json!({"cwd": folder(&program), "mcpServers": []}));
@@ -494,7 +495,6 @@ fn mode_model_and_effort_are_options_and_reach_the_request() {
     assert!(answer["configOptions"].to_string().contains(r#""currentValue":"anthropic/claude-haiku-4-5""#), "{answer}");
     set(&mut editor, "mode", "chat");
     assert_eq!(editor.updates("current_mode_update").pop().expect("an update")["currentModeId"], "chat");
-    program.provider.push(says("Hello."));
     editor.say(&session, "Say hello");
     let request = program.provider.requests().pop().expect("a request");
     assert_eq!(request.body["model"], "claude-haiku-4-5");
@@ -505,7 +505,6 @@ fn mode_model_and_effort_are_options_and_reach_the_request() {
     let wrong = editor.refused("session/set_mode", json!({"sessionId": session, "modeId": "x"}));
     assert_eq!(wrong["code"], -32602);
     assert_eq!(editor.say(&session, "/model anthropic/claude-opus-4-5"), "end_turn");
-    program.provider.push(says("Hello."));
     editor.say(&session, "Say hello");
     assert_eq!(program.provider.requests().pop().expect("a request").body["model"], "claude-opus-4-5");
 }
@@ -624,4 +623,156 @@ fn without_a_model_the_editor_learns_how_to_set_one_up() {
     let refused = editor.refused("session/new", json!({"cwd": folder(&program), "mcpServers": []}));
     assert_eq!(refused["code"], -32000, "{refused}");
     assert!(refused["message"].as_str().expect("words").contains("No model is set up."), "{refused}");
+}
+
+/// Answers the editor's reads with this text until a prompt is answered; how often it was asked.
+fn serve_buffer(editor: &mut Editor, prompt: i64, text: &str, choices: &[&str]) -> Vec<Value> {
+    let is_old = |message: &Value| message["method"] == "session/request_permission" && choices.is_empty();
+    let old = editor.messages().into_iter().filter(is_old).map(|message| message["id"].clone());
+    let (mut answered, mut permissions) = (old.collect::<Vec<Value>>(), Vec::new());
+    let began = Instant::now();
+    while !editor.is_answered(prompt) {
+        assert!(began.elapsed() < Duration::from_secs(60), "{:#?}", editor.messages());
+        for message in editor.messages() {
+            if answered.contains(&message["id"]) || message.get("method").is_none() {
+                continue;
+            }
+            if message["method"] == "fs/read_text_file" {
+                answered.push(message["id"].clone());
+                editor.answer(&message, json!({"content": text}));
+            } else if message["method"] == "session/request_permission" {
+                answered.push(message["id"].clone());
+                let choice = choices[permissions.len()];
+                permissions.push(message.clone());
+                editor.choose(&message, choice);
+            }
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    permissions
+}
+
+fn with_buffers() -> Value {
+    json!({"fs": {"readTextFile": true, "writeTextFile": true}})
+}
+
+#[test]
+fn an_edit_of_an_unsaved_buffer_asks_and_is_made_on_the_text_of_the_buffer() {
+    let program = program();
+    program.provider.push(uses("read_file", &json!({"path": "hello.txt"})));
+    let edit = json!({"path": "hello.txt", "blocks": [{"search": "hello world", "replace": "hello there"}]});
+    program.provider.push(uses("edit_file", &edit));
+    program.provider.push(says("Done."));
+    let (mut editor, session) = open(&program, with_buffers());
+    let prompt = editor.prompt(&session, "Change hello.txt to say hello there");
+    let unsaved = "hello world\nmy unsaved line\n";
+    let asked = serve_buffer(&mut editor, prompt, unsaved, &["allow"]);
+    assert_eq!(asked.len(), 1, "{asked:?}");
+    let question = asked[0]["params"]["toolCall"]["content"].to_string();
+    assert!(question.contains("hello.txt has unsaved changes in your editor"), "{question}");
+    let options = asked[0]["params"]["options"].to_string();
+    assert!(!options.contains("allow_always"), "no rule speaks for unsaved changes: {options}");
+    let seen = program.provider.requests()[1].body["messages"].to_string();
+    assert!(seen.contains("my unsaved line"), "the model reads the buffer: {seen}");
+    let text = || std::fs::read_to_string(program.project().join("hello.txt")).expect("reads");
+    assert_eq!(text(), "hello there\nmy unsaved line\n");
+    let wrote = editor.messages().into_iter().any(|message| message["method"] == "fs/write_text_file");
+    assert!(!wrote, "files stay Trimtab's own");
+    // Undo restores what was on the disk.
+    let undo = editor.prompt(&session, "/rewind");
+    serve_buffer(&mut editor, undo, "hello there\nmy unsaved line\n", &[]);
+    assert_eq!(text(), "hello world\n");
+}
+
+#[test]
+fn a_rejected_edit_of_an_unsaved_buffer_leaves_the_file_alone() {
+    let program = program();
+    let edit = json!({"path": "hello.txt", "blocks": [{"search": "hello world", "replace": "hello there"}]});
+    program.provider.push(uses("edit_file", &edit));
+    program.provider.push(says("Then not."));
+    let (mut editor, session) = open(&program, with_buffers());
+    let prompt = editor.prompt(&session, "Change hello.txt to say hello there");
+    let asked = serve_buffer(&mut editor, prompt, "hello world\nmine\n", &["never"]);
+    assert_eq!(asked.len(), 1);
+    assert_eq!(std::fs::read_to_string(program.project().join("hello.txt")).expect("reads"), "hello world\n");
+}
+
+#[test]
+fn a_saved_buffer_is_edited_without_a_question() {
+    let program = program();
+    let edit = json!({"path": "hello.txt", "blocks": [{"search": "hello world", "replace": "hello there"}]});
+    program.provider.push(uses("edit_file", &edit));
+    program.provider.push(says("Done."));
+    let (mut editor, session) = open(&program, with_buffers());
+    let prompt = editor.prompt(&session, "Change hello.txt to say hello there");
+    // Some editors leave out the last line end.
+    let asked = serve_buffer(&mut editor, prompt, "hello world", &[]);
+    assert!(asked.is_empty());
+    assert_eq!(std::fs::read_to_string(program.project().join("hello.txt")).expect("reads"), "hello there\n");
+}
+
+/// A plan of two sub-tasks, and workers that write a file each.
+fn crew() -> Program {
+    let program = program();
+    let task = |title: &str| {
+        json!({"title": title, "instruction": format!("TASK {title}: do it"), "files": [format!("{title}.txt")],
+            "depends_on": [], "kind": "reasoning", "each": false})
+    };
+    let plan = json!({"thought": "", "tasks": [task("left"), task("right")]}).to_string();
+    program.provider.answer_with(move |request| {
+        let body = request.body.to_string();
+        let messages = request.body["messages"].as_array().cloned().unwrap_or_default();
+        let is_first = !messages.iter().any(|message| message["role"] == "assistant");
+        let worker = ["left", "right"].into_iter().find(|name| body.contains(&format!("TASK {name}:")));
+        match worker {
+            _ if body.contains("You break a request about") => says(&plan),
+            Some(name) if is_first => {
+                uses("write_file", &json!({"path": format!("{name}.txt"), "content": format!("{name}\n")}))
+            }
+            _ => says("Done."),
+        }
+    });
+    program
+}
+
+#[test]
+fn each_sub_task_is_a_tool_call_and_the_merge_is_approved_in_the_editor() {
+    let program = crew();
+    let (mut editor, session) = open(&program, with_forms());
+    let prompt = editor.prompt(&session, "/subtasks Write left.txt and right.txt");
+    let (mut answered, began) = (Vec::new(), Instant::now());
+    while !editor.is_answered(prompt) {
+        assert!(began.elapsed() < Duration::from_secs(60), "{:#?}", editor.messages());
+        for message in editor.messages() {
+            if answered.contains(&message["id"]) || message.get("method").is_none() || message.get("id").is_none() {
+                continue;
+            }
+            answered.push(message["id"].clone());
+            if message["method"] == "elicitation/create" {
+                let options = message["params"]["requestedSchema"]["properties"]["choice"]["oneOf"].clone();
+                let ids: Vec<&str> =
+                    options.as_array().into_iter().flatten().filter_map(|one| one["const"].as_str()).collect();
+                let wanted = ["decide", "start_a", "satisfied"].into_iter().find(|id| ids.contains(id));
+                let wanted = wanted.unwrap_or_else(|| panic!("{ids:?}"));
+                editor.answer(&message, json!({"action": "accept", "content": {"choice": wanted}}));
+            } else {
+                editor.choose(&message, "allow");
+            }
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    assert_eq!(editor.result(prompt)["stopReason"], "end_turn");
+    for name in ["left", "right"] {
+        let text = std::fs::read_to_string(program.project().join(format!("{name}.txt"))).expect("merged");
+        assert_eq!(text, format!("{name}\n"));
+    }
+    let calls = editor.updates("tool_call");
+    let workers: Vec<&Value> =
+        calls.iter().filter(|call| call["toolCallId"].as_str().is_some_and(|id| id.starts_with("subtask-"))).collect();
+    assert_eq!(workers.len(), 2, "{calls:?}");
+    for worker in workers {
+        let updates = editor.updates("tool_call_update");
+        let last = updates.iter().rfind(|update| update["toolCallId"] == worker["toolCallId"]).expect("an update");
+        assert_eq!(last["status"], "completed", "{last}");
+    }
 }

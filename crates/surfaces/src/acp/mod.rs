@@ -3,6 +3,7 @@
 //! Protocol version 1, a JSON-RPC message per line. The protocol's types stay in this folder. Files and commands stay
 //! Trimtab's own: nothing is written or run through the client, so that undo and the sandbox hold.
 
+mod buffers;
 mod commands;
 mod options;
 mod peer;
@@ -16,6 +17,8 @@ mod wire;
 use std::collections::HashMap;
 use std::io;
 use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
 
 use agent_client_protocol_schema::ProtocolVersion;
 use agent_client_protocol_schema::rpc::RequestId as RpcId;
@@ -33,18 +36,25 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncBufRead, AsyncWrite};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
+use tokio::time::Instant;
 use trimtab_host::config::{self, Profile};
 use trimtab_host::{Client, NO_FOLDER};
-use trimtab_vocab::SessionId;
+use trimtab_vocab::{ProblemKind, SessionId};
 
+use buffers::ClientBuffers;
 use peer::{Peer, written};
 use session::{OpenSession, SessionCall, SessionContext, problem_error};
-use wire::{Incoming, InputLine, LONGEST_LINE, LineReader, RawParams, bad_params, invalid, params, unknown_method};
+use wire::{
+    BrokenMessage, Incoming, InputLine, LONGEST_LINE, LineReader, RawParams, bad_params, invalid, params,
+    unknown_method,
+};
 
 /// Sessions that one client can have open.
 const OPEN_SESSIONS: usize = 64;
 /// Calls that wait for a session.
 const CALLS: usize = 16;
+/// How long to wait for the end of a session's work before it is deleted.
+const DELETE_PATIENCE: Duration = Duration::from_secs(2);
 /// Sessions of one page of a list.
 const PAGE: usize = 1_000;
 
@@ -64,7 +74,7 @@ pub(crate) async fn serve(
         written = &mut writing => return written,
         read = agent.run(input) => read?,
     }
-    // All senders are gone: what is left is written, and then it ends.
+    // What is left is written, and then it ends.
     writing.await
 }
 
@@ -72,6 +82,8 @@ pub(crate) async fn serve(
 #[derive(Debug, Clone, Copy)]
 struct ClientAbilities {
     has_forms: bool,
+    /// It hands out the texts of its buffers.
+    has_buffers: bool,
 }
 
 struct SessionHandle {
@@ -110,23 +122,22 @@ impl EditorAgent {
         while let Some(line) = lines.next().await? {
             let message = match line {
                 InputLine::Text(line) => wire::parse(line),
-                InputLine::TooLong => {
-                    let limit = LONGEST_LINE / (1024 * 1024);
-                    Err((RpcId::Null, invalid(format!("The message is larger than the limit of {limit} MB."))))
-                }
+                InputLine::TooLong => Err(BrokenMessage::too_long()),
             };
             match message {
                 Ok(Incoming::Request { id, method, params }) => self.request(id, &method, params).await,
                 Ok(Incoming::Notification { method, params }) => self.notification(&method, params).await,
                 Ok(Incoming::Response { id, answer }) => self.peer.answered(&id, answer),
-                Err((id, error)) => self.peer.refuse(&id, Err(error)).await,
+                Err(BrokenMessage { id, error }) => self.peer.refuse(&id, Err(*error)).await,
             }
         }
         // The requests of open sessions stay where they are, and continue when a session is opened again.
-        for handle in self.sessions.into_values() {
+        for (session, handle) in self.sessions {
+            self.client.use_buffers(&session, None);
             handle.task.abort();
             let _ = handle.task.await;
         }
+        self.peer.finish().await;
         Ok(())
     }
 
@@ -217,7 +228,8 @@ impl EditorAgent {
     fn initialize(&mut self, request: InitializeRequest) -> Result<Value, Error> {
         let abilities = request.client_capabilities;
         let has_forms = abilities.elicitation.as_ref().is_some_and(|elicitation| elicitation.supports_form());
-        self.initialized = Some(ClientAbilities { has_forms });
+        let has_buffers = abilities.fs.read_text_file;
+        self.initialized = Some(ClientAbilities { has_forms, has_buffers });
         let sessions = SessionCapabilities::new()
             .list(SessionListCapabilities::new())
             .resume(SessionResumeCapabilities::new())
@@ -313,6 +325,10 @@ impl EditorAgent {
     /// conversation that is loaded.
     fn start(&mut self, id: &RpcId, session: SessionId, folder: String, opening: Opening) -> Handled {
         let has_forms = self.initialized.is_some_and(|abilities| abilities.has_forms);
+        if self.initialized.is_some_and(|abilities| abilities.has_buffers) {
+            let buffers = ClientBuffers { peer: self.peer.clone(), session: session.clone() };
+            self.client.use_buffers(&session, Some(Arc::new(buffers)));
+        }
         let (client, profile, peer) = (self.client.clone(), self.profile.clone(), self.peer.clone());
         let context = SessionContext { client, profile, peer, has_forms };
         let (calls, waiting) = mpsc::channel(CALLS);
@@ -359,8 +375,17 @@ impl EditorAgent {
                 let _ = handle.task.await;
             }
         }
-        self.client.sessions().delete(&session).await.map_err(|problem| problem_error(&problem))?;
-        Ok(json!({}))
+        // The work of a session that was just closed takes a moment to end.
+        let until = Instant::now() + DELETE_PATIENCE;
+        loop {
+            match self.client.sessions().delete(&session).await {
+                Ok(()) => return Ok(json!({})),
+                Err(problem) if problem.kind == ProblemKind::Busy && Instant::now() < until => {
+                    tokio::time::sleep(DELETE_PATIENCE / 40).await;
+                }
+                Err(problem) => return Err(problem_error(&problem)),
+            }
+        }
     }
 }
 

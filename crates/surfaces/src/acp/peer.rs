@@ -24,7 +24,8 @@ pub(super) type PeerAnswer = Result<Box<RawValue>, Error>;
 /// The client. Cheap to clone.
 #[derive(Clone)]
 pub(super) struct Peer {
-    lines: mpsc::Sender<String>,
+    /// Lines to write; none: nothing more is written.
+    lines: mpsc::Sender<Option<String>>,
     pending: Arc<Mutex<PendingRequests>>,
 }
 
@@ -55,7 +56,13 @@ impl Peer {
 
     async fn send(&self, message: Value) {
         // Without a reader, the program is about to end.
-        let _ = self.lines.send(message.to_string()).await;
+        let _ = self.lines.send(Some(message.to_string())).await;
+    }
+
+    /// Ends the writer once all that was sent is written. Sessions that still run hold the client, so it would not end
+    /// without this.
+    pub(super) async fn finish(&self) {
+        let _ = self.lines.send(None).await;
     }
 
     pub(super) async fn notify(&self, method: &str, params: impl Serialize) {
@@ -123,8 +130,11 @@ pub(super) fn written(params: impl Serialize) -> Value {
     serde_json::to_value(params).expect("protocol types have string keys, and are written to memory")
 }
 
-async fn write_lines<W: AsyncWrite + Unpin>(mut lines: mpsc::Receiver<String>, mut output: W) -> std::io::Result<()> {
-    while let Some(mut line) = lines.recv().await {
+async fn write_lines<W: AsyncWrite + Unpin>(
+    mut lines: mpsc::Receiver<Option<String>>,
+    mut output: W,
+) -> std::io::Result<()> {
+    while let Some(Some(mut line)) = lines.recv().await {
         line.push('\n');
         output.write_all(line.as_bytes()).await?;
         if lines.is_empty() {

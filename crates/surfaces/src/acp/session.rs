@@ -440,6 +440,7 @@ impl OpenSession {
         }
         self.withdraw_all().await;
         self.end_turns(|_| true, Ok(StopReason::Cancelled)).await;
+        self.context.client.use_buffers(&self.id, None);
         if let Some(id) = id {
             self.context.peer.respond(&id, Ok(json!({}))).await;
         }
@@ -447,9 +448,9 @@ impl OpenSession {
 
     /// Answers prompts.
     async fn end_turns(&mut self, is_ended: impl Fn(&PromptTurn) -> bool, answer: Result<StopReason, Error>) {
-        let (ended, left) = std::mem::take(&mut self.turns).into_iter().partition(is_ended);
+        let (ended, left): (Vec<_>, Vec<_>) = std::mem::take(&mut self.turns).into_iter().partition(is_ended);
         self.turns = left;
-        for turn in Vec::<PromptTurn>::from(ended) {
+        for turn in ended {
             let answer = answer.clone().map(|stop| written(PromptResponse::new(stop)));
             self.context.peer.respond(&turn.id, answer).await;
         }

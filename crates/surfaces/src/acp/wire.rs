@@ -92,9 +92,26 @@ pub(super) enum Incoming {
     },
 }
 
+/// A message that cannot be read, with the error that answers it.
+#[derive(Debug)]
+pub(super) struct BrokenMessage {
+    /// Null, where it cannot be read either.
+    pub(super) id: RequestId,
+    pub(super) error: Box<Error>,
+}
+
+impl BrokenMessage {
+    /// A line beyond the limit.
+    pub(super) fn too_long() -> Self {
+        let limit = LONGEST_LINE / (1024 * 1024);
+        let error = invalid(format!("The message is larger than the limit of {limit} MB."));
+        Self { id: RequestId::Null, error: Box::new(error) }
+    }
+}
+
 /// What a line says, or the error that answers it.
-pub(super) fn parse(line: &[u8]) -> Result<Incoming, (RequestId, Error)> {
-    let unknown = |error: Error| (RequestId::Null, error);
+pub(super) fn parse(line: &[u8]) -> Result<Incoming, BrokenMessage> {
+    let unknown = |error: Error| BrokenMessage { id: RequestId::Null, error: Box::new(error) };
     let text = std::str::from_utf8(line).map_err(|_| unknown(parse_error("The line is not valid UTF-8.")))?;
     if text.starts_with('[') {
         return Err(unknown(invalid("Batches are not supported. Send one message per line.")));
@@ -112,7 +129,8 @@ pub(super) fn parse(line: &[u8]) -> Result<Incoming, (RequestId, Error)> {
                 .map_err(|_| unknown(invalid("The ID is not a string, an integer, or null.")))?,
         ),
     };
-    let wrong = |what: &str| (id.clone().unwrap_or(RequestId::Null), invalid(what));
+    let wrong =
+        |what: &str| BrokenMessage { id: id.clone().unwrap_or(RequestId::Null), error: Box::new(invalid(what)) };
     let version = fields.remove("jsonrpc");
     if version.is_none_or(|version| serde_json::from_str::<String>(version.get()).ok().as_deref() != Some("2.0")) {
         return Err(wrong("The message is not JSON-RPC 2.0: expected \"jsonrpc\": \"2.0\"."));
@@ -188,7 +206,7 @@ mod tests {
     }
 
     fn code(line: &str) -> (String, i32) {
-        let (id, error) = parse(line.as_bytes()).expect_err("an error");
+        let BrokenMessage { id, error } = parse(line.as_bytes()).expect_err("an error");
         (id.to_string(), error.code.into())
     }
 
@@ -206,10 +224,8 @@ mod tests {
         assert_eq!(code(r#"{"jsonrpc":"2.0","id":5,"result":1,"error":{}}"#), ("5".into(), -32600));
         let deep = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"x","params":{}}}"#, "[".repeat(100_000));
         assert_eq!(code(&deep), ("null".into(), -32700));
-        assert_eq!(
-            parse(b"\xff").expect_err("an error").1.code,
-            agent_client_protocol_schema::v1::ErrorCode::ParseError
-        );
+        let garbage = parse(b"\xff").expect_err("an error");
+        assert_eq!(i32::from(garbage.error.code), -32700);
     }
 
     #[test]
