@@ -66,7 +66,7 @@ impl RequestOptions {
                 .category(SessionConfigOptionCategory::Mode),
         ];
         let names = self.models(profile);
-        if let Some(current) = names.first().cloned() {
+        if let Some(current) = self.model.clone().or_else(|| profile.model.clone()) {
             let models: Vec<_> =
                 names.into_iter().map(|name| SessionConfigSelectOption::new(name.clone(), name)).collect();
             options.push(
@@ -86,20 +86,15 @@ impl RequestOptions {
         options
     }
 
-    /// The current model, then the other models of the settings and the default of each provider that is set up.
-    /// Listing what a provider serves would take a network call.
+    /// The models of the settings, the default of each provider that is set up, and the current model. Listing what a
+    /// provider serves would take a network call.
     fn models(&self, profile: &Profile) -> Vec<String> {
         let roles = &profile.roles;
-        let set = [
-            self.model.clone(),
-            profile.model.clone(),
-            roles.fast.clone(),
-            roles.fallback.clone(),
-            roles.vision.clone(),
-        ];
+        let set = [profile.model.clone(), roles.fast.clone(), roles.fallback.clone(), roles.vision.clone()];
         let ready = profile.providers.keys().filter(|name| profile.is_set_up(name));
+        let ready = ready.filter_map(|name| config::default_model(name));
         let mut names: Vec<String> = Vec::new();
-        for name in set.into_iter().flatten().chain(ready.filter_map(|name| config::default_model(name))) {
+        for name in set.into_iter().flatten().chain(ready).chain(self.model.clone()) {
             if !name.is_empty() && !names.contains(&name) {
                 names.push(name);
             }

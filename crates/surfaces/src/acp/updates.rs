@@ -105,7 +105,10 @@ impl UpdatePrinter {
     pub(super) fn note(&mut self, text: &str) -> SessionUpdate {
         self.notes += 1;
         let id = format!("note-{}", self.notes);
-        self.chunk(&id, &format!("{}\n\n", text.trim_end()))
+        let note = self.chunk(&id, &format!("{}\n\n", text.trim_end()));
+        // It ends with a blank line, so the next message needs none before it.
+        self.message = None;
+        note
     }
 
     /// Whether commands have written something that was not sent yet.

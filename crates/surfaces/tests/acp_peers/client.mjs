@@ -77,7 +77,7 @@ const model = opened.configOptions.find((option) => option.id === "model");
 const changed = await agent.request("session/set_config_option", {
   sessionId,
   configId: "model",
-  value: model.options.at(-1).value,
+  value: model.options.find((option) => option.value.includes("haiku")).value,
 });
 await agent.request("session/set_config_option", { sessionId, configId: "mode", value: "auto" });
 
