@@ -299,6 +299,25 @@ fn cancel_at_a_permission_leaves_it_open_for_other_surfaces() {
 }
 
 #[test]
+fn a_prompt_after_cancel_asks_again_and_a_second_cancel_ends_the_request() {
+    let program = program();
+    program.provider.push(uses("run_command", &json!({"command": "touch made"})));
+    let (mut editor, session) = open(&program, json!({}));
+    let prompt = editor.prompt(&session, "Make it");
+    editor.asked("session/request_permission");
+    editor.notify("session/cancel", json!({"sessionId": session}));
+    assert_eq!(editor.result(prompt)["stopReason"], "cancelled");
+    let prompt = editor.prompt(&session, "Be careful");
+    editor.asked("session/request_permission");
+    editor.notify("session/cancel", json!({"sessionId": session}));
+    assert_eq!(editor.result(prompt)["stopReason"], "cancelled");
+    editor.notify("session/cancel", json!({"sessionId": session}));
+    wait_until("the request ends", || program.run(&["checkpoints", "--json"]).stdout.is_empty());
+    assert!(!program.project().join("made").exists());
+    assert_eq!(program.provider.requests().len(), 1);
+}
+
+#[test]
 fn an_answer_elsewhere_closes_the_question_here() {
     let program = program();
     program.provider.push(uses("run_command", &json!({"command": "touch made"})));

@@ -322,3 +322,96 @@ fn field_text(value: &ElicitationContentValue) -> Option<String> {
     };
     (!text.is_empty()).then_some(text)
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn question(ask: Value, choices: Vec<Choice>) -> OpenQuestion {
+        let ask: Ask = serde_json::from_value(ask).expect("a question");
+        OpenQuestion {
+            checkpoint: "r01kabcdefghjkmnq-k1".parse().expect("an ID"),
+            request: None,
+            title: "What now?".to_owned(),
+            kind: ask.kind(),
+            choices,
+            ask,
+            worker: None,
+            state: AskState::Idle,
+        }
+    }
+
+    fn raw(value: &Value) -> Box<RawValue> {
+        RawValue::from_string(value.to_string()).expect("JSON")
+    }
+
+    fn given(choice: &str, text: Option<&str>) -> Option<GivenChoice> {
+        Some(GivenChoice { choice: choice.to_owned(), text: text.map(str::to_owned) })
+    }
+
+    fn clarification() -> OpenQuestion {
+        let questions = json!([{"id": "db", "text": "Which database?"}, {"id": "auth", "text": "Which log-ins?",
+            "several": true, "options": [{"id": "g", "title": "Google"}, {"id": "h", "title": "GitHub"}]}]);
+        let choices = vec![Choice::new("submit", "Submit"), Choice::new("skip", "Skip")];
+        question(json!({"about": "clarify", "questions": questions}), choices)
+    }
+
+    #[test]
+    fn each_question_of_a_clarification_is_a_field_and_skip_is_a_choice() {
+        let question = clarification();
+        let form = serde_json::to_value(question.form("s1")).expect("JSON");
+        let fields = &form["requestedSchema"]["properties"];
+        assert_eq!(fields["db"], json!({"type": "string", "title": "Which database?"}));
+        assert_eq!(fields["auth"]["items"]["anyOf"][1], json!({"const": "h", "title": "GitHub"}));
+        assert_eq!(fields["choice"]["default"], "submit");
+        let accept = |content: Value| question.form_answer(&raw(&json!({"action": "accept", "content": content})));
+        assert_eq!(
+            accept(json!({"db": "SQLite", "auth": ["g", "h"]})),
+            given("submit", Some(r#"{"db":"SQLite","auth":"g, h"}"#))
+        );
+        assert_eq!(accept(json!({"choice": "skip", "db": "SQLite"})), given("skip", None));
+        assert_eq!(accept(json!({})), None, "nothing was said");
+        assert_eq!(accept(json!({"choice": "other"})), None);
+        for other in [json!({"action": "decline"}), json!({"action": "cancel"}), json!({"action": 7}), json!([])] {
+            assert_eq!(question.form_answer(&raw(&other)), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn a_choice_takes_text_only_where_text_goes_with_it() {
+        let choices =
+            vec![Choice::new("approve", "Approve"), Choice::new("modify", "Modify"), Choice::new("cancel", "Cancel")];
+        let question = question(json!({"about": "plan", "version": 1, "steps": []}), choices);
+        let accept = |content: Value| question.form_answer(&raw(&json!({"action": "accept", "content": content})));
+        assert_eq!(accept(json!({"choice": "cancel", "text": "x"})), given("cancel", None));
+        assert_eq!(accept(json!({"choice": "modify"})), None, "it needs text");
+        assert_eq!(accept(json!({"text": "Test first"})), given("modify", Some("Test first")));
+        let spoken = |words: &str| question.spoken_answer(words);
+        assert_eq!(spoken("1"), given("approve", None).map(SpokenAnswer::Given));
+        assert_eq!(spoken(" APPROVE "), given("approve", None).map(SpokenAnswer::Given));
+        assert_eq!(spoken("2: test first"), given("modify", Some("test first")).map(SpokenAnswer::Given));
+        assert_eq!(spoken("modify"), Some(SpokenAnswer::NeedsText { example: "modify".to_owned() }));
+        assert_eq!(spoken("cancel: because"), None, "words that name no choice are a message");
+        assert_eq!(spoken("test first"), None);
+    }
+
+    #[test]
+    fn an_option_says_which_rule_it_adds_and_an_unknown_one_is_no_answer() {
+        let rule = json!({"verdict": "allow", "tool": "run_command", "pattern": "make x"});
+        let choices = ["allow", "always", "wait", "never"].map(|id| Choice::new(id, id)).to_vec();
+        let question = question(json!({"about": "tool", "call": "c1-1", "rule": rule}), choices);
+        let request = serde_json::to_value(question.permission("s1", None, Vec::new())).expect("JSON");
+        let names: Vec<&str> =
+            request["options"].as_array().expect("options").iter().filter_map(|one| one["name"].as_str()).collect();
+        assert!(names[1].contains("adds the rule: allow run_command: make x"), "{names:?}");
+        assert!(names[3].contains("adds the rule: deny run_command: make x"), "{names:?}");
+        assert_eq!((names[0], names[2]), ("allow", "wait"));
+        let selected = |id: &str| raw(&json!({"outcome": {"outcome": "selected", "optionId": id}}));
+        assert_eq!(question.permission_answer(&selected("always")), given("always", None));
+        assert_eq!(question.permission_answer(&selected("outside")), None);
+        assert_eq!(question.permission_answer(&raw(&json!({"outcome": {"outcome": "cancelled"}}))), None);
+        assert_eq!(question.permission_answer(&raw(&json!("allow"))), None);
+    }
+}
