@@ -9,6 +9,7 @@
 
 #![allow(clippy::disallowed_methods, reason = "a benchmark starts the program and looks at its files")]
 
+mod acp;
 mod apply;
 mod beside;
 mod cancel;
@@ -53,6 +54,7 @@ const MEASUREMENTS: &[Measurement] = &[
     ("widgets", widgets::measure),
     ("screen", screen::measure),
     ("serve", serve::measure),
+    ("acp", acp::measure),
     ("web", web::measure),
     ("peers", peers::measure),
 ];

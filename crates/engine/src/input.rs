@@ -331,6 +331,9 @@ pub enum Prepared {
         /// Files among them of which most would be lost.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         losses: Vec<FileLoss>,
+        /// Files among them with unsaved changes in the user's editor, which the change is made on.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        unsaved: Vec<String>,
     },
     /// Changes of workers do not fit together.
     Conflicts { conflicts: Vec<MergeConflict> },

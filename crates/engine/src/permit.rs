@@ -191,12 +191,14 @@ pub(crate) struct Prospect<'a> {
     pub(crate) versions: &'a [String],
     /// Those of which most would be lost.
     pub(crate) losses: &'a [FileLoss],
+    /// Those with unsaved changes in the user's editor.
+    pub(crate) unsaved: &'a [String],
 }
 
 impl<'a> Prospect<'a> {
     pub(crate) fn from_item(item: &'a BatchItem) -> Self {
         let writes = item.writes.as_deref().unwrap_or_default();
-        Self { writes, versions: &item.versions, losses: &item.losses }
+        Self { writes, versions: &item.versions, losses: &item.losses, unsaved: &item.unsaved }
     }
 }
 

@@ -13,6 +13,7 @@ use trimtab_world::models::{Model, ModelRegistry, Registry};
 use trimtab_world::store::{JobRow, JobState, NewInput, NewJob, SqliteStore, Store, StoreError, tasks_session};
 
 use crate::actor;
+use crate::buffers::OpenEditors;
 use crate::compose::{ComposedRequest, NO_FOLDER};
 use crate::config::Profile;
 use crate::effects::written;
@@ -22,7 +23,7 @@ use crate::model_notes::ModelNotes;
 use crate::roster::Roster;
 use crate::snapshot::Latest;
 use crate::workers::CopyGates;
-use crate::workspace::{LocalWorkspace, Workspace, Workspaces, shared_workspace};
+use crate::workspace::{LocalWorkspace, Workspace, Workspaces};
 
 /// Words above this many bytes are refused: no model reads them, and a file is a better place.
 pub const LONGEST_TEXT: usize = 16 * 1024 * 1024;
@@ -54,6 +55,8 @@ pub(crate) struct ActorContext {
     pub(crate) job_limit: u32,
     pub(crate) copying: CopyGates,
     pub(crate) latest: Latest,
+    /// The editors that have sessions open.
+    pub(crate) editors: OpenEditors,
     /// The user's settings file, if there is one to be read again.
     pub(crate) settings: Option<PathBuf>,
     /// The machine that it runs on.
@@ -133,6 +136,7 @@ struct LocalContext {
     machine: Machine,
     providers: Option<Arc<Providers>>,
     notes: Option<ModelNotes>,
+    editors: OpenEditors,
 }
 
 /// Why nothing was sent.
@@ -174,14 +178,16 @@ impl Client {
         let keys = keys.chain(profile.search.iter().filter_map(|service| service.key_env.clone()));
         let local = LocalWorkspace::new(std::env::vars_os(), &own).private(keys).limited(profile.hands.limits).ready();
         let local = local.searching(profile.search.clone());
+        let editors = OpenEditors::default();
         let providers = Arc::new(Providers(RwLock::new(profile.registry())));
         let models: Arc<dyn ModelRegistry> = Arc::<Providers>::clone(&providers);
-        let world = World { store: Arc::new(store), models, clock, workspaces: shared_workspace(local) };
+        let world = World { store: Arc::new(store), models, clock, workspaces: editors.over(Arc::new(local)) };
         let own = LocalContext {
             settings: Some(profile.file.clone()),
             machine: profile.hands.machine.clone(),
             providers: Some(providers),
             notes: Some(ModelNotes::new(&profile.data)),
+            editors,
         };
         Ok(Self::over(world, profile.limits.jobs, own))
     }
@@ -204,7 +210,8 @@ impl Client {
         Self::over(world, job_limit, LocalContext::default())
     }
 
-    fn over(world: World, job_limit: u32, LocalContext { settings, machine, providers, notes }: LocalContext) -> Self {
+    fn over(world: World, job_limit: u32, local: LocalContext) -> Self {
+        let LocalContext { settings, machine, providers, notes, editors } = local;
         let deps = Arc::new(ActorContext {
             world,
             hub: Hub::default(),
@@ -212,6 +219,7 @@ impl Client {
             job_limit,
             copying: CopyGates::default(),
             latest: Latest::default(),
+            editors,
             settings,
             machine,
             providers,

@@ -14,6 +14,7 @@ mod access;
 mod actor;
 mod assistant;
 mod audit;
+mod buffers;
 mod cache;
 mod call_records;
 mod client;
@@ -53,6 +54,7 @@ mod workers;
 mod workspace;
 
 pub use actor::durable::first_words;
+pub use buffers::EditorBuffers;
 pub use client::{Answered, Client, LONGEST_TEXT, SendTo, Sent, World};
 pub use compose::{BROAD, ComposedRequest, Manner, NO_FOLDER, PillMiss, RequestDraft, WhenBusy, broad_hint};
 pub use gallery::refined;

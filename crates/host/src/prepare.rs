@@ -66,7 +66,8 @@ async fn merged(
     }
     let pair = |file: workers::MergedFile| {
         let mode = file.after.as_ref().map_or(NEW_FILE, |(_, mode)| *mode);
-        BeforeAfter { path: file.path, before: file.before, after: file.after.map(|(bytes, _)| bytes), mode }
+        let after = file.after.map(|(bytes, _)| bytes);
+        BeforeAfter { path: file.path, before: file.before, after, mode, is_unsaved: false }
     };
     let is_change = |pair: &BeforeAfter| {
         let before = pair.before.as_ref().map(|(bytes, state)| (bytes, state.mode));
@@ -90,6 +91,7 @@ async fn store_all(
     losses: Vec<FileLoss>,
 ) -> Result<Prepared, StoreError> {
     let workspace = deps.world.workspace(session);
+    let unsaved = pairs.iter().filter(|pair| pair.is_unsaved).map(|pair| pair.path.clone()).collect();
     let files = match compare_all(pairs) {
         Ok(files) => files,
         Err(reason) => return Ok(Prepared::Refused { reason }),
@@ -103,7 +105,7 @@ async fn store_all(
     }
     deps.world.store.keep_all(session, keeps).await?;
     let versions = workspace.version_paths(folder, writes.iter().map(|write| write.path.clone()).collect()).await;
-    Ok(Prepared::Ready { writes, diffs, hunks, versions, losses })
+    Ok(Prepared::Ready { writes, diffs, hunks, versions, losses, unsaved })
 }
 
 /// A file before and after a change.
@@ -113,6 +115,8 @@ pub(crate) struct BeforeAfter {
     after: Option<Vec<u8>>,
     /// The mode of the file afterwards.
     mode: u32,
+    /// The user's editor has changes of it that are not saved.
+    is_unsaved: bool,
 }
 
 impl BeforeAfter {
@@ -135,7 +139,7 @@ pub(crate) struct ComparedFile {
 }
 
 impl From<BeforeAfter> for ComparedFile {
-    fn from(BeforeAfter { path, before, after, mode }: BeforeAfter) -> Self {
+    fn from(BeforeAfter { path, before, after, mode, .. }: BeforeAfter) -> Self {
         let bytes = before.as_ref().map(|(bytes, _)| bytes.as_slice());
         let all = merge::hunks(bytes.unwrap_or_default(), after.as_deref().unwrap_or_default()).len();
         let hunks = u32::try_from(all).unwrap_or(u32::MAX);
@@ -185,14 +189,14 @@ pub(crate) async fn edit_files(
         if let Some((other, _)) = files.iter().find(|(_, known)| known.real == now.real) {
             return Err(refused(format!("{other} and {name} are the same file. Give one edit for each file.")));
         }
-        let state = now.content.as_ref().map(|(_, state)| state);
-        if let Some(reason) = stale(&now.path, state, builds_on, seen.get(&name)) {
+        if let Some(reason) = stale(&now.path, text_hash(&now).as_deref(), builds_on, seen.get(&name)) {
             return Err(refused(reason));
         }
         files.push((name, now));
     }
     let path = files.first().map(|(_, now)| now.path.clone()).unwrap_or_default();
-    let bytes = |now: &FileNow| now.content.as_ref().map(|(bytes, _)| bytes.clone());
+    // An edit is made on the text that the user sees. What is on the disk is what undo restores.
+    let bytes = |now: &FileNow| now.unsaved.clone().or_else(|| now.content.as_ref().map(|(bytes, _)| bytes.clone()));
     let before: Vec<(String, Option<Vec<u8>>)> = files.iter().map(|(name, now)| (name.clone(), bytes(now))).collect();
     let given = before.iter().map(|(name, bytes)| (name.clone(), bytes.as_deref())).collect();
     let refused = |refusal: edit::EditRefusal| Unedited { path, reason: refusal.reason, kind: Some(refusal.kind) };
@@ -213,7 +217,8 @@ pub(crate) async fn edit_files(
             NewContent::Write(bytes) => Some(bytes),
             NewContent::Delete => None,
         };
-        pairs.push(BeforeAfter { path: now.path, before: now.content, after, mode });
+        let is_unsaved = now.unsaved.is_some();
+        pairs.push(BeforeAfter { path: now.path, before: now.content, after, mode, is_unsaved });
     }
     Ok(pairs)
 }
@@ -243,17 +248,19 @@ async fn placed(
     change: &ProposedChange,
     seen: &BTreeMap<String, String>,
 ) -> Result<Vec<BeforeAfter>, String> {
-    let FileNow { path, content, .. } = read(workspace, folder, change.path()).await?;
-    if let Some(reason) = stale(&path, content.as_ref().map(|(_, state)| state), false, seen.get(change.path())) {
+    let now = read(workspace, folder, change.path()).await?;
+    if let Some(reason) = stale(&now.path, text_hash(&now).as_deref(), false, seen.get(change.path())) {
         return Err(reason);
     }
+    let FileNow { path, content, unsaved, .. } = now;
+    let is_unsaved = unsaved.is_some();
     let Some((bytes, state)) = content else { return Err(format!("There is no file {path}.")) };
     let mode = state.mode;
-    let gone = BeforeAfter { path, before: Some((bytes.clone(), state)), after: None, mode };
+    let gone = BeforeAfter { path, before: Some((bytes.clone(), state)), after: None, mode, is_unsaved };
     let ProposedChange::Move { to, .. } = change else { return Ok(vec![gone]) };
     match read(workspace, folder, to).await? {
         FileNow { path, content: None, .. } => {
-            Ok(vec![gone, BeforeAfter { path, before: None, after: Some(bytes), mode }])
+            Ok(vec![gone, BeforeAfter { path, before: None, after: Some(bytes), mode, is_unsaved: false }])
         }
         FileNow { path, .. } => Err(format!("{path} exists already; nothing was moved.")),
     }
@@ -343,7 +350,7 @@ async fn save(
                 Err(reason) => return Ok(Prepared::Refused { reason }),
             }
         };
-        let new = BeforeAfter { path, before: None, after: Some(bytes), mode: NEW_FILE };
+        let new = BeforeAfter { path, before: None, after: Some(bytes), mode: NEW_FILE, is_unsaved: false };
         match compare_all(vec![new]) {
             Ok(files) => made.extend(files),
             Err(reason) => return Ok(Prepared::Refused { reason }),
@@ -359,7 +366,7 @@ async fn save(
     // A picture is saved or left out, never a part of it.
     let hunks = vec![1; writes.len()];
     let versions = workspace.version_paths(folder, writes.iter().map(|write| write.path.clone()).collect()).await;
-    Ok(Prepared::Ready { writes, diffs, hunks, versions, losses: Vec::new() })
+    Ok(Prepared::Ready { writes, diffs, hunks, versions, losses: Vec::new(), unsaved: Vec::new() })
 }
 
 /// Why an edit that was refused would have had no effect, if that is the reason.
@@ -424,14 +431,20 @@ fn is_unseen(c: char) -> bool {
 }
 
 /// Why a change rests on a file as it no longer is. `builds_on`: it needs the text that was there.
-fn stale(path: &str, now: Option<&FileState>, builds_on: bool, seen: Option<&String>) -> Option<String> {
+fn stale(path: &str, now: Option<&str>, builds_on: bool, seen: Option<&String>) -> Option<String> {
     match (now, seen) {
-        (Some(now), Some(seen)) if now.hash != *seen => {
+        (Some(now), Some(seen)) if now != *seen => {
             Some(format!("{path} was not changed: it has changed since you last read it. Read it again first."))
         }
         (None, Some(_)) if builds_on => Some(format!("{path} no longer exists. Find out what happened to it.")),
         _ => None,
     }
+}
+
+/// The hash of the text that an edit is made on.
+fn text_hash(now: &FileNow) -> Option<String> {
+    let on_disk = || now.content.as_ref().map(|(_, state)| state.hash.clone());
+    now.unsaved.as_deref().map(trimtab_world::store::hash).or_else(on_disk)
 }
 
 pub(crate) async fn keep(

@@ -32,6 +32,8 @@ pub struct FileNow {
     pub real: String,
     /// Its bytes and state; absent: there is no such file.
     pub content: Option<(Vec<u8>, FileState)>,
+    /// Its text in the user's editor, where that is not what the disk has.
+    pub unsaved: Option<Vec<u8>>,
 }
 
 /// Loads the bytes of a set by their hash, one file after the other: a set of ten thousand files is never in memory
@@ -272,7 +274,7 @@ impl Workspace for LocalWorkspace {
             // What `..` means depends on the links before it, so the text alone does not tell.
             let climbs = Path::new(&path).components().any(|part| part == Component::ParentDir);
             let name = if climbs { real.clone() } else { relative(opened.path(), Path::new(&path)) };
-            Ok(FileNow { path: name, real, content })
+            Ok(FileNow { path: name, real, content, unsaved: None })
         })
         .await
     }

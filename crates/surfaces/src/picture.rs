@@ -3,6 +3,8 @@
 use std::io::{ErrorKind, Read};
 use std::path::Path;
 
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
 use trimtab_vocab::{Problem, ProblemKind};
 
 /// Providers refuse larger ones.
@@ -26,6 +28,17 @@ pub(crate) fn read(file: &Path) -> Result<(String, String), Problem> {
     let media_type = kind(&bytes)
         .ok_or_else(|| wrong("is not an image that models can read".into()).hint("Use PNG, JPEG, GIF, or WebP."))?;
     Ok((media_type.to_owned(), base64(&bytes)))
+}
+
+/// The media type of an image that came in base64, and its data.
+pub(crate) fn from_base64(data: &str) -> Result<(String, String), Problem> {
+    let wrong = |what: &str| Problem::new(ProblemKind::Usage, format!("An image {what}."));
+    let bytes = BASE64_STANDARD.decode(data).map_err(|_| wrong("is not in base64"))?;
+    if bytes.len() as u64 > LARGEST {
+        return Err(wrong("is larger than 5 MB").hint("Make it smaller. Models do not use more detail."));
+    }
+    let media_type = kind(&bytes).ok_or_else(|| wrong("is not a PNG, JPEG, GIF, or WebP file"))?;
+    Ok((media_type.to_owned(), data.to_owned()))
 }
 
 /// By the first bytes: names lie.

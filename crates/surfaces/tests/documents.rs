@@ -466,6 +466,7 @@ fn help_is_enough_to_start() {
 
     Server:
       serve          Start the HTTP API and the browser UI
+      acp            Serve an editor over the Agent Client Protocol (standard input and output)
       token          Create, list, or revoke access tokens
 
     Setup:

@@ -3,13 +3,14 @@
 //! [`provider`] speaks the providers' dialects over real HTTP and can be cut, stalled and stepped
 //! through; [`memory_store`] is a disk whose processes can be killed at any operation;
 //! [`simulator`] wanders through random histories of both and checks what must always hold;
-//! [`scenario`] plays a dialogue written as a string; [`program`] runs the real binary;
+//! [`scenario`] plays a dialogue written as a string; [`program`] runs the real binary, and [`editor`] in an editor;
 //! [`command_lines`] makes command lines from the flags of the installed programs; [`style`] checks texts.
 
 #![allow(clippy::disallowed_methods, reason = "tests make their own files and processes")]
 
 pub mod command_lines;
 pub mod dice;
+pub mod editor;
 pub mod memory_store;
 pub mod picture;
 pub mod plain_workspace;

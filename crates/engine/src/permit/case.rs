@@ -71,7 +71,8 @@ pub(super) struct PermitCase<'a> {
     class: ApprovalClass,
     /// Why it asks regardless of the settings for edits.
     doubt: Option<PermissionReason>,
-    /// A yes to it is a yes to this one time: it is a command that deletes, and no setting says otherwise.
+    /// A yes to it is a yes to this one time: it is a command that deletes, and no setting says otherwise, or a change of
+    /// a file with unsaved changes.
     is_once: bool,
 }
 
@@ -96,7 +97,8 @@ impl<'a> PermitCase<'a> {
         let doubt = doubt::about(active, action, prospect);
         let class = class_of(action, guard, unread, empties(&also), doubt.is_some());
         let deletes = matches!(action, ToolAction::Run { command, .. } if command::deletes(command));
-        let is_once = deletes && !settings.commands.remember_deletes;
+        // Which unsaved changes there are differs from time to time, so no rule can speak for them.
+        let is_once = (deletes && !settings.commands.remember_deletes) || !prospect.unsaved.is_empty();
         Some(Self { session, active, action, subject, guard, unread, also, class, doubt, is_once })
     }
 

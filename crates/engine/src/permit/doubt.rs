@@ -15,6 +15,9 @@ pub(super) fn about(active: &RunningRequest, action: &ToolAction, prospect: Pros
         return Some(PermissionReason::WrittenAsText);
     }
     let ToolAction::Change(change) = action else { return None };
+    if let Some(path) = prospect.unsaved.first() {
+        return Some(PermissionReason::Unsaved(path.clone()));
+    }
     // The user has asked for exactly these pictures.
     if matches!(change, ProposedChange::Save { .. }) {
         return None;

@@ -70,6 +70,8 @@ pub struct BatchItem {
     pub versions: Vec<String>,
     /// Files of which it would drop most.
     pub losses: Vec<FileLoss>,
+    /// Files that it would change and that have unsaved changes in the user's editor.
+    pub unsaved: Vec<String>,
     /// Failed tries.
     pub tries: u32,
     /// The output of a command, as the user sees it; absent: none has ended.
@@ -221,6 +223,7 @@ impl BatchItem {
             automatic: None,
             versions: Vec::new(),
             losses: Vec::new(),
+            unsaved: Vec::new(),
             output: None,
             tries: 0,
         }

@@ -16,7 +16,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("Permissions", &["trust", "rules"]),
     ("Tasks", &["tasks", "ask"]),
     ("Images", &["images"]),
-    ("Server", &["serve", "token"]),
+    ("Server", &["serve", "acp", "token"]),
     ("Setup", &["demo", "doctor", "config", "models", "completions", "manual", "help"]),
     ("Advanced", &["check-command", "apply-edit", "recover", "ref", "audit", "stats"]),
 ];

@@ -1,5 +1,6 @@
 //! The command line: one file per command.
 
+mod acp;
 mod apply_edit;
 mod ask;
 mod audit;
@@ -130,6 +131,8 @@ enum CliCommand {
     Audit(audit::AuditArgs),
     /// Start the HTTP API and the browser UI
     Serve(serve::Serve),
+    /// Serve an editor over the Agent Client Protocol (standard input and output)
+    Acp(acp::AcpArgs),
     /// Create, list, or revoke access tokens
     Token(token::TokenArgs),
     /// Manage your tasks: list, add, done, edit, delete, search, undo
@@ -241,6 +244,7 @@ pub fn main() -> ExitCode {
             CliCommand::Config(command) => command.execute().await,
             CliCommand::Doctor(command) => command.execute().await,
             CliCommand::Serve(command) => command.execute().await,
+            CliCommand::Acp(command) => command.execute().await,
             CliCommand::Token(command) => command.execute().await,
             CliCommand::Audit(command) => command.execute().await,
             CliCommand::Demo(command) => command.execute().await,

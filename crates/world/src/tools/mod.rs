@@ -58,6 +58,19 @@ pub async fn perform_read(place: &ReadScope, op: &ReadOp) -> ReadResult {
     }
 }
 
+/// Shows lines of a file as the user's editor has it, where that is not saved yet.
+pub async fn read_unsaved(
+    place: &ReadScope,
+    path: &str,
+    text: Vec<u8>,
+    offset: Option<u64>,
+    limit: Option<u64>,
+) -> ReadResult {
+    let (place, path) = (place.clone(), path.to_owned());
+    aside(LONGEST, move |going| read::read_unsaved(&place, &path, &text, window::Window::new(offset, limit), going))
+        .await
+}
+
 /// Similar paths for a path that does not exist, the likeliest first. None if it exists, if it would be outside of
 /// the folder, or if the search takes too long.
 pub async fn absent(place: &ReadScope, path: &str) -> Option<Vec<String>> {

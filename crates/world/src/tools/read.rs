@@ -68,6 +68,21 @@ pub(super) fn read(
     Ok(seen(status, text))
 }
 
+/// Shows a text that is not saved yet, as if it were the file.
+pub(super) fn read_unsaved(
+    place: &ReadScope,
+    path: &str,
+    bytes: &[u8],
+    mut window: Window,
+    going: &Going,
+) -> Result<ReadResult, ReadRefusal> {
+    going.on()?;
+    let found = place.find(path, going)?.named_openly(place)?;
+    window.note("This is the text in the user's editor, which is not saved yet.");
+    let (status, text) = whole(&found, bytes, window)?;
+    Ok(ReadResult { files: marks(place, &found, bytes), ..seen(status, text) })
+}
+
 /// The file as it was, under the name it was asked for by and, if that is a link, its own.
 fn marks(place: &ReadScope, found: &FoundPath, bytes: &[u8]) -> Vec<FileMark> {
     let hash = blake3::hash(bytes).to_hex().to_string();

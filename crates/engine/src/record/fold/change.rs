@@ -47,14 +47,15 @@ impl Session {
                     operations.iter().map(|operation| serde_json::from_value(operation.clone()).ok()).collect();
                 let hunks = |operation: &Value| operation.get("hunks").and_then(Value::as_u64).unwrap_or(0);
                 let left = |operation: &Value| operation.get("left").and_then(Value::as_str).map(str::to_owned);
-                let versions = |operation: &&Value| operation.get("versions").and_then(Value::as_bool) == Some(true);
+                let has = |operation: &Value, sign: &str| operation.get(sign).and_then(Value::as_bool) == Some(true);
                 let path = |operation: &Value| operation.get("path").and_then(Value::as_str).map(str::to_owned);
                 let loss = |operation: &Value| serde_json::from_value(operation.get("loss")?.clone()).ok();
                 if let Some(item) = self.item_mut(call) {
                     item.writes = writes;
                     item.is_stale = false;
                     item.losses = operations.iter().filter_map(loss).collect();
-                    item.versions = operations.iter().filter(versions).filter_map(path).collect();
+                    item.versions = operations.iter().filter(|one| has(one, "versions")).filter_map(path).collect();
+                    item.unsaved = operations.iter().filter(|one| has(one, "unsaved")).filter_map(path).collect();
                     item.hunks = operations.iter().map(|one| u32::try_from(hunks(one)).unwrap_or(0)).collect();
                     if let Some(chosen) = &mut item.chosen {
                         chosen.left_out = Some(operations.iter().filter_map(left).collect());

@@ -50,7 +50,7 @@ pub(crate) fn prepared(step: &mut Transition<'_>, call: &CallId, prepared: Prepa
         Prepared::Refused { reason } => finished(step, call, ToolStatus::Error, reason),
         Prepared::Conflicts { conflicts } => return subtasks::conflicted(step, conflicts),
         Prepared::NoEffect { why, reason } => crate::turn::noop::met(step, call, &request, why, reason),
-        Prepared::Ready { writes, diffs, hunks, versions, losses } => {
+        Prepared::Ready { writes, diffs, hunks, versions, losses, unsaved } => {
             let hunks = hunks.into_iter().chain(std::iter::repeat(0));
             let each = writes.iter().zip(&diffs).zip(hunks);
             let with_signs = |write: &FileWrite, mut operation: Value| {
@@ -59,6 +59,9 @@ pub(crate) fn prepared(step: &mut Transition<'_>, call: &CallId, prepared: Prepa
                 }
                 if let Some(loss) = losses.iter().find(|loss| loss.path == write.path) {
                     operation["loss"] = json!(loss);
+                }
+                if unsaved.contains(&write.path) {
+                    operation["unsaved"] = json!(true);
                 }
                 operation
             };

@@ -1,0 +1,166 @@
+//! Commands that begin with a slash: those of the program itself, and the user's workflows.
+
+use agent_client_protocol_schema::v1::{AvailableCommand, AvailableCommandInput, UnstructuredCommandInput};
+use trimtab_host::config::Profile;
+use trimtab_host::{Client, Pills};
+use trimtab_vocab::{Control, Mode, OnConflict, Problem, SessionId, format};
+
+use crate::words;
+
+/// A command of the program itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum SlashCommand {
+    Changes,
+    Rewind(u32),
+    Forward(u32),
+    Handoff,
+    Extend,
+    /// Another model; empty: show the current one.
+    Model(String),
+    /// Another effort; empty: the provider's default.
+    Effort(String),
+    Mode(Mode),
+    /// Start the work that was discussed.
+    Implement,
+    /// Break this request down.
+    Subtasks(String),
+    Control(Control),
+}
+
+/// The commands with their arguments and what they do, in the order in which they are offered.
+const COMMANDS: &[(&str, &str, &str)] = &[
+    ("changes", "", "List the changes of this session"),
+    ("rewind", "how many changes", "Undo changes"),
+    ("forward", "how many changes", "Redo undone changes"),
+    ("model", "PROVIDER/NAME", "Show or choose the model for the next requests"),
+    ("effort", "auto, off, minimal, low, medium, high or max", "Set how much the model thinks"),
+    ("auto", "", "Do what the request needs"),
+    ("chat", "", "Answer only, without tools"),
+    ("plan", "", "Read and plan, without changes"),
+    ("implement", "", "Start the work that you discussed"),
+    ("subtasks", "the request", "Break a request down for several workers"),
+    ("pause", "", "Pause after this step"),
+    ("resume", "", "Continue after a pause"),
+    ("skip", "", "Skip the current step"),
+    ("handoff", "", "Continue in a new session with a summary and the open tasks"),
+    ("extend", "", "Continue here with the whole conversation"),
+];
+
+/// The command that a text is, if it is one. A text after a command that takes none makes it a request.
+pub(super) fn read(text: &str) -> Option<SlashCommand> {
+    let rest = text.trim().strip_prefix('/')?;
+    let (name, words) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
+    let words = words.trim();
+    let steps = || if words.is_empty() { Some(1) } else { words.parse().ok().filter(|steps| *steps > 0) };
+    let alone = |command: SlashCommand| words.is_empty().then_some(command);
+    match name {
+        "changes" => alone(SlashCommand::Changes),
+        "rewind" => steps().map(SlashCommand::Rewind),
+        "forward" => steps().map(SlashCommand::Forward),
+        "model" => Some(SlashCommand::Model(words.to_owned())),
+        "effort" => Some(SlashCommand::Effort(words.to_owned())),
+        "auto" => alone(SlashCommand::Mode(Mode::Auto)),
+        "chat" => alone(SlashCommand::Mode(Mode::Chat)),
+        "plan" => alone(SlashCommand::Mode(Mode::Plan)),
+        "implement" => alone(SlashCommand::Implement),
+        "subtasks" => (!words.is_empty()).then(|| SlashCommand::Subtasks(words.to_owned())),
+        "pause" => alone(SlashCommand::Control(Control::Pause)),
+        "resume" => alone(SlashCommand::Control(Control::Resume)),
+        "skip" => alone(SlashCommand::Control(Control::Skip)),
+        "handoff" => alone(SlashCommand::Handoff),
+        "extend" => alone(SlashCommand::Extend),
+        _ => None,
+    }
+}
+
+/// The commands that the client offers: these, and the workflows that can be called in the folder.
+pub(super) async fn available(client: &Client, profile: &Profile, folder: &str) -> Vec<AvailableCommand> {
+    // The names of a folder's workflows are not read before the user trusts the folder.
+    let is_trusted = client.permissions().trusts(profile, folder).await.unwrap_or(false);
+    let pills = Pills::load(profile, is_trusted.then_some(folder));
+    let hint = |text: &str| {
+        (!text.is_empty()).then(|| AvailableCommandInput::Unstructured(UnstructuredCommandInput::new(text)))
+    };
+    let own = COMMANDS.iter().map(|(name, input, about)| AvailableCommand::new(*name, *about).input(hint(input)));
+    let is_other = |name: &String| COMMANDS.iter().all(|(known, ..)| known != name);
+    let called = pills.list().filter(|(name, _)| is_other(name));
+    let called = called.map(|(name, pill)| {
+        let about = words::sanitize(&pill.definition.description).into_owned();
+        AvailableCommand::new(name, about).input(hint(&pill.definition.arguments))
+    });
+    own.chain(called).collect()
+}
+
+/// The changes of a session in lines, newest first.
+pub(super) async fn changes(client: &Client, session: &SessionId) -> Result<String, Problem> {
+    let (history, _) = client.changes().settled_history(session).await?;
+    if history.sets.is_empty() {
+        return Ok("There are no changes in this session.".to_owned());
+    }
+    let line = |(at, set): (usize, &trimtab_host::Set)| {
+        let files = set.files();
+        let (added, removed) = files.iter().fold((0, 0), |(a, r), file| (a + file.added, r + file.removed));
+        let state = if at < history.in_force { "" } else { " (undone)" };
+        let names = words::conversation::file_names(&files);
+        format!("- #{} {} (+{added} −{removed}){state}: {names}", at + 1, format::plural(files.len(), "file"))
+    };
+    let lines: Vec<String> = history.sets.iter().enumerate().rev().map(line).collect();
+    Ok(words::sanitize(&lines.join("\n")).into_owned())
+}
+
+/// Undoes or redoes changes. The session's events report what was moved; this is what they do not say.
+pub(super) async fn move_history(
+    client: &Client,
+    session: &SessionId,
+    steps: u32,
+    is_undo: bool,
+) -> Result<Option<String>, Problem> {
+    let (history, _) = client.changes().settled_history(session).await?;
+    let there = if is_undo { history.in_force } else { history.sets.len() - history.in_force };
+    if there == 0 {
+        let word = if is_undo { "undo" } else { "redo" };
+        return Ok(Some(format!("There is nothing to {word}.")));
+    }
+    let on_conflict = OnConflict::Refuse;
+    let control = match is_undo {
+        true => Control::Rewind { steps, on_conflict },
+        false => Control::Forward { steps, on_conflict },
+    };
+    let moved = client.changes().move_history(session, history.last, control).await?;
+    let Some((_, conflicts)) = moved.refused else { return Ok(None) };
+    let mut lines: Vec<String> = conflicts.into_iter().map(|conflict| format!("- {}", conflict.reason)).collect();
+    lines.push("`trimtab rewind` and `trimtab forward` offer --keep-mine and --discard-mine.".to_owned());
+    Ok(Some(words::sanitize(&lines.join("\n")).into_owned()))
+}
+
+/// Hands a session off or extends it. The session's events report the result.
+pub(super) async fn settle(client: &Client, session: &SessionId, control: Control) -> Result<(), Problem> {
+    let (history, _) = client.changes().settled_history(session).await?;
+    client.sessions().settle(session, history.last, control).await.map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_is_read_by_its_name_and_other_texts_are_requests() {
+        assert_eq!(read("/rewind"), Some(SlashCommand::Rewind(1)));
+        assert_eq!(read(" /rewind 3 "), Some(SlashCommand::Rewind(3)));
+        assert_eq!(read("/rewind 0"), None);
+        assert_eq!(read("/rewind the last edit"), None);
+        assert_eq!(read("/plan a release"), None);
+        assert_eq!(read("/model ollama/qwen3"), Some(SlashCommand::Model("ollama/qwen3".into())));
+        assert_eq!(read("/subtasks"), None);
+        assert_eq!(read("/etc/passwd"), None);
+        assert_eq!(read("use /rewind"), None);
+    }
+
+    #[test]
+    fn every_command_that_is_offered_is_read() {
+        for (name, input, _) in COMMANDS {
+            let text = if input.is_empty() { format!("/{name}") } else { format!("/{name} 1") };
+            assert!(read(&text).is_some(), "{text}");
+        }
+    }
+}
