@@ -70,8 +70,16 @@ impl EditorWorkspace {
             Some((bytes, _)) => Some(std::str::from_utf8(bytes).ok()?),
             None => None,
         };
-        let path: PathBuf = Path::new(folder).join(&now.path);
-        unsaved_text(on_disk, &self.buffers.text(&path).await?)
+        // An editor knows a file by the name that it was opened with: a link, or its target.
+        let mut paths: Vec<PathBuf> = vec![Path::new(folder).join(&now.path), Path::new(folder).join(&now.real)];
+        paths.dedup();
+        for path in paths {
+            let text = self.buffers.text(&path).await.and_then(|text| unsaved_text(on_disk, &text));
+            if text.is_some() {
+                return text;
+            }
+        }
+        None
     }
 }
 

@@ -260,7 +260,9 @@ async fn placed(
     let ProposedChange::Move { to, .. } = change else { return Ok(vec![gone]) };
     match read(workspace, folder, to).await? {
         FileNow { path, content: None, .. } => {
-            Ok(vec![gone, BeforeAfter { path, before: None, after: Some(bytes), mode, is_unsaved: false }])
+            // The text that the user sees moves.
+            let after = Some(unsaved.unwrap_or(bytes));
+            Ok(vec![gone, BeforeAfter { path, before: None, after, mode, is_unsaved: false }])
         }
         FileNow { path, .. } => Err(format!("{path} exists already; nothing was moved.")),
     }

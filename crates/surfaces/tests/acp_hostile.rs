@@ -190,7 +190,7 @@ fn a_line_beyond_the_limit_is_refused_and_the_next_one_is_served() {
     editor.write(b"\"}\n");
     let refused = editor.wait_for("an error", |message| message["id"].is_null() && message.get("error").is_some());
     assert!(
-        refused["error"]["message"].as_str().expect("words").contains("larger than the limit of 48 MB"),
+        refused["error"]["message"].as_str().expect("words").contains("larger than the limit of 64 MB"),
         "{refused}"
     );
     editor.call("session/list", json!({}));

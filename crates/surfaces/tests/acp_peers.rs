@@ -129,7 +129,7 @@ fn with_typescript(kind: &str) -> Value {
     let seen = summary(&run(&program, Path::new("node"), &arguments));
     check(&program, &seen);
     assert_eq!(seen["model"], "anthropic/claude-haiku-4-5");
-    assert!(seen["refused"].as_str().expect("words").contains("MCP servers are not supported"), "{seen}");
+    assert!(seen["refused"].as_str().expect("words").contains("additional directories are not supported"), "{seen}");
     assert_eq!(seen["permissions"][0]["kinds"], json!(["allow_once", "allow_always", "reject_once", "reject_always"]));
     seen
 }

@@ -15,15 +15,15 @@ pub(super) fn about(active: &RunningRequest, action: &ToolAction, prospect: Pros
         return Some(PermissionReason::WrittenAsText);
     }
     let ToolAction::Change(change) = action else { return None };
-    if let Some(path) = prospect.unsaved.first() {
-        return Some(PermissionReason::Unsaved(path.clone()));
-    }
     // The user has asked for exactly these pictures.
     if matches!(change, ProposedChange::Save { .. }) {
         return None;
     }
     if let Some(loss) = prospect.losses.first() {
         return Some(PermissionReason::DropsMost(loss.path.clone(), loss.lost, loss.lines));
+    }
+    if let Some(path) = prospect.unsaved.first() {
+        return Some(PermissionReason::Unsaved(path.clone()));
     }
     if active.batch.as_ref().is_some_and(|batch| batch.mended) {
         return Some(PermissionReason::Repaired);

@@ -39,7 +39,7 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use trimtab_host::config::{self, Profile};
 use trimtab_host::{Client, NO_FOLDER};
-use trimtab_vocab::{ProblemKind, SessionId};
+use trimtab_vocab::{ProblemKind, SessionId, format};
 
 use buffers::ClientBuffers;
 use peer::{Peer, written};
@@ -48,6 +48,8 @@ use wire::{
     BrokenMessage, Incoming, InputLine, LONGEST_LINE, LineReader, RawParams, bad_params, invalid, params,
     unknown_method,
 };
+
+use crate::words;
 
 /// Sessions that one client can have open.
 const OPEN_SESSIONS: usize = 64;
@@ -163,14 +165,14 @@ impl EditorAgent {
             "authenticate" => self.authenticate(params(raw)?).map(Handled::Answer),
             "session/new" => self.new_session(id, raw).await,
             "session/load" => {
-                no_servers(raw.as_deref())?;
+                let unused = unused_servers(raw.as_deref())?;
                 let LoadSessionRequest { session_id, cwd, .. } = params(raw)?;
-                self.open(id, &session_id.0, &cwd, Opening::Load).await
+                self.open(id, &session_id.0, &cwd, (Opening::Load, unused)).await
             }
             "session/resume" => {
-                no_servers(raw.as_deref())?;
+                let unused = unused_servers(raw.as_deref())?;
                 let ResumeSessionRequest { session_id, cwd, .. } = params(raw)?;
-                self.open(id, &session_id.0, &cwd, Opening::Resume).await
+                self.open(id, &session_id.0, &cwd, (Opening::Resume, unused)).await
             }
             "session/list" => self.list(params(raw)?).await.map(Handled::Answer),
             "session/delete" => self.delete(params(raw)?).await.map(Handled::Answer),
@@ -273,7 +275,7 @@ impl EditorAgent {
     }
 
     async fn new_session(&mut self, id: &RpcId, raw: RawParams) -> Result<Handled, Error> {
-        no_servers(raw.as_deref())?;
+        let unused = unused_servers(raw.as_deref())?;
         let NewSessionRequest { cwd, .. } = params(raw)?;
         let folder = real_folder(&cwd)?;
         self.reload_settings()?;
@@ -283,11 +285,17 @@ impl EditorAgent {
         }
         self.make_room()?;
         let session = self.client.sessions().open(folder.clone()).await.map_err(|problem| problem_error(&problem))?;
-        Ok(self.start(id, session, folder, Opening::New))
+        Ok(self.start(id, session, folder, (Opening::New, unused)))
     }
 
     /// Opens a session that exists, in its own folder only: the folder decides what may be read and changed.
-    async fn open(&mut self, id: &RpcId, session: &str, cwd: &Path, opening: Opening) -> Result<Handled, Error> {
+    async fn open(
+        &mut self,
+        id: &RpcId,
+        session: &str,
+        cwd: &Path,
+        opening: (Opening, Vec<String>),
+    ) -> Result<Handled, Error> {
         let session = session_named(session)?;
         let row = self.client.sessions().get(&session).await.map_err(|problem| problem_error(&problem))?;
         if session.is_worker() || row.folder == NO_FOLDER {
@@ -323,7 +331,14 @@ impl EditorAgent {
 
     /// Starts the task of a session. It answers the request that opens it, before anything else and after the
     /// conversation that is loaded.
-    fn start(&mut self, id: &RpcId, session: SessionId, folder: String, opening: Opening) -> Handled {
+    /// `unused` names the MCP servers that the client wants used.
+    fn start(
+        &mut self,
+        id: &RpcId,
+        session: SessionId,
+        folder: String,
+        (opening, unused): (Opening, Vec<String>),
+    ) -> Handled {
         let has_forms = self.initialized.is_some_and(|abilities| abilities.has_forms);
         if self.initialized.is_some_and(|abilities| abilities.has_buffers) {
             let buffers = ClientBuffers { peer: self.peer.clone(), session: session.clone() };
@@ -333,7 +348,7 @@ impl EditorAgent {
         let context = SessionContext { client, profile, peer, has_forms };
         let (calls, waiting) = mpsc::channel(CALLS);
         let opened = OpenSession::new(context, session.clone(), folder);
-        let task = tokio::spawn(serve_session(opened, opening, id.clone(), session.clone(), waiting));
+        let task = tokio::spawn(serve_session(opened, (opening, unused), id.clone(), session.clone(), waiting));
         self.sessions.insert(session, SessionHandle { calls, task });
         Handled::Later
     }
@@ -394,7 +409,7 @@ const SETUP: &str = "setup";
 
 async fn serve_session(
     mut opened: OpenSession,
-    opening: Opening,
+    (opening, unused): (Opening, Vec<String>),
     id: RpcId,
     session: SessionId,
     calls: mpsc::Receiver<SessionCall>,
@@ -412,6 +427,10 @@ async fn serve_session(
         (Ok(()), Opening::Resume) => written(ResumeSessionResponse::new().modes(modes).config_options(options)),
     };
     opened.peer().respond(&id, Ok(answer)).await;
+    if !unused.is_empty() {
+        let names = format::list(&unused);
+        opened.say(&format!("Trimtab does not use the MCP servers that the editor has set up: {names}.")).await;
+    }
     if opening != Opening::New
         && let Err(problem) = opened.take_up().await
     {
@@ -440,32 +459,28 @@ fn real_folder(path: &Path) -> Result<String, Error> {
     real.into_os_string().into_string().map_err(|_| wrong("has a name that is not valid UTF-8"))
 }
 
-/// Refuses MCP servers and further folders, because they would silently have no effect. The protocol's own types drop
-/// entries that they cannot read, so this looks at the message.
-fn no_servers(raw: Option<&RawValue>) -> Result<(), Error> {
+/// The MCP servers that the client has set up. Trimtab uses none of them, and the conversation names them, because they
+/// would silently have no effect. Further folders are refused. The protocol's own types drop entries that they cannot
+/// read, so this looks at the message.
+fn unused_servers(raw: Option<&RawValue>) -> Result<Vec<String>, Error> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
     struct Extras {
-        #[serde(default)]
-        mcp_servers: Vec<NamedServer>,
-        #[serde(default)]
-        additional_directories: Vec<Value>,
+        mcp_servers: Option<Vec<NamedServer>>,
+        additional_directories: Option<Vec<Value>>,
     }
     #[derive(Deserialize)]
     struct NamedServer {
-        #[serde(default)]
         name: String,
     }
     let Extras { mcp_servers, additional_directories } = params(raw.map(ToOwned::to_owned))?;
-    if !mcp_servers.is_empty() {
-        let names: Vec<String> = mcp_servers.iter().map(|server| format!("{:?}", server.name)).collect();
-        return Err(bad_params(format!(
-            "MCP servers are not supported: {}. Turn them off for this agent in the editor's settings.",
-            names.join(", ")
-        )));
-    }
-    if !additional_directories.is_empty() {
+    if additional_directories.is_some_and(|more| !more.is_empty()) {
         return Err(bad_params("A session has one folder: additional directories are not supported."));
     }
-    Ok(())
+    let named = |server: NamedServer| words::sanitize(&server.name).chars().take(LONGEST_NAME).collect();
+    Ok(mcp_servers.unwrap_or_default().into_iter().take(MOST_NAMED).map(named).collect())
 }
+
+/// Servers that are named at most, and characters of each name.
+const MOST_NAMED: usize = 20;
+const LONGEST_NAME: usize = 60;

@@ -1,7 +1,7 @@
 //! Questions of a session in the protocol's forms: permissions, forms, and plain text where the client has no forms.
 
 use agent_client_protocol_schema::v1::{
-    Content, CreateElicitationRequest, CreateElicitationResponse, ElicitationAcceptAction, ElicitationAction,
+    CreateElicitationRequest, CreateElicitationResponse, ElicitationAcceptAction, ElicitationAction,
     ElicitationContentValue, ElicitationFormMode, ElicitationSchema, ElicitationSessionScope, EnumOption,
     MultiSelectPropertySchema, PermissionOption, PermissionOptionKind, RequestPermissionOutcome,
     RequestPermissionRequest, RequestPermissionResponse, StringPropertySchema, ToolCallContent, ToolCallStatus,
@@ -13,7 +13,7 @@ use trimtab_vocab::checkpoint::{Ask, Choice, ChoiceRole, ChoiceText};
 use trimtab_vocab::event::{CheckpointFact, CheckpointKind};
 use trimtab_vocab::{CheckpointId, Event, Fact, Question, RequestId, WorkerQuestion};
 
-use super::tool_calls::plain_text;
+use super::tool_calls::whole_text;
 use crate::words::{self, answers};
 
 /// The field of a form that has the choice, and the field with the text that goes with it.
@@ -88,6 +88,11 @@ impl OpenQuestion {
         matches!(self.kind, CheckpointKind::Permission | CheckpointKind::Unknown)
     }
 
+    /// Whether the client has it on its screen, or has answered it.
+    pub(super) fn is_shown(&self) -> bool {
+        self.state != AskState::Idle
+    }
+
     /// Whether only one sub-task waits for it, while the others continue.
     pub(super) fn is_about_one_subtask(&self) -> bool {
         self.worker.is_some() || matches!(self.ask, Ask::SubtaskFailed { .. })
@@ -111,9 +116,9 @@ impl OpenQuestion {
     ) -> RequestPermissionRequest {
         let lines = words::details(&self.ask);
         if !lines.is_empty() {
-            content.insert(0, plain_text(&lines.join("\n")));
+            content.insert(0, whole_text(&lines.join("\n")));
         }
-        content.insert(0, ToolCallContent::Content(Content::new(self.heading())));
+        content.insert(0, whole_text(&self.heading()));
         let id = shown.unwrap_or_else(|| self.checkpoint.to_string());
         let fields = ToolCallUpdateFields::new()
             .title(self.heading())

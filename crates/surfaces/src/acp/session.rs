@@ -104,6 +104,8 @@ pub(super) struct OpenSession {
     own: BTreeSet<RequestId>,
     questions: BTreeMap<CheckpointId, OpenQuestion>,
     answers: JoinSet<PendingAnswer>,
+    /// The request that was continued when the session was opened: it belongs to no prompt of this client.
+    continued: Option<RequestId>,
     /// Why the last reply of each unfinished request stopped.
     stops: BTreeMap<RequestId, trimtab_vocab::StopReason>,
     cost_usd: Option<f64>,
@@ -125,6 +127,7 @@ impl OpenSession {
             own: BTreeSet::new(),
             questions: BTreeMap::new(),
             answers: JoinSet::new(),
+            continued: None,
             stops: BTreeMap::new(),
             cost_usd: None,
             usage: None,
@@ -160,7 +163,7 @@ impl OpenSession {
         if is_shown {
             for at in 0..self.conversation.entries().len() {
                 let writes = UpdatePrinter::wanted_diffs(&self.conversation, at, None);
-                let diffs = self.load_diffs(&writes).await;
+                let diffs = self.load_diffs(&writes, None).await;
                 let updates = self.printer.entry(&self.conversation, at, diffs);
                 self.send_all(updates).await;
             }
@@ -177,13 +180,9 @@ impl OpenSession {
         let open = client.requests().list(false).await?.into_iter().find(|job| job.session == self.id);
         match open {
             Some(job) if !matches!(job.state, JobState::Finished(_)) => {
-                let attended = Control::Adjust {
-                    approve: Some(Approve::Ask),
-                    attended: Some(true),
-                    max_steps: None,
-                    trusted: None,
-                };
-                client.requests().control(&self.id, Some(job.request), attended).await?;
+                client.requests().control(&self.id, Some(job.request.clone()), attended()).await?;
+                // What another process runs stays its own.
+                self.continued = Some(job.request).filter(|_| job.state != JobState::Running);
             }
             _ => client.resume(&self.id),
         }
@@ -259,7 +258,7 @@ impl OpenSession {
         }
     }
 
-    async fn say(&mut self, text: &str) {
+    pub(super) async fn say(&mut self, text: &str) {
         let note = self.printer.note(text);
         self.send(note).await;
     }
@@ -277,13 +276,19 @@ impl OpenSession {
         self.send(SessionUpdate::CurrentModeUpdate(CurrentModeUpdate::new(self.options.mode_id()))).await;
     }
 
-    async fn load_diffs(&self, writes: &[FileWrite]) -> Vec<ToolCallContent> {
+    /// The changes of files that are shown. Contents that are no longer stored are not, unless they are asked about:
+    /// whoever answers has to know what they have not seen.
+    async fn load_diffs(&self, writes: &[FileWrite], asked: Option<&CheckpointId>) -> Vec<ToolCallContent> {
         if writes.is_empty() {
             return Vec::new();
         }
-        // Contents that are no longer stored are not shown.
-        let files = LoadedDiff::load(&self.context.client, &self.id, writes).await.unwrap_or_default();
-        tool_calls::diffs(&files, &self.folder)
+        match LoadedDiff::load(&self.context.client, &self.id, writes).await {
+            Ok(files) => tool_calls::diffs(&files, &self.folder, asked),
+            Err(problem) if asked.is_some() => {
+                vec![tool_calls::whole_text(&format!("The change cannot be shown: {}", problem.message))]
+            }
+            Err(_) => Vec::new(),
+        }
     }
 }
 
@@ -438,6 +443,10 @@ impl OpenSession {
         if !self.turns.is_empty() {
             self.cancel().await;
         }
+        // Nobody would watch it from here any more.
+        if let Some(request) = self.continued.take() {
+            let _ = self.context.client.requests().control(&self.id, Some(request), Control::Cancel).await;
+        }
         self.withdraw_all().await;
         self.end_turns(|_| true, Ok(StopReason::Cancelled)).await;
         self.context.client.use_buffers(&self.id, None);
@@ -483,7 +492,7 @@ impl OpenSession {
                 continue;
             }
             let writes = UpdatePrinter::wanted_diffs(&self.conversation, update.at, Some(&update.change));
-            let diffs = self.load_diffs(&writes).await;
+            let diffs = self.load_diffs(&writes, None).await;
             if update.change == EntryChange::CommandEnded {
                 let output = self.printer.grown_output(&self.conversation);
                 self.send_all(output).await;
@@ -540,7 +549,9 @@ impl OpenSession {
             }
             Fact::Rule(RuleFact::Added { rule }) if rule.tool == Rule::TRUST => self.send_commands().await,
             Fact::Checkpoint(CheckpointFact::Opened { checkpoint, .. }) => {
-                if let Some(question) = OpenQuestion::opened_by(event) {
+                // It may be known already: what is open was read ahead of the log.
+                let is_shown = self.questions.get(checkpoint).is_some_and(OpenQuestion::is_shown);
+                if let Some(question) = OpenQuestion::opened_by(event).filter(|_| !is_shown) {
                     self.questions.insert(checkpoint.clone(), question);
                     self.ask(checkpoint.clone()).await;
                 }
@@ -553,8 +564,15 @@ impl OpenSession {
             // An answer may be refused; the question is then asked again.
             Fact::Banner(BannerFact { level: Level::Warning, .. }) => {
                 let refused = self.questions.values_mut().filter(|question| question.state == AskState::Answered);
-                refused.for_each(|question| question.state = AskState::Idle);
-                self.ask_idle().await;
+                let refused: Vec<CheckpointId> = refused
+                    .map(|question| {
+                        question.state = AskState::Idle;
+                        question.checkpoint.clone()
+                    })
+                    .collect();
+                for checkpoint in refused {
+                    self.ask(checkpoint).await;
+                }
             }
             Fact::Request(fact) => self.request_moved(event, fact).await,
             _ => {}
@@ -579,6 +597,7 @@ impl OpenSession {
                 }
             }
             RequestFact::Finished { status, error, .. } => {
+                self.continued.take_if(|continued| continued == request);
                 let stop = self.stops.remove(request);
                 let answer = match (status, error) {
                     (Status::Failed, Some(problem)) => Err(problem_error(problem)),
@@ -629,7 +648,7 @@ impl OpenSession {
         let (peer, session) = (self.context.peer.clone(), self.id.to_string());
         let sent = if question.is_permission() {
             let (shown, writes) = self.shown_call(&question);
-            let diffs = self.load_diffs(&writes).await;
+            let diffs = self.load_diffs(&writes, Some(&checkpoint)).await;
             peer.request("session/request_permission", question.permission(&session, shown, diffs)).await
         } else if self.context.has_forms {
             peer.request("elicitation/create", question.form(&session)).await
@@ -706,6 +725,10 @@ impl OpenSession {
 
     async fn give(&mut self, question: &OpenQuestion, given: GivenChoice) -> Result<(), Problem> {
         let GivenChoice { choice, text } = given;
+        if let Some(request) = question.request.clone().filter(|request| !self.own.contains(request)) {
+            // Whoever answers is there to be asked again, and decides from now on.
+            self.context.client.requests().control(&self.id, Some(request), attended()).await?;
+        }
         let answer =
             Answered { checkpoint: question.checkpoint.clone(), choice, text, by: CheckpointFact::PERSON.into() };
         self.context.client.requests().answer(&self.id, answer).await?;
@@ -759,6 +782,11 @@ impl OpenSession {
             }
         }
     }
+}
+
+/// The user is there, and is asked.
+fn attended() -> Control {
+    Control::Adjust { approve: Some(Approve::Ask), attended: Some(true), max_steps: None, trusted: None }
 }
 
 fn stop_reason(stop: Option<&trimtab_vocab::StopReason>) -> StopReason {

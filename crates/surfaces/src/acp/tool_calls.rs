@@ -7,7 +7,7 @@ use agent_client_protocol_schema::v1::{
     ToolKind,
 };
 use trimtab_vocab::event::ToolStatus;
-use trimtab_vocab::{SubtaskStatus, Visible};
+use trimtab_vocab::{CheckpointId, SubtaskStatus, Visible};
 
 use super::prompt::fence;
 use crate::conversation::{BoardTask, ToolRun};
@@ -72,9 +72,13 @@ fn absolute(folder: &str, path: &str) -> PathBuf {
     Path::new(folder).join(path)
 }
 
-/// A text of a program, so that no client takes it for Markdown.
+/// The end of a program's text, so that no client takes it for Markdown.
 pub(super) fn plain_text(text: &str) -> ToolCallContent {
-    let text = tail(text);
+    whole_text(tail(text))
+}
+
+/// A text that somebody has to see whole, so that no client takes it for Markdown.
+pub(super) fn whole_text(text: &str) -> ToolCallContent {
     let fence = fence(text);
     ToolCallContent::Content(Content::new(format!("{fence}\n{}\n{fence}", text.trim_end_matches('\n'))))
 }
@@ -85,8 +89,9 @@ pub(super) fn tail(text: &str) -> &str {
     &text[text.ceil_char_boundary(from)..]
 }
 
-/// Changes of files, whole: the client draws the diff. What is no text, or too large, is named instead.
-pub(super) fn diffs(files: &[LoadedDiff], folder: &str) -> Vec<ToolCallContent> {
+/// Changes of files, whole: the client draws the diff. What is no text, or too large, is named instead, with the
+/// checkpoint that asks about it.
+pub(super) fn diffs(files: &[LoadedDiff], folder: &str, asked: Option<&CheckpointId>) -> Vec<ToolCallContent> {
     let mut left = SHOWN_DIFFS;
     let mut content = Vec::new();
     for file in files {
@@ -103,8 +108,9 @@ pub(super) fn diffs(files: &[LoadedDiff], folder: &str) -> Vec<ToolCallContent> 
             }
             _ => {
                 let name = words::sanitize(&file.name()).into_owned();
+                let command = asked.map_or("trimtab diff".to_owned(), |asked| format!("trimtab diff {asked} --all"));
                 content.push(ToolCallContent::Content(Content::new(format!(
-                    "{name} is too large to show here, or is not text. `trimtab diff` shows it."
+                    "{name} is too large to show here, or is not text. `{command}` shows it."
                 ))));
             }
         }

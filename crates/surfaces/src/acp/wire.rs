@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 use tokio::io::{AsyncBufRead, AsyncBufReadExt};
 
 /// Bytes of a line at most: a prompt may bring images, each in base64, and a text up to the limit of a request.
-pub(super) const LONGEST_LINE: usize = 48 * 1024 * 1024;
+pub(super) const LONGEST_LINE: usize = 64 * 1024 * 1024;
 /// A buffer that a large message has grown is given back.
 const KEPT_CAPACITY: usize = 1024 * 1024;
 
@@ -143,15 +143,15 @@ pub(super) fn parse(line: &[u8]) -> Result<Incoming, BrokenMessage> {
             None => Incoming::Notification { method, params },
         });
     }
-    let (result, error) = (fields.remove("result"), fields.remove("error"));
-    match (id.clone(), result, error) {
-        (Some(id), Some(result), None) => Ok(Incoming::Response { id, answer: Ok(result) }),
-        (Some(id), None, Some(error)) => {
-            let error = serde_json::from_str(error.get()).unwrap_or_else(|_| Error::internal_error());
-            Ok(Incoming::Response { id, answer: Err(error) })
-        }
-        _ => Err(wrong("The message has no method, and no result or error.")),
-    }
+    let Some(id) = id.clone() else { return Err(wrong("The message has no method and no ID.")) };
+    // A response, in whatever form: its ID is one of ours, so it is never answered.
+    let error = fields.remove("error").filter(|error| error.get() != "null");
+    let answer = match (fields.remove("result"), error) {
+        (Some(result), None) => Ok(result),
+        (_, Some(error)) => Err(serde_json::from_str(error.get()).unwrap_or_else(|_| Error::internal_error())),
+        (None, None) => Err(Error::internal_error()),
+    };
+    Ok(Incoming::Response { id, answer })
 }
 
 /// The parameters of a message in their type.
@@ -220,8 +220,7 @@ mod tests {
         assert_eq!(code(r#"{"jsonrpc":"2.0","id":5,"method":7}"#), ("5".into(), -32600));
         assert_eq!(code(r#"{"jsonrpc":"1.0","id":"a","method":"x"}"#), ("a".into(), -32600));
         assert_eq!(code(r#"{"id":5,"method":"x"}"#), ("5".into(), -32600));
-        assert_eq!(code(r#"{"jsonrpc":"2.0","id":5}"#), ("5".into(), -32600));
-        assert_eq!(code(r#"{"jsonrpc":"2.0","id":5,"result":1,"error":{}}"#), ("5".into(), -32600));
+        assert_eq!(code(r#"{"jsonrpc":"2.0"}"#), ("null".into(), -32600));
         let deep = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"x","params":{}}}"#, "[".repeat(100_000));
         assert_eq!(code(&deep), ("null".into(), -32700));
         let garbage = parse(b"\xff").expect_err("an error");
@@ -240,5 +239,8 @@ mod tests {
         assert_eq!(kind(r#"{"jsonrpc":"2.0","method":"x","extra":1}"#), "notification x");
         assert_eq!(kind(r#"{"jsonrpc":"2.0","id":"a","result":null}"#), "response a true");
         assert_eq!(kind(r#"{"jsonrpc":"2.0","id":"a","error":"odd"}"#), "response a false");
+        assert_eq!(kind(r#"{"jsonrpc":"2.0","id":5}"#), "response 5 false");
+        assert_eq!(kind(r#"{"jsonrpc":"2.0","id":5,"result":1,"error":{}}"#), "response 5 false");
+        assert_eq!(kind(r#"{"jsonrpc":"2.0","id":5,"result":{},"error":null}"#), "response 5 true");
     }
 }

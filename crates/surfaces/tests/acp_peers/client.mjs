@@ -88,7 +88,7 @@ await agent.request("session/load", { sessionId, cwd: folder, mcpServers: [] });
 const loaded = seen.updates.splice(0);
 await agent.request("session/resume", { sessionId, cwd: folder });
 const refused = await agent
-  .request("session/new", { cwd: folder, mcpServers: [{ name: "x", command: "/bin/x", args: [], env: [] }] })
+  .request("session/new", { cwd: folder, mcpServers: [], additionalDirectories: ["/tmp"] })
   .then(() => "accepted", (error) => error.message);
 
 const words = (updates, name) =>

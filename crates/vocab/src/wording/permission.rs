@@ -110,7 +110,7 @@ sentences! {
         DeletesOrEmpties => "a file would be deleted or emptied",
         ReplacesUnread => "a file would be replaced that the model has not read",
         CutOff => "it comes from a reply that was cut off",
-        Unsaved(path: String) => "{path} has unsaved changes in your editor, which would be saved with it",
+        Unsaved(path: String) => "{path} has unsaved changes in your editor",
         DropsMost(path: String, lost: u32, lines: u32) => "it would drop {lost} of the {lines} lines of {path}",
         Unasked => "the request asks for no change to files",
         WrittenAsText => "the model wrote it as text, and the request does not clearly ask for it",
