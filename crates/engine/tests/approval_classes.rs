@@ -70,6 +70,7 @@ impl Play {
                 hunks: vec![1],
                 versions: Vec::new(),
                 losses: Vec::new(),
+                unsaved: Vec::new(),
             };
             play.feed(Input::Prepared { call, prepared });
         }

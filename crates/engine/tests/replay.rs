@@ -190,6 +190,7 @@ fn any_tool_input() -> impl Strategy<Value = Input> {
                     hunks: vec![2],
                     versions: Vec::new(),
                     losses: Vec::new(),
+                    unsaved: Vec::new(),
                 },
             }
         }),

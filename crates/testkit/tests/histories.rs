@@ -489,6 +489,7 @@ impl Rig {
                             hunks: Vec::new(),
                             versions: Vec::new(),
                             losses: Vec::new(),
+                            unsaved: Vec::new(),
                         };
                         Some(Input::Prepared { call, prepared })
                     }
