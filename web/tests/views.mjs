@@ -48,6 +48,8 @@ await browse(async ({ page, root }) => {
   await page.getByRole('button', { name: 'Assistant' }).click();
   await page.getByLabel('Your message to the assistant').waitFor();
   await accessible(page, 'the assistant on a phone', { widths: false });
+  await page.getByRole('button', { name: 'Tasks', exact: true }).click();
+  await page.getByLabel('A new task').waitFor();
   await page.setViewportSize({ width: 1280, height: 800 });
   await go('#/memory', page.getByLabel('Something to remember'));
   await accessible(page, 'what is remembered');

@@ -61,3 +61,9 @@ test('in a line, words stand without their marks, and without code and tables', 
 test('the ends of lines stay', () => {
   expect(html('🖥 one\n🖥 two')).toContain('🖥 one<br>🖥 two');
 });
+
+test('the box of a task stands in the place of its bullet', () => {
+  const [list] = read('- [x] done\n- plain');
+  expect(list?.is === 'html' && String(list.html)).toContain('<li class="task">☑ done</li>');
+  expect(list?.is === 'html' && String(list.html)).toContain('<li>plain</li>');
+});

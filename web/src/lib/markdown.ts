@@ -39,6 +39,10 @@ const marked = new Marked({
       return safe ? `<a href="${escape(safe)}" target="_blank" rel="noopener noreferrer nofollow">${words}</a>` : words;
     },
     checkbox: ({ checked }) => (checked ? '☑ ' : '☐ '),
+    // The box of a task stands in the place of its bullet.
+    listitem(item) {
+      return `<li${item.task ? ' class="task"' : ''}>${this.parser.parse(item.tokens)}</li>\n`;
+    },
   },
 });
 
@@ -46,7 +50,7 @@ const TAGS = 'a b blockquote br code del em h1 h2 h3 h4 h5 h6 hr i li ol p pre s
 
 /** The page takes HTML from the sanitiser alone: the server's policy has browsers refuse any other (Trusted Types). */
 function clean(html: string): string {
-  const allowed = { ALLOWED_TAGS: TAGS, ALLOWED_ATTR: ['href', 'target', 'rel', 'start', 'align', 'tabindex'], ALLOW_DATA_ATTR: false, ALLOW_ARIA_ATTR: false };
+  const allowed = { ALLOWED_TAGS: TAGS, ALLOWED_ATTR: ['href', 'target', 'rel', 'start', 'align', 'tabindex', 'class'], ALLOW_DATA_ATTR: false, ALLOW_ARIA_ATTR: false };
   return DOMPurify.sanitize(html, { ...allowed, RETURN_TRUSTED_TYPE: true }) as unknown as string;
 }
 
