@@ -24,6 +24,7 @@ class SessionList {
   /** The sessions that wait for the person. */
   readonly waiting = $derived(this.rows.filter((row) => this.states[row.id] === 'needs_user'));
   private ask = inOrder();
+  private begun = false;
 
   async load() {
     const isNews = this.ask();
@@ -45,9 +46,10 @@ class SessionList {
     this.loaded = true;
   }
 
-  /** Loads it now, a moment later, and from time to time, until the returned function is called. */
+  /** Loads it a moment later and from time to time, until the returned function is called; the first time also at once. */
   follow(): () => void {
-    void this.load();
+    if (!this.begun) void this.load();
+    this.begun = true;
     const soon = setTimeout(() => void this.load(), MOMENT);
     const timer = setInterval(() => void this.load(), EVERY);
     return () => {
