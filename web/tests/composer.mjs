@@ -5,7 +5,6 @@ import assert from 'node:assert/strict';
 import { accessible, becomes, begin, browse, home, say } from './browse.mjs';
 
 const DOT = Buffer.from('iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==', 'base64');
-const tell = (word) => process.stdout.write(`${word}\n`);
 
 await browse(async ({ page }) => {
   const log = page.getByRole('log');
@@ -77,12 +76,11 @@ await browse(async ({ page }) => {
   await page.getByRole('button', { name: 'Stop', exact: true }).click();
   await log.getByText('Cancelled').waitFor();
   await page.getByRole('button', { name: 'Send' }).waitFor();
-  tell('stopped');
 
   // A message is edited and sent again in a copy, with what was attached; an answer is made again.
   await page.goto(first);
   await done();
-  await page.getByRole('button', { name: 'Edit and resend this message' }).focus();
+  await page.getByRole('button', { name: 'Edit this message' }).focus();
   await page.keyboard.press('Enter');
   const edit = page.getByLabel('Edit your message');
   await becomes(() => edit.evaluate((node) => node === document.activeElement), true, 'it can be written in at once');

@@ -38,4 +38,10 @@ await browse(async ({ page }) => {
   assert.equal(file.suggestedFilename(), `${copy.slice('#/s/'.length)}.json`, 'it is the one that is open');
   const exported = JSON.parse(readFileSync(await file.path(), 'utf8'));
   assert.match(JSON.stringify(exported), /What is Trimtab\?/);
+
+  const [text] = await Promise.all([page.waitForEvent('download'), choose(page, 'as markdown')]);
+  assert.equal(text.suggestedFilename(), 'rudders.md');
+  assert.equal(readFileSync(await text.path(), 'utf8'), '# Rudders\n\n## You\n\n> What is Trimtab?\n\n## Trimtab\n\nA small surface on a rudder.\n');
+  const [whole] = await Promise.all([page.waitForEvent('download'), choose(page, 'as html')]);
+  assert.match(readFileSync(await whole.path(), 'utf8'), /<title>Rudders<\/title>[^]*A small surface on a rudder\./);
 });

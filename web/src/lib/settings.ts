@@ -17,3 +17,16 @@ export function autonomy(settings: Setting[]): string {
   if (files) return 'Asks before edits';
   return commands ? 'Asks before commands' : 'Asks little';
 }
+
+/** The switches that most people look for, by what they decide. */
+export const SWITCHES: [string, string[]][] = [
+  ['Permissions', ['apply.auto', 'apply.files', 'apply.commands', 'commands.sandbox']],
+  ['Copilot', ['copilot.flow', 'copilot.approval_mode', 'copilot.pace', 'copilot.auto_continue', 'copilot.synthesis', 'copilot.intelligent_routing']],
+  ['Model', ['model', 'models.fast', 'effort', 'limits.budget_usd']],
+];
+
+/** The lines that a setting has in the settings file. */
+export function inFile({ setting, value }: Pick<Setting, 'setting' | 'value'>): string {
+  const at = setting.lastIndexOf('.');
+  return at < 0 ? `${setting} = ${value}` : `[${setting.slice(0, at)}]\n${setting.slice(at + 1)} = ${value}`;
+}
