@@ -57,7 +57,7 @@ const licenses: Plugin = {
 };
 
 /** Svelte, and the parts that most views share. */
-const BASE = /node_modules\/(svelte|esm-env|clsx)\/|lucide\/svelte\/dist\/(Icon|defaultAttributes|context|utils)|src\/lib\/(api|focus|format|key|modal|now|order|router|sessions|storage|visible)\b|src\/parts\/(Copy|Notice|Shown|Stored|Words)\.svelte/;
+const BASE = /node_modules\/(svelte|esm-env|clsx)\/|lucide\/svelte\/dist\/(Icon|defaultAttributes|context|utils)|src\/lib\/(api|attention|complete|dedupe|files|focus|format|key|modal|now|options|order|router|sessions|settings|storage|visible)\b|src\/parts\/(Copy|Notice|Shown|Stored|Words)\.svelte/;
 
 // The page is served under a policy that allows no inline script and no data addresses for scripts, so
 // nothing is inlined here.

@@ -13,7 +13,7 @@ await browse(async ({ page }) => {
   // The first load of a session stays small.
   await page.reload();
   await log.getByText('✓ Done').waitFor();
-  await page.waitForLoadState('networkidle');
+  await page.evaluate(() => document.fonts.ready.then(() => undefined));
   const sizes = await page.evaluate(() => performance.getEntriesByType('resource').filter((one) => !new URL(one.name).pathname.startsWith('/api/')).map((one) => [one.encodedBodySize, one.name]));
   const all = sizes.reduce((sum, [size]) => sum + size, 0);
   assert.ok(sizes.length > 5 && all > 60_000, `the measure sees what is loaded: ${JSON.stringify(sizes)}`);
