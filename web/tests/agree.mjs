@@ -41,7 +41,7 @@ await browse(async ({ page }) => {
   const first = page.getByRole('region', { name: 'Step 1 of 2 comes next: Write a' });
   await first.waitFor();
   await page.getByRole('button', { name: 'Pause' }).waitFor();
-  await page.getByRole('button', { name: '■ Stop' }).waitFor();
+  await page.getByRole('button', { name: 'Stop', exact: true }).waitFor();
   await page.getByText('Plan 0/2').waitFor();
   await accessible(page, 'a stop before a step');
   await first.getByRole('button', { name: 'Do it', exact: false }).first().click();

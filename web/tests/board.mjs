@@ -7,7 +7,9 @@ const release = process.argv[3];
 
 await browse(async ({ page }) => {
   await home(page);
+  await page.getByRole('button', { name: /Model and options/ }).click();
   await page.getByLabel('Sub-tasks').selectOption('parallel');
+  await page.keyboard.press('Escape');
   const box = page.getByLabel('Your message');
   await box.fill('Write three files');
   await box.press('Enter');

@@ -50,7 +50,7 @@ await browse(async ({ page }) => {
   // A workflow is offered while its name is typed.
   await composer.click();
   await page.keyboard.type('/rev');
-  const offered = page.getByRole('listbox', { name: 'Workflows' }).getByRole('option');
+  const offered = page.getByRole('listbox', { name: 'Commands' }).getByRole('option');
   await offered.waitFor();
   assert.match(await offered.innerText(), /\/review\s+Review a file/);
   await accessible(page, 'workflows that are offered', { widths: false });

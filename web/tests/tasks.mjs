@@ -12,6 +12,12 @@ await browse(async ({ page, root }) => {
   await plants.waitFor();
   await plants.click();
   await page.locator('li.done', { hasText: 'Water the plants' }).waitFor();
+  await page.getByLabel('A new task').fill('Buy rope');
+  await page.getByLabel('When').fill('tomorrow 9am');
+  await page.keyboard.press('Enter');
+  await page.locator('li', { hasText: 'Buy rope' }).getByText(/ 09:00$/).waitFor();
+  await page.getByRole('button', { name: 'Delete Buy rope' }).click();
+  await page.locator('li', { hasText: 'Buy rope' }).waitFor({ state: 'detached' });
 
   await page.getByRole('button', { name: 'Plan', exact: true }).click();
   await page.getByLabel('Your message to the assistant').fill('Add a call to Ann, please');

@@ -47,7 +47,10 @@ await browse(async ({ page, root }) => {
   await page.setViewportSize({ width: 360, height: 640 });
   await page.getByRole('button', { name: 'Assistant' }).click();
   await page.getByLabel('Your message to the assistant').waitFor();
+  await page.getByLabel('A new task').waitFor({ state: 'hidden' });
   await accessible(page, 'the assistant on a phone', { widths: false });
+  await page.getByRole('button', { name: 'Tasks', exact: true }).click();
+  await page.getByLabel('A new task').waitFor();
   await page.setViewportSize({ width: 1280, height: 800 });
   await go('#/memory', page.getByLabel('Something to remember'));
   await accessible(page, 'what is remembered');

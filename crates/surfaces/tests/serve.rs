@@ -547,3 +547,64 @@ fn the_trail_is_exported_checked_and_tells_when_it_was_touched() {
     assert_eq!(cut.code, Some(1));
     assert!(cut.stdout.contains("lines were written"), "{}", cut.stdout);
 }
+
+#[test]
+fn files_are_listed_and_shown_only_in_a_trusted_folder_and_without_secrets() {
+    let program = program();
+    let project = program.project();
+    std::fs::create_dir(project.join("src")).expect("made");
+    std::fs::write(project.join("src/main.rs"), "fn main() {}\n").expect("written");
+    std::fs::write(project.join(".env"), "KEY=1\n").expect("written");
+    std::fs::write(program.home().parent().expect("one").join("outside.txt"), "not yours\n").expect("written");
+    std::os::unix::fs::symlink("../outside.txt", project.join("away.txt")).expect("linked");
+    std::os::unix::fs::symlink(".env", project.join("harmless.txt")).expect("linked");
+    std::fs::write(project.join("large.txt"), vec![b'a'; 5 << 20]).expect("written");
+    std::fs::write(project.join("dot.gif"), b"GIF89a...").expect("written");
+    let served = Served::start(&program, "test", &[]);
+    for path in ["/api/files", "/api/files/content?path=src/main.rs"] {
+        let refused = served.ask("GET", path).send();
+        assert_eq!((refused.status, &refused.json()["error"]["code"]), (409, &json!("untrusted")), "{path}");
+    }
+    assert_eq!(program.run(&["trust"]).code, Some(0));
+    let listed = served.get("/api/files");
+    let all = [".env", "away.txt", "dot.gif", "harmless.txt", "large.txt", "src/", "src/main.rs"];
+    let mut names: Vec<&str> = listed["files"].as_array().expect("names").iter().filter_map(Value::as_str).collect();
+    names.sort_unstable();
+    assert_eq!((names, &listed["more"]), (all.to_vec(), &json!(false)));
+    let shown = |path: &str| served.ask("GET", &format!("/api/files/content?path={path}")).send();
+    let main = shown("src/main.rs");
+    assert_eq!((main.status, main.text().as_str()), (200, "fn main() {}\n"));
+    assert_eq!(main.header("content-type").as_deref(), Some("text/plain; charset=utf-8"));
+    assert_eq!(shown("dot.gif").header("content-type").as_deref(), Some("image/gif"));
+    for (path, status) in [
+        (".env", 409),
+        ("harmless.txt", 409),
+        ("away.txt", 404),
+        ("../outside.txt", 404),
+        ("/etc/passwd", 404),
+        ("src", 404),
+        ("none.txt", 404),
+        ("large.txt", 413),
+    ] {
+        let refused = shown(path);
+        assert_eq!(refused.status, status, "{path}: {}", refused.text());
+        assert!(!refused.text().contains("not yours") && !refused.text().contains("KEY"), "{path}");
+    }
+}
+
+#[test]
+fn the_model_of_the_settings_is_among_the_models_and_settings_say_what_they_are_for() {
+    let mut program = program();
+    program.set("TRIMTAB_MODEL", "anthropic/claude-of-mine");
+    let served = Served::start(&program, "test", &[]);
+    let listed = served.get("/api/models");
+    assert_eq!(listed["model"], "anthropic/claude-of-mine");
+    let models = listed["models"].as_array().expect("models");
+    assert!(models.iter().any(|one| one["model"] == "anthropic/claude-of-mine"), "{listed}");
+    let settings = served.get("/api/settings");
+    let all = settings["settings"].as_array().expect("settings");
+    let steps = all.iter().find(|one| one["setting"] == "limits.steps").expect("it is there");
+    assert_eq!(steps["help"], "Number of model calls per request.");
+    assert_eq!(steps["expected"], "a whole number from 1 to 10000");
+    assert_eq!(steps["variable"], "TRIMTAB_LIMITS_STEPS");
+}

@@ -38,8 +38,20 @@ export async function call<T>(method: string, path: string, body?: unknown, head
   throw failure(response.status, value);
 }
 
+/** Tells the page that its login is gone. */
+const LOGGED_OUT = 'trimtab:logged-out';
+export function whenLoggedOut(act: () => void): () => void {
+  addEventListener(LOGGED_OUT, act);
+  return () => removeEventListener(LOGGED_OUT, act);
+}
+
 /** Some routes answer `{error: "code"}`, all others `{error: {code, message, hint}}`. */
-function failure(status: number, value: unknown): Failure {
+export function failure(status: number, value: unknown): Failure {
+  // The server's own sentence is for programs.
+  if (status === 401) {
+    dispatchEvent(new Event(LOGGED_OUT));
+    return new Failure(status, 'unauthorized', 'You are logged out.');
+  }
   const error = (value as { error?: string | Given<'ErrorBody'>['error'] } | null)?.error;
   if (typeof error === 'string') {
     const said = value as { message?: string; detail?: unknown };
@@ -47,7 +59,6 @@ function failure(status: number, value: unknown): Failure {
     return new Failure(status, error, said.message ?? detail ?? error.replaceAll('_', ' '));
   }
   if (error) return new Failure(status, error.code, error.message, error.hint);
-  if (status === 401) return new Failure(status, 'unauthorized', 'You are not logged in.', 'Open the address that `trimtab serve` prints.');
   return new Failure(status, 'error', `The server answered with status ${status}.`);
 }
 

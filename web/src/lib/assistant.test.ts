@@ -1,5 +1,5 @@
 import { afterEach, expect, test, vi } from 'vitest';
-import { ask, inWords, reconciled, type Annotated } from './assistant';
+import { ask, failed, inWords, reconciled, type Annotated } from './assistant';
 
 class FakeSource {
   static last: FakeSource;
@@ -154,4 +154,12 @@ test('what was repaired is ticked, because nobody could have left it out', () =>
 test('an operation is readable', () => {
   expect(inWords({ op: 'create', title: 'Milk', scheduledFor: '2026-11-16', priority: 'high' }, new Map())).toBe('Create Milk (for 2026-11-16, priority high)');
   expect(inWords({ op: 'complete', id: 4 }, new Map([[4, 'Call Ann']]))).toBe('Complete Call Ann');
+});
+
+test('operations that were not applied come with a reason', () => {
+  const results = [{ ok: true, op: { op: 'update', id: 1 } }, { ok: false, op: { op: 'delete', id: 2 }, error: 'not_found' }, { ok: false, op: { op: 'x' }, error: 'odd' }];
+  expect(failed(results)).toEqual([
+    { op: { op: 'delete', id: 2 }, errors: ['This task no longer exists.'] },
+    { op: { op: 'x' }, errors: ['odd'] },
+  ]);
 });

@@ -69,7 +69,9 @@ export function ask(message: string, transcript: Said[] = [], mode = 'plan', cla
   };
 
   const result = new Promise<Result>((resolve, reject) => {
-    const fallBack = () => plainly().then(resolve, () => reject(new Error('sse_error')));
+    // The code is documented; the cause says what is wrong.
+    const fail = (cause: unknown) => reject(new Error('sse_error', { cause }));
+    const fallBack = () => plainly().then(resolve, fail);
     let last: Result | null = null;
     /** An event that cannot be read is passed over; the stream goes on. */
     const on = (name: string, act: (data: never) => void) =>
@@ -110,7 +112,7 @@ export function ask(message: string, transcript: Said[] = [], mode = 'plan', cla
     };
     if (query.toString().length <= LONGEST_QUERY) return listen(query);
     const begun = post<{ job: string }>('/assistant/jobs', { message, transcript, options });
-    begun.then(({ job }) => !cancelled && listen(new URLSearchParams({ job })), () => reject(new Error('sse_error')));
+    begun.then(({ job }) => !cancelled && listen(new URLSearchParams({ job })), fail);
   });
   return {
     result,
@@ -127,6 +129,24 @@ export function reconciled(before: { of: Annotated[]; ticked: boolean[] }, after
   const key = (one: Annotated) => `${one.op.op} ${one.op.id ?? `“${one.op.title ?? ''}”`}`;
   const known = new Map(before.of.flatMap((one, at) => (one.errors.length === 0 ? [[key(one), before.ticked[at] ?? false] as const] : [])));
   return after.map((one) => one.errors.length === 0 && (known.get(key(one)) ?? true));
+}
+
+/** What came of one operation. */
+export interface OperationOutcome {
+  ok: boolean;
+  op: Operation;
+  error?: string | null;
+}
+
+const reasons: Record<string, string> = {
+  not_found: 'This task no longer exists.',
+  not_repeating: 'This task does not repeat.',
+  invalid_op: 'This operation is not valid.',
+};
+
+/** The operations that were not applied, each with its reason. */
+export function failed(results: OperationOutcome[]): Annotated[] {
+  return results.filter((one) => !one.ok).map(({ op, error }) => ({ op, errors: [reasons[error ?? ''] ?? error ?? 'It was not applied.'] }));
 }
 
 /** An operation in a line. */

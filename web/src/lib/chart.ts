@@ -32,6 +32,6 @@ export function specification(source: string): ChartConfiguration | null {
     type: wanted.type,
     data: { labels, datasets },
     // The page has set colours of its own for the frame, after which only force makes the sets differ.
-    options: { animation: false, plugins: { colors: { forceOverride: true }, title: { display: title !== '', text: title } } },
+    options: { animation: false, aspectRatio: 2, plugins: { colors: { forceOverride: true }, title: { display: title !== '', text: title } } },
   } as ChartConfiguration;
 }

@@ -95,3 +95,6 @@ export function modelName(name: string): string {
   const parts = name.split('/').filter(Boolean);
   return name.length <= 36 || parts.length < 3 ? name : `${parts[0]}/${parts.at(-1)}`;
 }
+
+/** The last part of a model's name, for a place with little room. */
+export const shortModel = (name: string): string => name.split('/').filter(Boolean).at(-1) ?? name;

@@ -4,6 +4,7 @@
 // single event, which for a session of ten thousand of them takes longer than all else together, and it cannot
 // tell where what was recorded ends and what happens begins.
 
+import { failure, type Failure } from './api';
 import type { Event, Given } from './wire';
 
 export type Connection = 'connecting' | 'live' | 'lost';
@@ -21,7 +22,7 @@ export interface Watcher {
   /** All that was recorded has been told. */
   ready(): void;
   connection(connection: Connection): void;
-  problem(problem: Given<'ErrorBody'>['error']): void;
+  problem(problem: Pick<Failure, 'code' | 'message' | 'hint'>): void;
   /** There is no such session, or no longer. Nothing more is told. */
   missing(): void;
 }
@@ -92,7 +93,7 @@ export function watch(session: string, after: () => number, told: Watcher): Watc
         return;
       }
       if (!response.ok || !response.body) {
-        told.problem(((await response.json()) as Given<'ErrorBody'>).error);
+        told.problem(failure(response.status, await response.json().catch(() => null)));
         return;
       }
       wait = 250;

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { Growing, plain, read } from './markdown';
 
-const html = (text: string) => read(text).map((block) => (block.is === 'html' ? block.html : `[${block.language}] ${block.text}`)).join('');
+const html = (text: string) => read(text).map((block) => (block.is === 'html' ? block.html : block.is === 'math' ? block.text : `[${block.language}] ${block.text}`)).join('');
 
 test('raw HTML is text', () => {
   expect(html('a <script>alert(1)</script> <img src=x onerror=alert(1)>')).not.toMatch(/<script|<img/);
@@ -60,4 +60,27 @@ test('in a line, words stand without their marks, and without code and tables', 
 
 test('the ends of lines stay', () => {
   expect(html('🖥 one\n🖥 two')).toContain('🖥 one<br>🖥 two');
+});
+
+test('the box of a task stands in the place of its bullet', () => {
+  const [list] = read('- [x] done\n- plain');
+  expect(list?.is === 'html' && String(list.html)).toContain('<li class="task">☑ done</li>');
+  expect(list?.is === 'html' && String(list.html)).toContain('<li>plain</li>');
+});
+
+const formulas = (text: string) => [...html(text).matchAll(/<span class="math">(.*?)<\/span>/g)].map((found) => found[1]);
+
+test('formulas among words keep every sign', () => {
+  expect(formulas('The total $q_i\\,p_i$ and \\(a_1 * b_2 * c\\) and $$x^2$$.')).toEqual(['q_i\\,p_i', 'a_1 * b_2 * c', 'x^2']);
+  expect(formulas('with $<script>$')).toEqual(['&lt;script&gt;']);
+});
+
+test('money and variables are no formulas', () => {
+  for (const text of ['$5 and $10', '$5-$10', 'from $HOME/$USER', 'costs 5$ or 6$', '`$x$`', 'a $ b $ c', '$20 to $30 or 3$']) expect(formulas(text), text).toEqual([]);
+});
+
+test('formulas on lines of their own are blocks, once they end', () => {
+  expect(read('Before\n\n$$\n\\sum_i x_i\n$$\n\nafter').map((block) => block.is)).toEqual(['html', 'math', 'html']);
+  expect(read('\\[ a = b \\]')[0]).toMatchObject({ is: 'math', text: 'a = b' });
+  expect(read('$$\nx').map((block) => block.is)).toEqual(['html']);
 });

@@ -2,10 +2,10 @@
 // become links, addresses are only of the web, and what is left goes through a sanitiser all the same.
 
 import DOMPurify from 'dompurify';
-import { Marked, type Token } from 'marked';
+import { Marked, type Token, type TokenizerAndRendererExtension } from 'marked';
 import { visible } from './visible';
 
-export type Block = { is: 'html'; raw: string; html: string } | { is: 'code'; raw: string; language: string; text: string; open: boolean };
+export type Block = { is: 'html'; raw: string; html: string } | { is: 'math'; raw: string; text: string } | { is: 'code'; raw: string; language: string; text: string; open: boolean };
 
 const escapes: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' };
 export const escape = (text: string) => text.replace(/[&<>"']/g, (one) => escapes[one] as string);
@@ -19,10 +19,41 @@ function address(href: string): string | null {
   }
 }
 
+/** `$$ … $$` or `\[ … \]` on lines of its own. */
+const formulaBlock: TokenizerAndRendererExtension = {
+  name: 'formulaBlock',
+  level: 'block',
+  start: (text) => text.match(/^ {0,3}(?:\$\$|\\\[)/m)?.index,
+  tokenizer(text) {
+    const found = /^ {0,3}(?:\$\$([^]+?)\$\$|\\\[([^]+?)\\\])[ \t]*(?:\n+|$)/.exec(text);
+    const words = (found?.[1] ?? found?.[2] ?? '').trim();
+    return found && words && !words.includes('\n\n') ? { type: 'formulaBlock', raw: found[0], text: words } : undefined;
+  },
+  renderer: ({ text }) => formula(String(text)),
+};
+
+/** `$ … $`, `$$ … $$`, or `\( … \)` among words. An amount of money is none: `$5 or $10`. */
+const formulaInline: TokenizerAndRendererExtension = {
+  name: 'formulaInline',
+  level: 'inline',
+  start: (text) => text.match(/\$|\\\(/)?.index,
+  tokenizer(text) {
+    const found = /^(?:\$\$(\S[^$]*?)\$\$|\$(?!\s)((?:\\.|[^$\\\n])*?[^\s$])\$(?![\w$])|\\\((.+?)\\\))/.exec(text);
+    const words = (found?.[1] ?? found?.[2] ?? found?.[3] ?? '').trim();
+    const isAmount = found?.[2] !== undefined && /^\d[\d.,]*(?:\s|$)/.test(words);
+    return found && words && !isAmount ? { type: 'formulaInline', raw: found[0], text: words } : undefined;
+  },
+  renderer: ({ text }) => formula(String(text)),
+};
+
+/** A formula before it is drawn: its text. */
+const formula = (tex: string) => `<span class="math">${escape(visible(tex))}</span>`;
+
 const marked = new Marked({
   gfm: true,
   // Who talks rather than sets type means the ends of their lines.
   breaks: true,
+  extensions: [formulaBlock, formulaInline],
   renderer: {
     // Of HTML, only what lowers or raises words, which models write in formulas.
     html: ({ text }) => (/^<\/?su[bp]>$/i.test(text) ? text : escape(text)),
@@ -39,14 +70,18 @@ const marked = new Marked({
       return safe ? `<a href="${escape(safe)}" target="_blank" rel="noopener noreferrer nofollow">${words}</a>` : words;
     },
     checkbox: ({ checked }) => (checked ? '☑ ' : '☐ '),
+    // The box of a task stands in the place of its bullet.
+    listitem(item) {
+      return `<li${item.task ? ' class="task"' : ''}>${this.parser.parse(item.tokens)}</li>\n`;
+    },
   },
 });
 
-const TAGS = 'a b blockquote br code del em h1 h2 h3 h4 h5 h6 hr i li ol p pre strong sub sup table tbody td th thead tr ul'.split(' ');
+const TAGS = 'a b blockquote br code del em h1 h2 h3 h4 h5 h6 hr i li ol p pre strong sub sup span table tbody td th thead tr ul'.split(' ');
 
 /** The page takes HTML from the sanitiser alone: the server's policy has browsers refuse any other (Trusted Types). */
 function clean(html: string): string {
-  const allowed = { ALLOWED_TAGS: TAGS, ALLOWED_ATTR: ['href', 'target', 'rel', 'start', 'align', 'tabindex'], ALLOW_DATA_ATTR: false, ALLOW_ARIA_ATTR: false };
+  const allowed = { ALLOWED_TAGS: TAGS, ALLOWED_ATTR: ['href', 'target', 'rel', 'start', 'align', 'tabindex', 'class'], ALLOW_DATA_ATTR: false, ALLOW_ARIA_ATTR: false };
   return DOMPurify.sanitize(html, { ...allowed, RETURN_TRUSTED_TYPE: true }) as unknown as string;
 }
 
@@ -79,6 +114,7 @@ function block(token: Token): Block | null {
     const open = fence !== undefined && !new RegExp(`\\n {0,3}${fence[0]}{${fence.length},}\\s*$`).test(token.raw);
     return { is: 'code', raw: token.raw, language: (token.lang ?? '').split(/\s/)[0] ?? '', text: token.text, open };
   }
+  if (token.type === 'formulaBlock') return { is: 'math', raw: token.raw, text: String(token['text']) };
   // A table that is too wide scrolls, which needs the keyboard too. Text has no tags, so that this is a table of ours.
   return { is: 'html', raw: token.raw, html: clean(marked.parser([token]).replaceAll('<table>', '<table tabindex="0">')) };
 }

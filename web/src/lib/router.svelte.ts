@@ -1,6 +1,7 @@
 // Where the person is: the part of the address after `#`.
 
-export type Panel = 'chat' | 'changes' | 'trace';
+export const PANELS = ['chat', 'changes', 'files', 'trace'] as const;
+export type Panel = (typeof PANELS)[number];
 export type Place =
   | { view: 'home' }
   | { view: 'session'; id: string; panel: Panel }
@@ -9,7 +10,7 @@ export type Place =
 export function read(hash: string): Place {
   const parts = hash.replace(/^#\/?/, '').split('/').filter(Boolean).map(decodeURIComponent);
   if (parts[0] === 's' && parts[1]) {
-    const panel = parts[2] === 'changes' || parts[2] === 'trace' ? parts[2] : 'chat';
+    const panel = PANELS.find((one) => one === parts[2]) ?? 'chat';
     return { view: 'session', id: parts[1], panel };
   }
   const first = parts[0];

@@ -1,9 +1,9 @@
 // A session that is looked at: its events folded as they come, and what a person does to it.
 
-import { Failure, get, post, told } from './api';
+import { Failure, get, post, stored, told } from './api';
 import { newKey } from './key';
 import { accepted, arrived, type Outgoing } from './outbox';
-import { empty, fold, type View } from './fold';
+import { empty, fold, type Turn, type View } from './fold';
 import type { Given, Picture } from './wire';
 import { watch, type Connection, type Watch } from './live';
 
@@ -78,7 +78,7 @@ export class Session {
     }
   }
 
-  async say(text: string, more: { mode?: string; images?: Picture[]; whileRunning?: string; literal?: boolean; subtasks?: string; autoContinue?: boolean; effort?: string } = {}): Promise<boolean> {
+  async say(text: string, more: { mode?: string; images?: Picture[]; whileRunning?: string; literal?: boolean; subtasks?: string; autoContinue?: boolean; effort?: string; model?: string } = {}): Promise<boolean> {
     // The same key for every try: a message that arrived although its answer was lost is not sent twice.
     const key = newKey();
     if (!this.sending.length) this.heard.clear();
@@ -89,6 +89,18 @@ export class Session {
     });
     if (!done) this.sending = this.sending.filter((one) => one.key !== key);
     return done;
+  }
+
+  /** Sends a message of the session again, in a copy that ends before it. Gives the copy. */
+  async resend(turn: Turn, text: string, options: object): Promise<string | null> {
+    let copy: string | null = null;
+    await this.try(async () => {
+      const images = await Promise.all(turn.images.map(async ({ ref, mediaType }) => ({ mediaType, data: await stored(ref) })));
+      const made = await post<Given<'Forked'>>(`${this.path}/fork`, { at: turn.seq - 1 }, { 'idempotency-key': newKey() });
+      await post(`/sessions/${encodeURIComponent(made.session)}/messages`, { text, ...options, literal: true, ...(images.length ? { images } : {}) }, { 'idempotency-key': newKey() });
+      copy = made.session;
+    });
+    return copy;
   }
 
   /** The person has chosen to go on in a new session; this page goes along when it is there. */

@@ -7,7 +7,7 @@ use axum::routing::get;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use trimtab_host::Pills;
+use trimtab_host::{Pills, config};
 use trimtab_vocab::Mode;
 
 use super::Shared;
@@ -20,7 +20,9 @@ pub(super) fn routes(api: Api) -> Api {
         .gives::<Settings>(
             StatusCode::OK,
             "The settings. Change them in files or the environment.",
-            json!({"folder": "/home/me/project", "settings": [{"setting": "limits.steps", "value": "25", "origin": "default"}]}),
+            json!({"folder": "/home/me/project", "file": "/home/me/.trimtab/config.toml", "settings": [{
+                "setting": "limits.steps", "value": "25", "origin": "default", "help": "Number of model calls per request.",
+                "expected": "a whole number from 1 to 10000", "variable": "TRIMTAB_LIMITS_STEPS"}]}),
         );
     let pills =
         RouteOperation::new("get", "listPills", "about", "List pills").query::<FolderQuery>().gives::<PillList>(
@@ -35,6 +37,8 @@ pub(super) fn routes(api: Api) -> Api {
 struct Settings {
     /// Where a session works if it is not said where.
     folder: String,
+    /// The settings file. It may not exist yet.
+    file: String,
     /// What could be said first, if the model at hand can only do something in particular.
     #[serde(skip_serializing_if = "Option::is_none")]
     idea: Option<Idea>,
@@ -58,12 +62,31 @@ struct Setting {
     value: String,
     /// Where it comes from.
     origin: String,
+    /// Its purpose.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    help: Option<String>,
+    /// The expected value, as the end of a sentence.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    expected: Option<String>,
+    /// The environment variable that overrides the file.
+    variable: String,
 }
 
 async fn settings_in_force(State(server): State<Shared>) -> Json<Settings> {
-    let shown = server.profile.shown().into_iter();
-    let settings = shown.map(|one| Setting { setting: one.path, value: one.value, origin: one.origin }).collect();
-    Json(Settings { folder: server.folder.clone(), idea: server.idea.clone(), settings })
+    let describe = |one: config::Shown| {
+        let key = config::key_of(&one.path);
+        Setting {
+            help: key.map(|key| key.help.to_owned()),
+            expected: key.map(|key| key.kind.takes()),
+            variable: config::env_name(&one.path),
+            setting: one.path,
+            value: one.value,
+            origin: one.origin,
+        }
+    };
+    let settings = server.profile.shown().into_iter().map(describe).collect();
+    let file = server.profile.file.display().to_string();
+    Json(Settings { folder: server.folder.clone(), file, idea: server.idea.clone(), settings })
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]

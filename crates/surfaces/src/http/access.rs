@@ -31,11 +31,12 @@ const LONG_PATIENCE: Duration = Duration::from_secs(900);
 /// Routes of that sort.
 const SLOW: [&str; 1] = ["/api/assistant/message"];
 
-/// Nothing from elsewhere, nothing inline, no frames; HTML only from the page's own templates and its sanitizer.
+/// Nothing from elsewhere, nothing inline, no frames; HTML only from the page's own templates and its sanitizer. The
+/// policy `trimtab-worker` names one script, the service worker.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; \
                       font-src 'self'; connect-src 'self'; manifest-src 'self'; worker-src 'self'; \
                       form-action 'self'; base-uri 'none'; frame-ancestors 'none'; \
-                      require-trusted-types-for 'script'; trusted-types svelte-trusted-html dompurify";
+                      require-trusted-types-for 'script'; trusted-types svelte-trusted-html dompurify trimtab-worker";
 
 /// What the server calls itself.
 #[derive(Debug)]

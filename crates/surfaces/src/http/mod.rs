@@ -18,12 +18,14 @@ mod events;
 mod extract;
 mod failure;
 mod fanout;
+mod files;
 mod forking;
 mod images;
 mod jobs;
 mod listen;
 mod llm;
 mod memory;
+mod models;
 mod openapi;
 mod pages;
 mod proposals;
@@ -144,6 +146,8 @@ fn router() -> (Router<Shared>, Value) {
         llm::routes,
         assistant::routes,
         about::routes,
+        files::routes,
+        models::routes,
         setup::routes,
     ];
     for group in groups {

@@ -102,7 +102,8 @@ async fn create(
     Ok((StatusCode::CREATED, Json(CreatedSession { session })))
 }
 
-fn real_folder(named: &str) -> Result<String, Failure> {
+/// An existing folder, with links resolved.
+pub(super) fn real_folder(named: &str) -> Result<String, Failure> {
     let wrong = || {
         Failure::unprocessable("There is no such folder on the server's machine.")
             .hint("Name an existing folder with its whole path.")

@@ -87,7 +87,8 @@ struct ModelChoice {
     address: Option<String>,
 }
 
-fn model_in_force(server: &Shared) -> Option<String> {
+/// The model for messages that name none.
+pub(super) fn model_in_force(server: &Shared) -> Option<String> {
     server.profile.model.clone().or_else(|| server.client.chosen_model().map(|found| found.model))
 }
 

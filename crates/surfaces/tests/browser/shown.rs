@@ -1,7 +1,9 @@
 //! What the page shows of what the engine does: steps, workflows, pictures, conversations, commands.
 
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
 use serde_json::json;
-use trimtab_testkit::provider::{Answer, Reply};
+use trimtab_testkit::provider::{Answer, Reply, images};
 use trimtab_testkit::served::Served;
 
 use super::{asks, flows::trusting, node, says, walks};
@@ -45,4 +47,44 @@ fn steps_workflows_pictures_and_talks_are_shown_as_they_are() {
     assert!(redirected.contains("Test") && redirected.contains("Tell"), "with the steps as they were: {redirected}");
     assert!(sent.iter().any(|body| body.contains("Review a.rs with care.")), "the workflow was sent");
     assert!(sent.iter().any(|body| body.contains("image/png")), "and so was the picture");
+}
+
+#[test]
+fn files_are_named_and_attached_and_a_message_is_sent_again() {
+    let program = trusting();
+    let project = program.project();
+    for (path, text) in [("src/invoice.py", "total = 1\n"), ("docs/invoices.md", "Invoices\n")] {
+        std::fs::create_dir_all(project.join(path).parent().expect("a folder")).expect("made");
+        std::fs::write(project.join(path), text).expect("written");
+    }
+    program.provider.push(says("One."));
+    program.provider.push(says("Two."));
+    let gate = program.provider.gate();
+    let slow = Reply::new().text(["The first half ", "and the second half."]);
+    program.provider.push(Answer::anthropic(slow).gated(&gate));
+    gate.release(4);
+    program.provider.push(says("Three."));
+    program.provider.push(says("Four."));
+    let served = Served::start(&program, "test", &[]);
+    walks(node("composer.mjs", &[&served.login]));
+}
+
+#[test]
+fn files_formulas_and_settings_are_shown() {
+    let program = trusting();
+    let project = program.project();
+    std::fs::create_dir(project.join("src")).expect("made");
+    let readme = "# Kite\n\n<script>alert(1)</script>\n\n<iframe src=\"/\"></iframe>\n";
+    for (path, text) in [("src/main.rs", "fn main() {}\n"), ("README.md", readme), (".env", "KEY=1\n")] {
+        std::fs::write(project.join(path), text).expect("written");
+    }
+    let dot = BASE64_STANDARD.decode(images::PNG).expect("base64");
+    std::fs::write(project.join("dot.png"), dot).expect("written");
+    let chart =
+        r#"{"type":"bar","data":{"labels":["a"],"datasets":[{"label":"n","data":[3]}]},"options":{"title":"Sales"}}"#;
+    program.provider.push(says(&format!(
+        "The total $q_i\\,p_i$ costs $5 or $10.\n\n$$\n\\frac{{a}}{{b}}\n$$\n\n```chart\n{chart}\n```\n\nThe end.\n"
+    )));
+    let served = Served::start(&program, "test", &[]);
+    walks(node("files.mjs", &[&served.login]));
 }

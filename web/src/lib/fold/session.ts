@@ -14,6 +14,7 @@ function received(draft: Draft, event: Received) {
   const transition = copilot?.allow_execution_transition !== false;
   draft.begin({
     id,
+    seq: event.seq ?? 0,
     text: event.text,
     time: event.time,
     mode: event.mode,

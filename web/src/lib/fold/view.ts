@@ -53,6 +53,8 @@ export type Item =
 
 export interface Turn {
   id: string;
+  /** The number of its first event. */
+  seq: number;
   text: string;
   time: string;
   mode: string;

@@ -1,0 +1,26 @@
+// The files of the folder that a session works in.
+
+import { failure, get } from './api';
+import type { Given } from './wire';
+
+/** A list is good for so long; files come and go while Trimtab works. */
+const FRESH = 15_000;
+const lists = new Map<string, { time: number; names: Promise<Given<'FileNames'>> }>();
+
+/** The names of the files in a folder. Fails where the folder is not trusted. */
+export function filesOf(folder: string): Promise<Given<'FileNames'>> {
+  const known = lists.get(folder);
+  if (known && Date.now() - known.time < FRESH) return known.names;
+  const query = folder ? `?${new URLSearchParams({ folder })}` : '';
+  const names = get<Given<'FileNames'>>(`/files${query}`);
+  lists.set(folder, { time: Date.now(), names });
+  names.catch(() => lists.delete(folder));
+  return names;
+}
+
+/** A file as the server has it. */
+export async function fileAt(folder: string, path: string): Promise<Blob> {
+  const response = await fetch(`/api/files/content?${new URLSearchParams({ ...(folder ? { folder } : {}), path })}`, { credentials: 'same-origin' });
+  if (response.ok) return response.blob();
+  throw failure(response.status, await response.json().catch(() => null));
+}

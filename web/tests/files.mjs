@@ -1,0 +1,58 @@
+// The files of the folder: a tree by keyboard, a file with its colors, a preview of Markdown and images, and what is not
+// shown. Then the settings with what each is for, and a server that does not answer.
+
+import assert from 'node:assert/strict';
+import { accessible, becomes, begin, browse } from './browse.mjs';
+
+await browse(async ({ page, root }) => {
+  const log = page.getByRole('log');
+  await begin(page, 'Show formulas');
+  await log.getByText('✓ Done').waitFor();
+
+  // Formulas and a chart are drawn, and the end stays in sight.
+  await log.locator('math mfrac').waitFor();
+  await log.getByRole('img', { name: 'Chart: Sales' }).waitFor();
+  assert.equal(await log.locator('math').count(), 2);
+  await becomes(() => log.evaluate((node) => node.scrollHeight - node.scrollTop - node.clientHeight < 2), true, 'the end is in sight');
+  await accessible(page, 'formulas and a chart');
+
+  await page.getByRole('link', { name: 'Files' }).click();
+  const tree = page.getByRole('tree', { name: 'Files of the folder' });
+  const item = (name) => tree.getByRole('treeitem', { name, exact: true });
+  await item('src').waitFor();
+  assert.equal(await item('main.rs').count(), 0, 'a folder is closed at first');
+  await item('src').focus();
+  for (const key of ['ArrowRight', 'ArrowDown', 'Enter']) await page.keyboard.press(key);
+  const files = page.getByRole('region', { name: 'Files' });
+  await files.locator('.hljs-keyword', { hasText: 'fn' }).waitFor();
+  await becomes(() => item('main.rs').evaluate((node) => node === document.activeElement), true, 'the keyboard stays in the tree');
+  await page.keyboard.press('ArrowLeft');
+  await page.keyboard.press('ArrowLeft');
+  await item('main.rs').waitFor({ state: 'detached' });
+  await accessible(page, 'files');
+  await item('README.md').click();
+  await files.getByRole('heading', { name: 'Kite' }).waitFor();
+  assert.equal(await files.locator('script, iframe').count(), 0, 'Markdown of a file is harmless');
+  await files.getByRole('button', { name: 'Show source' }).click();
+  await files.locator('pre', { hasText: '# Kite' }).waitFor();
+  await item('dot.png').click();
+  await files.getByRole('img', { name: 'dot.png' }).waitFor();
+  await item('.env').click();
+  await files.getByText('.env usually holds keys or passwords. Open it in an editor.').waitFor();
+  await page.getByLabel('Search files').fill('main');
+  await becomes(() => tree.getByRole('treeitem').allInnerTexts(), ['src/main.rs']);
+
+  // Settings say what they are for and where they come from.
+  await page.goto(`${root}/#/settings`);
+  const settings = page.getByRole('region', { name: 'Settings' });
+  await settings.getByText('Where the steps of a plan stop for approval.').first().waitFor();
+  await settings.getByRole('listitem').filter({ hasText: 'copilot.pace' }).locator('summary').click();
+  await settings.getByText('TRIMTAB_COPILOT_PACE').waitFor();
+  await settings.getByText('[copilot]\npace = "autonomous"').waitFor();
+  await accessible(page, 'the switches');
+
+  // The page of its own is there once the server is not.
+  await page.goto(`${root}/`);
+  await becomes(() => page.evaluate(async () => (await navigator.serviceWorker.getRegistration())?.active?.state), 'activated');
+  await becomes(() => page.evaluate(async () => (await caches.match('/offline.html'))?.status), 200);
+}, { quiet: [/409/] });
