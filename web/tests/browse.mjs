@@ -25,13 +25,16 @@ const FLAGS = [
   '--disable-sync',
 ];
 
-/** Runs a test in a page that has followed the link. `quiet`: messages of the console that are expected. */
-export async function browse(test, { quiet = [], viewport = { width: 1280, height: 800 }, colorScheme = 'light' } = {}) {
+/**
+ * Runs a test in a page that has followed the link. `quiet`: messages of the console that are expected. A service worker
+ * takes requests out of the reach of `page.route`, so only the test about it lets one run.
+ */
+export async function browse(test, { quiet = [], viewport = { width: 1280, height: 800 }, colorScheme = 'light', serviceWorkers = 'block' } = {}) {
   const link = process.argv[2];
   assert.ok(link, 'the link of the server is the first argument');
   const browser = await chromium.launch({ executablePath: CHROMIUM, args: FLAGS });
   try {
-    const context = await browser.newContext({ viewport, colorScheme, reducedMotion: 'reduce' });
+    const context = await browser.newContext({ viewport, colorScheme, serviceWorkers, reducedMotion: 'reduce' });
     await hamper(context);
     const page = await context.newPage();
     const errors = [];
