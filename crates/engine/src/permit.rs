@@ -18,7 +18,7 @@ use trimtab_vocab::{
 };
 
 use crate::proposal::command::Policy;
-use crate::record::{BatchItem, Progress, RunningRequest, Session};
+use crate::record::{BatchItem, Progress, RunningRequest, Session, WriteConcerns};
 use crate::tools::ToolAction;
 use case::{PermitCase, PermitSubject};
 
@@ -198,7 +198,8 @@ pub(crate) struct Prospect<'a> {
 impl<'a> Prospect<'a> {
     pub(crate) fn from_item(item: &'a BatchItem) -> Self {
         let writes = item.writes.as_deref().unwrap_or_default();
-        Self { writes, versions: &item.versions, losses: &item.losses, unsaved: &item.unsaved }
+        let WriteConcerns { versions, losses, unsaved } = &item.concerns;
+        Self { writes, versions, losses, unsaved }
     }
 }
 

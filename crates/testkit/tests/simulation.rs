@@ -128,7 +128,7 @@ fn whatever_happens_nothing_is_lost_and_nothing_is_done_twice() {
 
 #[test]
 fn whatever_happens_to_workers_every_sub_task_ends_once_and_only_what_was_merged_is_changed() {
-    let total = play_all(KEPT_WITH_SUBTASKS, 100, play_subtasks);
+    let total = play_all(KEPT_WITH_SUBTASKS, 300, play_subtasks);
     println!("{total:#?}");
     let SubtaskTally { started, completed, failed, skipped, stopped, retried, questions, .. } = total.subtasks;
     let SubtaskTally { answered, raised, settled, settled_by_model, merged, moved, .. } = total.subtasks;

@@ -66,16 +66,23 @@ pub struct BatchItem {
     pub blocked: Option<String>,
     /// Its class, while it runs without approval.
     pub automatic: Option<CommandClass>,
+    /// What the user should know about its files before it is made.
+    pub concerns: WriteConcerns,
+    /// Failed tries.
+    pub tries: u32,
+    /// The output of a command, as the user sees it; absent: none has ended.
+    pub output: Option<String>,
+}
+
+/// What the user should know about the files of a change before it is made.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct WriteConcerns {
     /// Paths that it would change in a version-control area which the folder's structure shows.
     pub versions: Vec<String>,
     /// Files of which it would drop most.
     pub losses: Vec<FileLoss>,
     /// Files that it would change and that have unsaved changes in the user's editor.
     pub unsaved: Vec<String>,
-    /// Failed tries.
-    pub tries: u32,
-    /// The output of a command, as the user sees it; absent: none has ended.
-    pub output: Option<String>,
 }
 
 /// The part of a change that the user wants.
@@ -221,9 +228,7 @@ impl BatchItem {
             widened: false,
             blocked: None,
             automatic: None,
-            versions: Vec::new(),
-            losses: Vec::new(),
-            unsaved: Vec::new(),
+            concerns: WriteConcerns::default(),
             output: None,
             tries: 0,
         }

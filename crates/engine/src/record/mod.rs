@@ -30,7 +30,7 @@ use trimtab_vocab::{
 
 pub(crate) use assist::is_same_question;
 pub use assist::{Assist, AssistState, OpenProposal, TaskMemory};
-pub use batch::{Batch, BatchItem, HunkSelection, Progress, ToolOutcome, UserDecision};
+pub use batch::{Batch, BatchItem, HunkSelection, Progress, ToolOutcome, UserDecision, WriteConcerns};
 pub use done::DoneState;
 pub(crate) use flow::completed;
 pub use flow::{Flow, FlowState, PlanApproval};

@@ -10,7 +10,7 @@ use super::{claims, end_or_go_on, ending, next};
 use crate::proposal::edit::Edit;
 use crate::proposal::fences::{fences, without_thoughts};
 use crate::proposal::recover::Recovered;
-use crate::proposal::text_edits::{self, FileNames, ShownFile, TextEdits, Uncertainty};
+use crate::proposal::text_edits::{self, NamedPaths, ShownFile, TextEdits, Uncertainty};
 use crate::record::{RunningRequest, Session};
 use crate::route;
 use crate::tokens::estimate;
@@ -169,7 +169,7 @@ pub(super) fn read(session: &Session, reply: &str, cut: bool) -> BlockAnswer {
         return BlockAnswer { read: Recovered::default(), complaint: None };
     }
     let named = words::references(&asked).files;
-    let names = FileNames { named: &named, folder: session.folder() };
+    let names = NamedPaths { named: &named, folder: session.folder() };
     answer_in(
         reply,
         names,
@@ -191,7 +191,7 @@ struct ReplyManner {
 
 fn answer_in(
     reply: &str,
-    names: FileNames<'_>,
+    names: NamedPaths<'_>,
     shown: &dyn Fn(&str) -> Option<ShownFile>,
     ReplyManner { spaces, runs, cut }: ReplyManner,
 ) -> BlockAnswer {
@@ -399,7 +399,7 @@ mod tests {
         let named: Vec<String> = named.iter().map(|path| (*path).to_owned()).collect();
         answer_in(
             reply,
-            FileNames { named: &named, folder: None },
+            NamedPaths { named: &named, folder: None },
             &|_| None,
             ReplyManner { spaces: false, runs, cut: false },
         )

@@ -9,7 +9,7 @@ use crate::words;
 
 /// A command of the program itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum SlashCommand {
+pub(super) enum EditorCommand {
     Changes,
     Rewind(u32),
     Forward(u32),
@@ -47,28 +47,28 @@ const COMMANDS: &[(&str, &str, &str)] = &[
 ];
 
 /// The command that a text is, if it is one. A text after a command that takes none makes it a request.
-pub(super) fn read(text: &str) -> Option<SlashCommand> {
+pub(super) fn read(text: &str) -> Option<EditorCommand> {
     let rest = text.trim().strip_prefix('/')?;
     let (name, words) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
     let words = words.trim();
     let steps = || if words.is_empty() { Some(1) } else { words.parse().ok().filter(|steps| *steps > 0) };
-    let alone = |command: SlashCommand| words.is_empty().then_some(command);
+    let alone = |command: EditorCommand| words.is_empty().then_some(command);
     match name {
-        "changes" => alone(SlashCommand::Changes),
-        "rewind" => steps().map(SlashCommand::Rewind),
-        "forward" => steps().map(SlashCommand::Forward),
-        "model" => Some(SlashCommand::Model(words.to_owned())),
-        "effort" => Some(SlashCommand::Effort(words.to_owned())),
-        "auto" => alone(SlashCommand::Mode(Mode::Auto)),
-        "chat" => alone(SlashCommand::Mode(Mode::Chat)),
-        "plan" => alone(SlashCommand::Mode(Mode::Plan)),
-        "implement" => alone(SlashCommand::Implement),
-        "subtasks" => (!words.is_empty()).then(|| SlashCommand::Subtasks(words.to_owned())),
-        "pause" => alone(SlashCommand::Control(Control::Pause)),
-        "resume" => alone(SlashCommand::Control(Control::Resume)),
-        "skip" => alone(SlashCommand::Control(Control::Skip)),
-        "handoff" => alone(SlashCommand::Handoff),
-        "extend" => alone(SlashCommand::Extend),
+        "changes" => alone(EditorCommand::Changes),
+        "rewind" => steps().map(EditorCommand::Rewind),
+        "forward" => steps().map(EditorCommand::Forward),
+        "model" => Some(EditorCommand::Model(words.to_owned())),
+        "effort" => Some(EditorCommand::Effort(words.to_owned())),
+        "auto" => alone(EditorCommand::Mode(Mode::Auto)),
+        "chat" => alone(EditorCommand::Mode(Mode::Chat)),
+        "plan" => alone(EditorCommand::Mode(Mode::Plan)),
+        "implement" => alone(EditorCommand::Implement),
+        "subtasks" => (!words.is_empty()).then(|| EditorCommand::Subtasks(words.to_owned())),
+        "pause" => alone(EditorCommand::Control(Control::Pause)),
+        "resume" => alone(EditorCommand::Control(Control::Resume)),
+        "skip" => alone(EditorCommand::Control(Control::Skip)),
+        "handoff" => alone(EditorCommand::Handoff),
+        "extend" => alone(EditorCommand::Extend),
         _ => None,
     }
 }
@@ -145,12 +145,12 @@ mod tests {
 
     #[test]
     fn a_command_is_read_by_its_name_and_other_texts_are_requests() {
-        assert_eq!(read("/rewind"), Some(SlashCommand::Rewind(1)));
-        assert_eq!(read(" /rewind 3 "), Some(SlashCommand::Rewind(3)));
+        assert_eq!(read("/rewind"), Some(EditorCommand::Rewind(1)));
+        assert_eq!(read(" /rewind 3 "), Some(EditorCommand::Rewind(3)));
         assert_eq!(read("/rewind 0"), None);
         assert_eq!(read("/rewind the last edit"), None);
         assert_eq!(read("/plan a release"), None);
-        assert_eq!(read("/model ollama/qwen3"), Some(SlashCommand::Model("ollama/qwen3".into())));
+        assert_eq!(read("/model ollama/qwen3"), Some(EditorCommand::Model("ollama/qwen3".into())));
         assert_eq!(read("/subtasks"), None);
         assert_eq!(read("/etc/passwd"), None);
         assert_eq!(read("use /rewind"), None);

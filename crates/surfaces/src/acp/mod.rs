@@ -43,7 +43,7 @@ use trimtab_vocab::{ProblemKind, SessionId, format};
 
 use buffers::ClientBuffers;
 use peer::{Peer, written};
-use session::{OpenSession, SessionCall, SessionContext, problem_error};
+use session::{EditorContext, OpenSession, SessionCall, problem_error};
 use wire::{
     BrokenMessage, Incoming, InputLine, LONGEST_LINE, LineReader, RawParams, bad_params, invalid, params,
     unknown_method,
@@ -345,7 +345,7 @@ impl EditorAgent {
             self.client.use_buffers(&session, Some(Arc::new(buffers)));
         }
         let (client, profile, peer) = (self.client.clone(), self.profile.clone(), self.peer.clone());
-        let context = SessionContext { client, profile, peer, has_forms };
+        let context = EditorContext { client, profile, peer, has_forms };
         let (calls, waiting) = mpsc::channel(CALLS);
         let opened = OpenSession::new(context, session.clone(), folder);
         let task = tokio::spawn(serve_session(opened, (opening, unused), id.clone(), session.clone(), waiting));

@@ -27,7 +27,7 @@ use trimtab_vocab::{
     SubtaskStart,
 };
 
-use super::commands::{self, SlashCommand};
+use super::commands::{self, EditorCommand};
 use super::options::{self, RequestOptions};
 use super::peer::{Peer, PeerAnswer, written};
 use super::prompt::{self, PromptText};
@@ -72,7 +72,7 @@ pub(super) enum SessionCall {
 
 /// What a session needs of its surroundings.
 #[derive(Clone)]
-pub(super) struct SessionContext {
+pub(super) struct EditorContext {
     pub(super) client: Client,
     pub(super) profile: Profile,
     pub(super) peer: Peer,
@@ -93,7 +93,7 @@ struct PromptTurn {
 type PendingAnswer = (CheckpointId, i64, Option<PeerAnswer>);
 
 pub(super) struct OpenSession {
-    context: SessionContext,
+    context: EditorContext,
     id: SessionId,
     folder: String,
     conversation: Conversation,
@@ -115,7 +115,7 @@ pub(super) struct OpenSession {
 }
 
 impl OpenSession {
-    pub(super) fn new(context: SessionContext, id: SessionId, folder: String) -> Self {
+    pub(super) fn new(context: EditorContext, id: SessionId, folder: String) -> Self {
         Self {
             context,
             id,
@@ -264,7 +264,7 @@ impl OpenSession {
     }
 
     async fn send_commands(&self) {
-        let SessionContext { client, profile, .. } = &self.context;
+        let EditorContext { client, profile, .. } = &self.context;
         let available = commands::available(client, profile, &self.folder).await;
         self.send(SessionUpdate::AvailableCommandsUpdate(AvailableCommandsUpdate::new(available))).await;
     }
@@ -321,7 +321,7 @@ impl OpenSession {
         // An image alone still needs words.
         let text = if prompt.text.trim().is_empty() { "Look at this image.".to_owned() } else { prompt.text };
         let draft = RequestDraft { mode, images: prompt.images, ..RequestDraft::new(text, manner) };
-        let SessionContext { client, profile, peer, .. } = self.context.clone();
+        let EditorContext { client, profile, peer, .. } = self.context.clone();
         let composed = match client.compose(&profile, &self.folder, draft).await {
             Ok(composed) => composed,
             Err(problem) => return peer.respond(&id, Err(problem_error(&problem))).await,
@@ -347,25 +347,25 @@ impl OpenSession {
         }
     }
 
-    async fn command(&mut self, id: RpcId, command: SlashCommand, watch: &mut SessionWatch) {
+    async fn command(&mut self, id: RpcId, command: EditorCommand, watch: &mut SessionWatch) {
         let client = self.context.client.clone();
         let done = match command {
-            SlashCommand::Implement => {
+            EditorCommand::Implement => {
                 let prompt = PromptText { text: IMPLEMENT.to_owned(), images: Vec::new() };
                 return self.send_request(id, prompt, Mode::Implement, None).await;
             }
-            SlashCommand::Subtasks(text) => {
+            EditorCommand::Subtasks(text) => {
                 let (prompt, mode) = (PromptText { text, images: Vec::new() }, self.options.mode);
                 return self.send_request(id, prompt, mode, Some(SubtaskStart::Ask)).await;
             }
-            SlashCommand::Changes => commands::changes(&client, &self.id).await.map(Some),
-            SlashCommand::Rewind(steps) => commands::move_history(&client, &self.id, steps, true).await,
-            SlashCommand::Forward(steps) => commands::move_history(&client, &self.id, steps, false).await,
-            SlashCommand::Handoff => commands::settle(&client, &self.id, Control::Handoff).await.map(|()| None),
-            SlashCommand::Extend => commands::settle(&client, &self.id, Control::Extend).await.map(|()| None),
-            SlashCommand::Control(control) => client.requests().control(&self.id, None, control).await.map(|()| None),
-            SlashCommand::Model(name) => Ok(Some(self.choose_model(name).await)),
-            SlashCommand::Effort(level) => Ok(Some(match words::effort_level(&level) {
+            EditorCommand::Changes => commands::changes(&client, &self.id).await.map(Some),
+            EditorCommand::Rewind(steps) => commands::move_history(&client, &self.id, steps, true).await,
+            EditorCommand::Forward(steps) => commands::move_history(&client, &self.id, steps, false).await,
+            EditorCommand::Handoff => commands::settle(&client, &self.id, Control::Handoff).await.map(|()| None),
+            EditorCommand::Extend => commands::settle(&client, &self.id, Control::Extend).await.map(|()| None),
+            EditorCommand::Control(control) => client.requests().control(&self.id, None, control).await.map(|()| None),
+            EditorCommand::Model(name) => Ok(Some(self.choose_model(name).await)),
+            EditorCommand::Effort(level) => Ok(Some(match words::effort_level(&level) {
                 Ok(effort) => {
                     self.options.effort = effort;
                     self.send_options().await;
@@ -373,7 +373,7 @@ impl OpenSession {
                 }
                 Err(wrong) => wrong,
             })),
-            SlashCommand::Mode(mode) => {
+            EditorCommand::Mode(mode) => {
                 self.options.mode = mode;
                 self.send_options().await;
                 Ok(Some(format!("Mode for the next requests: {}.", self.options.mode_id())))
@@ -455,7 +455,7 @@ impl OpenSession {
         }
     }
 
-    /// Answers prompts.
+    /// Ends the turns of prompts, each with this answer.
     async fn end_turns(&mut self, is_ended: impl Fn(&PromptTurn) -> bool, answer: Result<StopReason, Error>) {
         let (ended, left): (Vec<_>, Vec<_>) = std::mem::take(&mut self.turns).into_iter().partition(is_ended);
         self.turns = left;

@@ -293,13 +293,18 @@ async fn a_model_that_delegated_is_not_called_again_after_a_cancel() {
 
 #[tokio::test]
 async fn a_conflict_waits_for_an_answer_where_nobody_is() {
-    let mut play = Play::new(clashing(), SubtaskStart::Loose, &[("a.py", "print('hello')\nprint('bye')\n")]);
-    play.settings.attended = false;
-    let sent = play.say("Change the greeting in a.py").await;
-    assert_eq!(play.end(&sent).await.0, Status::NeedsUser);
-    play.answer(&sent, |ask| matches!(ask, Ask::MergeConflict { .. }), "keep_b", None).await;
-    play.until(&sent.session, |event| event.fact.kind() == "change.applied").await;
-    assert_eq!(play.file("a.py").as_deref(), Some("print('hello, sir')\nprint('bye')\n"));
+    for (choice, becomes) in [("keep_b", "print('hello, sir')"), ("merge", "print('Hello, sir!')")] {
+        let mut play = Play::new(clashing(), SubtaskStart::Loose, &[("a.py", "print('hello')\nprint('bye')\n")]);
+        play.settings.attended = false;
+        let sent = play.say("Change the greeting in a.py").await;
+        assert_eq!(play.end(&sent).await.0, Status::NeedsUser);
+        play.answer(&sent, |ask| matches!(ask, Ask::MergeConflict { .. }), choice, None).await;
+        if choice == "merge" {
+            play.answer(&sent, |ask| matches!(ask, Ask::Permission(_)), "allow", None).await;
+        }
+        play.until(&sent.session, |event| event.fact.kind() == "change.applied").await;
+        assert_eq!(play.file("a.py"), Some(format!("{becomes}\nprint('bye')\n")), "{choice}");
+    }
 }
 
 #[tokio::test]

@@ -121,14 +121,14 @@ fn is_anthropic(base_url: &str) -> bool {
 
 #[derive(Deserialize)]
 struct ModelPage {
-    data: Vec<ListedModel>,
+    data: Vec<AnthropicModelEntry>,
     #[serde(default)]
     has_more: bool,
     last_id: Option<String>,
 }
 
 #[derive(Deserialize)]
-struct ListedModel {
+struct AnthropicModelEntry {
     id: Option<String>,
     max_input_tokens: Option<u64>,
 }

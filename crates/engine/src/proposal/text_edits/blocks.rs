@@ -2,7 +2,7 @@
 
 use super::super::edit::{Edit, SearchReplace};
 use super::super::fences::ReplyFence;
-use super::{FileNames, TextEdits, Uncertainty};
+use super::{NamedPaths, TextEdits, Uncertainty};
 
 /// Whether a line is a mark: at least five of its sign, and its word, if it has one.
 fn is_mark(line: &str, sign: char, word: &str) -> bool {
@@ -25,7 +25,7 @@ pub(super) fn is_block(text: &str) -> bool {
 }
 
 /// The blocks of a text, each with the file that the line before it names; none if one of them is damaged.
-fn blocks_in(text: &str, names: FileNames<'_>) -> Option<Vec<(Option<String>, SearchReplace)>> {
+fn blocks_in(text: &str, names: NamedPaths<'_>) -> Option<Vec<(Option<String>, SearchReplace)>> {
     enum Side {
         Outside,
         Search,
@@ -62,7 +62,7 @@ fn blocks_in(text: &str, names: FileNames<'_>) -> Option<Vec<(Option<String>, Se
 }
 
 /// The blocks of a fence.
-pub(super) fn fenced(fence: &ReplyFence<'_>, path: Option<String>, names: FileNames<'_>, read: &mut TextEdits) {
+pub(super) fn fenced(fence: &ReplyFence<'_>, path: Option<String>, names: NamedPaths<'_>, read: &mut TextEdits) {
     let path = path.or_else(|| names.only());
     let Some(blocks) = blocks_in(&fence.body, names) else {
         return read.leave(path, Uncertainty::Damaged);
@@ -71,7 +71,7 @@ pub(super) fn fenced(fence: &ReplyFence<'_>, path: Option<String>, names: FileNa
 }
 
 /// Blocks outside of fences.
-pub(super) fn outside(text: &str, fences: &[ReplyFence<'_>], names: FileNames<'_>, read: &mut TextEdits) {
+pub(super) fn outside(text: &str, fences: &[ReplyFence<'_>], names: NamedPaths<'_>, read: &mut TextEdits) {
     let mut at = 0;
     let pieces = fences.iter().map(|fence| fence.range.clone()).chain(std::iter::once(text.len()..text.len()));
     for fence in pieces {

@@ -16,7 +16,7 @@ use super::fences::{ReplyFence, fences, without_thoughts};
 
 /// The known file names when a reply is read.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct FileNames<'t> {
+pub struct NamedPaths<'t> {
     /// The files that the request names, literally.
     pub named: &'t [String],
     /// The folder that the work is in. Models write its whole path before a file's name.
@@ -69,7 +69,7 @@ pub enum Uncertainty {
 const LONGEST: usize = 4 * 1024 * 1024;
 
 /// The changes in the text of a reply. `shown` returns how much of a file the model has seen.
-pub fn read(reply: &str, names: FileNames<'_>, shown: impl Fn(&str) -> Option<ShownFile>) -> TextEdits {
+pub fn read(reply: &str, names: NamedPaths<'_>, shown: impl Fn(&str) -> Option<ShownFile>) -> TextEdits {
     if reply.len() > LONGEST {
         return TextEdits::default();
     }
@@ -136,7 +136,7 @@ fn is_code(fence: &ReplyFence<'_>) -> bool {
 
 /// What is known about files when a fence is read.
 struct FileContext<'c> {
-    names: FileNames<'c>,
+    names: NamedPaths<'c>,
     shown: &'c dyn Fn(&str) -> Option<ShownFile>,
     /// The fence is the only one with code in it.
     alone: bool,

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::super::fences::ReplyFence;
 use super::super::file_names;
-use super::FileNames;
+use super::NamedPaths;
 
 /// A file that a fence is about.
 pub(super) struct FencePath {
@@ -14,7 +14,7 @@ pub(super) struct FencePath {
 }
 
 /// The file that a fence says it is: in its info string, in the line before it, or in its first line.
-pub(super) fn of_fence(fence: &ReplyFence<'_>, before: &str, names: FileNames<'_>) -> Option<FencePath> {
+pub(super) fn of_fence(fence: &ReplyFence<'_>, before: &str, names: NamedPaths<'_>) -> Option<FencePath> {
     let line = before.rsplit('\n').next().unwrap_or_default();
     // A command is shown below a file's name more often than a script.
     let is_shell = matches!(fence.language(), "sh" | "bash" | "shell" | "zsh" | "console");
@@ -27,7 +27,7 @@ pub(super) fn of_fence(fence: &ReplyFence<'_>, before: &str, names: FileNames<'_
 }
 
 /// `python hello.py`, `hello.py`, `python:hello.py`, `python title="hello.py"`, `python {file=hello.py}`.
-fn of_info(info: &str, names: FileNames<'_>) -> Option<String> {
+fn of_info(info: &str, names: NamedPaths<'_>) -> Option<String> {
     let info = info.trim().trim_matches(['{', '}']);
     for key in ["title=", "file=", "filename=", "path=", "filepath=", "name="] {
         if let Some(at) = info.find(key) {
@@ -50,7 +50,7 @@ fn of_info(info: &str, names: FileNames<'_>) -> Option<String> {
 
 /// A line that names a file and says nothing else: `hello.py`, **hello.py**, ### hello.py, File: `hello.py`, 1. hello.py:.
 /// One that says more names it only in marks of code: "Here is the new `hello.py`:".
-fn of_line(line: &str, names: FileNames<'_>) -> Option<FencePath> {
+fn of_line(line: &str, names: NamedPaths<'_>) -> Option<FencePath> {
     let line = line.trim();
     if line.is_empty() || line.len() > 200 {
         return None;
@@ -98,7 +98,7 @@ fn of_line(line: &str, names: FileNames<'_>) -> Option<FencePath> {
 }
 
 /// `# hello.py`, `// src/a.rs`, `<!-- index.html -->`, `/* a.css */`, `-- a.sql`, `# File: hello.py`.
-fn of_comment(line: &str, names: FileNames<'_>) -> Option<String> {
+fn of_comment(line: &str, names: NamedPaths<'_>) -> Option<String> {
     let line = line.trim();
     let inner = ["<!--", "/*", "//", "--", "#", ";;", "%"].iter().find_map(|mark| line.strip_prefix(mark))?;
     let inner = inner.trim().trim_end_matches("-->").trim_end_matches("*/").trim();
@@ -126,7 +126,7 @@ pub(super) fn of_diff(diff: &str) -> Option<String> {
 /// The folder of the examples that models are trained on. They write it before the names of real files.
 const EXAMPLE_FOLDER: &str = "path/to/";
 
-impl FileNames<'_> {
+impl NamedPaths<'_> {
     /// The only file that the request names.
     pub(super) fn only(&self) -> Option<String> {
         match self.named {
@@ -187,7 +187,7 @@ fn is_path(word: &str) -> bool {
 pub(super) fn heading_fences<'t>(
     text: &'t str,
     fences: Vec<ReplyFence<'t>>,
-    names: FileNames<'_>,
+    names: NamedPaths<'_>,
 ) -> Vec<ReplyFence<'t>> {
     let is_heading = |fence: &ReplyFence<'_>| {
         let name = fence.body.trim();
@@ -214,7 +214,7 @@ pub(super) fn heading_fences<'t>(
 
 /// A fence that names its file in its first line, and that file. Only a file that the request names is one: the first
 /// line of a list of files is not.
-pub(super) fn named_within<'t>(fence: &ReplyFence<'t>, names: FileNames<'_>) -> Option<(ReplyFence<'t>, String)> {
+pub(super) fn named_within<'t>(fence: &ReplyFence<'t>, names: NamedPaths<'_>) -> Option<(ReplyFence<'t>, String)> {
     let Cow::Borrowed(body) = fence.body else { return None };
     let (name, text) = body.split_once('\n')?;
     let path = names.path(name).filter(|path| names.named.contains(path) && fits(fence.language(), path))?;

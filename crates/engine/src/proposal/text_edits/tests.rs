@@ -5,8 +5,8 @@ fn read(reply: &str, named: &[String]) -> TextEdits {
     super::read(reply, names(named), |_| None)
 }
 
-fn names(named: &[String]) -> FileNames<'_> {
-    FileNames { named, folder: Some("/home/ann/shop") }
+fn names(named: &[String]) -> NamedPaths<'_> {
+    NamedPaths { named, folder: Some("/home/ann/shop") }
 }
 
 fn named(paths: &[&str]) -> Vec<String> {

@@ -53,9 +53,11 @@ impl Session {
                 if let Some(item) = self.item_mut(call) {
                     item.writes = writes;
                     item.is_stale = false;
-                    item.losses = operations.iter().filter_map(loss).collect();
-                    item.versions = operations.iter().filter(|one| has(one, "versions")).filter_map(path).collect();
-                    item.unsaved = operations.iter().filter(|one| has(one, "unsaved")).filter_map(path).collect();
+                    item.concerns.losses = operations.iter().filter_map(loss).collect();
+                    item.concerns.versions =
+                        operations.iter().filter(|one| has(one, "versions")).filter_map(path).collect();
+                    item.concerns.unsaved =
+                        operations.iter().filter(|one| has(one, "unsaved")).filter_map(path).collect();
                     item.hunks = operations.iter().map(|one| u32::try_from(hunks(one)).unwrap_or(0)).collect();
                     if let Some(chosen) = &mut item.chosen {
                         chosen.left_out = Some(operations.iter().filter_map(left).collect());

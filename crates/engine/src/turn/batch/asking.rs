@@ -64,7 +64,7 @@ pub(super) fn ask_permission(
         if is_compact { answers::compact_choices() } else { answers::permission_choices(&settings.style.assistant) };
     // A rule would not answer it the next time.
     let is_once = class == ApprovalClass::Unprotected
-        || !item.unsaved.is_empty()
+        || !item.concerns.unsaved.is_empty()
         || matches!(action, ToolAction::Run { command, .. } if !settings.commands.remember_deletes && command::deletes(command));
     if is_once {
         choices.retain(|choice| choice.id != answers::ALWAYS);

@@ -15,7 +15,7 @@ use trimtab_vocab::{
 
 use super::{nudge, prompt};
 use crate::proposal::edit::{Edit, SearchReplace};
-use crate::proposal::text_edits::{self, FileNames, ShownFile, TextEdits};
+use crate::proposal::text_edits::{self, NamedPaths, ShownFile, TextEdits};
 use crate::record::names::bug::NOTHING_DONE;
 use crate::record::{FlowState, RequestKind, RunningRequest, Session};
 use crate::route::{self, AskedDeeds};
@@ -153,7 +153,7 @@ fn edits_of(session: &Session, active: &RunningRequest, text: &str) -> Option<Te
         return None;
     }
     let named = words::references(&active.request.text).files;
-    let names = FileNames { named: &named, folder: session.folder() };
+    let names = NamedPaths { named: &named, folder: session.folder() };
     let mut read = text_edits::read(text, names, |path| seen_text(session, path));
     // What was changed already is shown again, not changed again.
     if read.edits.iter().any(|edit| done.iter().any(|file| file.path == edit.path())) {
