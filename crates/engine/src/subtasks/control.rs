@@ -7,7 +7,7 @@ use trimtab_vocab::{Control, RequestId, RunSettings, SubTask, SubtaskControl, Su
 use super::reports::continue_request;
 use super::running::{replace_task, requeue};
 use super::{current, plan, worker};
-use crate::record::{Batch, Phase, RunningRequest, SubtaskRun};
+use crate::record::{Batch, Phase, SubtaskRun};
 use crate::transition::Transition;
 use crate::workers::{self, close_failure, stop_task};
 
@@ -64,8 +64,8 @@ fn as_control(action: &SubtaskControl) -> Option<Control> {
 /// The user cancels a request some of whose sub-tasks have finished: the others stop, and the finished work is merged as
 /// if all were over. Once that is under way, a request is canceled like any other. Whether it is so.
 pub(crate) fn keep_finished(step: &mut Transition<'_>, wanted: Option<&RequestId>) -> bool {
-    let is_wanted = |active: &&RunningRequest| wanted.is_none_or(|wanted| active.request.id == *wanted);
-    let Some(active) = step.session.all_unfinished().find(is_wanted) else { return false };
+    let meant = wanted.map_or_else(|| step.session.active(), |wanted| step.session.unfinished(wanted));
+    let Some(active) = meant else { return false };
     let request = active.request.id.clone();
     let Some(run) = active.subtasks.as_deref().cloned() else { return false };
     let is_only_call = |batch: &Batch| batch.items.iter().all(|item| item.call_id == run.call || item.done().is_some());
