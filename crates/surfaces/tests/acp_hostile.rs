@@ -337,6 +337,7 @@ fn check_recovery(program: &Program, session: &str, what: &str) {
     let began = Instant::now();
     while !program.run(&["jobs", "--json"]).stdout.is_empty() {
         assert!(began.elapsed() < Duration::from_secs(60), "{what}: the request does not end");
+        std::thread::sleep(Duration::from_millis(50));
     }
     drop(editor);
     assert_eq!(text(), "hello there\n", "{what}");

@@ -43,8 +43,6 @@ use crate::words;
 const OUTPUT_INTERVAL: Duration = Duration::from_millis(150);
 /// How long to wait before a session that cannot be watched is watched again.
 const WATCH_PAUSE: Duration = Duration::from_secs(2);
-/// What `/implement` sends.
-const IMPLEMENT: &str = "Implement what we have talked about.";
 
 /// A call of the client about an open session.
 pub(super) enum SessionCall {
@@ -351,7 +349,7 @@ impl OpenSession {
         let client = self.context.client.clone();
         let done = match command {
             EditorCommand::Implement => {
-                let prompt = PromptText { text: IMPLEMENT.to_owned(), images: Vec::new() };
+                let prompt = PromptText { text: words::IMPLEMENT.to_owned(), images: Vec::new() };
                 return self.send_request(id, prompt, Mode::Implement, None).await;
             }
             EditorCommand::Subtasks(text) => {

@@ -89,7 +89,7 @@ pub(super) fn tail(text: &str) -> &str {
     &text[text.ceil_char_boundary(from)..]
 }
 
-/// Changes of files, whole: the client draws the diff. What is no text, or too large, is named instead, with the
+/// Changed files in full: the client draws the diff. A file that is too large or not text is named instead, with the
 /// checkpoint that asks about it.
 pub(super) fn diffs(files: &[LoadedDiff], folder: &str, asked: Option<&CheckpointId>) -> Vec<ToolCallContent> {
     let mut left = SHOWN_DIFFS;

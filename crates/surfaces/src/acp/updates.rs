@@ -24,7 +24,7 @@ pub(super) struct UpdatePrinter {
     folder: String,
     /// The message whose words came last, if nothing else came since.
     message: Option<String>,
-    /// Calls whose thinking was sent as it came.
+    /// Calls whose thinking was streamed.
     thought: HashSet<CallId>,
     /// The end of what running commands have written.
     outputs: HashMap<CallId, String>,
@@ -165,7 +165,7 @@ impl UpdatePrinter {
         updates
     }
 
-    /// Thinking that was not sent as it came.
+    /// Thinking that was not streamed.
     fn late_thinking(&mut self, reply: &ModelReply) -> Vec<SessionUpdate> {
         if reply.thinking.trim().is_empty() || !self.thought.insert(reply.call.clone()) {
             return Vec::new();

@@ -1,5 +1,5 @@
 //! JSON-RPC by lines: a reader that bounds what it takes in, and the kinds of messages. Every line is hostile until it
-//! is parsed, and a line that cannot be parsed gets an error of its own.
+//! is parsed, and a line that cannot be parsed is answered with an error.
 
 use std::collections::BTreeMap;
 

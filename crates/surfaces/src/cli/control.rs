@@ -71,7 +71,7 @@ impl ControlArgs {
         };
         let asking = Attendance::from_approve(ApproveArg::Ask, false);
         let manner = Manner { attended: asking == Attendance::AtTheTerminal, ..Manner::default() };
-        let text = self.words.unwrap_or_else(|| "Implement what we have talked about.".into());
+        let text = self.words.unwrap_or_else(|| crate::words::IMPLEMENT.into());
         let draft = RequestDraft {
             mode: Mode::Implement,
             when_busy: WhenBusy::Exactly(None),

@@ -301,7 +301,7 @@ async fn controls(
             return Ok(taken(id, Some(said.request)));
         }
         ControlAction::Implement => {
-            let text = words.unwrap_or_else(|| "Implement what we have talked about.".into());
+            let text = words.unwrap_or_else(|| crate::words::IMPLEMENT.into());
             return speak(&server, id, text, Mode::Implement).await;
         }
     };

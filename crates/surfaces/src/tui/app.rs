@@ -685,7 +685,7 @@ impl App {
                 self.show_hint("The mode applies to the next request.");
             }
             SlashCommand::Implement => {
-                self.send_message(ComposerDraft::new("Implement what we have talked about."), Mode::Implement, None);
+                self.send_message(ComposerDraft::new(crate::words::IMPLEMENT), Mode::Implement, None);
             }
             SlashCommand::Subtasks(words) => self.subtasks(words),
             SlashCommand::AutoContinue => {

@@ -22,6 +22,9 @@ pub(crate) use wrap::wrap;
 /// What an extension means.
 pub(crate) const EXTENDED: &str = "The session is extended. It keeps its complete conversation as long as it fits into the context window. Summarized text stays readable with `trimtab ref`.";
 
+/// The request that carries out what was discussed, where the user gives no text.
+pub(crate) const IMPLEMENT: &str = "Implement what we have talked about.";
+
 pub(crate) const NO_SESSION_YET: &str = "There is no session yet.";
 pub(crate) const NO_SESSION_HERE: &str = "There is no session in this folder.";
 pub(crate) const NO_SESSION_TO_CONTINUE: &str = "There is no session in this folder to continue.";
