@@ -116,7 +116,7 @@ await browse(async ({ page }) => {
   // Commands one at a time: each is asked about by itself, and only what is allowed runs.
   await home(page);
   await begin(page, 'Make two folders');
-  const series = page.getByRole('region', { name: 'The answer has 3 commands.' });
+  const series = page.getByRole('region', { name: 'The reply suggests 3 commands. Run them?' });
   await series.getByRole('button', { name: 'Run 3 cmds' }).waitFor();
   assert.deepEqual(await series.locator('ol button').allInnerTexts(), ['▶ Run', '▶ Run', '▶ Run'], 'each can be run by itself');
   await series.getByRole('button', { name: 'One by one' }).click();

@@ -31,7 +31,7 @@ pub(crate) fn leads_out(line: &str, folder: &str) -> Option<String> {
     let led_out = |place: &Path, named: &str| {
         let path = place.join(named);
         let real = path.canonicalize().ok().filter(|real| !real.starts_with(&root) && is_within(&path, folder))?;
-        Some(format!("`{named}` leads out of the folder through a link, to {}", real.display()))
+        Some(format!("`{named}` is outside the folder through a link, to {}", real.display()))
     };
     for (place, glob) in &verdict.globs {
         let place = Path::new(place);

@@ -63,7 +63,7 @@ impl Memories<'_> {
 
 fn missing(id: &MemoryId) -> Problem {
     Problem::new(ProblemKind::NotFound, format!("There is no memory {id}."))
-        .hint("`trimtab memory list` lists all memories with their names.")
+        .hint("`trimtab memory list` lists all memories with their IDs.")
 }
 
 fn checked(text: &str) -> Result<String, Problem> {

@@ -71,7 +71,7 @@ impl SubtaskLog {
         }
         let message = match status.is_over() {
             true => format!("Sub-task {id} is already {status}."),
-            false => format!("Sub-task {id} is {status}: that is not possible now."),
+            false => format!("This is not possible while sub-task {id} is {status}."),
         };
         Err(Problem::new(ProblemKind::Usage, message))
     }

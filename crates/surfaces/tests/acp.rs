@@ -159,7 +159,7 @@ fn a_command_is_a_permission_with_the_rule_in_its_options_and_runs_once_it_is_al
     assert_eq!((&call["status"], &call["title"]), (&json!("completed"), &json!("echo one; touch made")));
     assert!(call["content"][0]["content"]["text"].as_str().expect("output").contains("one"), "{call}");
     let text = editor.text("agent_message_chunk");
-    assert!(text.ends_with("It is made.") && text.contains("`/rewind` undoes it"), "{text}");
+    assert!(text.ends_with("It is made.") && text.contains("`/rewind` undoes the changes"), "{text}");
 }
 
 #[test]

@@ -412,7 +412,7 @@ fn at_the_command_line_what_is_proposed_is_shown_and_applied_when_that_is_wanted
     [x]  1. complete             #1 Call Bob  (completed: false → true)
     [x]  2. delete               #1 Call Bob
     [ ]  3. delete               invalid: there is no task #9
-    Nothing has changed yet. `trimtab ask --apply` applies everything, `--apply 1,3` some, `--reject` nothing.
+    Nothing has changed yet. `trimtab ask --apply` applies all, `--apply 1,3` applies some, and `--reject` discards all.
     ");
     assert!(
         program.run(&["tasks", "list", "--json"]).stdout.contains(r#""completed":false"#),

@@ -71,7 +71,7 @@ fn what_a_command_did_is_shown_undone_and_done_again() {
     program.provider.push(runs(WORK));
     program.provider.push(says("Done."));
     let ended = ask(&program, &[]);
-    let line = "3 files changed by this command (a.txt, c.txt, sub/b.txt); `trimtab rewind` undoes it";
+    let line = "3 files changed by this command (a.txt, c.txt, sub/b.txt); `trimtab rewind` undoes the changes";
     assert!(ended.stderr.contains(line), "{}", ended.stderr);
     let told = told(&program);
     assert!(told.contains("Files changed: a.txt (+1 -1); new: c.txt; deleted: sub/b.txt."), "{told}");

@@ -74,7 +74,7 @@ fn finish(program: &Program, place: &str) {
     let text = program.run(&["resume"]);
     assert_eq!((text.code, text.stdout.as_str()), (Some(0), &*format!("{WHOLE}\n")), "{place}");
     let doctor = program.run(&["doctor"]);
-    assert!(doctor.stdout.contains("undamaged"), "{place}: {}", doctor.stdout);
+    assert!(doctor.stdout.contains("intact"), "{place}: {}", doctor.stdout);
 }
 
 fn check_events(resumed: &Ended, before: &Held, place: &str) {

@@ -264,7 +264,7 @@ fn a_command_that_runs_by_itself_is_not_led_out_by_a_link() {
     assert!(told[0].starts_with("ok"), "{told:?}");
     for led_out in &told[1..] {
         assert!(led_out.starts_with("error"), "{led_out}");
-        assert!(led_out.contains("leads out of the folder through a link, to "), "{led_out}");
+        assert!(led_out.contains("is outside the folder through a link, to "), "{led_out}");
     }
     let decision = |command: &str| {
         let checked = program.run(&["check-command", command]).stdout;
@@ -333,14 +333,14 @@ fn what_a_person_edits_by_hand() {
         assert_eq!(apply(path), (true, String::new()), "{path}: there is nobody else to ask");
     }
     for (path, reason) in [
-        ("../outside/c.txt", "leads out of the folder"),
-        ("to-outside", "leads out of the folder"),
+        ("../outside/c.txt", "is outside the folder"),
+        ("to-outside", "is outside the folder"),
         (".trimtab/notes", "own settings"),
         ("to-own/notes", "through a link"),
         ("to-git/config", "through a link"),
         ("fifo", "not a regular file"),
         ("socket", "not a regular file"),
-        ("/dev/null", "leads out of the folder"),
+        ("/dev/null", "is outside the folder"),
         ("sub", "is a directory"),
         ("read-only.txt", "read-only"),
         ("loop", "symbolic links"),

@@ -170,7 +170,7 @@ fn whether_the_person_is_content_is_asked() {
 fn a_budget_that_could_be_passed_is_asked_about() {
     let program = program(&[("LIMITS_BUDGET_USD", "0.0001")]);
     let choices = ["Raise budget", "Stop here"];
-    asked(&program, "Do much", "The next call could exceed the budget", &choices, &["stop"]);
+    asked(&program, "Do much", "or more and exceed the budget of", &choices, &["stop"]);
 }
 
 #[test]
@@ -251,7 +251,13 @@ fn a_command_beyond_its_time_is_asked_about_while_it_runs() {
 fn several_commands_of_one_answer_are_offered_together() {
     let program = program(&[]);
     program.provider.push(says("Two steps.\n\n🖥 mkdir -p app/assets\n🖥 ls app"));
-    asked(&program, "Set it up", "The answer has 2 commands.", &["Run 2 cmds", "One by one", "Skip"], &["skip"]);
+    asked(
+        &program,
+        "Set it up",
+        "The reply suggests 2 commands. Run them?",
+        &["Run 2 cmds", "One by one", "Skip"],
+        &["skip"],
+    );
     assert!(!program.project().join("app").exists());
 }
 

@@ -888,7 +888,7 @@ fn doctor_says_what_is_set_up() {
         "key from ANTHROPIC_API_KEY, reachable, 1 model\n",
         "no key (OPENAI_API_KEY is not set)",
         "1000k tokens",
-        "undamaged",
+        "intact",
         "ok       sandbox: read-only commands cannot write in the folder",
         "ok       sandbox: builds and tests cannot leave processes running",
     ];
@@ -929,7 +929,7 @@ fn the_demo_needs_nothing_and_leaves_nothing() {
         "  changed greet.sh (+1 −1)",
         "🖥 CLI Execution  ✓ 2  ✗ 1  3/3 (100%)",
         "- Support several names in greet.sh",
-        "Start a next step with: trimtab run --continue \"…\"",
+        "To start one of them: trimtab run --continue \"…\"",
         "Undid greet.sh (+1 −1)",
         "Redid README.md (+2 −1)",
         "Waiting: 3. Document both (depends on 1, 2)",

@@ -604,7 +604,7 @@ fn the_model_of_the_settings_is_among_the_models_and_settings_say_what_they_are_
     let settings = served.get("/api/settings");
     let all = settings["settings"].as_array().expect("settings");
     let steps = all.iter().find(|one| one["setting"] == "limits.steps").expect("it is there");
-    assert_eq!(steps["help"], "Number of model calls per request.");
+    assert_eq!(steps["help"], "Maximum number of model calls per request.");
     assert_eq!(steps["expected"], "a whole number from 1 to 10000");
     assert_eq!(steps["variable"], "TRIMTAB_LIMITS_STEPS");
 }

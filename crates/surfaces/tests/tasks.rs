@@ -348,7 +348,7 @@ fn killed_in_the_middle_of_an_apply_of_a_hundred_operations_all_or_none_of_them_
         assert_eq!(program.run(&arguments).stdout, again.stdout, "{place}");
         assert_eq!(json(&program, &["changes"]).len(), 2, "{place}: one change set, and the one before");
         let doctor = program.run(&["doctor"]);
-        assert!(doctor.stdout.contains("undamaged"), "{place}: {}", doctor.stdout);
+        assert!(doctor.stdout.contains("intact"), "{place}: {}", doctor.stdout);
     }
     assert!(kills > rounds / 2 && done > 0 && undone > 0, "{kills} kills, {done} done, {undone} not: it meets nothing");
 }

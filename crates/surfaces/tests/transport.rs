@@ -79,7 +79,7 @@ fn https_speaks_http_2_and_an_unknown_certificate_is_refused() {
 
     let stranger = program.run(&["run", "hi"]);
     assert_eq!(stranger.code, Some(1));
-    assert!(stranger.stderr.contains("The provider cannot be reached"), "{}", stranger.stderr);
+    assert!(stranger.stderr.contains("Cannot reach the provider at localhost:"), "{}", stranger.stderr);
     assert!(stranger.stderr.to_lowercase().contains("certificate"), "{}", stranger.stderr);
 
     program.set("SSL_CERT_FILE", &certificate.display().to_string());
@@ -105,9 +105,9 @@ fn compressed_streams_are_read_as_they_come() {
 fn a_name_that_leads_nowhere_and_a_port_that_is_closed_are_told() {
     let mut program = program();
     for (address, part) in [
-        ("http://no-such-host.invalid", "cannot be reached"),
-        ("http://127.0.0.1:1", "cannot be reached"),
-        ("ftp://127.0.0.1", "cannot be reached"),
+        ("http://no-such-host.invalid", "Cannot reach the provider at no-such-host.invalid:"),
+        ("http://127.0.0.1:1", "Cannot reach the provider at 127.0.0.1:1:"),
+        ("ftp://127.0.0.1", "Cannot reach the provider"),
     ] {
         program.set("ANTHROPIC_BASE_URL", address);
         let ended = program.run(&["run", "hi"]);

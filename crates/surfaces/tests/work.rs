@@ -853,7 +853,7 @@ fn changes_are_listed_taken_back_and_brought_forward() {
     let sets: Vec<Value> = listed.events();
     assert!(sets.iter().all(|set| set["applied"] == false), "{listed:?}");
     let forward = program.run(&["forward", "5"]);
-    assert_eq!((forward.code, forward.stderr.as_str()), (Some(0), "Only 3 changes can be redone.\n"));
+    assert_eq!((forward.code, forward.stderr.as_str()), (Some(0), "There are only 3 changes to redo.\n"));
     assert_eq!(text_of(&program, "a.txt").as_deref(), Some("three\n"));
     assert_eq!(text_of(&program, "b/new.txt").as_deref(), Some("new\n"));
     let shown = program.run(&["changes", "3"]).stdout;

@@ -30,7 +30,7 @@ fn commands_run_one_at_a_time_and_each_waits_for_the_models_word_on_the_one_befo
         "#
     ), &["checkpoint.opened", "checkpoint.resolved", "commands", "command.started", "answer", "request.finished"]), @r#"
     r1 answer {"summary":"Three steps.","commands":[{"command":"mkdir -p app","description":""},{"command":"touch app/a","description":""},{"command":"ls app","description":""}]}
-    r1 checkpoint.opened {"checkpoint":"r1-k1","kind":"confirm","title":"The answer has 3 commands.","choices":[{"id":"run","label":"Run 3 cmds","number":1,"text":"optional","role":"primary"},{"id":"each","label":"One by one","number":2,"text":"optional","role":"primary"},{"id":"skip","label":"Skip","number":3,"text":"optional","role":"dismiss"}],"about":"series","commands":[{"command":"mkdir -p app","shown":"mkdir -p app","decision":"auto","reason":""},{"command":"touch app/a","shown":"touch app/a","decision":"auto","reason":""},{"command":"ls app","shown":"ls app","decision":"auto","reason":""}]}
+    r1 checkpoint.opened {"checkpoint":"r1-k1","kind":"confirm","title":"The reply suggests 3 commands. Run them?","choices":[{"id":"run","label":"Run 3 cmds","number":1,"text":"optional","role":"primary"},{"id":"each","label":"One by one","number":2,"text":"optional","role":"primary"},{"id":"skip","label":"Skip","number":3,"text":"optional","role":"dismiss"}],"about":"series","commands":[{"command":"mkdir -p app","shown":"mkdir -p app","decision":"auto","reason":""},{"command":"touch app/a","shown":"touch app/a","decision":"auto","reason":""},{"command":"ls app","shown":"ls app","decision":"auto","reason":""}]}
     r1 checkpoint.resolved {"checkpoint":"r1-k1","choice":"run","by":"user"}
     r1 commands {"state":"running","total":3,"done":0,"ok":0,"failed":0,"percent":0,"current":{"call":"c1t0","command":"mkdir -p app"},"remaining":["touch app/a","ls app"],"agreed":true}
     r1 command.started {"call":"c1t0","command":"mkdir -p app","argv":["mkdir","-p","app"],"cwd":"PROJECT","automatic":"check"}
@@ -499,7 +499,7 @@ fn more_commands_than_anybody_reads_are_not_run_and_that_is_said() {
         "% tools=false\n% commands=auto\n> go\n< {{\"summary\":\"Many.\",\"commands\":[{}]}}\n",
         commands.join(",")
     ));
-    assert!(started(&log).is_empty() && log.contains("The answer has 101 commands"), "{log}");
+    assert!(started(&log).is_empty() && log.contains("The reply has 101 commands"), "{log}");
     assert!(log.contains(r#"request.finished {"status":"completed""#), "{log}");
 }
 

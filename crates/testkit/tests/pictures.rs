@@ -249,8 +249,8 @@ fn nothing_is_saved_outside_of_the_folder_or_into_a_folder_that_nobody_trusts() 
     r1 answer {"summary":"Generated Images (1)\n1. draw an icon (ref:picture-r1-c1t1-0, img1)","generatedImages":[{"id":"img1","originalPrompt":"draw an icon","revisedPrompt":"draw an icon, in oil","url":"ref:picture-r1-c1t1-0","timestamp":1800000000000,"selected":false,"mediaType":"image/gif","bytes":22}]}
     r1 request.finished {"status":"completed","usage":{"inputTokens":0,"cachedTokens":0,"outputTokens":0,"costUsd":0.07}}
     r2 image.saving {"images":["img1"]}
-    r2 tool.finished {"call":"c2t1","status":"error","preview":"../elsewhere/image-001.gif cannot be read: it leads out of the folder."}
-    r2 request.finished {"status":"failed","error":{"kind":"refused","message":"../elsewhere/image-001.gif cannot be read: it leads out of the folder.","hint":"Nothing was written. Choose another folder."},"usage":{"inputTokens":0,"cachedTokens":0,"outputTokens":0}}
+    r2 tool.finished {"call":"c2t1","status":"error","preview":"../elsewhere/image-001.gif cannot be read: it is outside the folder."}
+    r2 request.finished {"status":"failed","error":{"kind":"refused","message":"../elsewhere/image-001.gif cannot be read: it is outside the folder.","hint":"Nothing was written. Choose another folder."},"usage":{"inputTokens":0,"cachedTokens":0,"outputTokens":0}}
     r3 image.saving {"images":["img1"]}
     r3 tool.finished {"call":"c3t1","status":"blocked","preview":"Files in .trimtab are the user's own settings; they cannot be changed from here."}
     r3 request.finished {"status":"failed","error":{"kind":"refused","message":"Files in .trimtab are the user's own settings; they cannot be changed from here.","hint":"Nothing was written. Choose another folder."},"usage":{"inputTokens":0,"cachedTokens":0,"outputTokens":0}}
@@ -276,7 +276,7 @@ fn a_picture_that_could_pass_the_budget_is_asked_about_first() {
         ),
         &["checkpoint.opened", "checkpoint.resolved", "usage", "request.finished"]
     ), @r#"
-    r1 checkpoint.opened {"checkpoint":"r1-k1","kind":"confirm","title":"The next call could exceed the budget of $0.1000. $0.0000 is spent, and the call costs at least $0.1400.","choices":[{"id":"raise","label":"Raise budget","number":1,"text":"optional","role":"primary"},{"id":"stop","label":"Stop here","number":2,"text":"no","role":"dismiss"}],"about":"budget","budgetUsd":0.1,"spentUsd":0.0,"nextCallUsd":0.14}
+    r1 checkpoint.opened {"checkpoint":"r1-k1","kind":"confirm","title":"The next call could cost $0.1400 or more and exceed the budget of $0.1000. $0.0000 is already spent.","choices":[{"id":"raise","label":"Raise budget","number":1,"text":"optional","role":"primary"},{"id":"stop","label":"Stop here","number":2,"text":"no","role":"dismiss"}],"about":"budget","budgetUsd":0.1,"spentUsd":0.0,"nextCallUsd":0.14}
     r1 checkpoint.resolved {"checkpoint":"r1-k1","choice":"raise","text":"0.5","by":"user"}
     r1 usage {"model":"scripted/model","inputTokens":10,"cachedTokens":0,"outputTokens":5}
     r1 usage {"model":"m/p","inputTokens":0,"cachedTokens":0,"outputTokens":0,"costUsd":0.07}

@@ -15,7 +15,7 @@ export function autonomy(settings: Setting[]): string {
   const [files, commands] = [all || valueOf(settings, 'apply.files') === 'ask', all || valueOf(settings, 'apply.commands') === 'ask'];
   if (files && commands) return 'Asks before all edits and commands';
   if (files) return 'Asks before edits';
-  return commands ? 'Asks before commands' : 'Asks little';
+  return commands ? 'Asks before commands that can write' : 'Rarely asks';
 }
 
 /** The switches that most people look for, by what they decide. */

@@ -3,9 +3,9 @@
 use serde::Deserialize;
 use serde_json::{Value, json};
 use trimtab_vocab::checkpoint::Ask;
-use trimtab_vocab::event::{BugFact, PlanFact, Stage};
-use trimtab_vocab::wording::{AnswerLabel, QuestionTitle, StageLabel};
-use trimtab_vocab::{Format, Mode, Plan, PlanStep, RequestId, SubtaskOffer};
+use trimtab_vocab::event::{BugFact, Level, PlanFact, Stage};
+use trimtab_vocab::wording::{AnswerLabel, Notice, QuestionTitle, StageLabel};
+use trimtab_vocab::{Format, Mode, Plan, PlanStep, RequestId, SubtaskOffer, SubtaskStart};
 
 use super::{FlowQuestion, FlowWait, edits, execute, object_in};
 use crate::proposal::plan::{read, steps_apart};
@@ -72,6 +72,9 @@ pub(super) fn present(step: &mut Transition<'_>) -> FlowWait {
         return FlowWait::Waits;
     }
     if let Some(by) = by {
+        if asked_for_subtasks(active) && steps_apart(&plan) < APART {
+            step.notify(&request, Level::Info, Notice::PlanNotApart);
+        }
         step.emit(Some(&request), PlanFact::Started { version, by });
         execute::tell_progress(step, &request);
         return FlowWait::Settled;
@@ -108,10 +111,15 @@ fn can_run_apart(active: &RunningRequest, plan: &Plan) -> bool {
     active.may_use_workers() && active.subtasks.is_none() && steps_apart(plan) >= APART
 }
 
+/// Whether the request itself asks for sub-tasks.
+fn asked_for_subtasks(active: &RunningRequest) -> bool {
+    active.request.settings.subtasks.start.is_some_and(|start| start != SubtaskStart::Off)
+}
+
 /// Whether an approved plan runs as sub-tasks: by the user's choice or by the setting.
 fn wants_subtasks(active: &RunningRequest, plan: &Plan) -> bool {
     let by_setting = active.request.settings.subtasks.offer == SubtaskOffer::Auto;
-    (active.flow.wants_subtasks() || by_setting) && can_run_apart(active, plan)
+    (active.flow.wants_subtasks() || asked_for_subtasks(active) || by_setting) && can_run_apart(active, plan)
 }
 
 /// The canonical answer to a plan. `reject` comes with what is wanted next, as `{"next":"cancel"}` or

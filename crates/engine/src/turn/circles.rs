@@ -21,13 +21,17 @@ pub(super) fn end(step: &mut Transition<'_>) {
 pub(super) fn give_up(step: &mut Transition<'_>, words: &str) {
     let Some(active) = step.session.active() else { return };
     let (request, is_done) = (active.request.id.clone(), active.tools.rounds.has_changed_files());
-    step.notify(&request, Level::Warning, Notice::NoProgress);
     if is_done {
+        step.notify(&request, Level::Warning, Notice::NoProgress);
         return finish(step, &request, Status::Completed, None);
     }
     let missing = claims::ending(step.session, words).1;
-    let problem = missing.unwrap_or_else(|| {
-        Problem::new(ProblemKind::Repetition, ProblemText::NoProgress).hint(ProblemText::NoProgressHint)
-    });
+    let problem = match missing {
+        Some(missing) => {
+            step.notify(&request, Level::Warning, Notice::NoProgress);
+            missing
+        }
+        None => Problem::new(ProblemKind::Repetition, ProblemText::NoProgress).hint(ProblemText::NoProgressHint),
+    };
     finish(step, &request, Status::NotDone, Some(problem));
 }

@@ -119,7 +119,12 @@ pub const KEYS: &[SettingKey] = &[
         "How a worker's copy gets `node_modules`, `.venv`, and `vendor`: cloned where the file system can share contents (else linked read-only), linked read-only, or not at all.",
     ),
     key("subtasks.simple", SettingKind::Text, "\"\"", "The model for simple sub-tasks. Empty: `models.fast`."),
-    key("subtasks.reasoning", SettingKind::Text, "\"\"", "The model for sub-tasks that take thought. Empty: `model`."),
+    key(
+        "subtasks.reasoning",
+        SettingKind::Text,
+        "\"\"",
+        "The model for sub-tasks that need reasoning. Empty: `model`.",
+    ),
     key("subtasks.review", SettingKind::Text, "\"\"", "The model for sub-tasks that review. Empty: `model`."),
     key("models.vision", SettingKind::Text, "\"\"", "Model for requests with images. Empty: `model`."),
     key(
@@ -215,7 +220,8 @@ pub const KEYS: &[SettingKey] = &[
         "apply.commands",
         SettingKind::Choice(&["ask", "auto"]),
         "\"ask\"",
-        "Commands: auto runs commands automatically if commands.allow lists them and they are known to be safe.",
+        "Commands: ask runs only read-only commands automatically. auto also runs commands that commands.allow \
+         lists and that are known to be safe.",
     ),
     key(
         "apply.tasks",
@@ -269,7 +275,12 @@ pub const KEYS: &[SettingKey] = &[
         "0",
         "Address space of each process of a command, in megabytes. 0: no limit.",
     ),
-    key("commands.processes", SettingKind::Int(0, 1 << 22), "4096", "Number of processes of a command. 0: no limit."),
+    key(
+        "commands.processes",
+        SettingKind::Int(0, 1 << 22),
+        "4096",
+        "Maximum number of processes of a command. 0: no limit.",
+    ),
     key(
         "commands.cpu_s",
         SettingKind::Int(0, 1 << 30),
@@ -292,7 +303,7 @@ pub const KEYS: &[SettingKey] = &[
         "history.snapshot_files",
         SettingKind::Int(0, 1_000_000),
         "50000",
-        "Number of files in the snapshot before a command, for undo. 0: no snapshot.",
+        "Maximum number of files in the snapshot before a command, for undo. 0: no snapshot.",
     ),
     key(
         "history.snapshot_mb",
@@ -337,14 +348,14 @@ pub const KEYS: &[SettingKey] = &[
         "copilot.flow",
         SettingKind::Choice(&["", "complex", "simple", "conversation"]),
         "\"\"",
-        "Preset for the copilot settings below that you do not set.",
+        "Preset for the other copilot settings that you do not set.",
     ),
     key(
         "copilot.intelligent_routing",
         SettingKind::Choice(&["off", "minimal", "aggressive"]),
         "\"off\"",
-        "Whether the fast model routes a request: off, minimal (if the rules cannot, and it prefers to act), or \
-         aggressive (it asks about everything that is ambiguous).",
+        "Whether the fast model routes a request: off, minimal (only if the rules cannot decide; prefers to \
+         act), or aggressive (asks about everything that is ambiguous).",
     ),
     key(
         "copilot.unsure_below",
@@ -356,8 +367,8 @@ pub const KEYS: &[SettingKey] = &[
         "copilot.sure_above",
         SettingKind::Float(0.0, 1.0),
         "0.70",
-        "Above this confidence, Trimtab follows the fast model. Below, it answers a question that names nothing \
-         here in text.",
+        "Above this confidence, Trimtab follows the fast model. Below it, Trimtab answers in text if the question \
+         does not mention anything in the folder.",
     ),
     key(
         "copilot.no_tools_below",
@@ -460,7 +471,7 @@ pub const KEYS: &[SettingKey] = &[
         "keys",
         SettingKind::Texts,
         "{}",
-        "Keys of the terminal UI: `history = \"ctrl-t, f3\"`. The help (`?`) lists the names.",
+        "Keys of the terminal UI: `history = \"ctrl-t, f3\"`. The guide (`docs/guide/terminal.md`) lists the names.",
     ),
     key(
         "message.while_running",
@@ -486,8 +497,8 @@ pub const KEYS: &[SettingKey] = &[
         "context.strategy",
         SettingKind::Choice(&["both", "compress", "ask"]),
         "\"both\"",
-        "What happens then: summarize older messages (compress), ask you (ask), or summarize first and ask if \
-         that is not enough (both).",
+        "What happens at context.handoff_at: summarize older messages (compress), ask you (ask), or summarize \
+         first and ask if that is not enough (both).",
     ),
     key(
         "context.session_mb",
@@ -566,7 +577,7 @@ pub const KEYS: &[SettingKey] = &[
         "Let words such as \"delete\" or \"why\" influence the confidence.",
     ),
     key("assistant.suggest_changes", SettingKind::Bool, "true", "Let a text answer offer to make the changes."),
-    key("assistant.max_operations", SettingKind::Int(1, 100), "8", "Number of operations in one proposal."),
+    key("assistant.max_operations", SettingKind::Int(1, 100), "8", "Maximum number of operations in one proposal."),
     key("assistant.max_options", SettingKind::Int(1, 20), "7", "Number of tasks that a question offers first."),
     key(
         "assistant.inline_options",
@@ -592,10 +603,20 @@ pub const KEYS: &[SettingKey] = &[
         "\"truncated\"",
         "How much of the model's text the audit trail keeps: the first 4 kB, nothing, or 16 kB.",
     ),
-    key("limits.steps", SettingKind::Int(1, 10_000), "25", "Number of model calls per request."),
-    key("limits.jobs", SettingKind::Int(1, 1_000), "10", "Number of requests that run at once. Others wait in order."),
-    key("limits.max_output_tokens", SettingKind::Int(1, 10_000_000), "16384", "Number of tokens in one reply."),
-    key("limits.thinking_tokens", SettingKind::Int(0, 1_000_000), "0", "Number of thinking tokens before an answer."),
+    key("limits.steps", SettingKind::Int(1, 10_000), "25", "Maximum number of model calls per request."),
+    key(
+        "limits.jobs",
+        SettingKind::Int(1, 1_000),
+        "10",
+        "Maximum number of requests that run at once. Others wait in order.",
+    ),
+    key("limits.max_output_tokens", SettingKind::Int(1, 10_000_000), "16384", "Maximum number of tokens in one reply."),
+    key(
+        "limits.thinking_tokens",
+        SettingKind::Int(0, 1_000_000),
+        "0",
+        "Maximum number of thinking tokens before an answer.",
+    ),
     key(
         "limits.budget_usd",
         SettingKind::Float(0.0, 1e9),
@@ -614,7 +635,7 @@ pub const KEYS: &[SettingKey] = &[
         "0",
         "Seconds for which the reply to an identical prompt is reused. 0: never.",
     ),
-    key("limits.retries", SettingKind::Int(0, 100), "5", "Number of retries of a failed model call."),
+    key("limits.retries", SettingKind::Int(0, 100), "5", "Maximum number of retries of a failed model call."),
 ];
 
 /// How a provider may speak, by the name of its kind. `openai` is two dialects: its `api` says which.

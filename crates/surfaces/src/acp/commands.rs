@@ -33,7 +33,7 @@ const COMMANDS: &[(&str, &str, &str)] = &[
     ("rewind", "how many changes", "Undo changes"),
     ("forward", "how many changes", "Redo undone changes"),
     ("model", "PROVIDER/NAME", "Show or choose the model for the next requests"),
-    ("effort", "auto, off, minimal, low, medium, high or max", "Set how much the model thinks"),
+    ("effort", "auto, off, minimal, low, medium, high, or max", "Set how much the model thinks"),
     ("auto", "", "Do what the request needs"),
     ("chat", "", "Answer only, without tools"),
     ("plan", "", "Read and plan, without changes"),

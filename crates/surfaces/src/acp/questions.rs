@@ -61,6 +61,8 @@ pub(super) enum SpokenAnswer {
     /// They name a choice that needs text, by this number or name.
     NeedsText {
         example: String,
+        /// What the text replaces, if there is something to edit.
+        start: Option<String>,
     },
 }
 
@@ -274,12 +276,11 @@ impl OpenQuestion {
         for (at, choice) in self.choices.iter().enumerate() {
             text.push_str(&format!("{}. {} (`{}`)\n", answers::number(&self.choices, at), choice.label, choice.id));
         }
-        text.push_str(match self.text_choice() {
-            Some(_) => {
-                "\nReply with a number or a name. For an answer with text, add it after a colon: `2: your text`."
-            }
-            None => "\nReply with a number or a name.",
-        });
+        text.push_str("\nReply with a number or a name.");
+        if let Some(at) = self.choices.iter().position(|choice| choice.text == ChoiceText::Required) {
+            let number = answers::number(&self.choices, at);
+            text.push_str(&format!(" For an answer with text, add it after a colon: `{number}: your text`."));
+        }
         text
     }
 
@@ -299,7 +300,9 @@ impl OpenQuestion {
         }
         Some(match self.with_text(choice, text) {
             Some(given) => SpokenAnswer::Given(given),
-            None => SpokenAnswer::NeedsText { example: name.to_owned() },
+            None => {
+                SpokenAnswer::NeedsText { example: name.to_owned(), start: words::starting_text(&self.ask, choice) }
+            }
         })
     }
 }
@@ -397,7 +400,7 @@ mod tests {
         assert_eq!(spoken("1"), given("approve", None).map(SpokenAnswer::Given));
         assert_eq!(spoken(" APPROVE "), given("approve", None).map(SpokenAnswer::Given));
         assert_eq!(spoken("2: test first"), given("modify", Some("test first")).map(SpokenAnswer::Given));
-        assert_eq!(spoken("modify"), Some(SpokenAnswer::NeedsText { example: "modify".to_owned() }));
+        assert_eq!(spoken("modify"), Some(SpokenAnswer::NeedsText { example: "modify".to_owned(), start: None }));
         assert_eq!(spoken("cancel: because"), None, "words that name no choice are a message");
         assert_eq!(spoken("test first"), None);
     }

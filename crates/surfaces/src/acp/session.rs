@@ -748,8 +748,12 @@ impl OpenSession {
         let peer = self.context.peer.clone();
         let given = match spoken {
             SpokenAnswer::Given(given) => given,
-            SpokenAnswer::NeedsText { example } => {
-                self.say(&format!("This answer needs text. Add it after a colon: `{example}: your text`.")).await;
+            SpokenAnswer::NeedsText { example, start } => {
+                let current =
+                    start.map(|text| format!(" This is the current text:\n\n```\n{}\n```", text.replace("```", "'''")));
+                let current = current.unwrap_or_default();
+                self.say(&format!("This answer needs text. Add it after a colon: `{example}: your text`.{current}"))
+                    .await;
                 return peer.respond(&id, Ok(written(PromptResponse::new(StopReason::EndTurn)))).await;
             }
         };

@@ -187,7 +187,7 @@ pub(super) async fn offer(client: &Client, profile: &Profile, sent: &Sent, how: 
         _ => {
             if !how.json {
                 note(
-                    "Nothing has changed yet. `trimtab ask --apply` applies everything, `--apply 1,3` some, `--reject` nothing.",
+                    "Nothing has changed yet. `trimtab ask --apply` applies all, `--apply 1,3` applies some, and `--reject` discards all.",
                 );
             }
             return Ok(());

@@ -59,7 +59,7 @@ impl Checkpoints {
 const EXAMPLES: &str = "\
 Examples:
   trimtab answer allow                       answer the only pending question
-  trimtab answer wait --text \"Use src/\"     tell the model what to do instead
+  trimtab answer wait --text \"Use src/\"      tell the model what to do instead
   trimtab answer allow --only src/a.rs:2     allow only the second hunk of a change";
 
 #[derive(Debug, Args)]

@@ -197,7 +197,7 @@ impl Theatre {
     /// The same in a browser, until the server is told to end.
     async fn in_browser(&self) -> Result<CliOutcome, Problem> {
         print(&format!(
-            "{BEFORE}\nIn the browser, click on “{REQUEST}”, and send it.\nThen choose “Sub-tasks: ask”, and send “{SUBTASKS}”.\nThe sample tasks are there as well. Press Ctrl-C to stop.\n\n"
+            "{BEFORE}\nIn the browser, click on “{REQUEST}”, and send it.\nThen switch to Auto, set Sub-tasks to “Ask first” in the options, and send “{SUBTASKS}”.\nThe sample tasks are in Tasks, under Backlog. Press Ctrl-C to stop.\n\n"
         ))?;
         let mut interrupt = signal(SignalKind::interrupt()).map_err(broken)?;
         let mut terminate = signal(SignalKind::terminate()).map_err(broken)?;

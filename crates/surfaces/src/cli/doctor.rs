@@ -108,6 +108,10 @@ async fn check_models(profile: &Profile, report: &mut DoctorReport) -> Result<()
                     report.note(&format!("{name} does not list {model}; it may still accept it"))?;
                 }
             }
+            Ok(Err(problem)) if is_chosen && problem.kind == ProblemKind::Auth => {
+                let refused = Problem::new(ProblemKind::Auth, format!("{who}: {key}. {}", problem.message));
+                report.bad(&refused.hint("Replace the key there. In the terminal, `/setup` does it."))?;
+            }
             Ok(Err(problem)) if is_chosen => {
                 report.bad(&Problem { message: format!("{who}: {}", problem.message), ..problem })?
             }
@@ -177,7 +181,7 @@ async fn check_store(profile: &Profile, report: &mut DoctorReport) -> Result<(),
     };
     match client.admin().check().await {
         Err(problem) => report.bad(&problem),
-        Ok(damage) if damage.is_empty() => report.good(&format!("data folder: {}, undamaged", profile.data.display())),
+        Ok(damage) if damage.is_empty() => report.good(&format!("data folder: {}, intact", profile.data.display())),
         Ok(damage) => {
             let hint = format!("Copy {} before anything else.", profile.data.display());
             report.bad(&Problem::new(ProblemKind::Store, damage.join("; ")).hint(hint))

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use serde_json::json;
 use trimtab_host::{Client, ComposedRequest, Manner, SendTo, refined};
-use trimtab_vocab::{GeneratedImage, ImageId, PictureWish, Problem, ProblemKind, SessionId};
+use trimtab_vocab::{GeneratedImage, ImageId, PictureWish, Problem, ProblemKind, SessionId, format};
 
 use super::changes::HistoryArgs;
 use super::follow::{Attendance, OutputForm, follow};
@@ -72,7 +72,7 @@ struct FollowArgs {
 struct Make {
     /// Description of the image
     prompt: String,
-    /// Generate this many images [default: as the description says]
+    /// Generate this many images [default: taken from the description]
     #[arg(long, short = 'n', value_name = "N", value_parser = image_count)]
     count: Option<u32>,
     /// Continue this session instead of starting one
@@ -211,7 +211,9 @@ impl Select {
         let (count, selected) = (images.len(), !self.off);
         client.gallery().select(&session, images, selected).await?;
         let what = if selected { "selected" } else { "no longer selected" };
-        note(&format!("{count} of {} images {what}.", gallery.len()));
+        let now = client.gallery().list(&session).await?;
+        let all = now.iter().filter(|image| image.selected).count();
+        note(&format!("{} {what} ({all} of {} selected).", format::plural(count, "image"), now.len()));
         Ok(CliOutcome::Done)
     }
 }

@@ -13,7 +13,7 @@ const EXAMPLES: &str = "\
 Examples:
   trimtab memory                                         list all entries
   trimtab memory add \"We use tabs\" --dir .               add an entry for this folder only
-  trimtab memory delete NAME";
+  trimtab memory delete ID";
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
@@ -115,7 +115,7 @@ impl MemoryArgs {
                         .hint("Give the new text, --dir FOLDER, or --everywhere."));
                 }
                 let entry = client.memory().edit(&id, text.as_deref(), place).await?;
-                told("From now on", &entry, json)?;
+                told("Updated", &entry, json)?;
             }
             MemoryCommand::Delete { id, json } => {
                 let id = find(&client, &id).await?;
@@ -137,7 +137,7 @@ pub(super) fn in_words(fact: &MemoryFact) -> Option<String> {
         return None;
     }
     let lines: String = entries.iter().map(|entry| format!("\n  - {}", entry.text.replace('\n', " "))).collect();
-    Some(format!("{what} (`trimtab memory` shows and changes it):{lines}"))
+    Some(format!("{what} (manage with `trimtab memory`):{lines}"))
 }
 
 /// The entry whose name is given, or begins so.
@@ -150,9 +150,9 @@ async fn find(client: &Client, name: &str) -> Result<MemoryId, Problem> {
     match fits.as_slice() {
         [entry] if !name.is_empty() => Ok(entry.id.clone()),
         [] => Err(Problem::new(ProblemKind::NotFound, format!("There is no memory {name}."))
-            .hint("`trimtab memory list` lists all memories with their names.")),
+            .hint("`trimtab memory list` lists all memories with their IDs.")),
         _ => Err(Problem::new(ProblemKind::Usage, format!("{} entries begin with {name}.", fits.len()))
-            .hint("Give more of the name.")),
+            .hint("Type more of the ID.")),
     }
 }
 
@@ -161,12 +161,12 @@ fn show(entry: &MemoryEntry, json: bool) -> Result<(), Problem> {
         return print_json(entry);
     }
     let from = match &entry.session {
-        Some(session) => format!(", said in session {session}"),
+        Some(session) => format!(" in session {session}"),
         None => String::new(),
     };
-    let place = entry.folder.as_deref().unwrap_or("everywhere");
+    let place = entry.folder.as_deref().map_or_else(|| "everywhere".into(), |folder| format!("in {folder}"));
     let when = age(entry.edited.unwrap_or(entry.made), trimtab_host::now());
-    print(&format!("{}  {}\n    {place}, {when}{from}\n", entry.id, entry.text))
+    print(&format!("{}  {}\n    applies {place} · added {when}{from}\n", entry.id, entry.text))
 }
 
 fn told(what: &str, entry: &MemoryEntry, json: bool) -> Result<(), Problem> {

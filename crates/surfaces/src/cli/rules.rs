@@ -94,7 +94,7 @@ impl RulesArgs {
                 };
                 let rule = Rule { verdict, tool, pattern, folder };
                 client.permissions().change_rule(&rule, true).await?;
-                print(&format!("From now on: {rule}.\n"))?;
+                print(&format!("Added rule: {rule}.\n"))?;
                 if let Some(note) = trimtab_host::unanswered_by(&profile, &rule) {
                     print(&format!("{note}\n"))?;
                 }
@@ -106,7 +106,7 @@ impl RulesArgs {
                         .hint("`trimtab rules` lists them."));
                 };
                 client.permissions().change_rule(rule, false).await?;
-                print(&format!("No longer: {rule}.\n"))?;
+                print(&format!("Removed rule: {rule}.\n"))?;
             }
         }
         Ok(CliOutcome::Done)

@@ -21,7 +21,7 @@ pub(super) fn routes(api: Api) -> Api {
             StatusCode::OK,
             "The settings. Change them in files or the environment.",
             json!({"folder": "/home/me/project", "file": "/home/me/.trimtab/config.toml", "settings": [{
-                "setting": "limits.steps", "value": "25", "origin": "default", "help": "Number of model calls per request.",
+                "setting": "limits.steps", "value": "25", "origin": "default", "help": "Maximum number of model calls per request.",
                 "expected": "a whole number from 1 to 10000", "variable": "TRIMTAB_LIMITS_STEPS"}]}),
         );
     let pills =

@@ -77,7 +77,7 @@ pub(super) const COMMANDS: &[SlashCommandRow] = &[
         SlashCommand::Subtasks,
         "break a request down for several workers: /subtasks REQUEST; without one, show the sub-tasks",
     ),
-    row("autocontinue", SlashCommand::AutoContinue, "toggle automatic continuing while steps are open"),
+    row("autocontinue", SlashCommand::AutoContinue, "toggle auto-continue while steps are open"),
     row("pause", SlashCommand::Control(Control::Pause), "pause after this step"),
     row("resume", SlashCommand::Control(Control::Resume), "continue after a pause"),
     row("skip", SlashCommand::Control(Control::Skip), "skip the current step"),
@@ -89,7 +89,7 @@ pub(super) const COMMANDS: &[SlashCommandRow] = &[
     with_words(
         "effort",
         SlashCommand::Effort,
-        "set how much the model thinks: /effort auto, off, minimal, low, medium, high or max",
+        "set how much the model thinks: /effort auto, off, minimal, low, medium, high, or max",
     ),
     row("thinking", SlashCommand::Thinking, "show or fold the model's thinking"),
     row("setup", SlashCommand::SetUp, "add an API key, or choose a model on this machine"),

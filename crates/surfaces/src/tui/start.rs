@@ -125,13 +125,15 @@ fn unusable(error: std::io::Error) -> Problem {
         .hint("`trimtab run` works without one.")
 }
 
-const PASSING: &str = "This is a temporary sample project. The input has a request. Press Enter to send it. When it is done, press alt-c \
+const PASSING: &str = "This is a temporary sample project. The input already contains a request. Press Enter to send it. When it is done, press alt-c \
                        to see the changes and undo them.";
 
 fn greet(app: &mut App, profile: &Profile) {
     let version = env!("CARGO_PKG_VERSION");
-    app.transcript
-        .note(LineMark::Info, format!("Trimtab {version}. Ask Trimtab to do something, or press ? for the keys."));
+    app.transcript.note(
+        LineMark::Info,
+        format!("Trimtab {version}. Ask Trimtab to do something, or press ? in an empty input for the keys."),
+    );
     match profile.ready_model() {
         Ok(_) => {}
         Err(problem) if problem.kind == ProblemKind::NoKey => {
@@ -218,10 +220,10 @@ fn short(folder: &str, home: &str) -> String {
 /// What is done without asking, in two words.
 fn autonomy(profile: &Profile) -> String {
     let what = match (profile.hands.files, profile.hands.commands) {
-        (Applying::Auto, Applying::Auto) => "asks little",
-        (Applying::Auto, Applying::Ask) => "asks before commands",
+        (Applying::Auto, Applying::Auto) => "rarely asks",
+        (Applying::Auto, Applying::Ask) => "asks before commands that can write",
         (Applying::Ask, Applying::Auto) => "asks before edits",
-        (Applying::Ask, Applying::Ask) => "asks before all",
+        (Applying::Ask, Applying::Ask) => "asks before everything",
     };
     what.to_owned()
 }

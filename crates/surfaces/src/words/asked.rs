@@ -114,7 +114,7 @@ pub(crate) fn text_label(ask: &Ask, choice: &Choice) -> &'static str {
         (Ask::Question { .. } | Ask::Clarification { .. }, _) => "Your answer",
         (Ask::Satisfaction { .. }, _) => "What to change",
         (Ask::SubtaskPlan { .. }, _) => {
-            "The plan: a line \"1. What to do\" for each sub-task, below it files:, after: and model:"
+            "One numbered line per sub-task, with optional lines files:, after:, and model: below it"
         }
         (Ask::SubtaskFailed { .. }, _) if choice.id == "retry_model" => "PROVIDER/NAME",
         (Ask::SubtaskFailed { .. }, _) => "The new instruction",

@@ -18,7 +18,7 @@ pub(crate) fn after(files: &[ChangedFile], by: &ByCommand) -> Vec<String> {
         let shown = names[..names.len().min(NAMED)].join(", ");
         let late = if by.late { ", or by others at the same time" } else { "" };
         lines.push(format!(
-            "  {changed} changed by this command{late} ({}{rest}); `trimtab rewind` undoes it",
+            "  {changed} changed by this command{late} ({}{rest}); `trimtab rewind` undoes the changes",
             sanitize(&shown)
         ));
     }

@@ -103,7 +103,10 @@ pub(crate) fn task_details(task: &BoardTask) -> Vec<String> {
 
 /// What is said when the sub-tasks start: how many there are, and what waits for what.
 pub(crate) fn started(board: &SubtaskBoard) -> Vec<String> {
-    let waits = |task: &&BoardTask| task.status == SubtaskStatus::Pending && !task.depends_on.is_empty();
+    // Fast & Loose starts all of them at once.
+    let waits_for_others = board.order != Some(ExecutionOrder::Parallel);
+    let waits =
+        |task: &&BoardTask| task.status == SubtaskStatus::Pending && !task.depends_on.is_empty() && waits_for_others;
     let waiting = board.tasks.iter().filter(waits).map(waiting);
     std::iter::once(heading(board)).chain(waiting).collect()
 }
@@ -198,7 +201,9 @@ pub(crate) fn execution(plan: &SubTaskPlan, strategies: &[StrategyOption]) -> Ve
     }
     if let Some((least, most)) = plan.cost_range {
         let basis = if plan.from_records { "from your earlier calls" } else { "from typical usage" };
-        lines.push(format!("Likely between ${least:.2} and ${most:.2}, estimated {basis}."));
+        let (least, most) = (format!("${least:.2}"), format!("${most:.2}"));
+        let range = if least == most { least } else { format!("{least} to {most}") };
+        lines.push(format!("Estimated cost: {range} ({basis})."));
     }
     lines
 }
@@ -366,7 +371,7 @@ mod tests {
              Safest option, but takes longer
         C) Fast & Loose  Speed: ⚡⚡⚡  Cost: $0.12  Risk: High
              All parallel, may need conflict resolution
-        Likely between $0.06 and $0.36, estimated from typical usage.
+        Estimated cost: $0.06 to $0.36 (from typical usage).
         ");
     }
 }

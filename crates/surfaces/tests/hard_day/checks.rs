@@ -330,7 +330,7 @@ pub(crate) fn nothing_left(day: &Day) {
 /// The database is whole, and so is the trail.
 pub(crate) fn undamaged(day: &Day) {
     let doctor = day.trimtab(&["doctor"]);
-    if !doctor.stdout.contains("undamaged") || doctor.code != Some(0) {
+    if !doctor.stdout.contains("intact") || doctor.code != Some(0) {
         day.wrong(format!("the data folder is damaged: {}", doctor.stdout));
     }
     let audit = day.trimtab(&["audit", "--json"]);

@@ -25,7 +25,9 @@ sentences! {
             "Sub-task {id} is still getting its copy of the folder. Try again in a moment.",
         FinishedWorkIsKept(finished: usize, all: usize) =>
             "Stopped. {finished} of {all} sub-tasks had finished; their changes are merged.",
-        SubtaskNotNow(id: String, status: String) => "Sub-task {id} is {status}: that is not possible now.",
+        SubtaskNotNow(id: String, status: String) => "This is not possible while sub-task {id} is {status}.",
+        PlanNotApart =>
+            "No sub-tasks: this plan has fewer than 3 steps that can run at the same time, so they run one after the other.",
         // How a reply or a request ended.
         CutOff(most: u32) =>
             "The reply was cut off at {most} tokens. Raise limits.max_output_tokens, or ask for the rest.",
@@ -36,7 +38,7 @@ sentences! {
         Withheld => "The provider withheld part of this reply.",
         StoppedForOther(reason: String) => "The model stopped for another reason: {reason}.",
         EmptyReply => "The model sent an empty reply.",
-        NoProgress => "The model kept repeating the same step, so the request was ended.",
+        NoProgress => "The model kept making the same call, so the request was ended.",
         ContinuesCutReply => "The reply was cut off at the output limit. The model continues automatically.",
         Interrupted => "[Conversation interrupted]",
         WaitingForFeedback => "[Tool execution interrupted - waiting for user feedback]",
@@ -51,7 +53,7 @@ sentences! {
         MaybeIncomplete => "The content below may be incomplete.",
         DiffWithoutEffect => "🚫 BLOCKED: a diff without effect. NO changes have been applied.",
         TooManyCommands(count: usize, most: usize, kilobytes: usize) =>
-            "The answer has {count} commands, more than the limit ({most}, and {kilobytes} KB). None was run. Ask for fewer.",
+            "The reply has {count} commands, more than the limit ({most}, and {kilobytes} KB). None was run. Ask for fewer.",
         // What the model gets to read.
         NotSummarized => "The model could not summarize the conversation. Trimtab kept the beginning of each message instead.",
         NoSuchFile(path: String) => "@{path}: no such file. Sent as plain text.",

@@ -27,7 +27,7 @@ sentences! {
             "Trimtab was interrupted while this command was running, so its result is unknown: {command}",
         UnknownOutcomeOutside(command: String) =>
             "Trimtab was interrupted while this command was running outside the sandbox, so its result is unknown: {command}",
-        CommandsOffered(commands: Plural) => "The answer has {commands}.",
+        CommandsOffered(commands: Plural) => "The reply suggests {commands}. Run them?",
         CommandsPaused(done: u32, total: u32, left: usize) => "Paused after command {done}/{total}; {left} left.",
         // How the request continues.
         Instead => "What should be done differently?",
@@ -37,9 +37,9 @@ sentences! {
         ModelGone(model: String) => "The provider does not serve {model}. Which model should continue?",
         Paused => "Paused after this step.",
         Budget(budget: f64, spent: f64, next: f64) =>
-            "The next call could exceed the budget of ${budget:.4}. ${spent:.4} is spent, and the call costs at least ${next:.4}.",
+            "The next call could cost ${next:.4} or more and exceed the budget of ${budget:.4}. ${spent:.4} is already spent.",
         WorkerBudget(share: f64, spent: f64, next: f64) =>
-            "The next call could exceed this sub-task's share of the budget, ${share:.4}. ${spent:.4} of it is spent, and the call costs at least ${next:.4}.",
+            "The next call could cost ${next:.4} or more and exceed this sub-task's share of the budget, ${share:.4}. ${spent:.4} of it is already spent.",
         Truncated => "Response was truncated!",
         Damaged => "AI response had errors",
         Handoff(fill: ContextFillWords) => "{fill} How do you want to continue?",

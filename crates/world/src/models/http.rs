@@ -546,8 +546,18 @@ fn broken(error: &(dyn Error + 'static)) -> Fault {
     )
 }
 
+/// How the message about a provider that does not answer begins.
+pub(super) const UNREACHABLE: &str = "Cannot reach ";
+
 fn unreachable(error: &reqwest::Error) -> Fault {
-    let problem = Problem::new(ProblemKind::Network, format!("The provider cannot be reached: {}.", causes(error)))
+    // Only the host and the port: the rest of an address may contain secrets.
+    let host = error.url().and_then(|url| Some((url.host_str()?, url.port())));
+    let place = match host {
+        Some((host, Some(port))) => format!("the provider at {}:{port}", plain(host)),
+        Some((host, None)) => format!("the provider at {}", plain(host)),
+        None => "the provider".to_owned(),
+    };
+    let problem = Problem::new(ProblemKind::Network, format!("{UNREACHABLE}{place}: {}.", causes(error)))
         .hint("Check the network and the provider's address; `trimtab doctor` shows both.");
     let retry = if error.is_builder() { Retry::Never } else { Retry::Later { after_ms: None } };
     Fault { problem, retry }

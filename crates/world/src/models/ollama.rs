@@ -20,7 +20,7 @@ use trimtab_vocab::{Fault, Format, ProblemKind, Prompt, Retry};
 use self::body::{PromptFit, WireFormat};
 use self::known::KnownModel;
 use self::reader::OllamaReader;
-use super::http::{self, ApiKey, Framing, Outgoing, RequestBody};
+use super::http::{self, ApiKey, Framing, Outgoing, RequestBody, UNREACHABLE};
 use super::{Listed, Model, PieceStream, ReplyPiece, RequestExtras, ServerFacts, effort, with_warning};
 
 /// An answer that is not a reply (a model's facts, a list of models) is smaller than this.
@@ -159,7 +159,7 @@ impl Ollama {
     fn explain(&self, mut fault: Fault) -> Fault {
         let said = fault.problem.message.as_str();
         let (kind, hint) = match fault.problem.kind {
-            ProblemKind::Network if said.contains("cannot be reached") && fault.retry != Retry::Never => (
+            ProblemKind::Network if said.contains(UNREACHABLE) && fault.retry != Retry::Never => (
                 None,
                 "Start Ollama with `ollama serve`. `trimtab doctor` shows the address that Trimtab tries.".into(),
             ),

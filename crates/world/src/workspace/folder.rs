@@ -39,7 +39,7 @@ pub struct Folder {
 pub(super) enum Astray {
     #[error("the path is empty or has a NUL in it")]
     Malformed,
-    #[error("it leads out of the folder")]
+    #[error("it is outside the folder")]
     Outside,
     #[error("it is a directory")]
     Directory,

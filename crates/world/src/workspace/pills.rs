@@ -37,7 +37,7 @@ pub fn of_person(folder: &Path, cap: usize) -> Vec<PillFile> {
     })
 }
 
-/// The pills of a folder that the user trusts. A link that leads out of the folder is not followed.
+/// The pills of a folder that the user trusts. A link that is outside the folder is not followed.
 pub fn of_folder(folder: &Path, cap: usize) -> Vec<PillFile> {
     let kept = folder.join(HERE);
     let one = |reason: &str| {
@@ -49,7 +49,7 @@ pub fn of_folder(folder: &Path, cap: usize) -> Vec<PillFile> {
         Err(error) => return one(&error.to_string()),
     };
     if !real.starts_with(folder.path()) {
-        return one("it leads out of the folder");
+        return one("it is outside the folder");
     }
     read_all(&kept, |path| {
         let name = path.file_name().map(|name| Path::new(HERE).join(name)).unwrap_or_default();
@@ -134,7 +134,7 @@ mod tests {
         std::fs::write(home.path().join("elsewhere/a.md"), "a").expect("writes");
         symlink(home.path().join("elsewhere"), folder.join(HERE)).expect("links");
         let files = told(&of_folder(&folder, CAP));
-        assert_eq!(files, [(String::new(), "! It cannot be read: it leads out of the folder.".to_owned())]);
+        assert_eq!(files, [(String::new(), "! It cannot be read: it is outside the folder.".to_owned())]);
         assert_eq!(of_folder(&home.path().join("nowhere"), CAP), []);
     }
 }

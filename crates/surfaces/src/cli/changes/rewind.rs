@@ -15,7 +15,7 @@ use crate::words::effects;
 /// What is done where the same lines were edited since.
 #[derive(Debug, Args)]
 struct EditConflictArgs {
-    /// Keep your edits where they conflict and move the rest
+    /// Keep your edits where they conflict, and undo or redo the rest
     #[arg(long, conflicts_with = "discard_mine")]
     keep_mine: bool,
     /// Overwrite your conflicting edits (`forward` or `rewind` restores them)
@@ -70,7 +70,7 @@ impl Rewind {
         if parts.is_empty() {
             let steps = self.number.unwrap_or(1);
             let undone = history.sets.len() - history.in_force;
-            note_fewer(steps, history.in_force, "undone");
+            note_fewer(steps, history.in_force, "undo");
             let ended = move_history(&client, &session, &history, Control::Rewind { steps, on_conflict }).await?;
             if history.in_force == 0 {
                 if undone > 0 {
@@ -150,7 +150,7 @@ impl ForwardArgs {
         let history = at_rest(&client, &session).await?;
         let (steps, on_conflict) = (self.steps, self.mine.on_conflict());
         let undone = history.sets.len() - history.in_force;
-        note_fewer(steps, undone, "redone");
+        note_fewer(steps, undone, "redo");
         let ended = move_history(&client, &session, &history, Control::Forward { steps, on_conflict }).await?;
         if undone == 0 {
             note("`trimtab changes` lists the changes and which of them are undone.");
@@ -162,7 +162,8 @@ impl ForwardArgs {
 /// Reports how many changes there are, if more were asked for.
 fn note_fewer(asked: u32, there: usize, what: &str) {
     if there > 0 && asked as usize > there {
-        note(&format!("Only {} can be {what}.", format::plural(there, "change")));
+        let verb = if there == 1 { "is" } else { "are" };
+        note(&format!("There {verb} only {} to {what}.", format::plural(there, "change")));
     }
 }
 
@@ -222,8 +223,8 @@ fn in_words(conflicts: &[Conflict]) -> String {
             text += ">>>>>>> after the undo\n";
         }
     }
-    text + "\nRestore these lines to what the change left, or choose: --keep-mine keeps your lines and undoes the \
-            rest. --discard-mine replaces your lines, and `trimtab forward` restores them."
+    text + "\nChange these lines back to how they were after the change, or use an option: --keep-mine keeps your \
+            lines and undoes the rest. --discard-mine replaces your lines, and `trimtab forward` restores them."
 }
 
 #[cfg(test)]

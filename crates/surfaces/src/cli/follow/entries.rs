@@ -21,7 +21,7 @@ use crate::words::elapsed::Elapsed;
 use crate::words::{self, effects, one_line, tool_line};
 
 /// How to start a step that the answer suggests.
-const NEXT_STEP: &str = "Start a next step with: trimtab run --continue \"…\"";
+const NEXT_STEP: &str = "To start one of them: trimtab run --continue \"…\"";
 /// Blanks the line that the cursor is in.
 const CLEAR_LINE: &str = "\r\u{1b}[K";
 

@@ -37,7 +37,7 @@ struct TaskFieldArgs {
     #[arg(long = "tag", value_name = "TAG")]
     tags: Vec<String>,
     /// Repeat the task from its day on
-    #[arg(long, value_name = "RHYTHM")]
+    #[arg(long, value_name = "FREQUENCY")]
     repeat: Option<RepeatName>,
     /// Repeat every N days, weeks, months, or years
     #[arg(long, value_name = "N", value_parser = whole::<u32>)]

@@ -12,7 +12,7 @@ use crate::cli::output::{age, print, print_json};
 /// What is done about tasks that were changed since.
 #[derive(Debug, Args)]
 struct TaskConflictArgs {
-    /// Keep your changes where they conflict and move the rest
+    /// Keep your changes where they conflict, and undo or redo the rest
     #[arg(long, conflicts_with = "discard_mine")]
     keep_mine: bool,
     /// Overwrite your changes where they conflict

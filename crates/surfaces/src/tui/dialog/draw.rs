@@ -228,7 +228,7 @@ impl QuestionDialog {
         if self.is_unread() {
             return format!("space next page · read to the end to allow · {stop} stop");
         }
-        let mut hints = vec!["number or enter answers".to_owned()];
+        let mut hints = vec!["number or enter: answer".to_owned()];
         if self.reading.is_long() {
             hints.push(format!("{} {} scroll", keys.key(KeyAction::PageUp), keys.key(KeyAction::PageDown)));
         }

@@ -59,13 +59,13 @@ actions! {
     Stash: Talk, "stash", ["ctrl-s"], "stash or restore the draft";
     Paste: Talk, "paste", ["ctrl-v"], "paste text or an image from the clipboard";
     Editor: Talk, "editor", ["ctrl-g"], "write in your editor";
-    Open: Talk, "open", ["alt-o"], "open the paste at the cursor";
+    Open: Talk, "open", ["alt-o"], "expand the pasted text at the cursor";
     Quit: Talk, "quit", ["ctrl-c"], "clear the draft; twice: quit";
     Leave: Talk, "leave", ["ctrl-d"], "quit, if the input is empty";
     Pause: Talk, "pause", ["alt-p"], "pause after this step, or continue";
     Implement: Talk, "implement", ["alt-i"], "start the work that you discussed";
     Questions: Views, "questions", ["alt-q"], "hide or show the question";
-    Changes: Views, "changes", ["alt-c"], "show the changes, to undo them (also esc esc)";
+    Changes: Views, "changes", ["alt-c"], "review and undo changes (also esc esc)";
     Sessions: Views, "sessions", ["alt-s"], "show earlier sessions";
     Transcript: Views, "transcript", ["ctrl-o"], "show the complete transcript";
     Trace: Views, "trace", ["alt-t"], "show how long each call took";
@@ -107,5 +107,20 @@ impl KeyAction {
     /// Its name in settings.
     pub fn name(self) -> &'static str {
         self.row().name
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_guide_lists_every_name_with_its_keys() {
+        let guide = include_str!("../../../../../docs/guide/terminal.md");
+        for row in ROWS {
+            let keys: Vec<String> = row.keys.iter().map(|key| format!("`{key}`")).collect();
+            let line = format!("| `{}` | {} | {} |", row.name, keys.join(", "), row.help);
+            assert!(guide.contains(&line), "docs/guide/terminal.md lacks this line:\n{line}");
+        }
     }
 }

@@ -194,7 +194,7 @@ fn beside(answer: &Answer, width: usize, theme: &Theme) -> Vec<Line<'static>> {
     let listed = answer.sections.is_empty()
         && offers.iter().all(|next| answer.summary.contains(&next.input_text) && next.label() == next.input_text);
     if listed && !offers.is_empty() {
-        let what = if offers.len() == 1 { "takes this next step" } else { "take one of these next steps" };
+        let what = if offers.len() == 1 { "starts this next step" } else { "start one of these next steps" };
         let mut words: Vec<Span<'static>> = (0..offers.len()).map(key).collect();
         words.push(Span::styled(what, style(StyleName::Dim)));
         rows.extend(signed("→", StyleName::Accent, words, width, theme));

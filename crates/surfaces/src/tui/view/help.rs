@@ -44,7 +44,7 @@ impl Help {
 
 fn rows(width: usize, theme: &Theme, keys: &KeyMap) -> Vec<Line<'static>> {
     let row = |key: &str, words: &str| row(key, words, width, theme);
-    let mut rows = row("esc esc", "show the changes, to undo them");
+    let mut rows = row("esc esc", "review and undo changes");
     rows.extend(row("1 … 9", "answer the question"));
     rows.extend(row("alt-1 … alt-3", "choose a suggested next step"));
     rows.extend(row("@", "add a file; / starts a command, # adds a tag, ! runs your own command"));
