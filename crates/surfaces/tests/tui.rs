@@ -176,7 +176,7 @@ fn a_kill_in_front_of_a_question_asks_it_again_and_its_answer_counts() {
     let terminal = Terminal::start(&program, &[], 80, 24);
     say(&terminal, "Make it");
     terminal.wait_for("Run this command?");
-    let before = terminal.wait_for("enter answers");
+    let before = terminal.wait_for("enter to answer");
     terminal.signal(Signal::KILL);
     drop(terminal);
     let again = Terminal::start(&program, &[], 80, 24);

@@ -100,7 +100,7 @@ impl Terminal {
     /// # Panics
     /// When it is not asked in half a minute.
     pub fn answer(&self, question: &str, key: &str) -> String {
-        let asked = self.wait_until(question, |screen| screen.contains(question) && screen.contains("enter answers"));
+        let asked = self.wait_until(question, |screen| screen.contains(question) && screen.contains("enter to answer"));
         self.press(key);
         asked
     }

@@ -190,7 +190,7 @@ fn a_permission_says_why_it_is_asked_and_shows_the_rule_before_it_is_saved() {
       2. Always allow (a)
       3. Wait and tell Trimtab what to do differently (n)
       4. Never allow
-    number or enter: answer · e edits the command · tab adds a note … esc stops
+    number or enter to answer · e edits the command · tab adds a note … esc stops
     auto · model · ~/boat · ⎇ main · edits files, asks before commands        ? help
     ");
 }
@@ -226,7 +226,7 @@ fn a_permission_fits_the_smallest_and_a_very_wide_screen() {
       2. Always allow (a)
       3. Wait and tell Trimtab what to do differently (n)
       4. Never allow
-    number or enter: answer · e edits the command · tab adds a note · alt-q later · esc stops
+    number or enter to answer · e edits the command · tab adds a note · alt-q later · esc stops
     auto · model · ~/boat · ⎇ main · edits files, asks before commands                                                                                        ? help
     ");
 }
@@ -406,7 +406,7 @@ fn words_on_their_way_to_the_input_answer_no_question() {
         assert!(stage.app.moves(), "the screen tells when that is over");
         stage.now += 500;
         stage.tell(Msg::Tick);
-        assert!(stage.screen().contains("number or enter: answer"), "{}", stage.screen());
+        assert!(stage.screen().contains("number or enter to answer"), "{}", stage.screen());
         assert!(answers(&stage.key("1")), "after a rest, keys answer");
     }
 }
@@ -433,7 +433,7 @@ fn a_short_question_says_which_keys_answer_it() {
     stage.said("x");
     stage.asked(json!({"type": "checkpoint.opened", "checkpoint": "k1", "kind": "clarification", "title": "Why?",
         "choices": [{"id": "other", "label": "Answer in text"}, {"id": "stop", "label": "Stop here"}], "about": "question"}));
-    assert!(stage.screen().contains("number or enter: answer"), "{}", stage.screen());
+    assert!(stage.screen().contains("number or enter to answer"), "{}", stage.screen());
 }
 
 #[test]
@@ -481,7 +481,7 @@ fn several_questions_are_asked_one_by_one() {
       2. PostgreSQL
       3. Answer in text
       4. Skip
-    number or enter: answer · ← → other questions … esc stops
+    number or enter to answer · ← → other questions … esc stops
     auto · model · ~/boat · ⎇ main                        ? help
     ");
     assert!(stage.key("2").is_empty());
@@ -523,7 +523,7 @@ fn a_plan_is_shown_and_can_be_edited() {
       2. Modify
       3. Re-plan
       4. Cancel
-    number or enter: answer · e edits the plan … esc stops
+    number or enter to answer · e edits the plan … esc stops
     auto · model · ~/boat · ⎇ main                        ? help
     ");
     stage.key("2");

@@ -196,7 +196,7 @@ fn always_and_never_take_no_effect_before_the_rule_was_seen_and_confirmed() {
         terminal.wait_for(verdict);
         terminal.press(key);
         terminal.press(ENTER);
-        terminal.wait_for("number or enter: answer");
+        terminal.wait_for("number or enter to answer");
         assert!(!rules(&program).contains("touch made"), "nothing is made by the same key twice");
         terminal.press(key);
         terminal.wait_for("y add the rule");
@@ -250,7 +250,7 @@ fn the_number_of_an_answer_never_moves() {
     program.provider.push(runs("rm -rf victim"));
     let terminal = Terminal::start(&program, &[], 100, 30);
     say(&terminal, "go");
-    terminal.wait_for("number or enter: answer");
+    terminal.wait_for("number or enter to answer");
     let asked = terminal.screen();
     assert!(asked.contains("1. Allow this time (y)") && asked.contains("3. Wait and tell"), "{asked}");
     assert!(asked.contains("4. Never allow"), "{asked}");

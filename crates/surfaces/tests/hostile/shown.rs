@@ -172,7 +172,7 @@ fn blank_lines_never_push_a_command_out_of_sight() {
     terminal.press("go");
     terminal.wait_for("› go");
     terminal.press("\r");
-    let asked = terminal.wait_for("number or enter: answer");
+    let asked = terminal.wait_for("number or enter to answer");
     for part in ["$ echo harmless", "… 79 blank lines", "$ rm -rf victim", "Asked because", "(sandbox:"] {
         assert!(asked.contains(part), "{part} is missing in {asked}");
     }

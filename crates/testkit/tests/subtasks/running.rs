@@ -258,6 +258,39 @@ async fn a_plan_whose_steps_can_run_apart_is_offered_as_sub_tasks() {
 }
 
 #[tokio::test]
+async fn a_request_for_sub_tasks_in_plan_mode_runs_the_approved_plan_as_sub_tasks() {
+    for choice in ["start_a", "decline"] {
+        let play = Play::new(planner(), SubtaskStart::Ask, &[]);
+        let sent = play.say_in("Create three files", Mode::Plan).await;
+        play.answer(&sent, |ask| matches!(ask, Ask::Plan { .. }), "approve", None).await;
+        play.answer(&sent, |ask| matches!(ask, Ask::SubtaskPlan { .. }), choice, None).await;
+        let (status, events) = play.end(&sent).await;
+        assert_eq!((status, play.file("three.txt").as_deref()), (Status::Completed, Some("3\n")), "{choice}");
+        let has_workers = events.iter().any(|event| event.fact.kind() == "subtask");
+        assert_eq!(has_workers, choice == "start_a", "one plan, and it is the user's");
+    }
+}
+
+#[tokio::test]
+async fn a_plan_that_cannot_run_as_sub_tasks_says_why() {
+    let models = Workers::new(Value::Null, |name, number| match (name, number) {
+        ("main", 1) => {
+            let steps = [json!({"title": "Write it", "files": ["one.txt"]})];
+            vec![Said::Tool("propose_plan", json!({"summary": "One file", "steps": steps}))]
+        }
+        ("main", 2) => vec![write("one.txt", "1\n")],
+        _ => vec![Said::Text("Written.")],
+    });
+    let play = Play::new(models, SubtaskStart::Ask, &[]);
+    let sent = play.say_in("Create one file", Mode::Plan).await;
+    play.answer(&sent, |ask| matches!(ask, Ask::Plan { .. }), "approve", None).await;
+    let (status, events) = play.end(&sent).await;
+    assert_eq!((status, play.file("one.txt").as_deref()), (Status::Completed, Some("1\n")));
+    let told = format!("{events:?}");
+    assert!(told.contains("No sub-tasks: this plan has fewer than 3 steps"), "{told}");
+}
+
+#[tokio::test]
 async fn a_plan_is_carried_out_step_by_step_where_sub_tasks_are_declined_or_off() {
     for offer in [SubtaskOffer::Ask, SubtaskOffer::Off] {
         let mut play = Play::new(planner(), SubtaskStart::Ask, &[]);

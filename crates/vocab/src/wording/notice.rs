@@ -38,7 +38,7 @@ sentences! {
         Withheld => "The provider withheld part of this reply.",
         StoppedForOther(reason: String) => "The model stopped for another reason: {reason}.",
         EmptyReply => "The model sent an empty reply.",
-        NoProgress => "The model kept making the same call, so the request was ended.",
+        NoProgress => "The model kept repeating itself, so the request was ended.",
         ContinuesCutReply => "The reply was cut off at the output limit. The model continues automatically.",
         Interrupted => "[Conversation interrupted]",
         WaitingForFeedback => "[Tool execution interrupted - waiting for user feedback]",

@@ -18,7 +18,7 @@ sentences! {
         AnnouncedToolHint => "Try again, or use another model. This one may not support tools.",
         RepeatedItself => "The model repeated itself. Its reply was stopped.",
         RepeatedItselfHint => "Rephrase the request, or use another model.",
-        NoProgress => "The model kept making the same call and made no progress.",
+        NoProgress => "The model kept repeating itself and made no progress.",
         NoProgressHint => "Ask for smaller steps, or use another model.",
         Misfit(errors: String) => "The answer does not fit the JSON Schema: {errors}.",
         MisfitHint => "Simplify the schema, explain each field in the request, or use another model with --model.",

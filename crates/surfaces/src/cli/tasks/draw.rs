@@ -40,10 +40,10 @@ fn aligned_day(date: Date, today: Date) -> String {
     format!("{weekday} {day:>2} {month}{year}")
 }
 
-/// `Sunday, November 15, 2026`.
+/// `Sunday 15 November 2026`.
 pub(super) fn long_day(date: Date) -> String {
     let (year, month, day) = date.ymd();
-    format!("{}, {} {day}, {year}", WEEKDAYS[date.weekday() as usize], MONTHS[(month - 1) as usize])
+    format!("{} {day} {} {year}", WEEKDAYS[date.weekday() as usize], MONTHS[(month - 1) as usize])
 }
 
 /// `every 2 weeks on Mon, Thu`.

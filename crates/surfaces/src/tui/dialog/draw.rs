@@ -220,7 +220,7 @@ impl QuestionDialog {
         let stop = keys.key(KeyAction::Interrupt);
         if self.field.is_some() {
             let back = if self.ask == Ask::Tell { "stops" } else { "goes back" };
-            return format!("{} answers · {stop} {back}", keys.key(KeyAction::Send));
+            return format!("{} to answer · {stop} {back}", keys.key(KeyAction::Send));
         }
         if self.confirming.is_some() {
             return format!("y add the rule · n or {stop} back");
@@ -228,7 +228,7 @@ impl QuestionDialog {
         if self.is_unread() {
             return format!("space next page · read to the end to allow · {stop} stop");
         }
-        let mut hints = vec!["number or enter: answer".to_owned()];
+        let mut hints = vec!["number or enter to answer".to_owned()];
         if self.reading.is_long() {
             hints.push(format!("{} {} scroll", keys.key(KeyAction::PageUp), keys.key(KeyAction::PageDown)));
         }

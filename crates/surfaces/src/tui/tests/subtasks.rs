@@ -147,7 +147,7 @@ fn the_ways_to_break_a_request_down_are_listed_with_their_figures() {
       2. Use B
       3. Use C
     › 4. Let AI decide
-    number or enter: answer · tab adds a note · alt-q later · esc stops
+    number or enter to answer · tab adds a note · alt-q later · esc stops
     auto · model · ~/boat · ⎇ main · edits files, asks before commands                  ? help
     ");
 }
@@ -196,7 +196,7 @@ fn a_plan_of_sub_tasks_is_shown_and_edited_as_text() {
       3. Start B
       4. Start C
       5. Cancel
-    number or enter: answer · e edits the plan · tab adds a note … esc stops
+    number or enter to answer · e edits the plan · tab adds a note … esc stops
     auto · model · ~/boat · ⎇ main · edits files, asks before commands        ? help
     "#);
     assert!(stage.key("e").is_empty());
@@ -261,7 +261,7 @@ fn a_conflict_shows_both_sides_and_an_edit_starts_from_the_second() {
       2. Keep 2. polite
       3. Edit
     › 4. Let the model merge
-    number or enter: answer · e edits the text · tab adds a note … esc stops
+    number or enter to answer · e edits the text · tab adds a note … esc stops
     auto · model · ~/boat · ⎇ main · edits files, asks before commands        ? help
     ");
     stage.key("3");
@@ -301,7 +301,7 @@ fn a_failed_sub_task_says_what_is_skipped_with_it() {
     › 1. Retry
       2. Edit instruction
       3. Skip
-    number or enter: answer · tab adds a note · alt-q later · esc stops
+    number or enter to answer · tab adds a note · alt-q later · esc stops
     auto · model · ~/boat · ⎇ main · edits files, asks before commands        ? help
     ");
 }
@@ -330,7 +330,7 @@ fn a_question_of_a_worker_says_whose_it_is() {
     Which color?
     › 1. red
       2. blue
-    number or enter: answer · tab adds a note · alt-q later · esc stops
+    number or enter to answer · tab adds a note · alt-q later · esc stops
     auto · model · ~/boat · ⎇ main · 4 tokens · $0.02                         ? help
     ");
 }
