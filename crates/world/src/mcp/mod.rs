@@ -1,0 +1,115 @@
+//! MCP servers: connecting, listing tools, and calling them. The protocol's types stay in this folder.
+//!
+//! Everything that a server sends is bounded and taken as data: a message, a list, a description, and what it writes to
+//! its standard error.
+
+mod connection;
+mod http;
+mod lines;
+mod results;
+mod stderr;
+
+use std::fmt;
+use std::time::Duration;
+
+use secrecy::SecretString;
+use trimtab_vocab::ServerTool;
+
+pub use connection::Connection;
+
+use crate::sandbox::server::ServerProcess;
+
+/// How long a server may take to start and to introduce itself.
+pub const CONNECT: Duration = Duration::from_secs(30);
+/// How long a call may go without an answer or a sign of progress.
+pub const IDLE: Duration = Duration::from_secs(300);
+/// How long it may take with signs of progress.
+const LONGEST_CALL: Duration = Duration::from_secs(3_600);
+
+/// Bytes of one message.
+const LARGEST_MESSAGE: usize = 16 * 1024 * 1024;
+/// Tools of one server.
+pub const MOST_TOOLS: usize = 512;
+/// Pages of a list.
+const MOST_PAGES: usize = 32;
+/// Bytes of a tool's name, and of a description that is kept.
+const LONGEST_NAME: usize = 128;
+const LONGEST_DESCRIPTION: usize = 2_048;
+/// Bytes of a tool's schema. A schema that is cut means something else, so a tool with a larger one is left out.
+const LARGEST_SCHEMA: usize = 16 * 1024;
+
+/// Where a server is.
+#[derive(Debug, Clone)]
+pub enum ServerAddress {
+    /// A process that reads standard input and writes standard output.
+    Process(ServerProcess),
+    /// A server that speaks HTTP.
+    Http {
+        url: String,
+        /// Headers of every request. Their values may be secrets.
+        headers: Vec<(String, SecretString)>,
+    },
+}
+
+/// The tools of a server.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ToolList {
+    pub tools: Vec<ServerTool>,
+    /// What was left out, and why: a sentence each.
+    pub notes: Vec<String>,
+}
+
+/// What a call came to.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ToolAnswer {
+    /// The server says that it failed.
+    pub is_error: bool,
+    pub text: String,
+    /// Media type and base64 of each.
+    pub images: Vec<(String, String)>,
+    /// Media type and bytes of each.
+    pub audio: Vec<(String, Vec<u8>)>,
+}
+
+/// Why there is no answer. The message is a sentence.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum McpError {
+    /// The server is not there, so nothing was done.
+    NotConnected(String),
+    /// The server refused the call.
+    Refused(String),
+    /// The call was made, and nobody knows what came of it.
+    Unknown(String),
+}
+
+impl fmt::Display for McpError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (Self::NotConnected(text) | Self::Refused(text) | Self::Unknown(text)) = self;
+        f.write_str(text)
+    }
+}
+
+impl std::error::Error for McpError {}
+
+/// A text of a server without characters that steer a terminal or hide words from people, cut to `most` bytes.
+fn plain(text: &str, most: usize) -> String {
+    let is_hidden = |c: char| matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}');
+    let is_kept = |c: &char| (!c.is_control() || matches!(c, '\n' | '\t')) && !is_hidden(*c);
+    let mut kept: String = text.chars().filter(is_kept).collect();
+    if kept.len() > most {
+        kept.truncate(kept.floor_char_boundary(most));
+        kept.push('…');
+    }
+    kept
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_of_servers_hide_nothing_and_are_bounded() {
+        assert_eq!(plain("a\u{1b}[31mb\u{200b}c\u{e0041}\nd", 100), "a[31mbc\nd");
+        assert_eq!(plain("äöü", 3), "ä…");
+    }
+}

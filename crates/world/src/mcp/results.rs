@@ -1,0 +1,158 @@
+//! What servers send, as the rest of the program knows it.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use rmcp::model::{CallToolResult, ContentBlock, ResourceContents, Tool};
+use serde_json::Value;
+use trimtab_vocab::{ServerTool, picture_type};
+
+use super::{LARGEST_SCHEMA, LONGEST_DESCRIPTION, LONGEST_NAME, ToolAnswer, plain};
+
+/// Bytes of text of one answer that are kept.
+const LONGEST_TEXT: usize = 4 * 1024 * 1024;
+/// Images and sounds of one answer, and bytes of one.
+const MOST_MEDIA: usize = 10;
+const LARGEST_MEDIA: usize = 5 * 1024 * 1024;
+
+/// A tool, or why it is left out.
+pub(super) fn tool(tool: Tool, trusted: bool) -> Result<ServerTool, String> {
+    let name = tool.name.to_string();
+    let is_plain = !name.is_empty() && name.len() <= LONGEST_NAME && !name.chars().any(|c| c.is_control() || c == ':');
+    if !is_plain {
+        return Err(format!("A tool is left out because of its name: {}.", plain(&name, 60)));
+    }
+    let schema = Value::Object((*tool.input_schema).clone());
+    let size = schema.to_string().len();
+    if size > LARGEST_SCHEMA {
+        return Err(format!(
+            "The tool {name} is left out: its schema has {size} bytes; {LARGEST_SCHEMA} is the limit."
+        ));
+    }
+    let hints = tool.annotations.unwrap_or_default();
+    let description = plain(tool.description.as_deref().unwrap_or_default().trim(), LONGEST_DESCRIPTION);
+    Ok(ServerTool {
+        name,
+        description,
+        input_schema: schema,
+        read_only: trusted && hints.read_only_hint == Some(true) && hints.destructive_hint != Some(true),
+        destructive: hints.destructive_hint == Some(true),
+    })
+}
+
+/// The answer to a call.
+pub(super) fn answer(result: CallToolResult) -> ToolAnswer {
+    let mut answer = ToolAnswer { is_error: result.is_error == Some(true), ..ToolAnswer::default() };
+    let mut texts: Vec<String> = Vec::new();
+    for block in result.content {
+        match block {
+            ContentBlock::Text(text) => texts.push(text.text),
+            ContentBlock::Image(image) => match picture(&image.data) {
+                Some(media_type) if answer.images.len() < MOST_MEDIA => {
+                    answer.images.push((media_type.to_owned(), image.data));
+                }
+                _ => texts.push(format!("[An image that cannot be shown: {}]", plain(&image.mime_type, 60))),
+            },
+            ContentBlock::Audio(audio) => match BASE64.decode(&audio.data) {
+                Ok(bytes) if bytes.len() <= LARGEST_MEDIA && answer.audio.len() < MOST_MEDIA => {
+                    answer.audio.push((plain(&audio.mime_type, 60), bytes));
+                }
+                _ => texts.push(format!("[Audio that cannot be kept: {}]", plain(&audio.mime_type, 60))),
+            },
+            ContentBlock::Resource(embedded) => texts.push(resource(embedded.resource)),
+            ContentBlock::ResourceLink(link) => {
+                let kind = link.mime_type.map(|kind| format!(", {kind}")).unwrap_or_default();
+                let about = link.description.map(|about| format!(": {about}")).unwrap_or_default();
+                texts.push(format!("[Resource {} ({}{kind}){about}]", link.name, link.uri));
+            }
+            _ => texts.push("[Content of an unknown kind]".to_owned()),
+        }
+    }
+    if let Some(structured) = result.structured_content {
+        // Most servers send the same thing as text, for clients that do not know this field.
+        let is_said = texts.iter().any(|text| serde_json::from_str::<Value>(text).is_ok_and(|said| said == structured));
+        if !is_said {
+            texts.push(structured.to_string());
+        }
+    }
+    answer.text = plain(&texts.join("\n"), LONGEST_TEXT);
+    answer
+}
+
+fn picture(data: &str) -> Option<&'static str> {
+    let bytes = BASE64.decode(data).ok().filter(|bytes| bytes.len() <= LARGEST_MEDIA)?;
+    picture_type(&bytes)
+}
+
+fn resource(contents: ResourceContents) -> String {
+    match contents {
+        ResourceContents::TextResourceContents { uri, text, .. } => format!("[Resource {uri}]\n{text}"),
+        ResourceContents::BlobResourceContents { uri, blob, .. } => {
+            format!("[Resource {uri}: {} bytes that are not text]", blob.len() / 4 * 3)
+        }
+        _ => "[A resource of an unknown kind]".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn read(value: Value) -> ToolAnswer {
+        answer(serde_json::from_value(value).expect("a result"))
+    }
+
+    #[test]
+    fn every_kind_of_content_is_kept_or_named() {
+        let png = BASE64.encode(b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR");
+        let seen = read(json!({"content": [
+            {"type": "text", "text": "a\u{1b}[2J"},
+            {"type": "image", "data": png, "mimeType": "image/png"},
+            {"type": "image", "data": "AAAA", "mimeType": "image/png"},
+            {"type": "audio", "data": "AAAA", "mimeType": "audio/wav"},
+            {"type": "resource_link", "uri": "file:///a", "name": "a", "mimeType": "text/plain"},
+            {"type": "resource", "resource": {"uri": "file:///b", "text": "inside"}},
+            {"type": "resource", "resource": {"uri": "file:///c", "blob": "AAAAAAAA"}},
+        ], "structuredContent": {"n": 1}, "isError": true}));
+        assert!(seen.is_error);
+        assert_eq!((seen.images.len(), seen.images[0].0.as_str()), (1, "image/png"));
+        assert_eq!(seen.audio, [("audio/wav".to_owned(), vec![0, 0, 0])]);
+        let lines: Vec<&str> = seen.text.lines().collect();
+        assert_eq!(
+            lines,
+            [
+                "a[2J",
+                "[An image that cannot be shown: image/png]",
+                "[Resource a (file:///a, text/plain)]",
+                "[Resource file:///b]",
+                "inside",
+                "[Resource file:///c: 6 bytes that are not text]",
+                "{\"n\":1}"
+            ]
+        );
+    }
+
+    #[test]
+    fn structured_content_that_is_also_text_is_said_once() {
+        let seen = read(json!({"content": [{"type": "text", "text": "{ \"n\": 1 }"}], "structuredContent": {"n": 1}}));
+        assert_eq!(seen.text, "{ \"n\": 1 }");
+    }
+
+    #[test]
+    fn hints_count_only_where_they_are_trusted_and_bad_tools_are_left_out() {
+        let described = |value: Value, trusted| tool(serde_json::from_value(value).expect("a tool"), trusted);
+        let reader = json!({"name": "read", "inputSchema": {"type": "object"}, "annotations": {"readOnlyHint": true}});
+        assert!(!described(reader.clone(), false).expect("kept").read_only);
+        assert!(described(reader, true).expect("kept").read_only);
+        let both =
+            json!({"name": "x", "inputSchema": {}, "annotations": {"readOnlyHint": true, "destructiveHint": true}});
+        let both = described(both, true).expect("kept");
+        assert!(both.destructive && !both.read_only, "the stricter hint counts");
+        assert!(described(json!({"name": "a\nb", "inputSchema": {}}), false).is_err());
+        let large = json!({"name": "a", "inputSchema": {"description": "x".repeat(LARGEST_SCHEMA)}});
+        assert!(described(large, false).is_err());
+        let long = json!({"name": "a", "description": "x".repeat(100_000), "inputSchema": {}});
+        assert!(described(long, false).expect("kept").description.len() < LONGEST_DESCRIPTION + 4);
+    }
+}
