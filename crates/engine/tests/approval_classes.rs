@@ -4,9 +4,9 @@ use serde_json::{Value, json};
 use trimtab_engine::{Effect, Input, Output, Prepared, Ran, Session, step};
 use trimtab_vocab::event::{CheckpointFact, RequestFact, Status};
 use trimtab_vocab::{
-    ApprovalClass, Approve, CallId, CheckpointId, CommandClass, CommandPlan, Fact, FileState, FileWrite, Message,
-    ModelFacts, ModelSettings, Part, Reply, Request, RequestId, Role, RunSettings, Sandbox, StopReason, ToolCall,
-    Usage,
+    ApprovalClass, Approve, CallId, CheckpointId, CommandClass, CommandPlan, Fact, FileState, FileWrite, ListedServer,
+    Message, ModelFacts, ModelSettings, Part, Reply, Request, RequestId, Role, RunSettings, Sandbox, ServerTool,
+    StopReason, ToolCall, Usage,
 };
 
 struct Play {
@@ -44,6 +44,7 @@ impl Play {
             absent: Vec::new(),
             instructions: None,
             instruction_files: Vec::new(),
+            servers: vec![server()],
         });
         let call = play.outputs.iter().find_map(|output| match output {
             Output::Effect(Effect::CallModel { call, .. }) => Some(call.clone()),
@@ -101,7 +102,12 @@ impl Play {
     }
 
     fn acts(&self) -> bool {
-        let acts = |effect: &Effect| matches!(effect, Effect::Run { .. } | Effect::Apply { .. } | Effect::Read { .. });
+        let acts = |effect: &Effect| {
+            matches!(
+                effect,
+                Effect::Run { .. } | Effect::Apply { .. } | Effect::Read { .. } | Effect::CallServer { .. }
+            )
+        };
         self.outputs.iter().any(|output| matches!(output, Output::Effect(effect) if acts(effect)))
     }
 
@@ -128,12 +134,25 @@ impl Play {
     }
 }
 
+/// A server with one tool.
+fn server() -> ListedServer {
+    let tool = ServerTool {
+        name: "echo".into(),
+        description: "Repeats a text.".into(),
+        input_schema: json!({"type": "object"}),
+        read_only: false,
+        destructive: false,
+    };
+    ListedServer { name: "helper".into(), tools: Some(vec![tool]), ..ListedServer::default() }
+}
+
 fn cases() -> Vec<(&'static str, Value, ApprovalClass)> {
     vec![
         ("run_command", json!({"command": "make all"}), ApprovalClass::Command),
         ("run_command", json!({"command": "ls", "outside": "because"}), ApprovalClass::LeaveSandbox),
         ("read_file", json!({"path": ".env"}), ApprovalClass::Secret),
         ("fetch_url", json!({"url": "https://example.org/"}), ApprovalClass::NewHost),
+        ("mcp__helper__echo", json!({"text": "a"}), ApprovalClass::ServerCall),
         ("delete_file", json!({"path": "a.txt"}), ApprovalClass::DeleteUnread),
         ("write_file", json!({"path": ".github/x.yml", "content": "x"}), ApprovalClass::ControlFile),
         ("write_file", json!({"path": "AGENTS.md", "content": "x"}), ApprovalClass::ControlFile),

@@ -125,6 +125,7 @@ impl Play {
                         absent: Vec::new(),
                         instructions: None,
                         instruction_files: Vec::new(),
+                        servers: Vec::new(),
                     }),
                     Output::Effect(Effect::Wait { timer, .. }) => inputs.push(Input::TimerFired { timer }),
                     Output::Effect(Effect::CallModel { call, prompt, .. }) => {

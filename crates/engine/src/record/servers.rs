@@ -1,0 +1,39 @@
+//! The MCP servers of a session, and the registry with their tools.
+
+use std::sync::Arc;
+
+use trimtab_vocab::ListedServer;
+
+use super::Session;
+use crate::tools::{self, ToolRegistry};
+
+/// The servers, as they were recorded last.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct SessionServers {
+    pub(crate) listed: Vec<ListedServer>,
+    /// Their tools are found with a tool. Once that is so, it stays so: the prompt's beginning must not change.
+    pub(crate) is_deferred: bool,
+    registry: Option<Arc<ToolRegistry>>,
+}
+
+impl SessionServers {
+    pub(super) fn new(servers: &[ListedServer], is_deferred: bool) -> Self {
+        let registry = Some(Arc::new(ToolRegistry::with_servers(servers, is_deferred)));
+        Self { listed: servers.to_vec(), is_deferred, registry }
+    }
+
+    pub(super) fn registry(&self) -> Option<Arc<ToolRegistry>> {
+        self.registry.clone()
+    }
+}
+
+impl Session {
+    /// All tools that there are in this session.
+    pub(crate) fn tools(&self) -> &ToolRegistry {
+        self.servers.registry.as_deref().unwrap_or(tools::registry())
+    }
+
+    pub(crate) fn servers(&self) -> &SessionServers {
+        &self.servers
+    }
+}

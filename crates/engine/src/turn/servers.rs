@@ -1,0 +1,93 @@
+//! MCP servers: which of their tools the model gets, and the results of their calls.
+
+use trimtab_vocab::event::{Level, McpFact, ToolStatus};
+use trimtab_vocab::wording::Notice;
+use trimtab_vocab::{CallId, ListedServer, ReadResult, RequestId};
+
+use super::batch;
+use super::prompt;
+use crate::Effect;
+use crate::record::{Progress, Session};
+use crate::tools::{self, ToolRegistry};
+use crate::transition::Transition;
+
+/// Tools of servers that a prompt has at most.
+const MOST_OFFERED: usize = 40;
+/// The share of the window that their definitions may take: one of this many parts.
+const WINDOW_SHARE: u64 = 10;
+
+/// The servers and their tools are known, or have changed: the next model call has them. `call` is the search that
+/// waited for this.
+pub(crate) fn listed(step: &mut Transition<'_>, servers: Vec<ListedServer>, call: Option<&CallId>) {
+    note(step, servers);
+    if let Some(call) = call {
+        show_found(step, call);
+        batch::advance(step);
+    }
+}
+
+/// Records what has changed.
+pub(super) fn note(step: &mut Transition<'_>, servers: Vec<ListedServer>) {
+    let known = step.session.servers();
+    let request = step.session.active().map(|active| active.request.id.clone());
+    let is_new = |server: &&ListedServer| server.pending && !known.listed.iter().any(|old| old == *server);
+    let pending: Vec<&str> = servers.iter().filter(is_new).map(|server| server.name.as_str()).collect();
+    let notice = (!pending.is_empty()).then(|| Notice::ServersPending(pending.join(", ")));
+    // A failed refresh keeps the tools that were known.
+    let keep = |server: ListedServer| match (&server.tools, known.listed.iter().find(|old| old.name == server.name)) {
+        (None, Some(old)) if !server.pending => ListedServer { tools: old.tools.clone(), ..server },
+        _ => server,
+    };
+    let servers: Vec<ListedServer> = servers.into_iter().map(keep).collect();
+    let deferred = is_deferred(step.session, &servers);
+    if servers != known.listed || deferred != known.is_deferred {
+        step.emit(request.as_ref(), McpFact::Listed { servers, deferred });
+    }
+    if let (Some(notice), Some(request)) = (notice, request) {
+        step.notify(&request, Level::Warning, notice);
+    }
+}
+
+/// Whether the tools stay out of the prompt: there are too many, or not all are known yet. Once they are out of it,
+/// they stay out, because another list of tools would invalidate the provider's cache.
+fn is_deferred(session: &Session, servers: &[ListedServer]) -> bool {
+    if session.servers().is_deferred {
+        return true;
+    }
+    let is_unknown = |server: &ListedServer| !server.pending && server.problem.is_none() && server.tools.is_none();
+    let (count, tokens) = ToolRegistry::with_servers(servers, false).server_weight();
+    let window = session.active().map_or(u64::MAX, |active| prompt::model(&active.request).1.window);
+    servers.iter().any(is_unknown) || count > MOST_OFFERED || tokens > window / WINDOW_SHARE
+}
+
+/// Finds tools. Servers whose tools are not known are connected first.
+pub(super) fn find(step: &mut Transition<'_>, request: RequestId, call: &CallId) {
+    let is_unknown = |server: &ListedServer| !server.pending && server.tools.is_none();
+    match step.session.servers().listed.iter().any(is_unknown) {
+        true => step.request(Effect::ListServers { request, call: call.clone() }),
+        false => show_found(step, call),
+    }
+}
+
+fn show_found(step: &mut Transition<'_>, call: &CallId) {
+    let Some((_, item)) = batch::find(step, call) else { return };
+    let (Progress::Started, Ok(tools::ToolAction::FindTool { query })) = (&item.progress, item.action.as_deref())
+    else {
+        return;
+    };
+    let mut text = tools::find_server_tools(step.session.tools().definitions(), query);
+    for server in &step.session.servers().listed {
+        if let Some(problem) = &server.problem {
+            text.push_str(&format!("\nThe MCP server {} cannot be used: {problem}", server.name));
+        }
+    }
+    batch::finished(step, call, ToolStatus::Ok, text);
+}
+
+/// A server has answered a call, or has not.
+pub(crate) fn answered(step: &mut Transition<'_>, call: &CallId, seen: ReadResult) {
+    let Some((_, item)) = batch::find(step, call) else { return };
+    if item.progress == Progress::Acting && item.server_call().is_some() {
+        batch::server_answered(step, call, seen);
+    }
+}
