@@ -10,7 +10,9 @@ use trimtab_vocab::{
 };
 use trimtab_world::clock::{self, Clock, SystemClock};
 use trimtab_world::models::{Model, ModelRegistry, Registry};
-use trimtab_world::store::{JobRow, JobState, NewInput, NewJob, SqliteStore, Store, StoreError, tasks_session};
+use trimtab_world::store::{
+    JobRow, JobState, LocalFiles, NewInput, NewJob, SqliteStore, Store, StoreError, tasks_session,
+};
 
 use crate::actor;
 use crate::buffers::OpenEditors;
@@ -19,6 +21,7 @@ use crate::config::Profile;
 use crate::effects::written;
 use crate::hub::{Hub, SessionWatch};
 use crate::local_models::FoundModel;
+use crate::mcp::McpServers;
 use crate::model_notes::ModelNotes;
 use crate::roster::Roster;
 use crate::snapshot::Latest;
@@ -65,6 +68,8 @@ pub(crate) struct ActorContext {
     providers: Option<Arc<Providers>>,
     /// What was found out about models, where there is a data folder.
     pub(crate) notes: Option<ModelNotes>,
+    /// MCP servers, where there is a data folder.
+    pub(crate) servers: Option<Arc<McpServers>>,
     /// The model that the user chose among those that were found on this machine.
     pub(crate) chosen: Mutex<Option<FoundModel>>,
     /// Notices about calls that were already shown, by session. Each is shown once.
@@ -137,6 +142,7 @@ struct LocalContext {
     providers: Option<Arc<Providers>>,
     notes: Option<ModelNotes>,
     editors: OpenEditors,
+    servers: Option<Arc<McpServers>>,
 }
 
 /// Why nothing was sent.
@@ -188,6 +194,11 @@ impl Client {
             providers: Some(providers),
             notes: Some(ModelNotes::new(&profile.data)),
             editors,
+            servers: Some(Arc::new(McpServers::new(
+                profile.servers.clone(),
+                PathBuf::from(&profile.hands.machine.home),
+                LocalFiles::new(&profile.data),
+            ))),
         };
         Ok(Self::over(world, profile.limits.jobs, own))
     }
@@ -211,7 +222,7 @@ impl Client {
     }
 
     fn over(world: World, job_limit: u32, local: LocalContext) -> Self {
-        let LocalContext { settings, machine, providers, notes, editors } = local;
+        let LocalContext { settings, machine, providers, notes, editors, servers } = local;
         let deps = Arc::new(ActorContext {
             world,
             hub: Hub::default(),
@@ -224,6 +235,7 @@ impl Client {
             machine,
             providers,
             notes,
+            servers,
             chosen: Mutex::default(),
             told: Mutex::default(),
         });

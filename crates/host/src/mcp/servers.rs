@@ -1,0 +1,273 @@
+//! The servers that this process has connected, shared by its sessions.
+//!
+//! The list of a server's tools is kept in the data folder, so that a session has it before the server is connected.
+//! A server is connected beside the first request that could use it, or when it is called.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use secrecy::ExposeSecret as _;
+use serde_json::{Map, Value};
+use tokio::sync::{Mutex as AsyncMutex, watch};
+use tokio::time::Instant;
+use trimtab_vocab::{ListedServer, Rule, ServerTool};
+use trimtab_world::mcp::{Connection, McpError, ServerAddress, ToolAnswer};
+use trimtab_world::sandbox::server::ServerProcess;
+use trimtab_world::store::LocalFiles;
+
+use super::entries::{self, ProjectServers, ServerEntry, ServerSource, ServerStanding};
+
+/// The longest wait after a server could not be connected.
+const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+/// How often a list is asked for again at most.
+const BETWEEN_LISTS: Duration = Duration::from_millis(500);
+
+/// All servers of this process.
+pub(crate) struct McpServers {
+    user: Vec<ServerEntry>,
+    variables: BTreeMap<String, String>,
+    environment: Vec<(OsString, OsString)>,
+    home: PathBuf,
+    files: LocalFiles,
+    slots: Mutex<BTreeMap<String, Arc<ServerSlot>>>,
+    /// Servers that are being connected beside a request.
+    begun: Mutex<BTreeSet<String>>,
+    /// Counts what may change a listing.
+    changed: watch::Sender<u64>,
+}
+
+/// A server that may be connected.
+#[derive(Default)]
+struct ServerSlot {
+    state: AsyncMutex<SlotState>,
+    problem: Mutex<Option<String>>,
+}
+
+#[derive(Default)]
+struct SlotState {
+    connection: Option<Arc<Connection>>,
+    failures: u32,
+    /// Not tried again before this.
+    not_before: Option<Instant>,
+}
+
+/// A server in a folder, and whether it may be started.
+#[derive(Debug, Clone)]
+pub struct PlacedServer {
+    pub entry: ServerEntry,
+    pub standing: ServerStanding,
+    pub(crate) folder: String,
+}
+
+impl PlacedServer {
+    /// The server's name among those of this process: a server of the user is one for all folders.
+    fn key(&self) -> String {
+        match self.entry.source {
+            ServerSource::User => self.entry.hash.clone(),
+            ServerSource::Project => format!("{} {}", self.entry.hash, self.folder),
+        }
+    }
+}
+
+impl McpServers {
+    pub(crate) fn new(user: Vec<ServerEntry>, home: PathBuf, files: LocalFiles) -> Self {
+        let environment: Vec<(OsString, OsString)> = std::env::vars_os().collect();
+        let text = |(name, value): &(OsString, OsString)| Some((name.to_str()?.to_owned(), value.to_str()?.to_owned()));
+        let variables = environment.iter().filter_map(text).collect();
+        let (slots, begun, changed) = (Mutex::default(), Mutex::default(), watch::Sender::new(0));
+        Self { user, variables, environment, home, files, slots, begun, changed }
+    }
+
+    /// The user's servers, and those of a folder that is trusted. Of two with one name, the user's own counts.
+    pub(crate) fn placed(&self, trusted: Option<&str>, rules: &[Rule]) -> (Vec<PlacedServer>, Vec<String>) {
+        let project = trusted.map(|folder| entries::read_project(folder, &self.variables)).unwrap_or_default();
+        let ProjectServers { entries, mut problems } = project;
+        let folder = trusted.unwrap_or_default();
+        let mut all = self.user.clone();
+        for entry in entries {
+            match self.user.iter().any(|own| own.name == entry.name) {
+                true => problems.push(format!(
+                    "{}, server {}: not used, because your settings have a server of this name.",
+                    entries::PROJECT_FILE,
+                    entry.name
+                )),
+                false => all.push(entry),
+            }
+        }
+        let placed = |entry: ServerEntry| {
+            let standing = entry.standing(folder, rules);
+            PlacedServer { entry, standing, folder: folder.to_owned() }
+        };
+        (all.into_iter().map(placed).collect(), problems)
+    }
+
+    /// The servers as a session sees them. Nothing is started for it.
+    pub(crate) fn listing(&self, placed: &[PlacedServer]) -> Vec<ListedServer> {
+        let listed = |server: &PlacedServer| {
+            let name = server.entry.name.clone();
+            match server.standing {
+                ServerStanding::Off => None,
+                ServerStanding::Pending => Some(ListedServer { name, pending: true, ..ListedServer::default() }),
+                ServerStanding::On => {
+                    let tools = self.known_tools(server);
+                    let problem = self.problem(server).filter(|_| tools.is_none());
+                    Some(ListedServer { name, pending: false, tools, problem })
+                }
+            }
+        };
+        placed.iter().filter_map(listed).collect()
+    }
+
+    /// The tools as they were listed last.
+    pub(crate) fn known_tools(&self, server: &PlacedServer) -> Option<Vec<ServerTool>> {
+        serde_json::from_str(&self.files.read(&file_of(server))?).ok()
+    }
+
+    fn problem(&self, server: &PlacedServer) -> Option<String> {
+        self.slot(server).problem.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn slot(&self, server: &PlacedServer) -> Arc<ServerSlot> {
+        let mut slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(slots.entry(server.key()).or_default())
+    }
+
+    /// Comes again whenever a listing may have changed.
+    pub(crate) fn changes(&self) -> watch::Receiver<u64> {
+        self.changed.subscribe()
+    }
+
+    /// Begins to connect servers that may be used, each once, and waits for none.
+    pub(crate) fn begin(self: &Arc<Self>, placed: &[PlacedServer]) {
+        for server in placed.iter().filter(|server| server.standing == ServerStanding::On) {
+            let is_new = self.begun.lock().unwrap_or_else(PoisonError::into_inner).insert(server.key());
+            if is_new {
+                let (servers, server) = (Arc::clone(self), server.clone());
+                tokio::spawn(async move { servers.list(&server).await });
+            }
+        }
+    }
+
+    /// Connects a server if it is not, and lists its tools.
+    pub(crate) async fn list(
+        self: &Arc<Self>,
+        server: &PlacedServer,
+    ) -> Result<(Vec<ServerTool>, Vec<String>), McpError> {
+        let connection = self.connect(server).await?;
+        self.refresh(server, &connection).await
+    }
+
+    /// Lists the tools again. If that fails, the old list stays.
+    async fn refresh(
+        &self,
+        server: &PlacedServer,
+        connection: &Connection,
+    ) -> Result<(Vec<ServerTool>, Vec<String>), McpError> {
+        let listed = connection.tools(server.entry.trusts_annotations).await?;
+        if self.known_tools(server).as_ref() != Some(&listed.tools) {
+            let text = serde_json::to_string(&listed.tools).unwrap_or_default();
+            if let Err(error) = self.files.write(&file_of(server), &text) {
+                tracing::warn!(%error, "the tools of an MCP server cannot be kept");
+            }
+            self.changed.send_modify(|times| *times += 1);
+        }
+        Ok((listed.tools, listed.notes))
+    }
+
+    /// The connection to a server, which is made if there is none.
+    pub(crate) async fn connect(self: &Arc<Self>, server: &PlacedServer) -> Result<Arc<Connection>, McpError> {
+        if server.standing != ServerStanding::On {
+            let name = &server.entry.name;
+            return Err(McpError::NotConnected(format!("The MCP server {name} is not approved, or is switched off.")));
+        }
+        let slot = self.slot(server);
+        let mut state = slot.state.lock().await;
+        if let Some(connection) = state.connection.as_ref().filter(|connection| !connection.is_closed()) {
+            return Ok(Arc::clone(connection));
+        }
+        state.connection = None;
+        let known = slot.problem.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if let (Some(left), Some(problem)) =
+            (state.not_before.and_then(|time| time.checked_duration_since(Instant::now())), known)
+        {
+            let seconds = left.as_secs() + 1;
+            return Err(McpError::NotConnected(format!("{problem} The next try is possible in {seconds} s.")));
+        }
+        let opened = Connection::open(&self.address(server)).await;
+        let problem = opened.as_ref().err().map(ToString::to_string);
+        let had_problem = {
+            let mut known = slot.problem.lock().unwrap_or_else(PoisonError::into_inner);
+            std::mem::replace(&mut *known, problem.clone())
+        };
+        if had_problem != problem {
+            self.changed.send_modify(|times| *times += 1);
+        }
+        match opened {
+            Ok(connection) => {
+                let connection = Arc::new(connection);
+                *state = SlotState { connection: Some(Arc::clone(&connection)), ..SlotState::default() };
+                self.follow(server, &connection);
+                Ok(connection)
+            }
+            Err(error) => {
+                state.failures += 1;
+                let pause = Duration::from_secs(1 << state.failures.min(6)).min(LONGEST_PAUSE);
+                state.not_before = Some(Instant::now() + pause);
+                Err(error)
+            }
+        }
+    }
+
+    /// Lists the tools again whenever the server says that they have changed.
+    fn follow(self: &Arc<Self>, server: &PlacedServer, connection: &Arc<Connection>) {
+        let (servers, server) = (Arc::downgrade(self), server.clone());
+        let (connection, mut changes) = (Arc::downgrade(connection), connection.changes());
+        tokio::spawn(async move {
+            while changes.changed().await.is_ok() {
+                let (Some(servers), Some(connection)) = (servers.upgrade(), connection.upgrade()) else { return };
+                if let Err(error) = servers.refresh(&server, &connection).await {
+                    tracing::info!(%error, "a changed list of tools could not be read");
+                }
+                drop((servers, connection));
+                // A server that reports changes without end must not keep this busy.
+                tokio::time::sleep(BETWEEN_LISTS).await;
+            }
+        });
+    }
+
+    /// Calls a tool of a server in a folder.
+    pub(crate) async fn call(
+        self: &Arc<Self>,
+        server: &PlacedServer,
+        tool: &str,
+        input: Map<String, Value>,
+    ) -> Result<ToolAnswer, McpError> {
+        self.connect(server).await?.call(tool, input).await
+    }
+
+    fn address(&self, server: &PlacedServer) -> ServerAddress {
+        let entry = &server.entry;
+        if entry.argv.is_empty() {
+            return ServerAddress::Http { url: entry.url.clone(), headers: entry.headers.clone() };
+        }
+        let own = entry.environment.iter().map(|(name, value)| (name.clone(), value.expose_secret().to_owned()));
+        let cwd = match entry.source {
+            ServerSource::User => self.home.clone(),
+            ServerSource::Project => PathBuf::from(&server.folder),
+        };
+        ServerAddress::Process(ServerProcess {
+            argv: entry.argv.clone(),
+            cwd,
+            environment: self.environment.clone(),
+            own: own.collect(),
+        })
+    }
+}
+
+/// Where the tools of a server are kept. What the server says counts or does not, so that is part of the name.
+fn file_of(server: &PlacedServer) -> String {
+    LocalFiles::name("mcp-tools", &format!("{} {}", server.key(), server.entry.trusts_annotations))
+}
