@@ -160,7 +160,7 @@ impl ToolRegistry {
     }
 
     pub(crate) fn names(&self) -> Vec<&str> {
-        self.tools.iter().map(ToolDefinition::name).collect()
+        self.offered(ToolOffer::Everything).map(ToolDefinition::name).collect()
     }
 
     /// Tokens of the tools that a prompt offers, about.

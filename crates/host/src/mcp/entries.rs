@@ -27,6 +27,15 @@ pub enum ServerSource {
     Project,
 }
 
+impl ServerSource {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::User => "user",
+            Self::Project => "project",
+        }
+    }
+}
+
 /// A server as it is set up.
 #[derive(Debug, Clone)]
 pub struct ServerEntry {

@@ -82,7 +82,7 @@ impl FolderServers {
     async fn call(&self, call: &ServerCall) -> Result<ToolAnswer, McpError> {
         let ServerCall { server, tool, input, .. } = call;
         let Some(placed) = self.placed.iter().find(|placed| placed.entry.name == *server) else {
-            return Err(McpError::NotConnected(format!("There is no MCP server named {server} any more.")));
+            return Err(McpError::NotConnected(format!("There is no longer an MCP server named {server}.")));
         };
         self.servers.call(placed, tool, input.clone()).await
     }

@@ -271,3 +271,48 @@ impl McpServers {
 fn file_of(server: &PlacedServer) -> String {
     LocalFiles::name("mcp-tools", &format!("{} {}", server.key(), server.entry.trusts_annotations))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mcp::UserServer;
+
+    /// A server that is not there.
+    fn servers(data: &std::path::Path) -> Arc<McpServers> {
+        let server = UserServer { url: "http://127.0.0.1:1/mcp".into(), is_enabled: true, ..UserServer::default() };
+        let entry = server.entry("gone", &BTreeMap::new());
+        Arc::new(McpServers::new(vec![entry], data.to_owned(), LocalFiles::new(data)))
+    }
+
+    #[tokio::test]
+    async fn a_server_that_is_not_there_is_tried_again_after_a_pause_and_sessions_are_told() {
+        let data = tempfile::tempdir().expect("a folder");
+        let servers = servers(data.path());
+        let (placed, problems) = servers.placed(None, &[]);
+        assert!(problems.is_empty());
+        let before = servers.listing(&placed);
+        assert_eq!((before[0].tools.is_none(), before[0].problem.is_none()), (true, true), "nothing is known yet");
+        let mut changes = servers.changes();
+        let first = servers.connect(&placed[0]).await.err().expect("not there").to_string();
+        let second = servers.connect(&placed[0]).await.err().expect("not tried").to_string();
+        assert!(!first.contains("next try") && second.contains("The next try is possible in 2 s."), "{first} {second}");
+        assert!(changes.has_changed().expect("open"));
+        changes.mark_unchanged();
+        assert!(servers.listing(&placed)[0].problem.is_some());
+    }
+
+    #[tokio::test]
+    async fn a_list_that_was_kept_is_there_before_the_server_is_connected() {
+        let data = tempfile::tempdir().expect("a folder");
+        let servers = servers(data.path());
+        let (placed, _) = servers.placed(None, &[]);
+        let kept = r#"[{"name": "echo", "inputSchema": {}}]"#;
+        LocalFiles::new(data.path()).write(&file_of(&placed[0]), kept).expect("kept");
+        servers.connect(&placed[0]).await.err().expect("not there");
+        let listed = servers.listing(&placed);
+        assert_eq!(listed[0].tools.as_ref().map(Vec::len), Some(1), "a failure keeps the old list");
+        assert_eq!(listed[0].problem, None);
+        LocalFiles::new(data.path()).write(&file_of(&placed[0]), "damaged").expect("kept");
+        assert!(servers.listing(&placed)[0].tools.is_none());
+    }
+}

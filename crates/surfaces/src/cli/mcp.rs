@@ -13,6 +13,7 @@ use trimtab_vocab::{Problem, ProblemKind};
 
 use super::output::{note, print, print_json};
 use super::{CliOutcome, keyboard, place};
+use crate::words;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -27,7 +28,7 @@ Examples:
 pub(super) struct McpArgs {
     #[command(subcommand)]
     command: Option<McpCommand>,
-    /// Folder whose .mcp.json counts [default: the current one]
+    /// Use the .mcp.json of this folder [default: the current one]
     #[arg(long, global = true, value_name = "FOLDER")]
     dir: Option<PathBuf>,
 }
@@ -44,10 +45,10 @@ enum McpCommand {
     Add {
         /// Name of the server
         name: String,
-        /// Environment variable that the server gets, by name (repeatable)
+        /// Pass this environment variable to the server (repeatable)
         #[arg(long, value_name = "NAME")]
         env: Vec<String>,
-        /// HTTP header, with `$NAME` for a variable (repeatable)
+        /// Send this HTTP header, with `$NAME` for a variable (repeatable)
         #[arg(long, value_name = "NAME: VALUE")]
         header: Vec<String>,
         /// Run tools that the server marks as read-only without asking
@@ -62,7 +63,7 @@ enum McpCommand {
         /// Name of the server
         name: String,
     },
-    /// Switch a server on, or show a server of .mcp.json and approve it
+    /// Enable a server, or show a server of .mcp.json and approve it
     Enable {
         /// Name of the server
         name: String,
@@ -70,7 +71,7 @@ enum McpCommand {
         #[arg(long)]
         yes: bool,
     },
-    /// Switch a server off
+    /// Stop using a server
     Disable {
         /// Name of the server
         name: String,
@@ -137,7 +138,7 @@ impl Setup {
         let names: Vec<&str> = servers.iter().map(|server| server.entry.name.as_str()).collect();
         let hint = match (problems.first(), names.is_empty()) {
             (Some(problem), _) => problem.clone(),
-            (None, true) => "There are no MCP servers. `trimtab mcp add` adds one.".to_owned(),
+            (None, true) => words::NO_SERVERS.to_owned(),
             (None, false) => format!("There are: {}.", names.join(", ")),
         };
         let unknown =
@@ -149,20 +150,19 @@ impl Setup {
         let (servers, problems) = self.servers().await?;
         for server in &servers {
             let (entry, tools) = (&server.entry, self.client.servers().known_tools(server));
-            let standing = server.standing.name();
             if json {
                 print_json(&json!({
-                    "name": entry.name, "source": source(entry.source), "status": standing,
+                    "name": entry.name, "source": entry.source.name(), "status": server.standing.name(),
                     "address": entry.shown, "environment": entry.given_names(), "reads": entry.reads,
                     "missing": entry.missing, "tools": tools, "hash": entry.hash,
                 }))?;
                 continue;
             }
             let tools = tools.map_or_else(String::new, |count| format!("  {}", format::plural(count, "tool")));
-            print(&format!("{:<16} {standing:<8} {:<8} {}{tools}\n", entry.name, source(entry.source), entry.shown))?;
+            print(&format!("{}{tools}\n", words::server_line(server)))?;
         }
         if servers.is_empty() && !json {
-            print("There are no MCP servers. `trimtab mcp add` adds one.\n")?;
+            print(&format!("{}\n", words::NO_SERVERS))?;
         }
         problems.iter().for_each(|problem| note(&format!("note: {problem}")));
         Ok(CliOutcome::Done)
@@ -344,13 +344,6 @@ impl Setup {
             true => Ok(CliOutcome::Finished(Status::Failed)),
             false => Ok(CliOutcome::Done),
         }
-    }
-}
-
-fn source(source: ServerSource) -> &'static str {
-    match source {
-        ServerSource::User => "user",
-        ServerSource::Project => "project",
     }
 }
 

@@ -3,7 +3,7 @@
 use trimtab_vocab::checkpoint::{Ask, Choice, ChoiceRole, ChoiceText, CommandDecision, CommandsAsk, PermissionAsk};
 use trimtab_vocab::format;
 use trimtab_vocab::wording::permission;
-use trimtab_vocab::{CheckpointId, PlanStep, Question, Requirements, Visible};
+use trimtab_vocab::{ApprovalClass, CheckpointId, PlanStep, Question, Requirements, Visible};
 
 use super::{fold_blank_lines, subtasks};
 
@@ -12,6 +12,7 @@ pub(crate) fn details(ask: &Ask) -> Vec<String> {
     let mut lines = Vec::new();
     match ask {
         Ask::Permission(asked) => {
+            lines.extend(server_arguments(asked));
             lines.extend(asked.edited_from.as_deref().map(permission::edited_from));
             lines.extend(place(ask));
             lines.extend(reason(ask));
@@ -61,6 +62,22 @@ pub(crate) fn details(ask: &Ask) -> Vec<String> {
         _ => {}
     }
     lines
+}
+
+/// What an MCP server would get, a line for each argument.
+fn server_arguments(asked: &PermissionAsk) -> Vec<String> {
+    const LONGEST: usize = 2_000;
+    let fields = asked.input.as_object().filter(|_| asked.class == Some(ApprovalClass::ServerCall));
+    let line = |(name, value): (&String, &serde_json::Value)| {
+        let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        let more = match value.len() {
+            0..=LONGEST => String::new(),
+            bytes => format!("… ({bytes} bytes, `trimtab checkpoints --json` shows all)"),
+        };
+        let head = &value[..value.floor_char_boundary(LONGEST)];
+        format!("  {}: {}{more}", Visible::line(name), Visible::line(head))
+    };
+    fields.into_iter().flatten().map(line).collect()
 }
 
 /// What can be done from a shell beyond choosing an answer, a line each.

@@ -10,6 +10,7 @@ mod wrap;
 
 use std::borrow::Cow;
 
+use trimtab_host::{PlacedServer, ServerStanding};
 use trimtab_vocab::event::{PromptProgress, ReplyFact};
 use trimtab_vocab::format;
 use trimtab_vocab::visible::visible;
@@ -31,6 +32,28 @@ pub(crate) const NO_SESSION_TO_CONTINUE: &str = "There is no session in this fol
 
 pub(crate) fn no_session(name: impl std::fmt::Display) -> String {
     format!("Unknown session {name}.")
+}
+
+/// The MCP servers, a line each, and what to do about those that are not on.
+pub(crate) fn servers(servers: &[PlacedServer], problems: &[String]) -> String {
+    let mut lines: Vec<String> = servers.iter().map(server_line).collect();
+    if servers.is_empty() {
+        lines.push(NO_SERVERS.to_owned());
+    }
+    if servers.iter().any(|server| server.standing == ServerStanding::Pending) {
+        lines.push("`trimtab mcp enable NAME` shows a pending server and approves it.".to_owned());
+    }
+    lines.extend(problems.iter().cloned());
+    lines.join("\n")
+}
+
+/// Where there is no MCP server.
+pub(crate) const NO_SERVERS: &str = "There are no MCP servers. `trimtab mcp add` adds one.";
+
+/// An MCP server in one line.
+pub(crate) fn server_line(server: &PlacedServer) -> String {
+    let entry = &server.entry;
+    format!("{:<16} {:<8} {:<8} {}", entry.name, server.standing.name(), entry.source.name(), entry.shown)
 }
 
 /// A tool call in one line.

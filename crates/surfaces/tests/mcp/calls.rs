@@ -30,6 +30,8 @@ fn a_call_asks_and_says_that_it_cannot_be_undone() {
     assert_eq!((&opened["title"], &opened["class"]), (&json!("Call helper: echo?"), &json!("server_call")));
     assert!(opened["reason"].as_str().is_some_and(|reason| reason.contains("cannot be undone")), "{opened}");
     assert_eq!(opened["input"], json!({"text": "hello"}));
+    let shown = scene.program.run(&["checkpoints"]).stdout;
+    assert!(shown.contains("  text: hello"), "the arguments are shown: {shown}");
     assert!(scene.lines("calls").is_empty(), "nothing is called before the answer");
     scene.says("Done.");
     let answered = scene.answer(&asked, "allow");

@@ -1,13 +1,15 @@
 //! Servers that others wrote, from npm. They are installed only where `TRIMTAB_MCP_PEERS` names a folder for them, because
 //! that takes a registry.
 
+use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use serde_json::json;
+use trimtab_testkit::program::KEY;
 
 use crate::checks;
-use crate::scene::Scene;
+use crate::scene::{Scene, wait_until};
 
 checks![servers_from_npm_are_listed_and_called];
 
@@ -40,6 +42,25 @@ fn add(scene: &Scene, folder: &Path, name: &str, arguments: &[&str]) {
     assert_eq!(added.code, Some(0), "{}", added.stderr);
 }
 
+/// The same server at an address.
+fn over_http(scene: &Scene, folder: &Path) {
+    let port = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a port").port();
+    let mut server = Command::new(folder.join("node_modules/.bin/mcp-server-everything"))
+        .arg("streamableHttp")
+        .env("PORT", port.to_string())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("starts");
+    wait_until("the server", || TcpStream::connect(("127.0.0.1", port)).is_ok());
+    scene.program.run(&["mcp", "add", "web", &format!("http://127.0.0.1:{port}/mcp")]);
+    let called = scene.program.run(&["mcp", "call", "web", "echo", r#"{"message": "over HTTP"}"#]);
+    server.kill().expect("ends");
+    server.wait().expect("ends");
+    assert!(called.stdout.contains("over HTTP"), "{} {}", called.stdout, called.stderr);
+    assert_eq!(scene.program.run(&["mcp", "remove", "web"]).code, Some(0));
+}
+
 fn servers_from_npm_are_listed_and_called() {
     let Some(folder) = installed() else { return };
     let scene = Scene::new();
@@ -56,12 +77,15 @@ fn servers_from_npm_are_listed_and_called() {
         ended.stdout
     };
     assert!(call("everything", "echo", json!({"message": "hello"})).contains("hello"));
+    let environment = call("everything", "get-env", json!({}));
+    assert!(environment.contains("PATH") && !environment.contains(KEY), "no server gets the key of a provider");
     std::fs::write(scene.program.project().join("notes.txt"), "a note").expect("writes");
     let notes = format!("{project}/notes.txt");
     assert!(call("filesystem", "read_text_file", json!({"path": notes})).contains("a note"));
     let entity = json!({"entities": [{"name": "Ada", "entityType": "person", "observations": ["writes programs"]}]});
     call("memory", "create_entities", entity);
     assert!(call("memory", "search_nodes", json!({"query": "Ada"})).contains("writes programs"));
+    over_http(&scene, &folder);
     // In a request, the same tools ask first.
     scene.asks(&[("find_tool", json!({"query": "echo a message"}))]);
     scene.asks(&[("use_tool", json!({"name": "mcp__everything__echo", "input": {"message": "hi"}}))]);

@@ -1,7 +1,6 @@
 //! A connection to one server.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 use std::time::Duration;
 
 use rmcp::model::{
@@ -259,9 +258,4 @@ fn with_lines(reason: String, lines: &[String]) -> String {
         Some(last) => format!("{reason} Its last output: {last}"),
         None => reason,
     }
-}
-
-#[allow(dead_code, reason = "a check by the compiler: connections are shared between sessions")]
-fn is_shared(connection: Arc<Connection>) -> impl Send + Sync {
-    connection
 }

@@ -3,7 +3,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use rmcp::model::{CallToolResult, ContentBlock, ResourceContents, Tool};
-use serde_json::Value;
+use serde_json::{Map, Value};
 use trimtab_vocab::{ServerTool, picture_type};
 
 use super::{LARGEST_SCHEMA, LONGEST_DESCRIPTION, LONGEST_NAME, ToolAnswer, plain};
@@ -17,11 +17,16 @@ const LARGEST_MEDIA: usize = 5 * 1024 * 1024;
 /// A tool, or why it is left out.
 pub(super) fn tool(tool: Tool, trusted: bool) -> Result<ServerTool, String> {
     let name = tool.name.to_string();
-    let is_plain = !name.is_empty() && name.len() <= LONGEST_NAME && !name.chars().any(|c| c.is_control() || c == ':');
+    // Rules name tools, and `*` in a rule stands for anything.
+    let is_part = |c: char| c.is_alphanumeric() || "_-./".contains(c);
+    let is_plain = !name.is_empty() && name.len() <= LONGEST_NAME && name.chars().all(is_part);
     if !is_plain {
         return Err(format!("A tool is left out because of its name: {}.", plain(&name, 60)));
     }
-    let schema = Value::Object((*tool.input_schema).clone());
+    let schema = usual_schema((*tool.input_schema).clone());
+    let Some(schema) = schema else {
+        return Err(format!("The tool {name} is left out: its arguments are not an object."));
+    };
     let size = schema.to_string().len();
     if size > LARGEST_SCHEMA {
         return Err(format!(
@@ -37,6 +42,20 @@ pub(super) fn tool(tool: Tool, trusted: bool) -> Result<ServerTool, String> {
         read_only: trusted && hints.read_only_hint == Some(true) && hints.destructive_hint != Some(true),
         destructive: hints.destructive_hint == Some(true),
     })
+}
+
+/// A schema in the form that every provider takes: an object, without choices at the top. One tool that a provider
+/// refuses would fail every model call. The server checks the arguments anyway.
+fn usual_schema(mut schema: Map<String, Value>) -> Option<Value> {
+    for name in ["$schema", "$id", "oneOf", "anyOf", "allOf", "not"] {
+        schema.shift_remove(name);
+    }
+    let kind = schema.entry("type").or_insert_with(|| "object".into());
+    if kind != "object" {
+        return None;
+    }
+    let properties = schema.entry("properties").or_insert_with(|| Value::Object(Map::new()));
+    properties.is_object().then_some(Value::Object(schema))
 }
 
 /// The answer to a call.
@@ -149,7 +168,13 @@ mod tests {
             json!({"name": "x", "inputSchema": {}, "annotations": {"readOnlyHint": true, "destructiveHint": true}});
         let both = described(both, true).expect("kept");
         assert!(both.destructive && !both.read_only, "the stricter hint counts");
-        assert!(described(json!({"name": "a\nb", "inputSchema": {}}), false).is_err());
+        for name in ["", "a\nb", "*", "a:b", "a b"] {
+            assert!(described(json!({"name": name, "inputSchema": {}}), false).is_err(), "{name:?}");
+        }
+        assert!(described(json!({"name": "a", "inputSchema": {"type": "string"}}), false).is_err());
+        let odd = json!({"name": "a", "inputSchema": {"$schema": "x", "oneOf": [{}]}});
+        let usual = json!({"type": "object", "properties": {}});
+        assert_eq!(described(odd, false).expect("kept").input_schema, usual);
         let large = json!({"name": "a", "inputSchema": {"description": "x".repeat(LARGEST_SCHEMA)}});
         assert!(described(large, false).is_err());
         let long = json!({"name": "a", "description": "x".repeat(100_000), "inputSchema": {}});

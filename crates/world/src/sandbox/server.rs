@@ -167,9 +167,8 @@ async fn hung_up(input: OwnedFd) {
         }
         let _ = sender.send(());
     };
-    match std::thread::Builder::new().name("hang-up".into()).spawn(wait) {
-        Ok(_) => drop(gone.await),
-        // Without the thread, the end of the host would go unnoticed.
-        Err(_) => {}
+    // Without the thread, the end of the host would go unnoticed, so the server ends then.
+    if std::thread::Builder::new().name("hang-up".into()).spawn(wait).is_ok() {
+        let _ = gone.await;
     }
 }
