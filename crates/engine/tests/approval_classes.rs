@@ -143,7 +143,8 @@ fn server() -> ListedServer {
         read_only: false,
         destructive: false,
     };
-    ListedServer { name: "helper".into(), tools: Some(vec![tool]), ..ListedServer::default() }
+    let (tools, files) = (Some(vec![tool]), vec!["tools/helper.js".into()]);
+    ListedServer { name: "helper".into(), tools, files, ..ListedServer::default() }
 }
 
 fn cases() -> Vec<(&'static str, Value, ApprovalClass)> {
@@ -156,6 +157,7 @@ fn cases() -> Vec<(&'static str, Value, ApprovalClass)> {
         ("delete_file", json!({"path": "a.txt"}), ApprovalClass::DeleteUnread),
         ("write_file", json!({"path": ".github/x.yml", "content": "x"}), ApprovalClass::ControlFile),
         ("write_file", json!({"path": "AGENTS.md", "content": "x"}), ApprovalClass::ControlFile),
+        ("write_file", json!({"path": "./tools/helper.js", "content": "x"}), ApprovalClass::ControlFile),
     ]
 }
 

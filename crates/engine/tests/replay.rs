@@ -182,7 +182,7 @@ fn any_tool_input() -> impl Strategy<Value = Input> {
                 destructive: false,
             };
             let tools = known.then(|| vec![tool]);
-            let server = ListedServer { name: "helper".into(), pending, tools, problem: None };
+            let server = ListedServer { name: "helper".into(), pending, tools, ..ListedServer::default() };
             Input::ServersListed { servers: vec![server], call }
         }),
         call.clone().prop_map(|call| Input::ServerAnswered {

@@ -19,6 +19,9 @@ pub struct ListedServer {
     /// The folder names it, and the user has not approved it as it is now. It is not started.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub pending: bool,
+    /// Files of the folder that it runs or reads: a change of them changes what it does.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<String>,
     /// Its tools; absent: they are not known before it is connected.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tools: Option<Vec<ServerTool>>,

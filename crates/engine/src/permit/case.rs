@@ -93,8 +93,10 @@ impl<'a> PermitCase<'a> {
         let settings = &active.request.settings;
         let subject = PermitSubject::new(action, folder)?;
         let broad = folder.is_some_and(|folder| is_broad(folder, &settings.machine));
+        // An MCP server runs outside of the sandbox what stands in its files.
+        let served = |place: &str| session.servers().runs(place).then_some(Guard::Control(ControlFile::Program));
         let guard = match prospect.versions.is_empty() {
-            true => subject.places.iter().find_map(|place| guard_in(place, broad)),
+            true => subject.places.iter().find_map(|place| guard_in(place, broad).or_else(|| served(place))),
             false => Some(Guard::Control(ControlFile::Versions)),
         };
         let unread = deeds::destroys_unread(session, action, prospect.writes);

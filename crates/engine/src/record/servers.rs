@@ -22,6 +22,11 @@ impl SessionServers {
         Self { listed: servers.to_vec(), is_deferred, registry }
     }
 
+    /// Whether a server runs or reads a file of the folder. A pending server counts, because it may be approved.
+    pub(crate) fn runs(&self, path: &str) -> bool {
+        self.listed.iter().any(|server| server.files.iter().any(|file| file == path))
+    }
+
     pub(super) fn registry(&self) -> Option<Arc<ToolRegistry>> {
         self.registry.clone()
     }

@@ -1,13 +1,14 @@
 //! The servers that the user's settings and a project's `.mcp.json` name.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use secrecy::SecretString;
+use secrecy::{ExposeSecret as _, SecretString};
 use serde::Deserialize;
 use serde_json::Value;
 use trimtab_vocab::{Rule, RuleVerdict};
 use trimtab_world::store::hash;
+use trimtab_world::workspace::hash_file;
 
 /// The file of a project that names servers.
 pub(crate) const PROJECT_FILE: &str = ".mcp.json";
@@ -17,6 +18,10 @@ const LARGEST_FILE: u64 = 256 * 1024;
 const MOST_SERVERS: usize = 64;
 /// Letters of a hash that a rule names.
 const HASH: usize = 32;
+/// Bytes of a file that an approval covers. What is larger cannot be checked each time, so it cannot be approved.
+const LARGEST_SERVER_FILE: u64 = 64 * 1024 * 1024;
+/// Words of an entry that may name files.
+const MOST_WORDS: usize = 1_000;
 
 /// Who names a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,8 +62,19 @@ pub struct ServerEntry {
     pub is_enabled: bool,
     /// What it says about its tools counts.
     pub trusts_annotations: bool,
-    /// The hash of the whole entry: an approval names it.
+    /// Files of the folder that it names: the server runs or reads them.
+    pub files: Vec<ServerFile>,
+    /// The hash of the whole entry, and of those files if a project names it: an approval names it.
     pub hash: String,
+}
+
+/// A file of a folder that a server runs or reads.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServerFile {
+    /// Relative to the folder.
+    pub path: String,
+    /// The hash of its content.
+    pub(crate) hash: String,
 }
 
 /// Whether a server may be started.
@@ -98,6 +114,18 @@ impl ServerEntry {
         }
     }
 
+    /// The files of a folder that it names, as they are now; or why that cannot be told.
+    pub(crate) fn named_files(&self, cwd: &Path, folder: &Path) -> Result<Vec<ServerFile>, String> {
+        hashed(named_files(&self.argv, &self.environment, cwd, folder)?)
+    }
+
+    /// Notes which files of a folder a server of the user names. Their contents do not count: the user has not approved
+    /// them in this folder.
+    pub(crate) fn name_files(&mut self, cwd: &Path, folder: &Path) {
+        let named = named_files(&self.argv, &self.environment, cwd, folder).unwrap_or_default();
+        self.files = named.into_iter().map(|(path, _)| ServerFile { path, hash: String::new() }).collect();
+    }
+
     /// Names of the variables and headers that it gets.
     pub fn given_names(&self) -> Vec<&str> {
         self.environment.iter().chain(&self.headers).map(|(name, _)| name.as_str()).collect()
@@ -106,6 +134,53 @@ impl ServerEntry {
 
 /// The name of the approval in rules.
 const APPROVAL: &str = "mcp_server";
+
+/// The files of a folder that the words of an entry name: their paths in the folder, and where they are. The words are
+/// taken apart, because `--config=server.json` and `sh -c "node server.js"` name files as well.
+fn named_files(
+    argv: &[String],
+    environment: &[(String, SecretString)],
+    cwd: &Path,
+    folder: &Path,
+) -> Result<Vec<(String, PathBuf)>, String> {
+    let Ok(top) = folder.canonicalize() else { return Ok(Vec::new()) };
+    let values = environment.iter().map(|(_, value)| value.expose_secret());
+    let words: Vec<&str> = argv.iter().map(String::as_str).chain(values).flat_map(pieces).collect();
+    if words.len() > MOST_WORDS {
+        return Err("it has too many arguments.".to_owned());
+    }
+    let mut files: Vec<(String, PathBuf)> = Vec::new();
+    for word in words {
+        let named = cwd.join(word);
+        let Some(real) = named.canonicalize().ok().filter(|real| real.is_file()) else { continue };
+        let inside = match real.strip_prefix(&top) {
+            Ok(inside) => Some(inside),
+            // A link of the folder that leads out of it can be replaced like a file.
+            Err(_) if word.split('/').any(|part| part == "..") => None,
+            Err(_) => named.strip_prefix(&top).or_else(|_| named.strip_prefix(folder)).ok(),
+        };
+        let Some(path) = inside.map(|inside| inside.to_string_lossy().into_owned()) else { continue };
+        if !files.iter().any(|(known, _)| *known == path) {
+            files.push((path, real));
+        }
+    }
+    Ok(files)
+}
+
+/// The same files with the hashes of their contents.
+fn hashed(files: Vec<(String, PathBuf)>) -> Result<Vec<ServerFile>, String> {
+    let file = |(path, real): (String, PathBuf)| match hash_file(&real, LARGEST_SERVER_FILE) {
+        Ok(hash) => Ok(ServerFile { path, hash }),
+        Err(error) => Err(format!("its file {path} cannot be checked: {error}.")),
+    };
+    files.into_iter().map(file).collect()
+}
+
+/// A word, and its parts that may name a file.
+fn pieces(word: &str) -> impl Iterator<Item = &str> {
+    let parts = word.split(|c: char| c.is_whitespace() || "=:,;'\"".contains(c));
+    std::iter::once(word).chain(parts.filter(move |part| !part.is_empty() && *part != word))
+}
 
 fn command_line<'a>(words: impl Iterator<Item = &'a String>) -> String {
     words.map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
@@ -161,6 +236,7 @@ impl UserServer {
             missing: expander.missing,
             is_enabled: self.is_enabled,
             trusts_annotations: self.trusts_annotations,
+            files: Vec::new(),
             hash: hash(whole.as_bytes()),
         }
     }
@@ -244,9 +320,17 @@ pub(crate) struct ProjectServers {
     pub(crate) problems: Vec<String>,
 }
 
+/// What the entries of a project's file are read with.
+#[derive(Clone, Copy)]
+pub(crate) struct ProjectContext<'a> {
+    pub(crate) folder: &'a Path,
+    /// The user's variables.
+    pub(crate) variables: &'a BTreeMap<String, String>,
+}
+
 /// Reads a project's file. Only for a folder that is trusted.
-pub(crate) fn read_project(folder: &str, variables: &BTreeMap<String, String>) -> ProjectServers {
-    let path = Path::new(folder).join(PROJECT_FILE);
+pub(crate) fn read_project(context: ProjectContext<'_>) -> ProjectServers {
+    let path = context.folder.join(PROJECT_FILE);
     let wrong = |problem: String| ProjectServers { entries: Vec::new(), problems: vec![problem] };
     // A link could lead anywhere, and a pipe could block.
     let Ok(about) = path.symlink_metadata() else { return ProjectServers::default() };
@@ -257,12 +341,12 @@ pub(crate) fn read_project(folder: &str, variables: &BTreeMap<String, String>) -
         ));
     }
     match std::fs::read_to_string(&path) {
-        Ok(text) => parse_project(&text, variables),
+        Ok(text) => parse_project(&text, context),
         Err(error) => wrong(format!("{PROJECT_FILE} cannot be read: {error}.")),
     }
 }
 
-fn parse_project(text: &str, variables: &BTreeMap<String, String>) -> ProjectServers {
+fn parse_project(text: &str, context: ProjectContext<'_>) -> ProjectServers {
     #[derive(Deserialize)]
     struct ProjectFile {
         #[serde(rename = "mcpServers", default)]
@@ -282,7 +366,7 @@ fn parse_project(text: &str, variables: &BTreeMap<String, String>) -> ProjectSer
             project.problems.push(format!("{PROJECT_FILE}: only the first {MOST_SERVERS} servers are used."));
             break;
         }
-        match project_entry(&name, &value, variables) {
+        match project_entry(&name, &value, context) {
             Ok(entry) => project.entries.push(entry),
             Err(problem) => project.problems.push(format!("{PROJECT_FILE}, server {shown}: {problem}")),
         }
@@ -290,7 +374,7 @@ fn parse_project(text: &str, variables: &BTreeMap<String, String>) -> ProjectSer
     project
 }
 
-fn project_entry(name: &str, value: &Value, variables: &BTreeMap<String, String>) -> Result<ServerEntry, String> {
+fn project_entry(name: &str, value: &Value, context: ProjectContext<'_>) -> Result<ServerEntry, String> {
     #[derive(Deserialize)]
     struct ProjectServer {
         #[serde(rename = "type")]
@@ -310,7 +394,7 @@ fn project_entry(name: &str, value: &Value, variables: &BTreeMap<String, String>
         return Err("a name has at most 32 letters, digits, `-` and `_`.".to_owned());
     }
     let server = ProjectServer::deserialize(value).map_err(|error| format!("{error}."))?;
-    let mut expander = Expander::new(variables);
+    let mut expander = Expander::new(context.variables);
     let is_process = match server.kind.as_deref() {
         Some("stdio") => true,
         // Servers that speak the old protocol with events answer the new one at the same address, or not at all.
@@ -333,30 +417,38 @@ fn project_entry(name: &str, value: &Value, variables: &BTreeMap<String, String>
         }
         _ => {}
     }
+    let (argv, environment) = if is_process { (argv, environment) } else { (Vec::new(), Vec::new()) };
+    // The server starts in the folder.
+    let files = hashed(named_files(&argv, &environment, context.folder, context.folder)?)?;
+    let contents: String = files.iter().map(|file| format!("\n{} {}", file.path, file.hash)).collect();
     Ok(ServerEntry {
         name: name.to_owned(),
         source: ServerSource::Project,
         shown,
-        argv: if is_process { argv } else { Vec::new() },
+        argv,
         url: if is_process { String::new() } else { url },
-        environment: if is_process { environment } else { Vec::new() },
+        environment,
         headers: if is_process { Vec::new() } else { headers },
         reads: expander.reads,
         missing: expander.missing,
         is_enabled: true,
         trusts_annotations: false,
-        hash: hash(format!("{name} {value}").as_bytes()),
+        files,
+        hash: hash(format!("{name} {value}{contents}").as_bytes()),
     })
 }
 
 #[cfg(test)]
 mod tests {
-    use secrecy::ExposeSecret as _;
-
     use super::*;
 
     fn variables() -> BTreeMap<String, String> {
         BTreeMap::from([("TOKEN".to_owned(), "t0".to_owned()), ("HOST".to_owned(), "h".to_owned())])
+    }
+
+    /// The entries of a project in a folder with nothing else in it.
+    fn parsed(text: &str) -> ProjectServers {
+        parse_project(text, ProjectContext { folder: Path::new("/no/such/folder"), variables: &variables() })
     }
 
     #[test]
@@ -369,7 +461,7 @@ mod tests {
             "old": {"type": "sse", "url": "https://example.org/sse"},
             "lost": {"command": "a", "args": ["${GONE}"]}
         }}"#;
-        let project = parse_project(text, &variables());
+        let project = parsed(text);
         assert!(project.problems.is_empty(), "{:?}", project.problems);
         let entry = |name: &str| project.entries.iter().find(|entry| entry.name == name).expect("there");
         let files = entry("files");
@@ -390,16 +482,16 @@ mod tests {
     #[test]
     fn what_is_wrong_is_said_and_the_rest_is_used() {
         let text = r#"{"mcpServers": {"a b": {"command": "x"}, "none": {}, "odd": {"type": "ws", "url": "x"}, "file": {"url": "file:///etc"}, "ok": {"command": "x"}, "bad": {"command": 3}}}"#;
-        let project = parse_project(text, &variables());
+        let project = parsed(text);
         assert_eq!(project.entries.len(), 1);
         assert_eq!(project.problems.len(), 5, "{:?}", project.problems);
-        assert_eq!(parse_project("{", &variables()).problems.len(), 1);
-        assert!(parse_project("{}", &variables()).entries.is_empty());
+        assert_eq!(parsed("{").problems.len(), 1);
+        assert!(parsed("{}").entries.is_empty());
     }
 
     #[test]
     fn an_approval_is_bound_to_the_whole_entry_and_its_folder() {
-        let entry = |text: &str| parse_project(text, &variables()).entries.remove(0);
+        let entry = |text: &str| parsed(text).entries.remove(0);
         let one = entry(r#"{"mcpServers": {"a": {"command": "x", "env": {"A": "1"}}}}"#);
         let rules = [one.rule("/p", RuleVerdict::Allow)];
         assert_eq!(one.standing("/p", &[]), ServerStanding::Pending);
@@ -431,5 +523,50 @@ mod tests {
         };
         let web = web.entry("web", &variables());
         assert_eq!((web.shown.as_str(), web.headers[0].1.expose_secret()), ("https://example.org/mcp", "Bearer t0"));
+    }
+
+    #[test]
+    fn an_approval_is_bound_to_the_files_that_the_entry_names() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let other = tempfile::tempdir().expect("a folder");
+        let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).expect("writes");
+        std::fs::write(other.path().join("lib.js"), "0").expect("writes");
+        std::os::unix::fs::symlink(other.path().join("lib.js"), folder.path().join("linked.js")).expect("a link");
+        write("server.js", "1");
+        write("server.json", "{}");
+        write("hook.js", "1");
+        write("other.js", "1");
+        let text = r#"{"mcpServers": {"a": {"command": "node", "args": ["./server.js", "--config=server.json", "linked.js"],
+            "env": {"NODE_OPTIONS": "--require ./hook.js"}}}}"#;
+        let variables = variables();
+        let entry =
+            || parse_project(text, ProjectContext { folder: folder.path(), variables: &variables }).entries.remove(0);
+        let one = entry();
+        let names: Vec<&str> = one.files.iter().map(|file| file.path.as_str()).collect();
+        assert_eq!(names, ["server.js", "server.json", "linked.js", "hook.js"]);
+        let rules = [one.rule("/p", RuleVerdict::Allow)];
+        write("other.js", "2");
+        assert_eq!(entry().standing("/p", &rules), ServerStanding::On, "a file that it does not name");
+        for name in ["server.js", "server.json", "hook.js"] {
+            let before = std::fs::read_to_string(folder.path().join(name)).expect("reads");
+            write(name, "changed");
+            assert_eq!(entry().standing("/p", &rules), ServerStanding::Pending, "{name}");
+            write(name, &before);
+            assert_eq!(entry().standing("/p", &rules), ServerStanding::On, "{name}");
+        }
+        std::fs::remove_file(folder.path().join("linked.js")).expect("gone");
+        write("linked.js", "mine");
+        assert_eq!(entry().standing("/p", &rules), ServerStanding::Pending, "a link that became a file");
+    }
+
+    #[test]
+    fn files_of_a_folder_are_found_in_the_command_of_a_users_server() {
+        let folder = tempfile::tempdir().expect("a folder");
+        std::fs::write(folder.path().join("server.js"), "1").expect("writes");
+        let script = folder.path().join("server.js").display().to_string();
+        let server = UserServer { command: vec!["node".into(), script], ..UserServer::default() };
+        let mut entry = server.entry("mine", &variables());
+        entry.name_files(Path::new("/"), folder.path());
+        assert_eq!(entry.files.iter().map(|file| file.path.as_str()).collect::<Vec<_>>(), ["server.js"]);
     }
 }

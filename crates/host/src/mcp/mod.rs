@@ -3,7 +3,7 @@
 mod entries;
 mod servers;
 
-pub use entries::{ServerEntry, ServerSource, ServerStanding};
+pub use entries::{ServerEntry, ServerFile, ServerSource, ServerStanding};
 pub(crate) use entries::{UserServer, is_server_name};
 pub(crate) use servers::McpServers;
 pub use servers::PlacedServer;

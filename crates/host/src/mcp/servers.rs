@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ use trimtab_world::mcp::{Connection, McpError, ServerAddress, ToolAnswer};
 use trimtab_world::sandbox::server::ServerProcess;
 use trimtab_world::store::LocalFiles;
 
-use super::entries::{self, ProjectServers, ServerEntry, ServerSource, ServerStanding};
+use super::entries::{self, ProjectContext, ProjectServers, ServerEntry, ServerSource, ServerStanding};
 
 /// The longest wait after a server could not be connected.
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
@@ -83,10 +83,17 @@ impl McpServers {
 
     /// The user's servers, and those of a folder that is trusted. Of two with one name, the user's own counts.
     pub(crate) fn placed(&self, trusted: Option<&str>, rules: &[Rule]) -> (Vec<PlacedServer>, Vec<String>) {
-        let project = trusted.map(|folder| entries::read_project(folder, &self.variables)).unwrap_or_default();
-        let ProjectServers { entries, mut problems } = project;
+        let ProjectServers { entries, mut problems } = match trusted {
+            Some(folder) => {
+                entries::read_project(ProjectContext { folder: Path::new(folder), variables: &self.variables })
+            }
+            None => ProjectServers::default(),
+        };
         let folder = trusted.unwrap_or_default();
         let mut all = self.user.clone();
+        if trusted.is_some() {
+            all.iter_mut().for_each(|entry| entry.name_files(&self.home, Path::new(folder)));
+        }
         for entry in entries {
             match self.user.iter().any(|own| own.name == entry.name) {
                 true => problems.push(format!(
@@ -108,13 +115,15 @@ impl McpServers {
     pub(crate) fn listing(&self, placed: &[PlacedServer]) -> Vec<ListedServer> {
         let listed = |server: &PlacedServer| {
             let name = server.entry.name.clone();
+            let files = server.entry.files.iter().map(|file| file.path.clone()).collect();
+            let listed = ListedServer { name, files, ..ListedServer::default() };
             match server.standing {
                 ServerStanding::Off => None,
-                ServerStanding::Pending => Some(ListedServer { name, pending: true, ..ListedServer::default() }),
+                ServerStanding::Pending => Some(ListedServer { pending: true, ..listed }),
                 ServerStanding::On => {
                     let tools = self.known_tools(server);
                     let problem = self.problem(server).filter(|_| tools.is_none());
-                    Some(ListedServer { name, pending: false, tools, problem })
+                    Some(ListedServer { tools, problem, ..listed })
                 }
             }
         };
@@ -196,6 +205,12 @@ impl McpServers {
             let seconds = left.as_secs() + 1;
             return Err(McpError::NotConnected(format!("{problem} The next try is possible in {seconds} s.")));
         }
+        if !has_approved_files(server).await {
+            return Err(McpError::NotConnected(format!(
+                "A file that the MCP server {} runs has changed since you approved the server.",
+                server.entry.name
+            )));
+        }
         let opened = Connection::open(&self.address(server)).await;
         let problem = opened.as_ref().err().map(ToString::to_string);
         let had_problem = {
@@ -265,6 +280,17 @@ impl McpServers {
             own: own.collect(),
         })
     }
+}
+
+/// Whether the files that a server of a project runs are those that the user has approved. They are read again just before
+/// the start, because the request that wants the server may have changed them since it began.
+async fn has_approved_files(server: &PlacedServer) -> bool {
+    if server.entry.source == ServerSource::User {
+        return true;
+    }
+    let (entry, folder) = (server.entry.clone(), PathBuf::from(&server.folder));
+    let read = move || entry.named_files(&folder, &folder).is_ok_and(|files| files == entry.files);
+    tokio::task::spawn_blocking(read).await.unwrap_or(false)
 }
 
 /// Where the tools of a server are kept. What the server says counts or does not, so that is part of the name.

@@ -235,7 +235,7 @@ impl Setup {
         }
         self.client.servers().decide(&server, true).await?;
         print(&format!(
-            "Approved {name} as shown, for {}. It is pending again when the entry changes.\n",
+            "Approved {name} as shown, for {}. It is pending again when the entry or a listed file changes.\n",
             self.folder
         ))?;
         Ok(CliOutcome::Done)
@@ -363,9 +363,16 @@ fn described(server: &PlacedServer) -> String {
     if !entry.reads.is_empty() {
         lines.push(format!("  reads:        ${}", entry.reads.join(", $")));
     }
+    if !entry.files.is_empty() {
+        let files: Vec<&str> = entry.files.iter().map(|file| file.path.as_str()).collect();
+        lines.push(format!("  files:        {}", files.join(", ")));
+    }
     match entry.argv.is_empty() {
         true => lines.push("It receives what the model sends it, and its tools act outside the sandbox.".to_owned()),
-        false => lines.push("It runs as you, outside the sandbox, and can do everything that you can do.".to_owned()),
+        false => {
+            lines.push("It runs as you, outside the sandbox, and can do everything that you can do.".to_owned());
+            lines.push("Other files that it loads, such as imported modules and node_modules, are not checked.".to_owned());
+        }
     }
     lines.join("\n") + "\n"
 }

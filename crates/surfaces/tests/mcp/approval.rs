@@ -8,6 +8,7 @@ use crate::scene::{Scene, of};
 checks![
     a_hostile_repository_starts_nothing_before_it_is_trusted_and_approved,
     an_approval_is_shown_first_and_a_changed_entry_is_pending_again,
+    an_edit_of_an_approved_script_asks_and_its_new_content_does_not_run,
     a_server_of_the_folder_never_takes_the_place_of_the_users_own,
     servers_of_the_settings_are_added_switched_and_removed,
     mistakes_are_explained,
@@ -69,6 +70,33 @@ fn an_approval_is_shown_first_and_a_changed_entry_is_pending_again() {
     assert_eq!(scene.program.run(&["mcp", "disable", "helper"]).code, Some(0));
     assert!(scene.program.run(&["mcp"]).stdout.contains("helper           off "));
     assert_eq!(scene.program.run(&["mcp", "call", "helper", "echo"]).code, Some(1));
+}
+
+fn an_edit_of_an_approved_script_asks_and_its_new_content_does_not_run() {
+    let scene = Scene::new();
+    let argv: Vec<String> = scene.argv(&[]).iter().map(|word| format!("'{word}'")).collect();
+    let script = scene.program.project().join("start.sh");
+    std::fs::write(&script, format!("exec {}\n", argv.join(" "))).expect("writes");
+    let servers = json!({"mcpServers": {"helper": {"command": "sh", "args": ["start.sh"]}}});
+    std::fs::write(scene.program.project().join(".mcp.json"), servers.to_string()).expect("writes");
+    let approved = scene.program.run(&["mcp", "enable", "helper", "--yes"]);
+    assert!(approved.stdout.contains("  files:        start.sh"), "{}", approved.stdout);
+    let scene = scene.listed();
+    assert!(!scene.lines("started").is_empty(), "the script is the server");
+    // The model edits the script: that asks, although `auto` answers for other edits.
+    scene.asks(&[("read_file", json!({"path": "start.sh"}))]);
+    scene.asks(&[("write_file", json!({"path": "start.sh", "content": "touch stolen\n"}))]);
+    let asked = scene.program.run(&["run", "--json", "--approve", "auto", "Change start.sh"]);
+    assert_eq!(asked.code, Some(3), "{}", asked.stdout);
+    let events = asked.events();
+    assert_eq!(of(&events, "checkpoint.opened")[0]["class"], "control_file");
+    // However it was changed, the new script does not run.
+    std::fs::write(&script, "touch stolen\n").expect("writes");
+    assert!(scene.program.run(&["mcp"]).stdout.contains("pending"));
+    for arguments in [&["mcp", "tools"][..], &["mcp", "call", "helper", "echo"]] {
+        scene.program.run(arguments);
+    }
+    assert!(!scene.program.project().join("stolen").exists());
 }
 
 fn a_server_of_the_folder_never_takes_the_place_of_the_users_own() {
