@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use trimtab_engine::{Effect, Input, Output, Prepared, Ran, Session, step};
-use trimtab_vocab::event::{CheckpointFact, RequestFact, Status};
+use trimtab_vocab::event::{CheckpointFact, McpFact, RequestFact, Status};
 use trimtab_vocab::{
     ApprovalClass, Approve, CallId, CheckpointId, CommandClass, CommandPlan, Fact, FileState, FileWrite, ListedServer,
     Message, ModelFacts, ModelSettings, Part, Reply, Request, RequestId, Role, RunSettings, Sandbox, ServerTool,
@@ -246,4 +246,16 @@ fn a_write_that_the_read_fence_stops_is_offered_the_ordinary_sandbox() {
     play.feed(Input::Ran { call, ran: ran(), effects: None });
     let run = play.plan().expect("it stays in the sandbox, so the option may answer").run();
     assert_eq!((run.automatic, run.sandbox), (Some(CommandClass::Check), Sandbox::Workspace));
+}
+
+#[test]
+fn a_server_that_is_listed_without_tools_keeps_none_of_an_earlier_one_of_its_name() {
+    let mut play = Play::of(Approve::Ask, "run_command", &json!({"command": "make all"}));
+    let unknown = ListedServer { tools: None, ..server() };
+    play.feed(Input::ServersListed { servers: vec![unknown.clone()], call: None });
+    let listed = play.log.iter().rev().find_map(|(_, fact)| match fact {
+        Fact::Mcp(McpFact::Listed { servers, .. }) => Some(servers.clone()),
+        _ => None,
+    });
+    assert_eq!(listed, Some(vec![unknown]));
 }

@@ -26,19 +26,14 @@ pub(crate) fn listed(step: &mut Transition<'_>, servers: Vec<ListedServer>, call
     }
 }
 
-/// Records what has changed.
+/// Records what has changed. The host keeps the tools of a server that cannot be asked again. Tools are not kept by name
+/// here, because another entry can have the name by now, and what one server says of its tools says nothing of another's.
 pub(super) fn note(step: &mut Transition<'_>, servers: Vec<ListedServer>) {
     let known = step.session.servers();
     let request = step.session.active().map(|active| active.request.id.clone());
     let is_new = |server: &&ListedServer| server.pending && !known.listed.iter().any(|old| old == *server);
     let pending: Vec<&str> = servers.iter().filter(is_new).map(|server| server.name.as_str()).collect();
     let notice = (!pending.is_empty()).then(|| Notice::ServersPending(pending.join(", ")));
-    // A failed refresh keeps the tools that were known.
-    let keep = |server: ListedServer| match (&server.tools, known.listed.iter().find(|old| old.name == server.name)) {
-        (None, Some(old)) if !server.pending => ListedServer { tools: old.tools.clone(), ..server },
-        _ => server,
-    };
-    let servers: Vec<ListedServer> = servers.into_iter().map(keep).collect();
     let deferred = is_deferred(step.session, &servers);
     if servers != known.listed || deferred != known.is_deferred {
         step.emit(request.as_ref(), McpFact::Listed { servers, deferred });
