@@ -54,6 +54,8 @@ pub struct ServerEntry {
     /// Variables that it gets.
     pub environment: Vec<(String, SecretString)>,
     pub headers: Vec<(String, SecretString)>,
+    /// The variables, or the headers, as the project's entry has them: variables of the user are not replaced in it.
+    pub written: Vec<(String, String)>,
     /// Variables of the user whose values it gets, in whatever place.
     pub reads: Vec<String>,
     /// Those of them that are not set.
@@ -232,6 +234,7 @@ impl UserServer {
             url: self.url,
             environment,
             headers,
+            written: Vec::new(),
             reads: expander.reads,
             missing: expander.missing,
             is_enabled: self.is_enabled,
@@ -420,6 +423,7 @@ fn project_entry(name: &str, value: &Value, context: ProjectContext<'_>) -> Resu
     let (argv, environment) = if is_process { (argv, environment) } else { (Vec::new(), Vec::new()) };
     // The server starts in the folder.
     let files = hashed(named_files(&argv, &environment, context.folder, context.folder)?)?;
+    let written = if is_process { server.env } else { server.headers };
     let contents: String = files.iter().map(|file| format!("\n{} {}", file.path, file.hash)).collect();
     Ok(ServerEntry {
         name: name.to_owned(),
@@ -429,6 +433,7 @@ fn project_entry(name: &str, value: &Value, context: ProjectContext<'_>) -> Resu
         url: if is_process { String::new() } else { url },
         environment,
         headers: if is_process { Vec::new() } else { headers },
+        written: written.into_iter().collect(),
         reads: expander.reads,
         missing: expander.missing,
         is_enabled: true,

@@ -351,20 +351,20 @@ impl Setup {
 fn described(server: &PlacedServer) -> String {
     let entry = &server.entry;
     let mut lines = vec![format!("Server {} of .mcp.json:", entry.name)];
-    match entry.argv.is_empty() {
-        true => lines.push(format!("  address:      {}", entry.shown)),
-        false => lines.push(format!("  command:      {}", entry.shown)),
-    }
-    let given = entry.given_names();
-    if !given.is_empty() {
-        let what = if entry.argv.is_empty() { "headers:      " } else { "environment:  " };
-        lines.push(format!("  {what}{}", given.join(", ")));
+    let is_web = entry.argv.is_empty();
+    let what = if is_web { "address:" } else { "command:" };
+    lines.push(format!("  {what:<13} {}", words::command_line(&entry.shown)));
+    let mut what = if is_web { "headers:" } else { "environment:" };
+    for (name, value) in &entry.written {
+        let given = if is_web { format!("{name}: {value}") } else { format!("{name}={value}") };
+        lines.push(format!("  {what:<13} {}", words::command_line(&given)));
+        what = "";
     }
     if !entry.reads.is_empty() {
         lines.push(format!("  reads:        ${}", entry.reads.join(", $")));
     }
     if !entry.files.is_empty() {
-        let files: Vec<&str> = entry.files.iter().map(|file| file.path.as_str()).collect();
+        let files: Vec<String> = entry.files.iter().map(|file| words::command_line(&file.path).into()).collect();
         lines.push(format!("  files:        {}", files.join(", ")));
     }
     match entry.argv.is_empty() {

@@ -15,7 +15,7 @@ use trimtab_vocab::event::{PromptProgress, ReplyFact};
 use trimtab_vocab::format;
 use trimtab_vocab::visible::visible;
 use trimtab_vocab::wording::{Refusal, permission};
-use trimtab_vocab::{Effort, INTERRUPT_TOOL, ImageFact, Time, Usage};
+use trimtab_vocab::{Effort, INTERRUPT_TOOL, ImageFact, Time, Usage, Visible};
 
 pub(crate) use asked::{asked, details, reasons, shell_hints, starting_text, text_label, title};
 pub(crate) use wrap::wrap;
@@ -53,7 +53,13 @@ pub(crate) const NO_SERVERS: &str = "There are no MCP servers. `trimtab mcp add`
 /// An MCP server in one line.
 pub(crate) fn server_line(server: &PlacedServer) -> String {
     let entry = &server.entry;
-    format!("{:<16} {:<8} {:<8} {}", entry.name, server.standing.name(), entry.source.name(), entry.shown)
+    let shown = command_line(&entry.shown);
+    format!("{:<16} {:<8} {:<8} {shown}", entry.name, server.standing.name(), entry.source.name())
+}
+
+/// A text that a person approves, in one line, with everything spelled out that could pass for something else.
+pub(crate) fn command_line(text: &str) -> Visible {
+    Visible::command(Visible::line(text).as_str())
 }
 
 /// A tool call in one line.

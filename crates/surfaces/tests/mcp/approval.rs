@@ -53,7 +53,11 @@ fn an_approval_is_shown_first_and_a_changed_entry_is_pending_again() {
     scene.write_project("helper", &[], &json!({"MODE": "${MODE:-fast}", "TOKEN": "${SECRET_TOKEN}"}));
     let approved = scene.program.run(&["mcp", "enable", "helper", "--yes"]);
     assert_eq!(approved.code, Some(0), "{}", approved.stderr);
-    for part in ["--mcp-server", "environment:  MODE, TOKEN", "reads:        $MODE, $SECRET_TOKEN"] {
+    for part in [
+        "--mcp-server",
+        "  environment:  MODE=${MODE:-fast}\n                TOKEN=${SECRET_TOKEN}\n",
+        "reads:        $MODE, $SECRET_TOKEN",
+    ] {
         assert!(approved.stdout.contains(part), "{part}: {}", approved.stdout);
     }
     let called = scene.program.run(&["mcp", "call", "helper", "echo", r#"{"text": "hi"}"#]);
