@@ -5,8 +5,8 @@ use trimtab_engine::{Effect, Input, Output, Prepared, Ran, Session, step};
 use trimtab_vocab::event::{CheckpointFact, McpFact, RequestFact, Status};
 use trimtab_vocab::{
     ApprovalClass, Approve, CallId, CheckpointId, CommandClass, CommandPlan, Fact, FileState, FileWrite, ListedServer,
-    Message, ModelFacts, ModelSettings, Part, Reply, Request, RequestId, Role, RunSettings, Sandbox, ServerTool,
-    StopReason, ToolCall, Usage,
+    Message, ModelFacts, ModelSettings, Part, Reply, Request, RequestId, Role, Rule, RuleVerdict, RunSettings,
+    Sandbox, ServerTool, StopReason, ToolCall, Usage,
 };
 
 struct Play {
@@ -28,6 +28,11 @@ impl Play {
 
     /// A session of one request whose model asks for one tool.
     fn of(approve: Approve, tool: &str, input: &Value) -> Self {
+        Self::with(approve, tool, input, server(), &[])
+    }
+
+    /// The same with this server and these rules.
+    fn with(approve: Approve, tool: &str, input: &Value, server: ListedServer, rules: &[Rule]) -> Self {
         let id: RequestId = "r1".parse().expect("an id");
         let facts = ModelFacts { window: 100_000, ..ModelFacts::default() };
         let (trusted, attended) = (true, false);
@@ -35,6 +40,7 @@ impl Play {
         let settings = RunSettings { models, trusted, attended, approve, ..RunSettings::default() };
         let mut play = Self { session: Session::default(), log: Vec::new(), outputs: Vec::new() };
         play.feed(Input::Opened { folder: "/p".into() });
+        rules.iter().for_each(|rule| play.feed(Input::RuleAdded { rule: rule.clone() }));
         play.feed(Input::Said { request: Box::new(Request::new(id.clone(), "go", settings)) });
         play.feed(Input::Admitted { request: id.clone() });
         play.feed(Input::Loaded {
@@ -44,7 +50,7 @@ impl Play {
             absent: Vec::new(),
             instructions: None,
             instruction_files: Vec::new(),
-            servers: vec![server()],
+            servers: vec![server],
         });
         let call = play.outputs.iter().find_map(|output| match output {
             Output::Effect(Effect::CallModel { call, .. }) => Some(call.clone()),
@@ -258,4 +264,24 @@ fn a_server_that_is_listed_without_tools_keeps_none_of_an_earlier_one_of_its_nam
         _ => None,
     });
     assert_eq!(listed, Some(vec![unknown]));
+}
+
+#[test]
+fn a_rule_for_one_server_allows_no_server_of_a_folder_that_takes_its_name() {
+    let rule = |verdict, folder: Option<&str>| Rule {
+        verdict,
+        tool: "mcp".into(),
+        pattern: "helper:*".into(),
+        folder: folder.map(str::to_owned),
+    };
+    let allow = |folder| rule(RuleVerdict::Allow, folder);
+    let calls = |project, rules: &[Rule]| {
+        let server = ListedServer { project, ..server() };
+        Play::with(Approve::Ask, "mcp__helper__echo", &json!({"text": "a"}), server, rules).acts()
+    };
+    assert!(calls(false, &[allow(None)]) && calls(false, &[allow(Some("/p"))]));
+    assert!(!calls(true, &[allow(None)]), "meant for the user's own server");
+    assert!(!calls(true, &[allow(Some("/q"))]), "meant for another folder");
+    assert!(calls(true, &[allow(Some("/p"))]));
+    assert!(!calls(true, &[allow(Some("/p")), rule(RuleVerdict::Deny, None)]), "a denial holds for each of that name");
 }

@@ -272,8 +272,12 @@ impl<'a> PermitCase<'a> {
     fn is_meant(&self, rule: &Rule) -> bool {
         let is_move = matches!(self.action, ToolAction::Change(ProposedChange::Move { .. }));
         let is_exact = match self.action {
-            // A rule for a server, or for one of its tools, is as narrow as people can put it.
-            ToolAction::CallServer(call) => rule.pattern.starts_with(&format!("{}:", call.server)),
+            // A rule for a server, or for one of its tools, is as narrow as people can put it. A folder can give its server
+            // any name, so a rule that holds everywhere was not meant for it.
+            ToolAction::CallServer(call) => {
+                let is_here = rule.folder.is_some() && rule.folder.as_deref() == self.session.rules_folder();
+                rule.pattern.starts_with(&format!("{}:", call.server)) && (is_here || !call.is_project)
+            }
             _ => !rule.pattern.ends_with('*') && !is_move,
         };
         !self.is_once && (!self.class.needs_person() || is_exact)

@@ -76,7 +76,12 @@ pub(crate) struct ToolDefinition {
 #[derive(Debug, Clone)]
 enum ToolSource {
     BuiltIn,
-    Server { server: String, tool: Arc<ServerTool> },
+    Server {
+        server: String,
+        /// The folder names the server.
+        is_project: bool,
+        tool: Arc<ServerTool>,
+    },
 }
 
 impl ToolDefinition {

@@ -116,7 +116,8 @@ impl McpServers {
         let listed = |server: &PlacedServer| {
             let name = server.entry.name.clone();
             let files = server.entry.files.iter().map(|file| file.path.clone()).collect();
-            let listed = ListedServer { name, files, ..ListedServer::default() };
+            let project = server.entry.source == ServerSource::Project;
+            let listed = ListedServer { name, project, files, ..ListedServer::default() };
             match server.standing {
                 ServerStanding::Off => None,
                 ServerStanding::Pending => Some(ListedServer { pending: true, ..listed }),

@@ -343,7 +343,7 @@ fn start_command(
 
 /// Calls a tool of a server. The intent is recorded first: after a kill, the call is asked about and never repeated.
 fn call_server(step: &mut Transition<'_>, request: RequestId, call: CallId, permit: Permit, action: &ServerAction) {
-    let ServerAction { server, tool, input } = action;
+    let ServerAction { server, tool, input, .. } = action;
     let (server, tool) = (server.clone(), tool.name.clone());
     step.audit(&request, "mcp", json!({"op": "call", "server": server, "tool": tool}));
     step.emit(Some(&request), McpFact::Called { call: call.clone(), server: server.clone(), tool: tool.clone() });
