@@ -182,7 +182,9 @@ impl Client {
             provider.key_env.iter().chain(&provider.extras.variables).cloned().collect::<Vec<String>>()
         });
         let keys = keys.chain(profile.search.iter().filter_map(|service| service.key_env.clone()));
-        let local = LocalWorkspace::new(std::env::vars_os(), &own).private(keys).limited(profile.hands.limits).ready();
+        let keys: Vec<String> = keys.collect();
+        let local = LocalWorkspace::new(std::env::vars_os(), &own).private(keys.iter().cloned());
+        let local = local.limited(profile.hands.limits).ready();
         let local = local.searching(profile.search.clone());
         let editors = OpenEditors::default();
         let providers = Arc::new(Providers(RwLock::new(profile.registry())));
@@ -198,6 +200,7 @@ impl Client {
                 profile.servers.clone(),
                 PathBuf::from(&profile.hands.machine.home),
                 LocalFiles::new(&profile.data),
+                keys,
             ))),
         };
         Ok(Self::over(world, profile.limits.jobs, own))

@@ -329,7 +329,20 @@ pub(crate) struct ProjectContext<'a> {
     pub(crate) folder: &'a Path,
     /// The user's variables.
     pub(crate) variables: &'a BTreeMap<String, String>,
+    /// Names of variables that hold keys of providers.
+    pub(crate) private: &'a [String],
 }
+
+impl ProjectContext<'_> {
+    /// Whether a variable belongs to this program. Nobody approves away the keys that it works with.
+    fn is_private(&self, name: &str) -> bool {
+        let is_own = name.get(..OWN.len()).is_some_and(|beginning| beginning.eq_ignore_ascii_case(OWN));
+        is_own || self.private.iter().any(|key| key.eq_ignore_ascii_case(name))
+    }
+}
+
+/// How the names of this program's variables begin.
+const OWN: &str = "TRIMTAB_";
 
 /// Reads a project's file. Only for a folder that is trusted.
 pub(crate) fn read_project(context: ProjectContext<'_>) -> ProjectServers {
@@ -420,6 +433,9 @@ fn project_entry(name: &str, value: &Value, context: ProjectContext<'_>) -> Resu
         }
         _ => {}
     }
+    if let Some(name) = expander.reads.iter().find(|name| context.is_private(name)) {
+        return Err(format!("it reads ${name}, a key or a setting of Trimtab. Remove ${name} from the entry."));
+    }
     let (argv, environment) = if is_process { (argv, environment) } else { (Vec::new(), Vec::new()) };
     // The server starts in the folder.
     let files = hashed(named_files(&argv, &environment, context.folder, context.folder)?)?;
@@ -453,7 +469,9 @@ mod tests {
 
     /// The entries of a project in a folder with nothing else in it.
     fn parsed(text: &str) -> ProjectServers {
-        parse_project(text, ProjectContext { folder: Path::new("/no/such/folder"), variables: &variables() })
+        let (variables, private) = (variables(), ["MODEL_KEY".to_owned()]);
+        let folder = Path::new("/no/such/folder");
+        parse_project(text, ProjectContext { folder, variables: &variables, private: &private })
     }
 
     #[test]
@@ -544,8 +562,8 @@ mod tests {
         let text = r#"{"mcpServers": {"a": {"command": "node", "args": ["./server.js", "--config=server.json", "linked.js"],
             "env": {"NODE_OPTIONS": "--require ./hook.js"}}}}"#;
         let variables = variables();
-        let entry =
-            || parse_project(text, ProjectContext { folder: folder.path(), variables: &variables }).entries.remove(0);
+        let context = ProjectContext { folder: folder.path(), variables: &variables, private: &[] };
+        let entry = || parse_project(text, context).entries.remove(0);
         let one = entry();
         let names: Vec<&str> = one.files.iter().map(|file| file.path.as_str()).collect();
         assert_eq!(names, ["server.js", "server.json", "linked.js", "hook.js"]);
@@ -573,5 +591,19 @@ mod tests {
         let mut entry = server.entry("mine", &variables());
         entry.name_files(Path::new("/"), folder.path());
         assert_eq!(entry.files.iter().map(|file| file.path.as_str()).collect::<Vec<_>>(), ["server.js"]);
+    }
+
+    #[test]
+    fn a_project_reads_neither_keys_of_providers_nor_our_own_variables() {
+        for text in [
+            r#"{"command": "x", "env": {"A": "${MODEL_KEY}"}}"#,
+            r#"{"command": "x", "args": ["--key=${model_key:-none}"]}"#,
+            r#"{"command": "x", "env": {"A": "${Trimtab_Anything}"}}"#,
+            r#"{"url": "https://example.org/${MODEL_KEY}"}"#,
+            r#"{"url": "https://example.org", "headers": {"A": "Bearer ${MODEL_KEY}"}}"#,
+        ] {
+            let project = parsed(&format!(r#"{{"mcpServers": {{"a": {text}}}}}"#));
+            assert_eq!((project.entries.len(), project.problems.len()), (0, 1), "{text}");
+        }
     }
 }

@@ -30,6 +30,8 @@ pub(crate) struct McpServers {
     user: Vec<ServerEntry>,
     variables: BTreeMap<String, String>,
     environment: Vec<(OsString, OsString)>,
+    /// Names of variables that hold keys of providers.
+    private: Vec<String>,
     home: PathBuf,
     files: LocalFiles,
     slots: Mutex<BTreeMap<String, Arc<ServerSlot>>>,
@@ -73,20 +75,23 @@ impl PlacedServer {
 }
 
 impl McpServers {
-    pub(crate) fn new(user: Vec<ServerEntry>, home: PathBuf, files: LocalFiles) -> Self {
+    /// `private`: names of variables that hold keys of providers.
+    pub(crate) fn new(user: Vec<ServerEntry>, home: PathBuf, files: LocalFiles, private: Vec<String>) -> Self {
         let environment: Vec<(OsString, OsString)> = std::env::vars_os().collect();
         let text = |(name, value): &(OsString, OsString)| Some((name.to_str()?.to_owned(), value.to_str()?.to_owned()));
         let variables = environment.iter().filter_map(text).collect();
         let (slots, begun, changed) = (Mutex::default(), Mutex::default(), watch::Sender::new(0));
-        Self { user, variables, environment, home, files, slots, begun, changed }
+        Self { user, variables, environment, private, home, files, slots, begun, changed }
     }
 
     /// The user's servers, and those of a folder that is trusted. Of two with one name, the user's own counts.
     pub(crate) fn placed(&self, trusted: Option<&str>, rules: &[Rule]) -> (Vec<PlacedServer>, Vec<String>) {
         let ProjectServers { entries, mut problems } = match trusted {
-            Some(folder) => {
-                entries::read_project(ProjectContext { folder: Path::new(folder), variables: &self.variables })
-            }
+            Some(folder) => entries::read_project(ProjectContext {
+                folder: Path::new(folder),
+                variables: &self.variables,
+                private: &self.private,
+            }),
             None => ProjectServers::default(),
         };
         let folder = trusted.unwrap_or_default();
@@ -278,6 +283,7 @@ impl McpServers {
             argv: entry.argv.clone(),
             cwd,
             environment: self.environment.clone(),
+            private: self.private.clone(),
             own: own.collect(),
         })
     }
@@ -308,7 +314,7 @@ mod tests {
     fn servers(data: &std::path::Path) -> Arc<McpServers> {
         let server = UserServer { url: "http://127.0.0.1:1/mcp".into(), is_enabled: true, ..UserServer::default() };
         let entry = server.entry("gone", &BTreeMap::new());
-        Arc::new(McpServers::new(vec![entry], data.to_owned(), LocalFiles::new(data)))
+        Arc::new(McpServers::new(vec![entry], data.to_owned(), LocalFiles::new(data), vec!["MY_KEY".to_owned()]))
     }
 
     #[tokio::test]
@@ -341,5 +347,21 @@ mod tests {
         assert_eq!(listed[0].problem, None);
         LocalFiles::new(data.path()).write(&file_of(&placed[0]), "damaged").expect("kept");
         assert!(servers.listing(&placed)[0].tools.is_none());
+    }
+
+    #[test]
+    fn keys_of_providers_stay_with_the_program() {
+        let data = tempfile::tempdir().expect("a folder");
+        let servers = servers(data.path());
+        let server = UserServer { command: vec!["serve".into()], is_enabled: true, ..UserServer::default() };
+        let entry = server.entry("own", &BTreeMap::new());
+        let placed = PlacedServer { entry, standing: ServerStanding::On, folder: String::new() };
+        let ServerAddress::Process(process) = servers.address(&placed) else { panic!("a process") };
+        assert_eq!(process.private, ["MY_KEY"]);
+        let file = data.path().join(".mcp.json");
+        std::fs::write(&file, r#"{"mcpServers": {"a": {"command": "x", "env": {"A": "${MY_KEY}"}}}}"#).expect("writes");
+        let (placed, problems) = servers.placed(Some(&data.path().display().to_string()), &[]);
+        assert_eq!((placed.len(), problems.len()), (1, 1), "the folder's server is not used: {problems:?}");
+        assert!(problems[0].contains("$MY_KEY"), "{problems:?}");
     }
 }

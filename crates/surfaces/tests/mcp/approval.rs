@@ -26,8 +26,13 @@ fn a_hostile_repository_starts_nothing_before_it_is_trusted_and_approved() {
     scene.says("Hello.");
     scene.program.run(&["run", "--json", "What do the notes say?"]);
     assert!(scene.lines("started").is_empty());
-    // Trusted, and not approved: off, and said once.
+    // Trusted: nobody can approve a server that reads the key of a provider.
     assert_eq!(scene.program.run(&["trust"]).code, Some(0));
+    let listed = scene.program.run(&["mcp"]);
+    assert!(!listed.stdout.contains("helper") && listed.stderr.contains("reads $ANTHROPIC_API_KEY"), "{}", listed.stderr);
+    assert_eq!(scene.program.run(&["mcp", "enable", "helper", "--yes"]).code, Some(1));
+    // Not approved: off, and said once.
+    scene.write_project("helper", &[], &json!({}));
     scene.says("Hello.");
     let ran = scene.program.run(&["run", "--json", "What do the notes say?"]);
     let events = ran.events();

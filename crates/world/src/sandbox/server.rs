@@ -44,8 +44,19 @@ pub struct ServerProcess {
     pub cwd: PathBuf,
     /// The variables to choose from: only those that tools are known to need are passed on.
     pub environment: Vec<(OsString, OsString)>,
+    /// Names of variables that hold keys of this program. They are not passed on, whatever they are called.
+    pub private: Vec<String>,
     /// Variables that it gets in any case.
     pub own: Vec<(String, String)>,
+}
+
+impl ServerProcess {
+    /// What the server sees.
+    fn variables(&self) -> Vec<(OsString, OsString)> {
+        let mut all = passed_on(self.environment.iter().cloned(), Sandbox::Workspace, &self.private);
+        all.extend(self.own.iter().map(|(name, value)| (name.into(), value.into())));
+        all
+    }
 }
 
 /// The pipes of a server that runs.
@@ -64,8 +75,7 @@ pub fn start(server: &ServerProcess) -> io::Result<ServerPipes> {
         .args([SUPERVISE, SERVER, COMMAND])
         .args(&server.argv)
         .env_clear()
-        .envs(passed_on(server.environment.iter().cloned(), Sandbox::Workspace, &[]))
-        .envs(server.own.iter().map(|(name, value)| (name, value)))
+        .envs(server.variables())
         .current_dir(&server.cwd)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -170,5 +180,28 @@ async fn hung_up(input: OwnedFd) {
     // Without the thread, the end of the host would go unnoticed, so the server ends then.
     if std::thread::Builder::new().name("hang-up".into()).spawn(wait).is_ok() {
         let _ = gone.await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::OsStr;
+
+    use super::*;
+
+    #[test]
+    fn a_server_gets_what_its_entry_names_and_no_key_under_any_name() {
+        let server = ServerProcess {
+            argv: Vec::new(),
+            cwd: PathBuf::from("/"),
+            environment: ["PATH", "RUST_MODELS", "GITHUB_TOKEN"].map(|name| (OsString::from(name), "x".into())).to_vec(),
+            private: vec!["RUST_MODELS".to_owned()],
+            own: vec![("GITHUB_TOKEN".to_owned(), "y".to_owned())],
+        };
+        let all = server.variables();
+        let value = |wanted: &str| all.iter().rev().find(|(name, _)| name == wanted).map(|(_, value)| value.as_os_str());
+        assert_eq!(value("PATH"), Some(OsStr::new("x")));
+        assert_eq!(value("RUST_MODELS"), None, "a key of a provider under a name that is passed on otherwise");
+        assert_eq!(value("GITHUB_TOKEN"), Some(OsStr::new("y")));
     }
 }
