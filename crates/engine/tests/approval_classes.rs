@@ -5,8 +5,8 @@ use trimtab_engine::{Effect, Input, Output, Prepared, Ran, Session, step};
 use trimtab_vocab::event::{CheckpointFact, McpFact, RequestFact, Status};
 use trimtab_vocab::{
     ApprovalClass, Approve, CallId, CheckpointId, CommandClass, CommandPlan, Fact, FileState, FileWrite, ListedServer,
-    Message, ModelFacts, ModelSettings, Part, Reply, Request, RequestId, Role, Rule, RuleVerdict, RunSettings,
-    Sandbox, ServerTool, StopReason, ToolCall, Usage,
+    Message, ModelFacts, ModelSettings, Part, Reply, Request, RequestId, Role, Rule, RuleVerdict, RunSettings, Sandbox,
+    ServerTool, StopReason, ToolCall, Usage,
 };
 
 struct Play {

@@ -190,18 +190,16 @@ impl Client {
         let providers = Arc::new(Providers(RwLock::new(profile.registry())));
         let models: Arc<dyn ModelRegistry> = Arc::<Providers>::clone(&providers);
         let world = World { store: Arc::new(store), models, clock, workspaces: editors.over(Arc::new(local)) };
+        let home = PathBuf::from(&profile.hands.machine.home);
+        let servers = McpServers::new(profile.servers.clone(), home, LocalFiles::new(&profile.data), keys);
+        let servers = servers.watching(&profile.file);
         let own = LocalContext {
             settings: Some(profile.file.clone()),
             machine: profile.hands.machine.clone(),
             providers: Some(providers),
             notes: Some(ModelNotes::new(&profile.data)),
             editors,
-            servers: Some(Arc::new(McpServers::new(
-                profile.servers.clone(),
-                PathBuf::from(&profile.hands.machine.home),
-                LocalFiles::new(&profile.data),
-                keys,
-            ))),
+            servers: Some(Arc::new(servers)),
         };
         Ok(Self::over(world, profile.limits.jobs, own))
     }

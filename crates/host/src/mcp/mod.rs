@@ -32,8 +32,16 @@ const AUDIO: usize = 100;
 pub(crate) async fn placed(deps: &ActorContext, folder: &str) -> Result<Option<FolderServers>, StoreError> {
     let Some(servers) = deps.servers.clone() else { return Ok(None) };
     let rules = read_rules(&deps.world.store.rules().await?);
-    let (reading, folder) = (Arc::clone(&servers), folder.to_owned());
-    let read = tokio::task::spawn_blocking(move || reading.placed(Some(&folder), &rules)).await;
+    let (reading, folder, settings) = (Arc::clone(&servers), folder.to_owned(), deps.settings.clone());
+    let read = move || {
+        if let Some(file) = settings {
+            reading.reload(&file);
+        }
+        let (placed, problems) = reading.placed(Some(&folder), &rules);
+        reading.release(&folder, &placed);
+        (placed, problems)
+    };
+    let read = tokio::task::spawn_blocking(read).await;
     let (placed, problems) = read.unwrap_or_default();
     problems.iter().for_each(|problem| tracing::warn!(problem, "MCP"));
     Ok(Some(FolderServers { servers, placed }))

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
 use secrecy::ExposeSecret as _;
@@ -18,6 +18,9 @@ use trimtab_world::mcp::{Connection, McpError, ServerAddress, ToolAnswer};
 use trimtab_world::sandbox::server::ServerProcess;
 use trimtab_world::store::LocalFiles;
 
+use crate::config;
+use crate::settings_reload::{self, SettingsStamp};
+
 use super::entries::{self, ProjectContext, ProjectServers, ServerEntry, ServerSource, ServerStanding};
 
 /// The longest wait after a server could not be connected.
@@ -27,7 +30,7 @@ const BETWEEN_LISTS: Duration = Duration::from_millis(500);
 
 /// All servers of this process.
 pub(crate) struct McpServers {
-    user: Vec<ServerEntry>,
+    user: RwLock<UserServers>,
     variables: BTreeMap<String, String>,
     environment: Vec<(OsString, OsString)>,
     /// Names of variables that hold keys of providers.
@@ -41,9 +44,18 @@ pub(crate) struct McpServers {
     changed: watch::Sender<u64>,
 }
 
+/// The servers of the user's settings.
+struct UserServers {
+    entries: Vec<ServerEntry>,
+    /// The settings file that they were read from, as it was then.
+    stamp: SettingsStamp,
+}
+
 /// A server that may be connected.
 #[derive(Default)]
 struct ServerSlot {
+    /// The folder that names it; absent for a server of the user, which is one for all folders.
+    folder: Option<String>,
     state: AsyncMutex<SlotState>,
     problem: Mutex<Option<String>>,
 }
@@ -81,7 +93,47 @@ impl McpServers {
         let text = |(name, value): &(OsString, OsString)| Some((name.to_str()?.to_owned(), value.to_str()?.to_owned()));
         let variables = environment.iter().filter_map(text).collect();
         let (slots, begun, changed) = (Mutex::default(), Mutex::default(), watch::Sender::new(0));
+        let user = RwLock::new(UserServers { entries: user, stamp: None });
         Self { user, variables, environment, private, home, files, slots, begun, changed }
+    }
+
+    /// The same, read from this file just now.
+    pub(crate) fn watching(self, file: &Path) -> Self {
+        self.user.write().unwrap_or_else(PoisonError::into_inner).stamp = settings_reload::stamp(file);
+        self
+    }
+
+    /// Reads the user's servers again if the settings file has changed, because another process may have switched one off.
+    /// A file that cannot be parsed, because it is being written, changes nothing.
+    pub(crate) fn reload(&self, file: &Path) {
+        let stamp = settings_reload::stamp(file);
+        let mut user = self.user.write().unwrap_or_else(PoisonError::into_inner);
+        if user.stamp == stamp {
+            return;
+        }
+        match config::load(&[]) {
+            Ok(profile) => *user = UserServers { entries: profile.servers, stamp },
+            Err(problem) => {
+                tracing::warn!(message = problem.message, "the settings cannot be read; they stay as they were")
+            }
+        }
+    }
+
+    /// Ends the connections to servers of the user and of a folder that may no longer be used as they are: they were
+    /// switched off, or their entries have changed. A call that runs keeps its connection until it ends.
+    pub(crate) fn release(&self, folder: &str, placed: &[PlacedServer]) {
+        let is_on =
+            |key: &String| placed.iter().any(|server| server.standing == ServerStanding::On && server.key() == *key);
+        let mut slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut begun = self.begun.lock().unwrap_or_else(PoisonError::into_inner);
+        slots.retain(|key, slot| {
+            let is_elsewhere = slot.folder.as_deref().is_some_and(|of| of != folder);
+            let is_kept = is_elsewhere || is_on(key);
+            if !is_kept {
+                begun.remove(key);
+            }
+            is_kept
+        });
     }
 
     /// The user's servers, and those of a folder that is trusted. Of two with one name, the user's own counts.
@@ -95,12 +147,13 @@ impl McpServers {
             None => ProjectServers::default(),
         };
         let folder = trusted.unwrap_or_default();
-        let mut all = self.user.clone();
+        let user = self.user.read().unwrap_or_else(PoisonError::into_inner).entries.clone();
+        let mut all = user.clone();
         if trusted.is_some() {
             all.iter_mut().for_each(|entry| entry.name_files(&self.home, Path::new(folder)));
         }
         for entry in entries {
-            match self.user.iter().any(|own| own.name == entry.name) {
+            match user.iter().any(|own| own.name == entry.name) {
                 true => problems.push(format!(
                     "{}, server {}: not used, because your settings have a server of this name.",
                     entries::PROJECT_FILE,
@@ -147,7 +200,9 @@ impl McpServers {
 
     fn slot(&self, server: &PlacedServer) -> Arc<ServerSlot> {
         let mut slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
-        Arc::clone(slots.entry(server.key()).or_default())
+        let folder = (server.entry.source == ServerSource::Project).then(|| server.folder.clone());
+        let new = || Arc::new(ServerSlot { folder, ..ServerSlot::default() });
+        Arc::clone(slots.entry(server.key()).or_insert_with(new))
     }
 
     /// Comes again whenever a listing may have changed.
@@ -363,5 +418,31 @@ mod tests {
         let (placed, problems) = servers.placed(Some(&data.path().display().to_string()), &[]);
         assert_eq!((placed.len(), problems.len()), (1, 1), "the folder's server is not used: {problems:?}");
         assert!(problems[0].contains("$MY_KEY"), "{problems:?}");
+    }
+
+    #[test]
+    fn a_server_that_is_off_or_has_changed_is_let_go_and_others_stay() {
+        let data = tempfile::tempdir().expect("a folder");
+        let servers = servers(data.path());
+        let project = |name: &str, folder: &str, standing| {
+            let mut entry =
+                UserServer { url: "http://127.0.0.1:1/".into(), ..UserServer::default() }.entry(name, &BTreeMap::new());
+            entry.source = ServerSource::Project;
+            PlacedServer { entry, standing, folder: folder.to_owned() }
+        };
+        let (user, _) = servers.placed(None, &[]);
+        let (here, there) = (project("a", "/p", ServerStanding::On), project("a", "/q", ServerStanding::On));
+        let changed = project("b", "/p", ServerStanding::On);
+        let slots = [&user[0], &here, &there, &changed].map(|server| Arc::downgrade(&servers.slot(server)));
+        servers.begun.lock().expect("begun").insert(here.key());
+        let is_there = || slots.each_ref().map(|slot| slot.upgrade().is_some());
+        servers.release("/p", &[user[0].clone(), here.clone(), changed]);
+        assert_eq!(is_there(), [true; 4], "all of them may be used");
+        let off = PlacedServer { standing: ServerStanding::Off, ..here.clone() };
+        servers.release("/p", &[user[0].clone(), off]);
+        assert_eq!(is_there(), [true, false, true, false]);
+        assert!(!servers.begun.lock().expect("begun").contains(&here.key()), "it can be connected again");
+        servers.release("/p", &[]);
+        assert_eq!(is_there(), [false, false, true, false], "the user's own is off, too");
     }
 }

@@ -371,7 +371,9 @@ fn described(server: &PlacedServer) -> String {
         true => lines.push("It receives what the model sends it, and its tools act outside the sandbox.".to_owned()),
         false => {
             lines.push("It runs as you, outside the sandbox, and can do everything that you can do.".to_owned());
-            lines.push("Other files that it loads, such as imported modules and node_modules, are not checked.".to_owned());
+            lines.push(
+                "Other files that it loads, such as imported modules and node_modules, are not checked.".to_owned(),
+            );
         }
     }
     lines.join("\n") + "\n"

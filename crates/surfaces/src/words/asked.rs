@@ -237,7 +237,8 @@ mod tests {
         let (long, input) = ("x".repeat(50_000), json!({"b": {"c": "d\u{202e}e"}}));
         let input = json!({"text": format!("one\n  path: two{long}"), "more": input});
         let call = trimtab_vocab::CallId::nth(1);
-        let asked = PermissionAsk { class: Some(ApprovalClass::ServerCall), ..PermissionAsk::new(call, "mcp__a__b", input) };
+        let asked =
+            PermissionAsk { class: Some(ApprovalClass::ServerCall), ..PermissionAsk::new(call, "mcp__a__b", input) };
         let lines = details(&Ask::Permission(Box::new(asked)));
         assert!(lines.contains(&"  text: one".to_owned()), "{lines:?}");
         assert!(lines.contains(&format!("    |   path: two{long}")), "a line of a value is not an argument");

@@ -29,7 +29,11 @@ fn a_hostile_repository_starts_nothing_before_it_is_trusted_and_approved() {
     // Trusted: nobody can approve a server that reads the key of a provider.
     assert_eq!(scene.program.run(&["trust"]).code, Some(0));
     let listed = scene.program.run(&["mcp"]);
-    assert!(!listed.stdout.contains("helper") && listed.stderr.contains("reads $ANTHROPIC_API_KEY"), "{}", listed.stderr);
+    assert!(
+        !listed.stdout.contains("helper") && listed.stderr.contains("reads $ANTHROPIC_API_KEY"),
+        "{}",
+        listed.stderr
+    );
     assert_eq!(scene.program.run(&["mcp", "enable", "helper", "--yes"]).code, Some(1));
     // Not approved: off, and said once.
     scene.write_project("helper", &[], &json!({}));

@@ -194,12 +194,15 @@ mod tests {
         let server = ServerProcess {
             argv: Vec::new(),
             cwd: PathBuf::from("/"),
-            environment: ["PATH", "RUST_MODELS", "GITHUB_TOKEN"].map(|name| (OsString::from(name), "x".into())).to_vec(),
+            environment: ["PATH", "RUST_MODELS", "GITHUB_TOKEN"]
+                .map(|name| (OsString::from(name), "x".into()))
+                .to_vec(),
             private: vec!["RUST_MODELS".to_owned()],
             own: vec![("GITHUB_TOKEN".to_owned(), "y".to_owned())],
         };
         let all = server.variables();
-        let value = |wanted: &str| all.iter().rev().find(|(name, _)| name == wanted).map(|(_, value)| value.as_os_str());
+        let value =
+            |wanted: &str| all.iter().rev().find(|(name, _)| name == wanted).map(|(_, value)| value.as_os_str());
         assert_eq!(value("PATH"), Some(OsStr::new("x")));
         assert_eq!(value("RUST_MODELS"), None, "a key of a provider under a name that is passed on otherwise");
         assert_eq!(value("GITHUB_TOKEN"), Some(OsStr::new("y")));
