@@ -2,6 +2,7 @@
 
 use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 
 use rmcp::RoleClient;
 use rmcp::model::{ErrorCode, ErrorData, JsonRpcMessage, RequestId};
@@ -9,25 +10,101 @@ use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
-use tokio::sync::Mutex;
+use tokio::sync::mpsc::error::TrySendError;
+use tokio::sync::{mpsc, watch};
+use tokio::time::timeout;
 
 use super::LARGEST_MESSAGE;
 
 /// Bytes that are read at once.
 const PIECE: u64 = 64 * 1024;
+/// Messages that wait until the server reads them. A server that asks much and reads nothing gets no more.
+const QUEUE: usize = 64;
+/// How long a server may take to read one message. It may be busy with a call.
+const LONGEST_WRITE: Duration = Duration::from_secs(60);
 
-pub(super) struct LineTransport<R, W> {
+/// The end of a connection, whoever decides on it.
+#[derive(Clone)]
+struct Ending(Arc<watch::Sender<bool>>);
+
+impl Ending {
+    fn new() -> Self {
+        Self(Arc::new(watch::Sender::new(false)))
+    }
+
+    fn begin(&self) {
+        self.0.send_replace(true);
+    }
+
+    async fn begun(&self) {
+        // The sender is there as long as this is.
+        let _ = self.0.subscribe().wait_for(|begun| *begun).await;
+    }
+}
+
+pub(super) struct LineTransport<R> {
     reader: R,
     /// What was read and is not taken yet. It is kept when a wait for the rest is given up.
     read: Vec<u8>,
     /// How much of it has no line end.
     looked: usize,
-    writer: Arc<Mutex<Option<W>>>,
+    queue: mpsc::Sender<Vec<u8>>,
+    ending: Ending,
 }
 
-impl<R: AsyncRead + Unpin, W> LineTransport<R, W> {
-    pub(super) fn new(reader: R, writer: W) -> Self {
-        Self { reader, read: Vec::new(), looked: 0, writer: Arc::new(Mutex::new(Some(writer))) }
+impl<R> LineTransport<R> {
+    /// Puts a message into the queue. A full queue ends the connection.
+    fn enqueue(&self, item: &TxJsonRpcMessage<RoleClient>) -> io::Result<()> {
+        let mut line = serde_json::to_vec(item).map_err(io::Error::other)?;
+        line.push(b'\n');
+        self.queue.try_send(line).map_err(|error| {
+            if matches!(error, TrySendError::Full(_)) {
+                tracing::warn!("an MCP server does not read its messages");
+                self.ending.begin();
+            }
+            io::ErrorKind::NotConnected.into()
+        })
+    }
+}
+
+impl<R> Drop for LineTransport<R> {
+    fn drop(&mut self) {
+        self.ending.begin();
+    }
+}
+
+/// Writes messages until the connection ends. Then the server's input is closed, and the server ends.
+async fn write_lines(mut writer: impl AsyncWrite + Unpin, mut lines: mpsc::Receiver<Vec<u8>>, ending: Ending) {
+    let writing = async {
+        while let Some(line) = lines.recv().await {
+            let write = async {
+                writer.write_all(&line).await?;
+                writer.flush().await
+            };
+            match timeout(LONGEST_WRITE, write).await {
+                Ok(Ok(())) => {}
+                // What the server has written before its end is still read.
+                Ok(Err(_)) => return,
+                Err(_) => {
+                    tracing::warn!("an MCP server does not read its messages");
+                    return ending.begin();
+                }
+            }
+        }
+    };
+    tokio::select! {
+        biased;
+        () = ending.begun() => {}
+        () = writing => {}
+    }
+}
+
+impl<R: AsyncRead + Unpin> LineTransport<R> {
+    pub(super) fn new(reader: R, writer: impl AsyncWrite + Unpin + Send + 'static) -> Self {
+        let (queue, lines) = mpsc::channel(QUEUE);
+        let ending = Ending::new();
+        tokio::spawn(write_lines(writer, lines, ending.clone()));
+        Self { reader, read: Vec::new(), looked: 0, queue, ending }
     }
 
     /// The next line; none when there will be no more, or when it is too long: what follows could not be told from the
@@ -52,31 +129,24 @@ impl<R: AsyncRead + Unpin, W> LineTransport<R, W> {
     }
 }
 
-impl<R, W> Transport<RoleClient> for LineTransport<R, W>
-where
-    R: AsyncRead + Unpin + Send,
-    W: AsyncWrite + Unpin + Send + 'static,
-{
+impl<R: AsyncRead + Unpin + Send> Transport<RoleClient> for LineTransport<R> {
     type Error = io::Error;
 
     fn send(
         &mut self,
         item: TxJsonRpcMessage<RoleClient>,
     ) -> impl Future<Output = Result<(), io::Error>> + Send + 'static {
-        let writer = Arc::clone(&self.writer);
-        async move {
-            let mut line = serde_json::to_vec(&item).map_err(io::Error::other)?;
-            line.push(b'\n');
-            let mut writer = writer.lock().await;
-            let writer = writer.as_mut().ok_or(io::ErrorKind::NotConnected)?;
-            writer.write_all(&line).await?;
-            writer.flush().await
-        }
+        std::future::ready(self.enqueue(&item))
     }
 
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
+        let ending = self.ending.clone();
         loop {
-            let line = self.line().await?;
+            let line = tokio::select! {
+                biased;
+                () = ending.begun() => return None,
+                line = self.line() => line?,
+            };
             if let Some(message) = message(&line) {
                 return Some(message);
             }
@@ -84,8 +154,8 @@ where
     }
 
     async fn close(&mut self) -> Result<(), io::Error> {
-        // The server ends when its input does.
-        drop(self.writer.lock().await.take());
+        // Nothing is waited for: the server may never read what was to be written.
+        self.ending.begin();
         Ok(())
     }
 }
@@ -126,5 +196,37 @@ mod tests {
         let mut transport = LineTransport::new(endless, tokio::io::sink());
         assert!(transport.receive().await.is_none());
         assert!(transport.read.len() <= LARGEST_MESSAGE + 64 * 1024);
+    }
+
+    fn notification() -> TxJsonRpcMessage<RoleClient> {
+        serde_json::from_str(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#).expect("a message")
+    }
+
+    #[tokio::test]
+    async fn a_server_that_does_not_read_ends_the_connection_and_not_our_memory() {
+        let ((ours, _unread), (silent, _open)) = (tokio::io::duplex(16), tokio::io::duplex(16));
+        let mut transport = LineTransport::new(silent, ours);
+        let mut sent = 0;
+        while transport.send(notification()).await.is_ok() {
+            sent += 1;
+            assert!(sent <= QUEUE + 1, "one is being written, and the others wait");
+            tokio::task::yield_now().await;
+        }
+        assert!(sent >= QUEUE, "{sent}");
+        let received = timeout(Duration::from_secs(10), transport.receive()).await;
+        assert!(received.expect("it does not wait").is_none());
+    }
+
+    #[tokio::test]
+    async fn closing_waits_for_nothing_and_closes_the_input_of_the_server() {
+        let ((ours, mut theirs), (silent, _open)) = (tokio::io::duplex(16), tokio::io::duplex(16));
+        let mut transport = LineTransport::new(silent, ours);
+        transport.send(notification()).await.expect("queued");
+        tokio::task::yield_now().await;
+        let closed = timeout(Duration::from_secs(10), transport.close()).await;
+        closed.expect("it does not wait").expect("closed");
+        let mut written = Vec::new();
+        let ended = timeout(Duration::from_secs(10), theirs.read_to_end(&mut written)).await;
+        ended.expect("the input ends").expect("read");
     }
 }
