@@ -129,9 +129,9 @@ pub enum Input {
         /// The folder's own instructions, file by file.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         instruction_files: Vec<InstructionFile>,
-        /// The MCP servers, with their tools as far as they are known.
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        servers: Vec<ListedServer>,
+        /// The MCP servers, with their tools as far as they are known; absent: they were not asked for.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        servers: Option<Vec<ListedServer>>,
     },
     /// The tools of MCP servers are known, or have changed.
     ServersListed {

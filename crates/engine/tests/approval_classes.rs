@@ -37,10 +37,10 @@ impl Play {
         let facts = ModelFacts { window: 100_000, ..ModelFacts::default() };
         let (trusted, attended) = (true, false);
         let models = ModelSettings { model: "a/b".into(), facts, ..ModelSettings::default() };
-        let settings = RunSettings { models, trusted, attended, approve, ..RunSettings::default() };
+        let rules = rules.to_vec();
+        let settings = RunSettings { models, trusted, attended, approve, rules, ..RunSettings::default() };
         let mut play = Self { session: Session::default(), log: Vec::new(), outputs: Vec::new() };
         play.feed(Input::Opened { folder: "/p".into() });
-        rules.iter().for_each(|rule| play.feed(Input::RuleAdded { rule: rule.clone() }));
         play.feed(Input::Said { request: Box::new(Request::new(id.clone(), "go", settings)) });
         play.feed(Input::Admitted { request: id.clone() });
         play.feed(Input::Loaded {
@@ -50,7 +50,7 @@ impl Play {
             absent: Vec::new(),
             instructions: None,
             instruction_files: Vec::new(),
-            servers: vec![server],
+            servers: Some(vec![server]),
         });
         let call = play.outputs.iter().find_map(|output| match output {
             Output::Effect(Effect::CallModel { call, .. }) => Some(call.clone()),
@@ -284,4 +284,27 @@ fn a_rule_for_one_server_allows_no_server_of_a_folder_that_takes_its_name() {
     assert!(!calls(true, &[allow(Some("/q"))]), "meant for another folder");
     assert!(calls(true, &[allow(Some("/p"))]));
     assert!(!calls(true, &[allow(Some("/p")), rule(RuleVerdict::Deny, None)]), "a denial holds for each of that name");
+}
+
+#[test]
+fn only_what_has_changed_is_recorded_and_from_then_on_the_prompt_stays_the_same() {
+    let mut play = Play::of(Approve::Ask, "run_command", &json!({"command": "make all"}));
+    let listed = |play: &Play| -> Vec<(Vec<String>, Vec<String>, bool)> {
+        let names = |servers: &[ListedServer]| servers.iter().map(|server| server.name.clone()).collect::<Vec<_>>();
+        let facts = play.log.iter().filter_map(|(_, fact)| match fact {
+            Fact::Mcp(McpFact::Listed { servers, gone, deferred }) => Some((names(servers), gone.clone(), *deferred)),
+            _ => None,
+        });
+        facts.collect()
+    };
+    let texts = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect::<Vec<_>>();
+    assert_eq!(listed(&play), [(texts(&["helper"]), texts(&[]), false)]);
+    let other = ListedServer { name: "other".into(), ..server() };
+    let servers = vec![server(), other.clone()];
+    play.feed(Input::ServersListed { servers: servers.clone(), call: None });
+    assert_eq!(listed(&play)[1..], [(texts(&["other"]), texts(&[]), true)]);
+    play.feed(Input::ServersListed { servers, call: None });
+    assert_eq!(listed(&play).len(), 2, "nothing has changed");
+    play.feed(Input::ServersListed { servers: vec![other], call: None });
+    assert_eq!(listed(&play)[2..], [(texts(&[]), texts(&["helper"]), true)]);
 }

@@ -171,7 +171,7 @@ fn any_tool_input() -> impl Strategy<Value = Input> {
             absent: vec![],
             instructions: None,
             instruction_files: Vec::new(),
-            servers: Vec::new(),
+            servers: None,
         }),
         (any::<bool>(), any::<bool>(), proptest::option::of(call.clone())).prop_map(|(pending, known, call)| {
             let tool = ServerTool {

@@ -45,7 +45,7 @@ impl Work {
             absent: Vec::new(),
             instructions: None,
             instruction_files: Vec::new(),
-            servers: Vec::new(),
+            servers: None,
         });
     }
 

@@ -532,14 +532,14 @@ pub(crate) async fn load(
             _ => missing.push(name),
         }
     }
-    let listing = servers.as_ref().map(mcp::FolderServers::listing).unwrap_or_default();
+    let listing = servers.as_ref().map(mcp::FolderServers::listing);
     let (files, listed) = (loaded, listing.clone());
     let loaded =
         Input::Loaded { request, files, missing, absent, instructions: None, instruction_files, servers: listed };
     let _ = reporter.mailbox.send(loaded).await;
     // The request does not wait for this, and this ends with the request.
     if let Some(servers) = servers {
-        servers.follow(&reporter, listing).await;
+        servers.follow(&deps.hub, &reporter, listing.unwrap_or_default()).await;
     }
     Ok(())
 }

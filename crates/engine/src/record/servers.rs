@@ -17,9 +17,15 @@ pub struct SessionServers {
 }
 
 impl SessionServers {
-    pub(super) fn new(servers: &[ListedServer], is_deferred: bool) -> Self {
-        let registry = Some(Arc::new(ToolRegistry::with_servers(servers, is_deferred)));
-        Self { listed: servers.to_vec(), is_deferred, registry }
+    /// The same after a change: these servers are new or have changed, and those are gone.
+    pub(super) fn changed(&self, servers: &[ListedServer], gone: &[String], is_deferred: bool) -> Self {
+        let is_kept =
+            |old: &&ListedServer| !gone.contains(&old.name) && !servers.iter().any(|server| server.name == old.name);
+        let mut listed: Vec<ListedServer> = self.listed.iter().filter(is_kept).cloned().collect();
+        listed.extend_from_slice(servers);
+        listed.sort_by(|one, other| one.name.cmp(&other.name));
+        let registry = Some(Arc::new(ToolRegistry::with_servers(&listed, is_deferred)));
+        Self { listed, is_deferred, registry }
     }
 
     /// Whether a server runs or reads a file of the folder. A pending server counts, because it may be approved.

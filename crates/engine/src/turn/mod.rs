@@ -196,7 +196,7 @@ pub(crate) struct LoadedContext {
     pub(crate) missing: Vec<String>,
     pub(crate) instructions: Option<String>,
     pub(crate) instruction_files: Vec<InstructionFile>,
-    pub(crate) servers: Vec<ListedServer>,
+    pub(crate) servers: Option<Vec<ListedServer>>,
 }
 
 /// What the request names was read.
@@ -215,7 +215,7 @@ pub(crate) fn loaded(step: &mut Transition<'_>, request: &RequestId, loaded: Loa
     let files: Vec<LoadedFile> = if in_form { files.into_iter().map(raw).collect() } else { files };
     let count = files.len();
     let unread = [unread(step, &missing, absent), uninstructed(step, &missing)].concat();
-    if !servers.is_empty() || !step.session.servers().listed.is_empty() {
+    if let Some(servers) = servers {
         servers::note(step, servers);
     }
     if count > 0 || !missing.is_empty() || instructions.is_some() {

@@ -35,24 +35,33 @@ pub(super) fn note(step: &mut Transition<'_>, servers: Vec<ListedServer>) {
     let pending: Vec<&str> = servers.iter().filter(is_new).map(|server| server.name.as_str()).collect();
     let notice = (!pending.is_empty()).then(|| Notice::ServersPending(pending.join(", ")));
     let deferred = is_deferred(step.session, &servers);
-    if servers != known.listed || deferred != known.is_deferred {
-        step.emit(request.as_ref(), McpFact::Listed { servers, deferred });
+    let is_gone = |old: &&ListedServer| !servers.iter().any(|server| server.name == old.name);
+    let gone: Vec<String> = known.listed.iter().filter(is_gone).map(|old| old.name.clone()).collect();
+    let is_known = |server: &ListedServer| known.listed.contains(server);
+    let has_changed = !gone.is_empty() || !servers.iter().all(is_known) || deferred != known.is_deferred;
+    // Only what has changed: a server that changes its tools again and again must not write those of the others, too.
+    let servers: Vec<ListedServer> = servers.into_iter().filter(|server| !is_known(server)).collect();
+    if has_changed {
+        step.emit(request.as_ref(), McpFact::Listed { servers, gone, deferred });
     }
     if let (Some(notice), Some(request)) = (notice, request) {
         step.notify(&request, Level::Warning, notice);
     }
 }
 
-/// Whether the tools stay out of the prompt: there are too many, or not all are known yet. Once they are out of it,
-/// they stay out, because another list of tools would invalidate the provider's cache.
+/// Whether the tools stay out of the prompt: there are too many, not all are known yet, or they have changed in this
+/// session. Once they are out of it, they stay out, because another list of tools would invalidate the provider's cache.
 fn is_deferred(session: &Session, servers: &[ListedServer]) -> bool {
-    if session.servers().is_deferred {
+    let known = session.servers();
+    if known.is_deferred {
         return true;
     }
     let is_unknown = |server: &ListedServer| !server.pending && server.problem.is_none() && server.tools.is_none();
-    let (count, tokens) = ToolRegistry::with_servers(servers, false).server_weight();
+    let registry = ToolRegistry::with_servers(servers, false);
+    let has_changed = !known.listed.is_empty() && registry != *session.tools();
+    let (count, tokens) = registry.server_weight();
     let window = session.active().map_or(u64::MAX, |active| prompt::model(&active.request).1.window);
-    servers.iter().any(is_unknown) || count > MOST_OFFERED || tokens > window / WINDOW_SHARE
+    has_changed || servers.iter().any(is_unknown) || count > MOST_OFFERED || tokens > window / WINDOW_SHARE
 }
 
 /// Finds tools. Servers whose tools are not known are connected first.

@@ -11,8 +11,10 @@ pub use servers::PlacedServer;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
+use tokio::sync::broadcast;
+use tokio::sync::broadcast::error::RecvError;
 use trimtab_engine::Input;
-use trimtab_vocab::event::ToolStatus;
+use trimtab_vocab::event::{Fact, ModelFact, ToolStatus};
 use trimtab_vocab::{
     ListedServer, Problem, ProblemKind, ReadResult, RefKey, RequestId, RuleVerdict, ServerCall, ServerTool, SessionId,
 };
@@ -24,6 +26,7 @@ use crate::client::{ActorContext, Client};
 use crate::config::Profile;
 use crate::effects::ActorHandle;
 use crate::handles::Servers;
+use crate::hub::{Hub, Update};
 
 /// The names of stored sounds begin after those of images.
 const AUDIO: usize = 100;
@@ -47,6 +50,19 @@ pub(crate) async fn placed(deps: &ActorContext, folder: &str) -> Result<Option<F
     Ok(Some(FolderServers { servers, placed }))
 }
 
+/// Waits for the next model call of a session.
+async fn model_called(updates: &mut broadcast::Receiver<Update>) {
+    loop {
+        match updates.recv().await {
+            Ok(Update::Event(event)) if matches!(event.fact, Fact::Model(ModelFact::Called { .. })) => return,
+            Ok(_) => {}
+            // Among so many events there was one.
+            Err(RecvError::Lagged(_)) => return,
+            Err(RecvError::Closed) => std::future::pending().await,
+        }
+    }
+}
+
 /// The servers of a folder.
 pub(crate) struct FolderServers {
     servers: Arc<McpServers>,
@@ -58,21 +74,27 @@ impl FolderServers {
         self.servers.listing(&self.placed)
     }
 
-    /// Connects the servers beside the request, and sends each change of their tools, for as long as the request lasts.
-    pub(crate) async fn follow(&self, reporter: &ActorHandle, mut told: Vec<ListedServer>) {
+    /// Connects the servers beside the request, and sends changes of their tools, for as long as the request lasts: at most
+    /// one listing for each model call, because only the next call needs one, and each is recorded.
+    pub(crate) async fn follow(&self, hub: &Hub, reporter: &ActorHandle, mut told: Vec<ListedServer>) {
         if !self.placed.iter().any(|server| server.standing == ServerStanding::On) {
             return;
         }
+        let mut updates = hub.updates(reporter.lease.session());
         let mut changes = self.servers.changes();
         self.servers.begin(&self.placed);
         while changes.changed().await.is_ok() {
             let now = self.listing();
-            if now != told {
-                told.clone_from(&now);
-                if reporter.mailbox.send(Input::ServersListed { servers: now, call: None }).await.is_err() {
-                    return;
-                }
+            if now == told {
+                continue;
             }
+            told.clone_from(&now);
+            // What has happened before does not count.
+            updates = updates.resubscribe();
+            if reporter.mailbox.send(Input::ServersListed { servers: now, call: None }).await.is_err() {
+                return;
+            }
+            model_called(&mut updates).await;
         }
     }
 
@@ -113,7 +135,9 @@ pub(crate) async fn call(
         Ok(answer) => answer,
         Err(error) => {
             let text = match &error {
-                McpError::NotConnected(_) => format!("The tool was not called. {error}"),
+                McpError::NotConnected(_) | McpError::NotStarted { .. } => {
+                    format!("The tool was not called. {error}")
+                }
                 McpError::Refused(_) => error.to_string(),
                 McpError::Unknown(_) => format!("{error} What the server did before is not known."),
             };
@@ -209,7 +233,7 @@ fn unusable(server: &PlacedServer, error: &McpError) -> Problem {
             problem.hint(format!("`trimtab mcp enable {name}` shows it and approves it."))
         }
         (_, Some(variable), _) => problem.hint(format!("It reads ${variable}, which is not set.")),
-        (_, None, McpError::NotConnected(_)) => {
+        (_, None, McpError::NotConnected(_) | McpError::NotStarted { .. }) => {
             problem.hint(format!("Check its command or address with `trimtab mcp list`: {}", server.entry.shown))
         }
         _ => problem.hint(format!("`trimtab mcp tools {name}` lists its tools and their arguments.")),

@@ -212,12 +212,16 @@ fn a_changed_list_is_there_at_the_next_model_call() {
     scene.asks(&[("mcp__helper__change", json!({}))]);
     // A moment for the new list, which the model does not wait for.
     scene.asks(&[("run_command", json!({"command": "sleep 1"}))]);
+    scene.asks(&[("find_tool", json!({"query": "was not there before"}))]);
     scene.says("Done.");
     scene.program.run(&["rules", "add", "allow", "run_command", "sleep *"]);
     let ran = scene.program.run(&["run", "--json", "What do the notes say?"]);
     assert_eq!(ran.code, Some(0), "{}", ran.stdout);
-    let added = "mcp__helper__added".to_owned();
-    assert!(!scene.offered(0).contains(&added) && scene.offered(2).contains(&added), "{:?}", scene.offered(2));
+    let is_offered = |call: usize, name: &str| scene.offered(call).iter().any(|offered| offered == name);
+    assert!(is_offered(0, "mcp__helper__echo") && !is_offered(0, "find_tool"));
+    assert!(is_offered(2, "find_tool") && !is_offered(2, "mcp__helper__echo"), "{:?}", scene.offered(2));
+    assert_eq!(scene.offered(3), scene.offered(2), "from the first change on, the prompt begins the same");
+    assert!(scene.last_message().contains("mcp__helper__added"), "{}", scene.last_message());
 }
 
 fn plan_mode_calls_nothing_that_may_change_something() {

@@ -60,10 +60,14 @@ pub enum ToolStatus {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "type", rename_all_fields = "camelCase")]
 pub enum McpFact {
-    /// The servers of the session and their tools, whenever they change.
+    /// Servers of the session and their tools, whenever they change.
     #[serde(rename = "mcp.listed")]
     Listed {
+        /// Those that are new or have changed. The others are as they were recorded before.
         servers: Vec<ListedServer>,
+        /// Names of servers that are no longer there.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        gone: Vec<String>,
         /// The tools are not in the prompt: the model finds them with `find_tool`, and calls them with `use_tool`.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         deferred: bool,

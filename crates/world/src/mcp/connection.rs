@@ -22,10 +22,11 @@ use tokio::time::timeout;
 
 use super::http::BoundedHttp;
 use super::lines::LineTransport;
+use super::results::ToolCollector;
 use super::stderr::LastLines;
 use super::{
-    CONNECT, IDLE, LARGEST_MESSAGE, LONGEST_CALL, MOST_PAGES, MOST_TOOLS, McpError, ServerAddress, ToolAnswer,
-    ToolList, plain, results,
+    CONNECT, IDLE, LARGEST_MESSAGE, LONGEST_CALL, MOST_PAGES, McpError, ServerAddress, ToolAnswer, ToolList, plain,
+    results,
 };
 use crate::sandbox::server;
 
@@ -67,11 +68,11 @@ impl Connection {
             Ok(Err(reason)) => {
                 // What a process writes before it ends arrives a moment after its end.
                 tokio::time::sleep(Duration::from_millis(50)).await;
-                Err(McpError::NotConnected(with_lines(reason, &errors.get())))
+                Err(not_started(reason, &errors.get()))
             }
             Err(_) => {
                 let reason = format!("The server did not answer within {} s.", CONNECT.as_secs());
-                Err(McpError::NotConnected(with_lines(reason, &errors.get())))
+                Err(not_started(reason, &errors.get()))
             }
         }
     }
@@ -126,29 +127,21 @@ impl Connection {
     }
 
     async fn list(&self, trusted: bool) -> Result<ToolList, ServiceError> {
-        let mut list = ToolList::default();
+        let mut collector = ToolCollector::default();
         let mut cursor = None;
         for _ in 0..MOST_PAGES {
             let params = cursor.map(|cursor| PaginatedRequestParams::default().with_cursor(Some(cursor)));
             let page = self.service.peer().list_tools(params).await?;
-            for tool in page.tools {
-                if list.tools.len() == MOST_TOOLS {
-                    list.notes.push(format!("Only the first {MOST_TOOLS} tools are used."));
-                    return Ok(list);
-                }
-                match results::tool(tool, trusted) {
-                    Ok(tool) => list.tools.push(tool),
-                    Err(note) if list.notes.len() < MOST_PAGES => list.notes.push(note),
-                    Err(_) => {}
-                }
+            if !page.tools.into_iter().all(|tool| collector.add(tool, trusted)) {
+                return Ok(collector.list);
             }
             cursor = page.next_cursor;
             if cursor.is_none() {
-                return Ok(list);
+                return Ok(collector.list);
             }
         }
-        list.notes.push(format!("Only the first {MOST_PAGES} pages of tools are used."));
-        Ok(list)
+        collector.list.notes.push(format!("Only the first {MOST_PAGES} pages of tools are used."));
+        Ok(collector.list)
     }
 
     /// Calls a tool. If this is given up, the server is told.
@@ -251,6 +244,13 @@ fn shown(error: &dyn std::error::Error) -> String {
         cause = inner.source();
     }
     plain(text.trim_end_matches('.'), LONGEST_ERROR)
+}
+
+fn not_started(reason: String, lines: &[String]) -> McpError {
+    match lines.last() {
+        Some(last) => McpError::NotStarted { reason, output: last.clone() },
+        None => McpError::NotConnected(reason),
+    }
 }
 
 fn with_lines(reason: String, lines: &[String]) -> String {

@@ -30,6 +30,8 @@ const LONGEST_CALL: Duration = Duration::from_secs(3_600);
 const LARGEST_MESSAGE: usize = 16 * 1024 * 1024;
 /// Tools of one server.
 pub const MOST_TOOLS: usize = 512;
+/// Bytes of all tools of one server.
+const LARGEST_LIST: usize = 512 * 1024;
 /// Pages of a list.
 const MOST_PAGES: usize = 32;
 /// Bytes of a tool's name, and of a description that is kept.
@@ -76,16 +78,34 @@ pub struct ToolAnswer {
 pub enum McpError {
     /// The server is not there, so nothing was done.
     NotConnected(String),
+    /// The same, and the server has written something to its standard error.
+    NotStarted {
+        reason: String,
+        /// The last line of it.
+        output: String,
+    },
     /// The server refused the call.
     Refused(String),
     /// The call was made, and nobody knows what came of it.
     Unknown(String),
 }
 
+impl McpError {
+    /// The error without what the server wrote to its standard error, which differs from time to time.
+    pub fn reason(&self) -> &str {
+        match self {
+            Self::NotConnected(text) | Self::Refused(text) | Self::Unknown(text) => text,
+            Self::NotStarted { reason, .. } => reason,
+        }
+    }
+}
+
 impl fmt::Display for McpError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (Self::NotConnected(text) | Self::Refused(text) | Self::Unknown(text)) = self;
-        f.write_str(text)
+        match self {
+            Self::NotStarted { reason, output } => write!(f, "{reason} Its last output: {output}"),
+            error => f.write_str(error.reason()),
+        }
     }
 }
 

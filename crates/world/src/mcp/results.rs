@@ -6,7 +6,10 @@ use rmcp::model::{CallToolResult, ContentBlock, ResourceContents, Tool};
 use serde_json::{Map, Value};
 use trimtab_vocab::{ServerTool, picture_type};
 
-use super::{LARGEST_SCHEMA, LONGEST_DESCRIPTION, LONGEST_NAME, ToolAnswer, plain};
+use super::{
+    LARGEST_LIST, LARGEST_SCHEMA, LONGEST_DESCRIPTION, LONGEST_NAME, MOST_PAGES, MOST_TOOLS, ToolAnswer, ToolList,
+    plain,
+};
 
 /// Bytes of text of one answer that are kept.
 const LONGEST_TEXT: usize = 4 * 1024 * 1024;
@@ -14,8 +17,42 @@ const LONGEST_TEXT: usize = 4 * 1024 * 1024;
 const MOST_MEDIA: usize = 10;
 const LARGEST_MEDIA: usize = 5 * 1024 * 1024;
 
+/// The tools of a server as they come, up to the bounds of a list.
+#[derive(Default)]
+pub(super) struct ToolCollector {
+    pub(super) list: ToolList,
+    bytes: usize,
+}
+
+impl ToolCollector {
+    /// Adds a tool, or notes why it is left out. False: the list is full.
+    pub(super) fn add(&mut self, new: Tool, trusted: bool) -> bool {
+        if self.list.tools.len() == MOST_TOOLS {
+            self.list.notes.push(format!("Only the first {MOST_TOOLS} tools are used."));
+            return false;
+        }
+        match tool(new, trusted) {
+            Ok(tool) => {
+                self.bytes += tool.name.len() + tool.description.len() + tool.input_schema.to_string().len();
+                if self.bytes > LARGEST_LIST {
+                    let count = self.list.tools.len();
+                    let limit = LARGEST_LIST / 1024;
+                    self.list
+                        .notes
+                        .push(format!("Only the first {count} tools are used: all have more than {limit} kB."));
+                    return false;
+                }
+                self.list.tools.push(tool);
+            }
+            Err(note) if self.list.notes.len() < MOST_PAGES => self.list.notes.push(note),
+            Err(_) => {}
+        }
+        true
+    }
+}
+
 /// A tool, or why it is left out.
-pub(super) fn tool(tool: Tool, trusted: bool) -> Result<ServerTool, String> {
+fn tool(tool: Tool, trusted: bool) -> Result<ServerTool, String> {
     let name = tool.name.to_string();
     // Rules name tools, and `*` in a rule stands for anything.
     let is_part = |c: char| c.is_alphanumeric() || "_-./".contains(c);
@@ -179,5 +216,23 @@ mod tests {
         assert!(described(large, false).is_err());
         let long = json!({"name": "a", "description": "x".repeat(100_000), "inputSchema": {}});
         assert!(described(long, false).expect("kept").description.len() < LONGEST_DESCRIPTION + 4);
+    }
+
+    #[test]
+    fn a_list_is_bounded_as_a_whole() {
+        let mut collector = ToolCollector::default();
+        let mut added = 0;
+        loop {
+            let schema = json!({"type": "object", "description": "x".repeat(15_000)});
+            let tool = json!({"name": format!("t{added}"), "inputSchema": schema});
+            if !collector.add(serde_json::from_value(tool).expect("a tool"), false) {
+                break;
+            }
+            added += 1;
+            assert!(added < MOST_TOOLS, "the bytes count as well");
+        }
+        let ToolList { tools, notes } = collector.list;
+        assert_eq!((tools.len(), notes.len()), (added, 1), "{notes:?}");
+        assert!(added * 15_000 <= LARGEST_LIST && (added + 2) * 15_000 > LARGEST_LIST, "{added}");
     }
 }

@@ -19,7 +19,7 @@ use trimtab_vocab::{CallId, Fact, MemoryFact, Message, RequestId, SeriesState, S
 
 use crate::tools;
 
-use super::{Batch, BatchItem, Progress, RunningRequest, Session, SessionServers, legacy, names, series, weight_of};
+use super::{Batch, BatchItem, Progress, RunningRequest, Session, legacy, names, series, weight_of};
 
 impl Session {
     /// Folds a whole log.
@@ -71,7 +71,9 @@ impl Session {
                     item.output = Some(preview.clone());
                 }
             }
-            Fact::Mcp(McpFact::Listed { servers, deferred }) => self.servers = SessionServers::new(servers, *deferred),
+            Fact::Mcp(McpFact::Listed { servers, gone, deferred }) => {
+                self.servers = self.servers.changed(servers, gone, *deferred);
+            }
             Fact::Mcp(McpFact::Called { call, .. }) => {
                 self.set_progress(call, Progress::Acting);
                 self.acted();
