@@ -2,7 +2,7 @@
 
 use trimtab_vocab::event::{Level, McpFact, ToolStatus};
 use trimtab_vocab::wording::Notice;
-use trimtab_vocab::{CallId, ListedServer, ReadResult, RequestId};
+use trimtab_vocab::{CallId, ListedServer, ReadResult, RequestId, server_mark};
 
 use super::batch;
 use super::prompt;
@@ -82,7 +82,7 @@ fn show_found(step: &mut Transition<'_>, call: &CallId) {
     let mut text = tools::find_server_tools(step.session.tools().definitions(), query);
     for server in &step.session.servers().listed {
         if let Some(problem) = &server.problem {
-            text.push_str(&format!("\nThe MCP server {} cannot be used: {problem}", server.name));
+            text.push_str(&format!("\n{} It cannot be used: {problem}", server_mark(&server.name)));
         }
     }
     batch::finished(step, call, ToolStatus::Ok, text);

@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use secrecy::SecretString;
 use trimtab_vocab::ServerTool;
+use trimtab_vocab::visible::is_hidden;
 
 pub use connection::Connection;
 
@@ -113,7 +114,6 @@ impl std::error::Error for McpError {}
 
 /// A text of a server without characters that steer a terminal or hide words from people, cut to `most` bytes.
 fn plain(text: &str, most: usize) -> String {
-    let is_hidden = |c: char| matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}');
     let is_kept = |c: &char| (!c.is_control() || matches!(c, '\n' | '\t')) && !is_hidden(*c);
     let mut kept: String = text.chars().filter(is_kept).collect();
     if kept.len() > most {

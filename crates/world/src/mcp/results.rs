@@ -83,7 +83,9 @@ fn tool(tool: Tool, trusted: bool) -> Result<ServerTool, String> {
 
 /// A schema in the form that every provider takes: an object, without choices at the top. One tool that a provider
 /// refuses would fail every model call. The server checks the arguments anyway.
-fn usual_schema(mut schema: Map<String, Value>) -> Option<Value> {
+fn usual_schema(schema: Map<String, Value>) -> Option<Value> {
+    // First, because a name with a hidden character in it could pass the checks below.
+    let mut schema = plain_fields(schema);
     for name in ["$schema", "$id", "oneOf", "anyOf", "allOf", "not"] {
         schema.shift_remove(name);
     }
@@ -93,6 +95,20 @@ fn usual_schema(mut schema: Map<String, Value>) -> Option<Value> {
     }
     let properties = schema.entry("properties").or_insert_with(|| Value::Object(Map::new()));
     properties.is_object().then_some(Value::Object(schema))
+}
+
+/// The same JSON with every text and every name without hidden characters.
+fn plain_json(value: Value) -> Value {
+    match value {
+        Value::String(text) => Value::String(plain(&text, usize::MAX)),
+        Value::Array(items) => Value::Array(items.into_iter().map(plain_json).collect()),
+        Value::Object(fields) => Value::Object(plain_fields(fields)),
+        other => other,
+    }
+}
+
+fn plain_fields(fields: Map<String, Value>) -> Map<String, Value> {
+    fields.into_iter().map(|(name, value)| (plain(&name, usize::MAX), plain_json(value))).collect()
 }
 
 /// The answer to a call.
@@ -216,6 +232,15 @@ mod tests {
         assert!(described(large, false).is_err());
         let long = json!({"name": "a", "description": "x".repeat(100_000), "inputSchema": {}});
         assert!(described(long, false).expect("kept").description.len() < LONGEST_DESCRIPTION + 4);
+    }
+
+    #[test]
+    fn schemas_hide_nothing() {
+        let hidden = json!({"name": "a", "inputSchema": {"type": "object", "one\u{200b}Of": [], "properties": {
+            "pa\u{e0041}th": {"type": "string", "description": "a\u{202e}b", "enum": ["x\u{1b}[2J"]}}}});
+        let tool = tool(serde_json::from_value(hidden).expect("a tool"), false).expect("kept");
+        let shown = json!({"type": "object", "properties": {"path": {"type": "string", "description": "ab", "enum": ["x[2J"]}}});
+        assert_eq!(tool.input_schema, shown);
     }
 
     #[test]
