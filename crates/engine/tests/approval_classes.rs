@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use trimtab_engine::{Effect, Input, Output, Prepared, Ran, Session, step};
-use trimtab_vocab::event::{CheckpointFact, McpFact, RequestFact, Status};
+use trimtab_vocab::event::{CheckpointFact, McpFact, RequestFact, Status, ToolFact};
 use trimtab_vocab::{
     ApprovalClass, Approve, CallId, CheckpointId, CommandClass, CommandPlan, Fact, FileState, FileWrite, ListedServer,
     Message, ModelFacts, ModelSettings, Part, Reply, Request, RequestId, Role, Rule, RuleVerdict, RunSettings, Sandbox,
@@ -307,4 +307,22 @@ fn only_what_has_changed_is_recorded_and_from_then_on_the_prompt_stays_the_same(
     assert_eq!(listed(&play).len(), 2, "nothing has changed");
     play.feed(Input::ServersListed { servers: vec![other], call: None });
     assert_eq!(listed(&play)[2..], [(texts(&[]), texts(&["helper"]), true)]);
+}
+
+#[test]
+fn a_search_for_tools_names_the_servers_that_are_still_connecting() {
+    let unknown = ListedServer { tools: None, ..server() };
+    let mut play = Play::with(Approve::Ask, "find_tool", &json!({"query": "echo"}), unknown.clone(), &[]);
+    let call = play.outputs.iter().find_map(|output| match output {
+        Output::Effect(Effect::ListServers { call, .. }) => Some(call.clone()),
+        _ => None,
+    });
+    let call = call.expect("the servers are asked");
+    play.feed(Input::ServersListed { servers: vec![unknown], call: Some(call) });
+    let found = play.log.iter().find_map(|(_, fact)| match fact {
+        Fact::Tool(ToolFact::Finished { preview, .. }) => Some(preview.clone()),
+        _ => None,
+    });
+    let found = found.expect("the search ends");
+    assert!(found.contains("still connecting: helper"), "{found}");
 }

@@ -56,17 +56,21 @@ fn is_deferred(session: &Session, servers: &[ListedServer]) -> bool {
     if known.is_deferred {
         return true;
     }
-    let is_unknown = |server: &ListedServer| !server.pending && server.problem.is_none() && server.tools.is_none();
     let registry = ToolRegistry::with_servers(servers, false);
     let has_changed = !known.listed.is_empty() && registry != *session.tools();
     let (count, tokens) = registry.server_weight();
     let window = session.active().map_or(u64::MAX, |active| prompt::model(&active.request).1.window);
-    has_changed || servers.iter().any(is_unknown) || count > MOST_OFFERED || tokens > window / WINDOW_SHARE
+    let is_open = |server: &ListedServer| is_unknown(server) && server.problem.is_none();
+    has_changed || servers.iter().any(is_open) || count > MOST_OFFERED || tokens > window / WINDOW_SHARE
 }
 
-/// Finds tools. Servers whose tools are not known are connected first.
+/// Whether a server may be used, and its tools are not known.
+fn is_unknown(server: &ListedServer) -> bool {
+    !server.pending && server.tools.is_none()
+}
+
+/// Finds tools. Servers whose tools are not known are connected first, and are waited for a moment.
 pub(super) fn find(step: &mut Transition<'_>, request: RequestId, call: &CallId) {
-    let is_unknown = |server: &ListedServer| !server.pending && server.tools.is_none();
     match step.session.servers().listed.iter().any(is_unknown) {
         true => step.request(Effect::ListServers { request, call: call.clone() }),
         false => show_found(step, call),
@@ -84,6 +88,15 @@ fn show_found(step: &mut Transition<'_>, call: &CallId) {
         if let Some(problem) = &server.problem {
             text.push_str(&format!("\n{} It cannot be used: {problem}", server_mark(&server.name)));
         }
+    }
+    let is_connecting = |server: &&ListedServer| is_unknown(server) && server.problem.is_none();
+    let connecting: Vec<&str> =
+        step.session.servers().listed.iter().filter(is_connecting).map(|server| server.name.as_str()).collect();
+    if !connecting.is_empty() {
+        text.push_str(&format!(
+            "\nMCP servers that are still connecting: {}. Search again later for their tools.",
+            connecting.join(", ")
+        ));
     }
     batch::finished(step, call, ToolStatus::Ok, text);
 }

@@ -9,10 +9,12 @@ pub(crate) use servers::McpServers;
 pub use servers::PlacedServer;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::{Map, Value};
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
+use tokio::time::timeout;
 use trimtab_engine::Input;
 use trimtab_vocab::event::{Fact, ModelFact, ToolStatus};
 use trimtab_vocab::{
@@ -31,6 +33,8 @@ use crate::hub::{Hub, Update};
 
 /// The names of stored sounds begin after those of images.
 const AUDIO: usize = 100;
+/// How long a search for tools waits for servers.
+const LONGEST_SEARCH: Duration = Duration::from_secs(3);
 
 /// The servers of a folder, for a session that may use it.
 pub(crate) async fn placed(deps: &ActorContext, folder: &str) -> Result<Option<FolderServers>, StoreError> {
@@ -99,13 +103,18 @@ impl FolderServers {
         }
     }
 
-    /// Connects the servers whose tools are not known, and waits for them.
+    /// Connects the servers whose tools are not known, and waits for them, but not long. Those that take longer connect
+    /// beside the request.
     pub(crate) async fn list_unknown(&self) -> Vec<ListedServer> {
         let is_unknown = |server: &&PlacedServer| {
             server.standing == ServerStanding::On && self.servers.known_tools(server).is_none()
         };
-        let lists = self.placed.iter().filter(is_unknown).map(|server| self.servers.list(server));
-        futures_util::future::join_all(lists).await;
+        let lists = self.placed.iter().filter(is_unknown).map(|server| {
+            let (servers, server) = (Arc::clone(&self.servers), server.clone());
+            tokio::spawn(async move { servers.list(&server).await })
+        });
+        // A listing says which of them are known by then.
+        let _ = timeout(LONGEST_SEARCH, futures_util::future::join_all(lists)).await;
         self.listing()
     }
 

@@ -15,6 +15,7 @@ checks![
     servers_that_misbehave_end_a_call_and_not_the_request,
     a_call_whose_end_is_unknown_is_asked_about_and_never_repeated,
     many_tools_and_unknown_ones_are_found_instead_of_offered,
+    a_search_does_not_wait_for_a_silent_server,
     a_changed_list_is_there_at_the_next_model_call,
     plan_mode_calls_nothing_that_may_change_something,
 ];
@@ -204,6 +205,17 @@ fn many_tools_and_unknown_ones_are_found_instead_of_offered() {
     scene.program.run(&["run", "--json", "What do the notes say?"]);
     let last = scene.program.provider.requests().len() - 1;
     assert!(scene.offered(last).contains(&"find_tool".to_owned()));
+}
+
+fn a_search_does_not_wait_for_a_silent_server() {
+    let scene = Scene::new().with_server("helper", &["silent"]);
+    scene.asks(&[("find_tool", json!({"query": "repeat a text"}))]);
+    scene.says("Done.");
+    let began = std::time::Instant::now();
+    let ran = scene.program.run(&["run", "--json", "What do the notes say?"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stdout);
+    assert!(began.elapsed() < std::time::Duration::from_secs(20), "a server has 30 s to connect");
+    assert!(scene.last_message().contains("still connecting: helper"), "{}", scene.last_message());
 }
 
 fn a_changed_list_is_there_at_the_next_model_call() {
