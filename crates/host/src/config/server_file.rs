@@ -7,7 +7,7 @@ use trimtab_vocab::{Problem, ProblemKind};
 
 use super::keep_model::write;
 use super::resolve::Profile;
-use crate::mcp::is_server_name;
+use crate::mcp::{SERVER_NAMES, is_server_name};
 
 /// A server that the user adds.
 #[derive(Debug, Clone, Default)]
@@ -27,8 +27,7 @@ pub struct NewServer {
 pub fn add_server(profile: &Profile, server: &NewServer) -> Result<(), Problem> {
     let name = &server.name;
     if !is_server_name(name) {
-        return Err(Problem::new(ProblemKind::Usage, format!("Invalid name \"{name}\" for an MCP server."))
-            .hint("Use at most 32 letters, digits, `-` and `_`."));
+        return Err(Problem::new(ProblemKind::Usage, format!("Invalid server name \"{name}\".")).hint(SERVER_NAMES));
     }
     if profile.servers.iter().any(|known| known.name == *name) {
         return Err(Problem::new(ProblemKind::Usage, format!("There is already an MCP server named {name}."))

@@ -1,6 +1,7 @@
 //! The servers that the user's settings and a project's `.mcp.json` name.
 
 use std::collections::BTreeMap;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use secrecy::{ExposeSecret as _, SecretString};
@@ -8,12 +9,10 @@ use serde::Deserialize;
 use serde_json::Value;
 use trimtab_vocab::{Rule, RuleVerdict};
 use trimtab_world::store::hash;
-use trimtab_world::workspace::hash_file;
+use trimtab_world::workspace::{hash_file, read_small};
 
 /// The file of a project that names servers.
 pub(crate) const PROJECT_FILE: &str = ".mcp.json";
-/// A larger file is not read.
-const LARGEST_FILE: u64 = 256 * 1024;
 /// Servers of one file.
 const MOST_SERVERS: usize = 64;
 /// Letters of a hash that a rule names.
@@ -196,11 +195,19 @@ fn quoted(word: &str) -> String {
     }
 }
 
-/// Whether a server can have this name: it is part of the names of its tools and of rules.
+/// Whether a server can have this name: it is part of the names of its tools and of rules. `__` stands between the names
+/// of a server and its tool, so that `a__b` would be two of them.
 pub(crate) fn is_server_name(name: &str) -> bool {
     (1..=32).contains(&name.len())
         && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'))
+        && !name.contains("__")
+        && !name.starts_with('_')
+        && !name.ends_with('_')
 }
+
+/// Which names there can be, for people.
+pub(crate) const SERVER_NAMES: &str =
+    "Use at most 32 letters, digits, `-`, and `_`, without `__`, and without `_` at the beginning or the end.";
 
 /// What the settings say about a server of the user.
 #[derive(Debug, Clone, Default)]
@@ -349,16 +356,13 @@ pub(crate) fn read_project(context: ProjectContext<'_>) -> ProjectServers {
     let path = context.folder.join(PROJECT_FILE);
     let wrong = |problem: String| ProjectServers { entries: Vec::new(), problems: vec![problem] };
     // A link could lead anywhere, and a pipe could block.
-    let Ok(about) = path.symlink_metadata() else { return ProjectServers::default() };
-    if !about.is_file() || about.len() > LARGEST_FILE {
-        return wrong(format!(
-            "{PROJECT_FILE} is not read: it must be a plain file of at most {} kB.",
-            LARGEST_FILE / 1024
-        ));
-    }
-    match std::fs::read_to_string(&path) {
-        Ok(text) => parse_project(&text, context),
-        Err(error) => wrong(format!("{PROJECT_FILE} cannot be read: {error}.")),
+    match read_small(&path).map(String::from_utf8) {
+        Ok(Ok(text)) => parse_project(&text, context),
+        Ok(Err(_)) => wrong(format!("{PROJECT_FILE} is not valid: it is not UTF-8.")),
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+            ProjectServers::default()
+        }
+        Err(error) => wrong(format!("Cannot read {PROJECT_FILE}: {error}. Expected a regular file of at most 256 kB.")),
     }
 }
 
@@ -377,7 +381,7 @@ fn parse_project(text: &str, context: ProjectContext<'_>) -> ProjectServers {
         }
     };
     for (at, (name, value)) in file.servers.into_iter().enumerate() {
-        let shown: String = name.chars().filter(|c| !c.is_control()).take(40).collect();
+        let shown = excerpt(&name);
         if at == MOST_SERVERS {
             project.problems.push(format!("{PROJECT_FILE}: only the first {MOST_SERVERS} servers are used."));
             break;
@@ -388,6 +392,11 @@ fn parse_project(text: &str, context: ProjectContext<'_>) -> ProjectServers {
         }
     }
     project
+}
+
+/// The beginning of a text of the file, fit for a message.
+fn excerpt(text: &str) -> String {
+    text.chars().filter(|c| !c.is_control()).take(40).collect()
 }
 
 fn project_entry(name: &str, value: &Value, context: ProjectContext<'_>) -> Result<ServerEntry, String> {
@@ -407,7 +416,7 @@ fn project_entry(name: &str, value: &Value, context: ProjectContext<'_>) -> Resu
         headers: BTreeMap<String, String>,
     }
     if !is_server_name(name) {
-        return Err("a name has at most 32 letters, digits, `-` and `_`.".to_owned());
+        return Err(format!("Invalid server name \"{}\". {SERVER_NAMES}", excerpt(name)));
     }
     let server = ProjectServer::deserialize(value).map_err(|error| format!("{error}."))?;
     let mut expander = Expander::new(context.variables);
@@ -416,7 +425,10 @@ fn project_entry(name: &str, value: &Value, context: ProjectContext<'_>) -> Resu
         // Servers that speak the old protocol with events answer the new one at the same address, or not at all.
         Some("http" | "streamable-http" | "sse") => false,
         None => server.url.is_empty(),
-        Some(kind) => return Err(format!("the type {kind:?} is not known. Use stdio, http, or sse.")),
+        Some(kind) => {
+            let kind = excerpt(kind);
+            return Err(format!("Invalid value \"{kind}\" for type. Expected stdio, http, streamable-http, or sse."));
+        }
     };
     let mut pairs = |pairs: &BTreeMap<String, String>| -> Vec<(String, SecretString)> {
         pairs.iter().map(|(name, value)| (name.clone(), expander.braces(value).into())).collect()
@@ -508,6 +520,9 @@ mod tests {
         let project = parsed(text);
         assert_eq!(project.entries.len(), 1);
         assert_eq!(project.problems.len(), 5, "{:?}", project.problems);
+        for part in [r#"Invalid server name "a b""#, r#"Invalid value "ws" for type. Expected stdio"#] {
+            assert!(project.problems.iter().any(|problem| problem.contains(part)), "{part}: {:?}", project.problems);
+        }
         assert_eq!(parsed("{").problems.len(), 1);
         assert!(parsed("{}").entries.is_empty());
     }
@@ -605,5 +620,31 @@ mod tests {
             let project = parsed(&format!(r#"{{"mcpServers": {{"a": {text}}}}}"#));
             assert_eq!((project.entries.len(), project.problems.len()), (0, 1), "{text}");
         }
+    }
+
+    #[test]
+    fn the_parts_of_a_tools_name_cannot_be_mistaken_for_each_other() {
+        for name in ["github", "my-server_2", "A"] {
+            assert!(is_server_name(name), "{name}");
+        }
+        for name in ["", "a b", "a__b", "_a", "a_", "a:b", "ä", &"a".repeat(33)] {
+            assert!(!is_server_name(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn only_a_small_regular_file_is_read_as_a_project_file() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let variables = variables();
+        let read = || read_project(ProjectContext { folder: folder.path(), variables: &variables, private: &[] });
+        assert!(read().problems.is_empty(), "there is none");
+        let path = folder.path().join(PROJECT_FILE);
+        std::os::unix::fs::symlink("/etc/hostname", &path).expect("a link");
+        assert_eq!(read().problems.len(), 1);
+        std::fs::remove_file(&path).expect("gone");
+        std::fs::write(&path, " ".repeat(300 * 1024) + "{}").expect("writes");
+        assert_eq!(read().problems.len(), 1);
+        std::fs::write(&path, r#"{"mcpServers": {"ok": {"command": "x"}}}"#).expect("writes");
+        assert_eq!(read().entries.len(), 1);
     }
 }

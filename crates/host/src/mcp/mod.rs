@@ -3,8 +3,8 @@
 mod entries;
 mod servers;
 
+pub(crate) use entries::{SERVER_NAMES, UserServer, is_server_name};
 pub use entries::{ServerEntry, ServerFile, ServerSource, ServerStanding};
-pub(crate) use entries::{UserServer, is_server_name};
 pub(crate) use servers::McpServers;
 pub use servers::PlacedServer;
 

@@ -163,7 +163,8 @@ fn mistakes_are_explained() {
     assert!(ended.stderr.contains("Cannot start no-such-program-7"), "{}", ended.stderr);
     for (arguments, part) in [
         (&["mcp", "tools", "nobody"][..], "There is no MCP server named nobody."),
-        (&["mcp", "add", "a b", "--", "x"], "Invalid name"),
+        (&["mcp", "add", "a b", "--", "x"], "Invalid server name"),
+        (&["mcp", "add", "a__b", "--", "x"], "Invalid server name"),
         (&["mcp", "add", "broken", "--", "x"], "already an MCP server named broken"),
         (&["mcp", "add", "web", "https://example.org", "--env", "A"], "--env is for commands"),
         (&["mcp", "call", "broken", "echo", "[]"], "not a JSON object"),

@@ -142,7 +142,7 @@ fn servers_that_misbehave_end_a_call_and_not_the_request() {
     let scene = Scene::new().with_server("helper", &["noise", "trouble"]).listed();
     scene.program.run(&["rules", "add", "allow", "mcp", "helper:*"]);
     for (tool, part) in [
-        ("lie", "something else than a result"),
+        ("lie", "returned an unexpected response"),
         ("die", "What the server did before is not known"),
         ("flood", "What the server did before is not known"),
         ("no_such_tool", "There is no tool named"),

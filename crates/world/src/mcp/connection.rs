@@ -33,7 +33,7 @@ use crate::sandbox::server;
 /// Bytes of an error that are shown.
 const LONGEST_ERROR: usize = 600;
 
-/// A server that has introduced itself. It ends when this is dropped.
+/// A server that is initialized. It ends when this is dropped.
 pub struct Connection {
     service: RunningService<RoleClient, Handler>,
     errors: LastLines,
@@ -80,7 +80,7 @@ impl Connection {
     async fn connect(address: &ServerAddress, errors: &LastLines) -> Result<Self, String> {
         let (changed, changes) = watch::channel(0);
         let handler = |version| Handler { changed, version };
-        let failed = |error: ClientInitializeError| format!("The server did not introduce itself: {}.", shown(&error));
+        let failed = |error: ClientInitializeError| format!("The server failed to initialize: {}.", shown(&error));
         let service = match address {
             ServerAddress::Process(process) => {
                 let mut pipes = server::start(process).map_err(|error| format!("Cannot start the server: {error}."))?;
@@ -144,7 +144,7 @@ impl Connection {
         Ok(collector.list)
     }
 
-    /// Calls a tool. If this is given up, the server is told.
+    /// Calls a tool. If this is dropped, the server is told.
     pub async fn call(&self, tool: &str, input: Map<String, Value>) -> Result<ToolAnswer, McpError> {
         let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(input);
         let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
@@ -160,7 +160,7 @@ impl Connection {
             Ok(ServerResult::InputRequiredResult(_)) => Err(McpError::Refused(
                 "The server asks for input from the user, which is not supported yet.".to_owned(),
             )),
-            Ok(_) => Err(McpError::Unknown("The server answered with something else than a result.".to_owned())),
+            Ok(_) => Err(McpError::Unknown("The server returned an unexpected response.".to_owned())),
             Err(error) => Err(self.failed(error)),
         }
     }
@@ -192,10 +192,9 @@ impl Connection {
             ServiceError::McpError(error) => {
                 McpError::Refused(format!("The server refused: {}", plain(&error.message, LONGEST_ERROR)))
             }
-            ServiceError::Timeout { timeout } => McpError::Unknown(format!(
-                "The server gave no answer for {} s. The call was given up.",
-                timeout.as_secs()
-            )),
+            ServiceError::Timeout { timeout } => {
+                McpError::Unknown(format!("The call timed out after {} s.", timeout.as_secs()))
+            }
             error => {
                 let reason = format!("The connection to the server ended: {}.", shown(&error));
                 McpError::Unknown(with_lines(reason, &self.errors.get()))

@@ -20,7 +20,7 @@ pub use connection::Connection;
 
 use crate::sandbox::server::ServerProcess;
 
-/// How long a server may take to start and to introduce itself.
+/// How long a server may take to start and to initialize.
 pub const CONNECT: Duration = Duration::from_secs(30);
 /// How long a call may go without an answer or a sign of progress.
 pub const IDLE: Duration = Duration::from_secs(300);
