@@ -39,7 +39,7 @@ pub(super) fn note(step: &mut Transition<'_>, servers: Vec<ListedServer>) {
     let gone: Vec<String> = known.listed.iter().filter(is_gone).map(|old| old.name.clone()).collect();
     let is_known = |server: &ListedServer| known.listed.contains(server);
     let has_changed = !gone.is_empty() || !servers.iter().all(is_known) || deferred != known.is_deferred;
-    // Only what has changed: a server that changes its tools again and again must not write those of the others, too.
+    // Only what has changed: a server that keeps changing its tools must not write the tools of all others, too.
     let servers: Vec<ListedServer> = servers.into_iter().filter(|server| !is_known(server)).collect();
     if has_changed {
         step.emit(request.as_ref(), McpFact::Listed { servers, gone, deferred });

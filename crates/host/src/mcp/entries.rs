@@ -341,7 +341,8 @@ pub(crate) struct ProjectContext<'a> {
 }
 
 impl ProjectContext<'_> {
-    /// Whether a variable belongs to this program. Nobody approves away the keys that it works with.
+    /// Whether a variable belongs to this program. An approval shows only its name, and the value would leave with the
+    /// server.
     fn is_private(&self, name: &str) -> bool {
         let is_own = name.get(..OWN.len()).is_some_and(|beginning| beginning.eq_ignore_ascii_case(OWN));
         is_own || self.private.iter().any(|key| key.eq_ignore_ascii_case(name))

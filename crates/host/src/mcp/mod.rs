@@ -103,8 +103,8 @@ impl FolderServers {
         }
     }
 
-    /// Connects the servers whose tools are not known, and waits for them, but not long. Those that take longer connect
-    /// beside the request.
+    /// Connects the servers whose tools are not known, and waits for them, but not long. A slow server connects beside
+    /// the request.
     pub(crate) async fn list_unknown(&self) -> Vec<ListedServer> {
         let is_unknown = |server: &&PlacedServer| {
             server.standing == ServerStanding::On && self.servers.known_tools(server).is_none()

@@ -345,7 +345,7 @@ impl McpServers {
     }
 }
 
-/// Whether the files that a server of a project runs are those that the user has approved. They are read again just before
+/// Whether the files that a server of a project runs are as the user has approved them. They are read again just before
 /// the start, because the request that wants the server may have changed them since it began.
 async fn has_approved_files(server: &PlacedServer) -> bool {
     if server.entry.source == ServerSource::User {

@@ -26,7 +26,7 @@ fn a_hostile_repository_starts_nothing_before_it_is_trusted_and_approved() {
     scene.says("Hello.");
     scene.program.run(&["run", "--json", "What do the notes say?"]);
     assert!(scene.lines("started").is_empty());
-    // Trusted: nobody can approve a server that reads the key of a provider.
+    // Trusted: a server that reads the key of a provider cannot be approved.
     assert_eq!(scene.program.run(&["trust"]).code, Some(0));
     let listed = scene.program.run(&["mcp"]);
     assert!(

@@ -63,7 +63,7 @@ pub enum McpFact {
     /// Servers of the session and their tools, whenever they change.
     #[serde(rename = "mcp.listed")]
     Listed {
-        /// Those that are new or have changed. The others are as they were recorded before.
+        /// New and changed servers. The others are as they were recorded before.
         servers: Vec<ListedServer>,
         /// Names of servers that are no longer there.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -144,7 +144,7 @@ impl Connection {
         Ok(collector.list)
     }
 
-    /// Calls a tool. If this is dropped, the server is told.
+    /// Calls a tool. If this is dropped, the server gets a cancellation.
     pub async fn call(&self, tool: &str, input: Map<String, Value>) -> Result<ToolAnswer, McpError> {
         let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(input);
         let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));

@@ -23,7 +23,7 @@ const QUEUE: usize = 64;
 /// How long a server may take to read one message. It may be busy with a call.
 const LONGEST_WRITE: Duration = Duration::from_secs(60);
 
-/// The end of a connection, whoever decides on it.
+/// The end of a connection, which either side of it decides on.
 #[derive(Clone)]
 struct Ending(Arc<watch::Sender<bool>>);
 

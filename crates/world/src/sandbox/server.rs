@@ -44,7 +44,7 @@ pub struct ServerProcess {
     pub cwd: PathBuf,
     /// The variables to choose from: only those that tools are known to need are passed on.
     pub environment: Vec<(OsString, OsString)>,
-    /// Names of variables that hold keys of this program. They are not passed on, whatever they are called.
+    /// Names of variables that hold keys of this program. They are not passed on under any name.
     pub private: Vec<String>,
     /// Variables that it gets in any case.
     pub own: Vec<(String, String)>,
