@@ -181,17 +181,17 @@ impl Client {
         let keys = profile.providers.values().flat_map(|provider| {
             provider.key_env.iter().chain(&provider.extras.variables).cloned().collect::<Vec<String>>()
         });
-        let keys = keys.chain(profile.search.iter().filter_map(|service| service.key_env.clone()));
+        let keys = keys.chain(profile.external.search.iter().filter_map(|service| service.key_env.clone()));
         let keys: Vec<String> = keys.collect();
         let local = LocalWorkspace::new(std::env::vars_os(), &own).private(keys.iter().cloned());
         let local = local.limited(profile.hands.limits).ready();
-        let local = local.searching(profile.search.clone());
+        let local = local.searching(profile.external.search.clone());
         let editors = OpenEditors::default();
         let providers = Arc::new(Providers(RwLock::new(profile.registry())));
         let models: Arc<dyn ModelRegistry> = Arc::<Providers>::clone(&providers);
         let world = World { store: Arc::new(store), models, clock, workspaces: editors.over(Arc::new(local)) };
         let home = PathBuf::from(&profile.hands.machine.home);
-        let servers = McpServers::new(profile.servers.clone(), home, LocalFiles::new(&profile.data), keys);
+        let servers = McpServers::new(profile.external.servers.clone(), home, LocalFiles::new(&profile.data), keys);
         let servers = servers.watching(&profile.file);
         let own = LocalContext {
             settings: Some(profile.file.clone()),

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::{TcpListener, TcpStream};
-use trimtab_world::mcp::{Connection, McpError, ServerAddress};
+use trimtab_world::mcp::{Connection, McpAddress, McpError};
 
 /// What the server has seen: the method of each message, and the session and key that came with it.
 type Seen = Arc<Mutex<Vec<(String, String, String)>>>;
@@ -115,7 +115,7 @@ fn respond(status: &str, headers: &str, kind: &str, body: &str) -> String {
 
 async fn connect(url: &str) -> Result<Connection, McpError> {
     let headers = vec![("X-Key".to_owned(), "k".into())];
-    Connection::open(&ServerAddress::Http { url: url.to_owned(), headers }).await
+    Connection::open(&McpAddress::Http { url: url.to_owned(), headers }).await
 }
 
 #[tokio::test]

@@ -139,7 +139,7 @@ impl ToolRegistry {
         Self { is_deferred, ..registry }
     }
 
-    /// All of them.
+    /// The built-in tools, then those of the servers by name.
     pub(crate) fn definitions(&self) -> &[ToolDefinition] {
         &self.tools
     }

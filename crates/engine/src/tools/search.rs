@@ -8,13 +8,13 @@ const SATURATION: f64 = 1.2;
 const LENGTH: f64 = 0.75;
 
 /// The words of some texts.
-pub(super) struct Index {
+pub(super) struct ToolIndex {
     /// Each text's words, and how often each stands there.
     texts: Vec<(BTreeMap<String, u32>, f64)>,
     average: f64,
 }
 
-impl Index {
+impl ToolIndex {
     pub(super) fn new(texts: &[String]) -> Self {
         let texts: Vec<_> = texts
             .iter()
@@ -79,11 +79,11 @@ mod tests {
             "createPullRequest: open a pull request",
             "read a file in a folder",
         ];
-        let index = Index::new(&texts.map(str::to_owned));
+        let index = ToolIndex::new(&texts.map(str::to_owned));
         assert_eq!(index.search("open a new issue", 2).first(), Some(&0));
         assert_eq!(index.search("pull requests", 1), [2]);
         assert_eq!(index.search("list files", 1), [1]);
         assert!(index.search("weather", 3).is_empty() && index.search("", 3).is_empty());
-        assert!(Index::new(&[]).search("a", 3).is_empty());
+        assert!(ToolIndex::new(&[]).search("a", 3).is_empty());
     }
 }

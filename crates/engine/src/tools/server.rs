@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use trimtab_vocab::{ListedServer, ServerTool, ToolSpec, server_mark, server_tool_name, server_tool_title};
 
-use super::search::Index;
+use super::search::ToolIndex;
 use super::{BuiltInTool, SERVERS, ToolAction, ToolDefinition, ToolSource, arguments};
 
 /// Finds tools that are not in the prompt.
@@ -118,7 +118,7 @@ pub(crate) fn find(tools: &[ToolDefinition], query: &str) -> String {
         ToolSource::BuiltIn => String::new(),
     };
     let texts: Vec<String> = tools.iter().map(text).collect();
-    let found = Index::new(&texts).search(query, SHOWN);
+    let found = ToolIndex::new(&texts).search(query, SHOWN);
     if found.is_empty() {
         let names: Vec<&str> = tools.iter().map(|tool| tool.name()).take(SHOWN * 10).collect();
         return match names.is_empty() {

@@ -29,7 +29,9 @@ pub use keys::{
     KEYS, PROVIDER_KEYS, SERVER_KEYS, SettingKey, SettingKind, env_name, find as key_of, nearest_of, variable_meant,
 };
 pub use raw::Origin;
-pub use resolve::{Keeping, Profile, RequestLimits, Roles, Shown, TaskSettings, TuiSettings, without_password};
+pub use resolve::{
+    ExternalTools, Keeping, Profile, RequestLimits, Roles, Shown, TaskSettings, TuiSettings, without_password,
+};
 pub use server_file::{NewServer, add_server, enable_server, remove_server};
 
 use raw::RawSettings;

@@ -63,11 +63,17 @@ pub struct Profile {
     pub while_running: WhileRunning,
     /// How the terminal UI looks and which keys it has.
     pub tui: TuiSettings,
-    /// The search service, if one is set up.
-    pub search: Option<SearchService>,
-    /// The user's MCP servers.
-    pub servers: Vec<ServerEntry>,
+    pub external: ExternalTools,
     pub(super) raw: RawSettings,
+}
+
+/// Tools of others that the user has set up.
+#[derive(Debug, Clone, Default)]
+pub struct ExternalTools {
+    /// The search service, if there is one.
+    pub search: Option<SearchService>,
+    /// MCP servers.
+    pub servers: Vec<ServerEntry>,
 }
 
 /// The look and the keys of the terminal UI; the surface interprets them.
@@ -294,8 +300,8 @@ impl Profile {
             shows_thinking: text(&raw, "output.thinking") == "shown",
             keys: texts(&raw, "keys"),
         };
-        let search = search_service(&raw, variables);
-        let servers = user_servers(&raw, variables)?;
+        let external =
+            ExternalTools { search: search_service(&raw, variables), servers: user_servers(&raw, variables)? };
         Ok(Self {
             file,
             data,
@@ -315,8 +321,7 @@ impl Profile {
             memory,
             while_running,
             tui,
-            search,
-            servers,
+            external,
             raw,
         })
     }
@@ -424,7 +429,7 @@ impl Profile {
 
     /// The name of the service that searches the web, and where it is if that is not its usual place.
     fn search_name(&self) -> String {
-        if self.search.is_none() {
+        if self.external.search.is_none() {
             return String::new();
         }
         let (name, url) = (text(&self.raw, "search.provider"), text(&self.raw, "search.url"));

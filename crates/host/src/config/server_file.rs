@@ -29,7 +29,7 @@ pub fn add_server(profile: &Profile, server: &NewServer) -> Result<(), Problem> 
     if !is_server_name(name) {
         return Err(Problem::new(ProblemKind::Usage, format!("Invalid server name \"{name}\".")).hint(SERVER_NAMES));
     }
-    if profile.servers.iter().any(|known| known.name == *name) {
+    if profile.external.servers.iter().any(|known| known.name == *name) {
         return Err(Problem::new(ProblemKind::Usage, format!("There is already an MCP server named {name}."))
             .hint(format!("Remove it first with `trimtab mcp remove {name}`, or choose another name.")));
     }

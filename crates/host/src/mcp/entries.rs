@@ -224,7 +224,7 @@ pub(crate) struct UserServer {
 impl UserServer {
     pub(crate) fn entry(self, name: &str, variables: &BTreeMap<String, String>) -> ServerEntry {
         let whole = format!("{name} {:?} {} {:?} {:?}", self.command, self.url, self.env, self.headers);
-        let mut expander = Expander::new(variables);
+        let mut expander = VariableExpander::new(variables);
         let shown = match self.command.is_empty() {
             // The user's own address may hold a key in its query.
             true => self.url.split(['?', '#']).next().unwrap_or_default().to_owned(),
@@ -253,13 +253,13 @@ impl UserServer {
 }
 
 /// Puts the values of variables where their names stand, and notes which were named.
-struct Expander<'a> {
+struct VariableExpander<'a> {
     variables: &'a BTreeMap<String, String>,
     reads: Vec<String>,
     missing: Vec<String>,
 }
 
-impl<'a> Expander<'a> {
+impl<'a> VariableExpander<'a> {
     fn new(variables: &'a BTreeMap<String, String>) -> Self {
         Self { variables, reads: Vec::new(), missing: Vec::new() }
     }
@@ -420,7 +420,7 @@ fn project_entry(name: &str, value: &Value, context: ProjectContext<'_>) -> Resu
         return Err(format!("Invalid server name \"{}\". {SERVER_NAMES}", excerpt(name)));
     }
     let server = ProjectServer::deserialize(value).map_err(|error| format!("{error}."))?;
-    let mut expander = Expander::new(context.variables);
+    let mut expander = VariableExpander::new(context.variables);
     let is_process = match server.kind.as_deref() {
         Some("stdio") => true,
         // Servers that speak the old protocol with events answer the new one at the same address, or not at all.

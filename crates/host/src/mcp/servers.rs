@@ -14,7 +14,7 @@ use serde_json::{Map, Value};
 use tokio::sync::{Mutex as AsyncMutex, watch};
 use tokio::time::Instant;
 use trimtab_vocab::{ListedServer, Rule, ServerTool};
-use trimtab_world::mcp::{Connection, McpError, ServerAddress, ToolAnswer};
+use trimtab_world::mcp::{Connection, McpAddress, McpError, ToolAnswer};
 use trimtab_world::sandbox::server::ServerProcess;
 use trimtab_world::store::LocalFiles;
 
@@ -112,7 +112,7 @@ impl McpServers {
             return;
         }
         match config::load(&[]) {
-            Ok(profile) => *user = UserServers { entries: profile.servers, stamp },
+            Ok(profile) => *user = UserServers { entries: profile.external.servers, stamp },
             Err(problem) => {
                 tracing::warn!(message = problem.message, "the settings cannot be read; they stay as they were")
             }
@@ -325,17 +325,17 @@ impl McpServers {
         self.connect(server).await?.call(tool, input).await
     }
 
-    fn address(&self, server: &PlacedServer) -> ServerAddress {
+    fn address(&self, server: &PlacedServer) -> McpAddress {
         let entry = &server.entry;
         if entry.argv.is_empty() {
-            return ServerAddress::Http { url: entry.url.clone(), headers: entry.headers.clone() };
+            return McpAddress::Http { url: entry.url.clone(), headers: entry.headers.clone() };
         }
         let own = entry.environment.iter().map(|(name, value)| (name.clone(), value.expose_secret().to_owned()));
         let cwd = match entry.source {
             ServerSource::User => self.home.clone(),
             ServerSource::Project => PathBuf::from(&server.folder),
         };
-        ServerAddress::Process(ServerProcess {
+        McpAddress::Process(ServerProcess {
             argv: entry.argv.clone(),
             cwd,
             environment: self.environment.clone(),
@@ -412,7 +412,7 @@ mod tests {
         let server = UserServer { command: vec!["serve".into()], is_enabled: true, ..UserServer::default() };
         let entry = server.entry("own", &BTreeMap::new());
         let placed = PlacedServer { entry, standing: ServerStanding::On, folder: String::new() };
-        let ServerAddress::Process(process) = servers.address(&placed) else { panic!("a process") };
+        let McpAddress::Process(process) = servers.address(&placed) else { panic!("a process") };
         assert_eq!(process.private, ["MY_KEY"]);
         let file = data.path().join(".mcp.json");
         std::fs::write(&file, r#"{"mcpServers": {"a": {"command": "x", "env": {"A": "${MY_KEY}"}}}}"#).expect("writes");
@@ -445,5 +445,21 @@ mod tests {
         assert!(!servers.begun.lock().expect("begun").contains(&here.key()), "it can be connected again");
         servers.release("/p", &[]);
         assert_eq!(is_there(), [false, false, true, false], "the user's own is off, too");
+    }
+
+    #[tokio::test]
+    async fn a_file_that_changes_after_the_approval_was_checked_is_not_run() {
+        let data = tempfile::tempdir().expect("a folder");
+        let servers = servers(data.path());
+        let folder = data.path().display().to_string();
+        let write = |name: &str, text: &str| std::fs::write(data.path().join(name), text).expect("writes");
+        write("serve.sh", "exit 1");
+        write(".mcp.json", r#"{"mcpServers": {"a": {"command": "sh", "args": ["serve.sh"]}}}"#);
+        let (mut placed, _) = servers.placed(Some(&folder), &[]);
+        let mut server = placed.pop().expect("the folder's server");
+        server.standing = ServerStanding::On;
+        write("serve.sh", "touch stolen");
+        let error = servers.connect(&server).await.err().expect("not started").to_string();
+        assert!(error.contains("has changed since you approved the server"), "{error}");
     }
 }

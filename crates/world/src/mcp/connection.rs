@@ -25,7 +25,7 @@ use super::lines::LineTransport;
 use super::results::ToolCollector;
 use super::stderr::LastLines;
 use super::{
-    CONNECT, IDLE, LARGEST_MESSAGE, LONGEST_CALL, MOST_PAGES, McpError, ServerAddress, ToolAnswer, ToolList, plain,
+    CONNECT, IDLE, LARGEST_MESSAGE, LONGEST_CALL, MOST_PAGES, McpAddress, McpError, ToolAnswer, ToolList, plain,
     results,
 };
 use crate::sandbox::server;
@@ -61,7 +61,7 @@ impl ClientHandler for Handler {
 
 impl Connection {
     /// Connects, within [`CONNECT`].
-    pub async fn open(address: &ServerAddress) -> Result<Self, McpError> {
+    pub async fn open(address: &McpAddress) -> Result<Self, McpError> {
         let errors = LastLines::default();
         match timeout(CONNECT, Self::connect(address, &errors)).await {
             Ok(Ok(connection)) => Ok(connection),
@@ -77,12 +77,12 @@ impl Connection {
         }
     }
 
-    async fn connect(address: &ServerAddress, errors: &LastLines) -> Result<Self, String> {
+    async fn connect(address: &McpAddress, errors: &LastLines) -> Result<Self, String> {
         let (changed, changes) = watch::channel(0);
         let handler = |version| Handler { changed, version };
         let failed = |error: ClientInitializeError| format!("The server failed to initialize: {}.", shown(&error));
         let service = match address {
-            ServerAddress::Process(process) => {
+            McpAddress::Process(process) => {
                 let mut pipes = server::start(process).map_err(|error| format!("Cannot start the server: {error}."))?;
                 tokio::spawn(errors.clone().read(pipes.stderr));
                 // It is waited for, so that it does not stay among the processes after its end.
@@ -93,7 +93,7 @@ impl Connection {
                     .await
                     .map_err(failed)?
             }
-            ServerAddress::Http { url, headers } => {
+            McpAddress::Http { url, headers } => {
                 let client = BoundedHttp::new(url)?;
                 let config = StreamableHttpClientTransportConfig::with_uri(url.as_str())
                     .custom_headers(header_map(headers)?)

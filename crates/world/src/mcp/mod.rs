@@ -43,7 +43,7 @@ const LARGEST_SCHEMA: usize = 16 * 1024;
 
 /// Where a server is.
 #[derive(Debug, Clone)]
-pub enum ServerAddress {
+pub enum McpAddress {
     /// A process that reads standard input and writes standard output.
     Process(ServerProcess),
     /// A server that speaks HTTP.
