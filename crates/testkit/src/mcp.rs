@@ -20,7 +20,7 @@ const PIXEL: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mN
 ///
 /// Behaviors: `silent` answers nothing, `crash` ends at once, `noise` prints other lines first, `many` has 60 tools,
 /// `stubborn` stays when its input ends, `family` starts a process that wants to outlive it, `trouble` writes much to
-/// standard error.
+/// standard error, `restless` has another tool each time that it is asked, and reports a change each time.
 pub fn serve(folder: &Path, behaviors: &[String]) -> ExitCode {
     let is = |name: &str| behaviors.iter().any(|behavior| behavior == name);
     append(folder, "started", &std::process::id().to_string());
@@ -39,6 +39,7 @@ pub fn serve(folder: &Path, behaviors: &[String]) -> ExitCode {
         append(folder, "family", &child.map(|child| child.id()).unwrap_or_default().to_string());
     }
     let mut extra = false;
+    let mut lists = 0;
     for line in io::stdin().lock().lines() {
         let Ok(message) = line.map_err(drop).and_then(|line| serde_json::from_str::<Value>(&line).map_err(drop)) else {
             continue;
@@ -56,7 +57,17 @@ pub fn serve(folder: &Path, behaviors: &[String]) -> ExitCode {
                     "serverInfo": {"name": "scripted", "version": "1.0"},
                 }),
             ),
-            "tools/list" => answer(&id, json!({"tools": tools(is("many"), extra)})),
+            "tools/list" => {
+                let mut tools = tools(is("many"), extra);
+                if is("restless") {
+                    lists += 1;
+                    tools.push(json!({"name": format!("list_{lists}"), "inputSchema": {"type": "object"}}));
+                }
+                answer(&id, json!({"tools": tools}));
+                if is("restless") {
+                    send(&json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}));
+                }
+            }
             "tools/call" => {
                 let name = message["params"]["name"].as_str().unwrap_or_default().to_owned();
                 append(folder, "calls", &format!("{name} {}", message["params"]["arguments"]));

@@ -97,10 +97,7 @@ pub(super) enum Cmd {
     /// Look for what a list offers.
     Offer(CompletionSource),
     /// Keep a provider's key, and work with its model.
-    KeepKey {
-        provider: &'static str,
-        key: Secret,
-    },
+    KeepKey { provider: &'static str, key: Secret },
     /// Work with a model of this machine.
     Local,
     /// Work with the recorded model.
@@ -128,10 +125,7 @@ pub(super) enum Cmd {
     /// Answer what is asked.
     Answer(Answered),
     /// Allow only these parts of the change that is asked about.
-    AllowParts {
-        checkpoint: CheckpointId,
-        parts: Vec<ChangePart>,
-    },
+    AllowParts { checkpoint: CheckpointId, parts: Vec<ChangePart> },
     /// Tell a request of the session what to do.
     Control(Control),
     /// Show this session from now on.
@@ -141,49 +135,27 @@ pub(super) enum Cmd {
     /// Tell no longer what a worker does.
     LeaveWorker,
     /// Load what a tool call of a worker changes.
-    LoadWorkerDiff {
-        session: SessionId,
-        call: CallId,
-        writes: Vec<FileWrite>,
-    },
+    LoadWorkerDiff { session: SessionId, call: CallId, writes: Vec<FileWrite> },
     /// Begin a new session with the next words.
     New,
     /// Load what a tool call changes.
-    LoadDiff {
-        call: CallId,
-        writes: Vec<FileWrite>,
-    },
+    LoadDiff { call: CallId, writes: Vec<FileWrite> },
     /// Load what a set of the history changed.
-    LoadSet {
-        set: ChangeSetId,
-        writes: Vec<FileWrite>,
-    },
+    LoadSet { set: ChangeSetId, writes: Vec<FileWrite> },
     /// Load the history of the session.
     LoadHistory,
     /// Look for sessions.
-    LoadSessions {
-        query: String,
-    },
+    LoadSessions { query: String },
     /// Make a session that begins as this one was at a place, and show it; words for its input.
-    Fork {
-        session: SessionId,
-        at: Option<u64>,
-        words: Option<String>,
-    },
+    Fork { session: SessionId, at: Option<u64>, words: Option<String> },
     /// Give a session a name, and look for sessions again.
-    Rename {
-        session: SessionId,
-        title: String,
-        query: String,
-    },
+    Rename { session: SessionId, title: String, query: String },
     /// Write a session into a file.
     Export(SessionId),
+    /// Show the MCP servers, and whether they are on.
     LoadServers,
     /// Forget a session, and look for sessions again.
-    Forget {
-        session: SessionId,
-        query: String,
-    },
+    Forget { session: SessionId, query: String },
     /// Let the person write in their editor.
     Edit(String),
     /// Tell the person, who looks elsewhere, that something needs them.

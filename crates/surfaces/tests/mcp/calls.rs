@@ -16,7 +16,9 @@ checks![
     a_call_whose_end_is_unknown_is_asked_about_and_never_repeated,
     many_tools_and_unknown_ones_are_found_instead_of_offered,
     a_search_does_not_wait_for_a_silent_server,
+    a_listing_does_not_repeat_what_a_server_writes_to_standard_error,
     a_changed_list_is_there_at_the_next_model_call,
+    a_server_that_changes_its_tools_without_end_does_not_fill_the_log,
     plan_mode_calls_nothing_that_may_change_something,
 ];
 
@@ -218,6 +220,16 @@ fn a_search_does_not_wait_for_a_silent_server() {
     assert!(scene.last_message().contains("still connecting: helper"), "{}", scene.last_message());
 }
 
+fn a_listing_does_not_repeat_what_a_server_writes_to_standard_error() {
+    let scene = Scene::new().with_server("helper", &["crash"]);
+    scene.asks(&[("find_tool", json!({"query": "repeat a text"}))]);
+    scene.says("Done.");
+    let ran = scene.program.run(&["run", "--json", "What do the notes say?"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stdout);
+    assert!(scene.last_message().contains("It cannot be used"), "{}", scene.last_message());
+    assert!(!scene.lines("started").is_empty() && !ran.stdout.contains("cannot find the database"), "{}", ran.stdout);
+}
+
 fn a_changed_list_is_there_at_the_next_model_call() {
     let scene = Scene::new().with_server("helper", &[]).listed();
     scene.program.run(&["rules", "add", "allow", "mcp", "helper:*"]);
@@ -234,6 +246,19 @@ fn a_changed_list_is_there_at_the_next_model_call() {
     assert!(is_offered(2, "find_tool") && !is_offered(2, "mcp__helper__echo"), "{:?}", scene.offered(2));
     assert_eq!(scene.offered(3), scene.offered(2), "from the first change on, the prompt begins the same");
     assert!(scene.last_message().contains("mcp__helper__added"), "{}", scene.last_message());
+}
+
+fn a_server_that_changes_its_tools_without_end_does_not_fill_the_log() {
+    let scene = Scene::new().with_server("helper", &["restless"]).listed();
+    scene.program.run(&["rules", "add", "allow", "run_command", "sleep *"]);
+    // Time for half a dozen changes.
+    scene.asks(&[("run_command", json!({"command": "sleep 4"}))]);
+    scene.says("Done.");
+    let ran = scene.program.run(&["run", "--json", "What do the notes say?"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stdout);
+    let events = ran.events();
+    let (listed, calls) = (of(&events, "mcp.listed").len(), of(&events, "model.called").len());
+    assert!((2..=calls + 1).contains(&listed), "{listed} lists for {calls} model calls");
 }
 
 fn plan_mode_calls_nothing_that_may_change_something() {
