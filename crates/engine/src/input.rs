@@ -8,8 +8,8 @@ use trimtab_vocab::checkpoint::{Ask, Choice};
 use trimtab_vocab::event::{AbsentFile, CheckpointKind, Conflict, LoadedFile, Status};
 use trimtab_vocab::{
     CallId, ChangePart, ChangeSetId, CheckpointId, Control, CopyStats, DryRun, Fault, FileEffects, FileLoss, FileMark,
-    FileState, FileWrite, InstructionFile, Lists, MadePicture, MergeConflict, Message, Problem, ReadResult, RefKey,
-    Reply, Request, RequestId, Rule, SessionId, TasksView, Time, TimerId, Usage,
+    FileState, FileWrite, InstructionFile, ListedServer, Lists, MadePicture, MergeConflict, Message, Problem,
+    ReadResult, RefKey, Reply, Request, RequestId, Rule, SessionId, TasksView, Time, TimerId, Usage,
 };
 
 /// Something that happened. Inputs wait in a durable inbox, so they are written down; the rule for
@@ -129,7 +129,19 @@ pub enum Input {
         /// The folder's own instructions, file by file.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         instruction_files: Vec<InstructionFile>,
+        /// The MCP servers, with their tools as far as they are known; absent: they were not asked for.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        servers: Option<Vec<ListedServer>>,
     },
+    /// The tools of MCP servers are known, or have changed.
+    ServersListed {
+        servers: Vec<ListedServer>,
+        /// The search that waits for it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        call: Option<CallId>,
+    },
+    /// An MCP server has answered a call, or has not.
+    ServerAnswered { call: CallId, seen: ReadResult },
     /// Something was seen.
     Looked { call: CallId, seen: ReadResult },
     /// Pictures were made and stored, or were not.

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 use trimtab_vocab::{
     Annotated, AutoMode, CallId, ChangePart, ChangeSetId, CommandPlan, Fact, FilePlan, FileSet, FileState, FileWrite,
-    OnConflict, Overtime, Prices, Prompt, ReadOp, RefKey, Request, RequestId, SessionId, SnapshotLimits, TimerId,
-    Where,
+    OnConflict, Overtime, Prices, Prompt, ReadOp, RefKey, Request, RequestId, ServerCallPlan, SessionId,
+    SnapshotLimits, TimerId, Where,
 };
 
 use crate::Input;
@@ -95,6 +95,8 @@ pub enum Effect {
         instructions: Vec<String>,
         /// What is shown of the folder to a model that cannot look for itself.
         overview: Option<Overview>,
+        /// Whether the MCP servers are to be listed. None of them is waited for.
+        servers: bool,
     },
     /// See something; answered by `Looked`.
     Read {
@@ -114,6 +116,19 @@ pub enum Effect {
         count: u32,
         /// Milliseconds to wait before.
         after_ms: u64,
+    },
+    /// Connect the MCP servers whose tools are not known; answered by `ServersListed`.
+    ListServers {
+        request: RequestId,
+        /// The search that waits for it.
+        call: CallId,
+    },
+    /// Call a tool of an MCP server; answered by `ServerAnswered`. Never asked again after a crash.
+    CallServer {
+        request: RequestId,
+        call: CallId,
+        /// What was approved.
+        plan: ServerCallPlan,
     },
     /// Read a stored text; answered by `Looked`.
     Recall {
@@ -229,10 +244,12 @@ impl Effect {
             | Self::Apply { .. }
             | Self::Restore { .. }
             | Self::StartWorker(_)
+            | Self::CallServer { .. }
             | Self::Run { .. } => true,
             Self::Admit { .. }
             | Self::Load { .. }
             | Self::Read { .. }
+            | Self::ListServers { .. }
             | Self::Recall { .. }
             | Self::Prepare { .. }
             | Self::SelectHunks { .. }

@@ -14,7 +14,7 @@ use trimtab_vocab::sensitive_paths;
 use trimtab_vocab::wording::{PermissionReason, Refusal};
 use trimtab_vocab::{
     Approval, ApprovalClass, Approved, CallId, CommandPlan, CommandRun, ControlFile, FileLoss, FilePlan, FileSet,
-    FileWrite, Machine, PersonDecision, ReadOp, Rule, RuleVerdict, Sandbox, control_file,
+    FileWrite, Machine, PersonDecision, ReadOp, Rule, RuleVerdict, Sandbox, ServerCall, ServerCallPlan, control_file,
 };
 
 use crate::proposal::command::Policy;
@@ -89,6 +89,12 @@ impl Permit {
     #[expect(clippy::disallowed_methods, reason = "this is the one place that vouches for an approval")]
     pub(crate) fn files(self, set: FileSet) -> FilePlan {
         FilePlan::new(Approved::witness(set, self.by))
+    }
+
+    /// The plan for a call of a server's tool that may be made.
+    #[expect(clippy::disallowed_methods, reason = "this is the one place that vouches for an approval")]
+    pub(crate) fn server_call(self, call: ServerCall) -> ServerCallPlan {
+        ServerCallPlan::new(Approved::witness(call, self.by))
     }
 
     /// The plan for a command that may run. Outside of the sandbox, the user must have decided that; `settings` says
@@ -205,7 +211,11 @@ impl<'a> Prospect<'a> {
 
 /// May this be done?
 pub(crate) fn judge(session: &Session, active: &RunningRequest, action: &ToolAction, prospect: Prospect<'_>) -> Ruling {
-    let acts = matches!(action, ToolAction::Change(_) | ToolAction::Run { .. });
+    let acts = match action {
+        ToolAction::Change(_) | ToolAction::Run { .. } => true,
+        ToolAction::CallServer(call) => !call.tool.read_only,
+        _ => false,
+    };
     if acts && active.path() == Some(RouteDecision::Plan) {
         return Ruling::Refuse(Refusal::PlanMode);
     }

@@ -36,10 +36,12 @@ pub fn step(session: &mut Session, input: Input) -> Vec<Output> {
             turn::title::titled(&mut step, &request, &title, model, usage)
         }
         Input::Renamed { title } => turn::title::renamed(&mut step, title),
-        Input::Loaded { request, files, missing, absent, instructions, instruction_files } => {
-            let loaded = turn::LoadedContext { files, missing, instructions, instruction_files };
+        Input::Loaded { request, files, missing, absent, instructions, instruction_files, servers } => {
+            let loaded = turn::LoadedContext { files, missing, instructions, instruction_files, servers };
             turn::loaded(&mut step, &request, loaded, &absent);
         }
+        Input::ServersListed { servers, call } => turn::servers::listed(&mut step, servers, call.as_ref()),
+        Input::ServerAnswered { call, seen } => turn::servers::answered(&mut step, &call, seen),
         Input::Looked { call, seen } => turn::batch::read_finished(&mut step, &call, seen),
         Input::Drawn { call, time, pictures, fault } => pictures::drawn(&mut step, &call, time, pictures, fault),
         Input::Prepared { call, prepared } => turn::batch::prepared(&mut step, &call, prepared),

@@ -45,6 +45,7 @@ fn asked() -> (Log, CheckpointId) {
         absent: Vec::new(),
         instructions: None,
         instruction_files: Vec::new(),
+        servers: None,
     };
     let begin = [
         Input::Opened { folder: "/p".into() },

@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 use trimtab_engine::{Effect, Input, Output, Prepared, Ran, Session, step};
-use trimtab_vocab::event::{CheckpointFact, RequestFact, Status};
+use trimtab_vocab::event::{CheckpointFact, McpFact, RequestFact, Status, ToolFact};
 use trimtab_vocab::{
-    ApprovalClass, Approve, CallId, CheckpointId, CommandClass, CommandPlan, Fact, FileState, FileWrite, Message,
-    ModelFacts, ModelSettings, Part, Reply, Request, RequestId, Role, RunSettings, Sandbox, StopReason, ToolCall,
-    Usage,
+    ApprovalClass, Approve, CallId, CheckpointId, CommandClass, CommandPlan, Fact, FileState, FileWrite, ListedServer,
+    Message, ModelFacts, ModelSettings, Part, Reply, Request, RequestId, Role, Rule, RuleVerdict, RunSettings, Sandbox,
+    ServerTool, StopReason, ToolCall, Usage,
 };
 
 struct Play {
@@ -28,11 +28,17 @@ impl Play {
 
     /// A session of one request whose model asks for one tool.
     fn of(approve: Approve, tool: &str, input: &Value) -> Self {
+        Self::with(approve, tool, input, server(), &[])
+    }
+
+    /// The same with this server and these rules.
+    fn with(approve: Approve, tool: &str, input: &Value, server: ListedServer, rules: &[Rule]) -> Self {
         let id: RequestId = "r1".parse().expect("an id");
         let facts = ModelFacts { window: 100_000, ..ModelFacts::default() };
         let (trusted, attended) = (true, false);
         let models = ModelSettings { model: "a/b".into(), facts, ..ModelSettings::default() };
-        let settings = RunSettings { models, trusted, attended, approve, ..RunSettings::default() };
+        let rules = rules.to_vec();
+        let settings = RunSettings { models, trusted, attended, approve, rules, ..RunSettings::default() };
         let mut play = Self { session: Session::default(), log: Vec::new(), outputs: Vec::new() };
         play.feed(Input::Opened { folder: "/p".into() });
         play.feed(Input::Said { request: Box::new(Request::new(id.clone(), "go", settings)) });
@@ -44,6 +50,7 @@ impl Play {
             absent: Vec::new(),
             instructions: None,
             instruction_files: Vec::new(),
+            servers: Some(vec![server]),
         });
         let call = play.outputs.iter().find_map(|output| match output {
             Output::Effect(Effect::CallModel { call, .. }) => Some(call.clone()),
@@ -101,7 +108,12 @@ impl Play {
     }
 
     fn acts(&self) -> bool {
-        let acts = |effect: &Effect| matches!(effect, Effect::Run { .. } | Effect::Apply { .. } | Effect::Read { .. });
+        let acts = |effect: &Effect| {
+            matches!(
+                effect,
+                Effect::Run { .. } | Effect::Apply { .. } | Effect::Read { .. } | Effect::CallServer { .. }
+            )
+        };
         self.outputs.iter().any(|output| matches!(output, Output::Effect(effect) if acts(effect)))
     }
 
@@ -128,15 +140,30 @@ impl Play {
     }
 }
 
+/// A server with one tool.
+fn server() -> ListedServer {
+    let tool = ServerTool {
+        name: "echo".into(),
+        description: "Repeats a text.".into(),
+        input_schema: json!({"type": "object"}),
+        read_only: false,
+        destructive: false,
+    };
+    let (tools, files) = (Some(vec![tool]), vec!["tools/helper.js".into()]);
+    ListedServer { name: "helper".into(), tools, files, ..ListedServer::default() }
+}
+
 fn cases() -> Vec<(&'static str, Value, ApprovalClass)> {
     vec![
         ("run_command", json!({"command": "make all"}), ApprovalClass::Command),
         ("run_command", json!({"command": "ls", "outside": "because"}), ApprovalClass::LeaveSandbox),
         ("read_file", json!({"path": ".env"}), ApprovalClass::Secret),
         ("fetch_url", json!({"url": "https://example.org/"}), ApprovalClass::NewHost),
+        ("mcp__helper__echo", json!({"text": "a"}), ApprovalClass::ServerCall),
         ("delete_file", json!({"path": "a.txt"}), ApprovalClass::DeleteUnread),
         ("write_file", json!({"path": ".github/x.yml", "content": "x"}), ApprovalClass::ControlFile),
         ("write_file", json!({"path": "AGENTS.md", "content": "x"}), ApprovalClass::ControlFile),
+        ("write_file", json!({"path": "./tools/helper.js", "content": "x"}), ApprovalClass::ControlFile),
     ]
 }
 
@@ -225,4 +252,77 @@ fn a_write_that_the_read_fence_stops_is_offered_the_ordinary_sandbox() {
     play.feed(Input::Ran { call, ran: ran(), effects: None });
     let run = play.plan().expect("it stays in the sandbox, so the option may answer").run();
     assert_eq!((run.automatic, run.sandbox), (Some(CommandClass::Check), Sandbox::Workspace));
+}
+
+#[test]
+fn a_server_that_is_listed_without_tools_keeps_none_of_an_earlier_one_of_its_name() {
+    let mut play = Play::of(Approve::Ask, "run_command", &json!({"command": "make all"}));
+    let unknown = ListedServer { tools: None, ..server() };
+    play.feed(Input::ServersListed { servers: vec![unknown.clone()], call: None });
+    let listed = play.log.iter().rev().find_map(|(_, fact)| match fact {
+        Fact::Mcp(McpFact::Listed { servers, .. }) => Some(servers.clone()),
+        _ => None,
+    });
+    assert_eq!(listed, Some(vec![unknown]));
+}
+
+#[test]
+fn a_rule_for_one_server_allows_no_server_of_a_folder_that_takes_its_name() {
+    let rule = |verdict, folder: Option<&str>| Rule {
+        verdict,
+        tool: "mcp".into(),
+        pattern: "helper:*".into(),
+        folder: folder.map(str::to_owned),
+    };
+    let allow = |folder| rule(RuleVerdict::Allow, folder);
+    let calls = |project, rules: &[Rule]| {
+        let server = ListedServer { project, ..server() };
+        Play::with(Approve::Ask, "mcp__helper__echo", &json!({"text": "a"}), server, rules).acts()
+    };
+    assert!(calls(false, &[allow(None)]) && calls(false, &[allow(Some("/p"))]));
+    assert!(!calls(true, &[allow(None)]), "meant for the user's own server");
+    assert!(!calls(true, &[allow(Some("/q"))]), "meant for another folder");
+    assert!(calls(true, &[allow(Some("/p"))]));
+    assert!(!calls(true, &[allow(Some("/p")), rule(RuleVerdict::Deny, None)]), "a denial holds for each of that name");
+}
+
+#[test]
+fn only_what_has_changed_is_recorded_and_from_then_on_the_prompt_stays_the_same() {
+    let mut play = Play::of(Approve::Ask, "run_command", &json!({"command": "make all"}));
+    let listed = |play: &Play| -> Vec<(Vec<String>, Vec<String>, bool)> {
+        let names = |servers: &[ListedServer]| servers.iter().map(|server| server.name.clone()).collect::<Vec<_>>();
+        let facts = play.log.iter().filter_map(|(_, fact)| match fact {
+            Fact::Mcp(McpFact::Listed { servers, gone, deferred }) => Some((names(servers), gone.clone(), *deferred)),
+            _ => None,
+        });
+        facts.collect()
+    };
+    let texts = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect::<Vec<_>>();
+    assert_eq!(listed(&play), [(texts(&["helper"]), texts(&[]), false)]);
+    let other = ListedServer { name: "other".into(), ..server() };
+    let servers = vec![server(), other.clone()];
+    play.feed(Input::ServersListed { servers: servers.clone(), call: None });
+    assert_eq!(listed(&play)[1..], [(texts(&["other"]), texts(&[]), true)]);
+    play.feed(Input::ServersListed { servers, call: None });
+    assert_eq!(listed(&play).len(), 2, "nothing has changed");
+    play.feed(Input::ServersListed { servers: vec![other], call: None });
+    assert_eq!(listed(&play)[2..], [(texts(&[]), texts(&["helper"]), true)]);
+}
+
+#[test]
+fn a_search_for_tools_names_the_servers_that_are_still_connecting() {
+    let unknown = ListedServer { tools: None, ..server() };
+    let mut play = Play::with(Approve::Ask, "find_tool", &json!({"query": "echo"}), unknown.clone(), &[]);
+    let call = play.outputs.iter().find_map(|output| match output {
+        Output::Effect(Effect::ListServers { call, .. }) => Some(call.clone()),
+        _ => None,
+    });
+    let call = call.expect("the servers are asked");
+    play.feed(Input::ServersListed { servers: vec![unknown], call: Some(call) });
+    let found = play.log.iter().find_map(|(_, fact)| match fact {
+        Fact::Tool(ToolFact::Finished { preview, .. }) => Some(preview.clone()),
+        _ => None,
+    });
+    let found = found.expect("the search ends");
+    assert!(found.contains("still connecting: helper"), "{found}");
 }

@@ -44,6 +44,7 @@ fn said(session: &mut Session, name: &str, text: &str, mode: Mode) -> Vec<Output
                 absent: Vec::new(),
                 instructions: None,
                 instruction_files: Vec::new(),
+                servers: None,
             },
         );
     }

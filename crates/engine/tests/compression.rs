@@ -125,6 +125,7 @@ impl Play {
                         absent: Vec::new(),
                         instructions: None,
                         instruction_files: Vec::new(),
+                        servers: None,
                     }),
                     Output::Effect(Effect::Wait { timer, .. }) => inputs.push(Input::TimerFired { timer }),
                     Output::Effect(Effect::CallModel { call, prompt, .. }) => {

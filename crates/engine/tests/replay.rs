@@ -7,9 +7,9 @@ use trimtab_engine::{Effect, Input, Interrupted, Narrowed, Output, Partial, Phas
 use trimtab_vocab::event::{Fact, RequestFact, ToolStatus};
 use trimtab_vocab::{
     ApprovalMode, CallId, ChangePart, CheckpointId, Control, Copilot, Fault, FileEffects, FileState, FileWrite,
-    Message, Mode, ModelFacts, ModelSettings, Pace, Part, Prices, Problem, ProblemKind, ReadResult, Reply, Request,
-    RequestId, Retry, Role, Rule, RuleVerdict, RunSettings, SnapshotSettings, StopReason, TimerId, ToolCall, Unkept,
-    Usage, WhileRunning, WhyUnkept,
+    ListedServer, Message, Mode, ModelFacts, ModelSettings, Pace, Part, Prices, Problem, ProblemKind, ReadResult,
+    Reply, Request, RequestId, Retry, Role, Rule, RuleVerdict, RunSettings, ServerTool, SnapshotSettings, StopReason,
+    TimerId, ToolCall, Unkept, Usage, WhileRunning, WhyUnkept,
 };
 
 fn request_id(n: u8) -> RequestId {
@@ -133,6 +133,9 @@ fn any_wishes() -> impl Strategy<Value = Message> {
         Just(("write_file", json!({"path": "a", "content": "b"}))),
         Just(("delete_file", json!({"path": "a"}))),
         Just(("run_command", json!({"command": "make"}))),
+        Just(("mcp__helper__echo", json!({"text": "a"}))),
+        Just(("find_tool", json!({"query": "repeat a text"}))),
+        Just(("use_tool", json!({"name": "mcp__helper__echo", "input": {}}))),
         Just(("fetch_url", json!({"url": "http://example.org/"}))),
         Just(("set_steps", json!({"steps": ["one"]}))),
         Just(("propose_plan", json!({"steps": ["one", {"title": "two", "dependsOn": [1]}]}))),
@@ -167,7 +170,24 @@ fn any_tool_input() -> impl Strategy<Value = Input> {
             missing: vec![],
             absent: vec![],
             instructions: None,
-            instruction_files: Vec::new()
+            instruction_files: Vec::new(),
+            servers: None,
+        }),
+        (any::<bool>(), any::<bool>(), proptest::option::of(call.clone())).prop_map(|(pending, known, call)| {
+            let tool = ServerTool {
+                name: "echo".into(),
+                description: "Repeats a text.".into(),
+                input_schema: json!({"type": "object"}),
+                read_only: false,
+                destructive: false,
+            };
+            let tools = known.then(|| vec![tool]);
+            let server = ListedServer { name: "helper".into(), pending, tools, ..ListedServer::default() };
+            Input::ServersListed { servers: vec![server], call }
+        }),
+        call.clone().prop_map(|call| Input::ServerAnswered {
+            call,
+            seen: ReadResult { status: ToolStatus::Ok, text: "done".into(), images: vec![], files: vec![] },
         }),
         call.clone().prop_map(|call| Input::Looked {
             call,

@@ -85,6 +85,7 @@ impl Drive {
                 absent: Vec::new(),
                 instructions: None,
                 instruction_files: Vec::new(),
+                servers: None,
             },
             Effect::CallModel { call, prompt, .. } => {
                 let message = Message::assistant(said(&prompt));

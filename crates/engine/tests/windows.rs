@@ -45,6 +45,7 @@ impl Work {
             absent: Vec::new(),
             instructions: None,
             instruction_files: Vec::new(),
+            servers: None,
         });
     }
 

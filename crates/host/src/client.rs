@@ -10,7 +10,9 @@ use trimtab_vocab::{
 };
 use trimtab_world::clock::{self, Clock, SystemClock};
 use trimtab_world::models::{Model, ModelRegistry, Registry};
-use trimtab_world::store::{JobRow, JobState, NewInput, NewJob, SqliteStore, Store, StoreError, tasks_session};
+use trimtab_world::store::{
+    JobRow, JobState, LocalFiles, NewInput, NewJob, SqliteStore, Store, StoreError, tasks_session,
+};
 
 use crate::actor;
 use crate::buffers::OpenEditors;
@@ -19,6 +21,7 @@ use crate::config::Profile;
 use crate::effects::written;
 use crate::hub::{Hub, SessionWatch};
 use crate::local_models::FoundModel;
+use crate::mcp::McpServers;
 use crate::model_notes::ModelNotes;
 use crate::roster::Roster;
 use crate::snapshot::Latest;
@@ -65,6 +68,8 @@ pub(crate) struct ActorContext {
     providers: Option<Arc<Providers>>,
     /// What was found out about models, where there is a data folder.
     pub(crate) notes: Option<ModelNotes>,
+    /// MCP servers, where there is a data folder.
+    pub(crate) servers: Option<Arc<McpServers>>,
     /// The model that the user chose among those that were found on this machine.
     pub(crate) chosen: Mutex<Option<FoundModel>>,
     /// Notices about calls that were already shown, by session. Each is shown once.
@@ -137,6 +142,7 @@ struct LocalContext {
     providers: Option<Arc<Providers>>,
     notes: Option<ModelNotes>,
     editors: OpenEditors,
+    servers: Option<Arc<McpServers>>,
 }
 
 /// Why nothing was sent.
@@ -175,19 +181,25 @@ impl Client {
         let keys = profile.providers.values().flat_map(|provider| {
             provider.key_env.iter().chain(&provider.extras.variables).cloned().collect::<Vec<String>>()
         });
-        let keys = keys.chain(profile.search.iter().filter_map(|service| service.key_env.clone()));
-        let local = LocalWorkspace::new(std::env::vars_os(), &own).private(keys).limited(profile.hands.limits).ready();
-        let local = local.searching(profile.search.clone());
+        let keys = keys.chain(profile.external.search.iter().filter_map(|service| service.key_env.clone()));
+        let keys: Vec<String> = keys.collect();
+        let local = LocalWorkspace::new(std::env::vars_os(), &own).private(keys.iter().cloned());
+        let local = local.limited(profile.hands.limits).ready();
+        let local = local.searching(profile.external.search.clone());
         let editors = OpenEditors::default();
         let providers = Arc::new(Providers(RwLock::new(profile.registry())));
         let models: Arc<dyn ModelRegistry> = Arc::<Providers>::clone(&providers);
         let world = World { store: Arc::new(store), models, clock, workspaces: editors.over(Arc::new(local)) };
+        let home = PathBuf::from(&profile.hands.machine.home);
+        let servers = McpServers::new(profile.external.servers.clone(), home, LocalFiles::new(&profile.data), keys);
+        let servers = servers.watching(&profile.file);
         let own = LocalContext {
             settings: Some(profile.file.clone()),
             machine: profile.hands.machine.clone(),
             providers: Some(providers),
             notes: Some(ModelNotes::new(&profile.data)),
             editors,
+            servers: Some(Arc::new(servers)),
         };
         Ok(Self::over(world, profile.limits.jobs, own))
     }
@@ -211,7 +223,7 @@ impl Client {
     }
 
     fn over(world: World, job_limit: u32, local: LocalContext) -> Self {
-        let LocalContext { settings, machine, providers, notes, editors } = local;
+        let LocalContext { settings, machine, providers, notes, editors, servers } = local;
         let deps = Arc::new(ActorContext {
             world,
             hub: Hub::default(),
@@ -224,6 +236,7 @@ impl Client {
             machine,
             providers,
             notes,
+            servers,
             chosen: Mutex::default(),
             told: Mutex::default(),
         });

@@ -26,6 +26,10 @@ pub struct Memories<'a>(pub(crate) &'a Client);
 #[derive(Clone, Copy)]
 pub struct Permissions<'a>(pub(crate) &'a Client);
 
+/// MCP servers and their tools.
+#[derive(Clone, Copy)]
+pub struct Servers<'a>(pub(crate) &'a Client);
+
 /// Tokens, the audit log, and the state of the store.
 #[derive(Clone, Copy)]
 pub struct Admin<'a>(pub(crate) &'a Client);

@@ -66,6 +66,11 @@ impl Hub {
         }
     }
 
+    /// The updates of a session from now on.
+    pub(crate) fn updates(&self, session: &SessionId) -> broadcast::Receiver<Update> {
+        self.subscribe(session).0
+    }
+
     fn subscribe(&self, session: &SessionId) -> (broadcast::Receiver<Update>, Option<Event>) {
         let mut channels = self.channels.lock().unwrap_or_else(PoisonError::into_inner);
         channels.retain(|_, channel| channel.is_needed());

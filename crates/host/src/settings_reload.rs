@@ -9,7 +9,7 @@ use trimtab_vocab::{Lists, Problem, Time};
 use crate::config::{self, Profile};
 
 /// By what a file is known to be the same as before.
-type SettingsStamp = Option<(SystemTime, u64)>;
+pub(crate) type SettingsStamp = Option<(SystemTime, u64)>;
 
 /// What was last read, and for which folder.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -74,7 +74,7 @@ fn millis(time: SystemTime) -> i64 {
     i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }
 
-fn stamp(file: &Path) -> SettingsStamp {
+pub(crate) fn stamp(file: &Path) -> SettingsStamp {
     let found = std::fs::metadata(file).ok()?;
     Some((found.modified().ok()?, found.len()))
 }

@@ -13,8 +13,8 @@ use trimtab_engine::terminal::{Readable, readable};
 use trimtab_engine::{Input, ProposedChange, Ran, RewindPath};
 use trimtab_vocab::event::{AbsentFile, CommandFact, LoadedFile, ToolStatus};
 use trimtab_vocab::{
-    CallId, ChangePart, CommandPlan, Event, Fault, FilePlan, FileWrite, MadePicture, OnConflict, Overtime, ReadOp,
-    ReadResult, RefKey, RequestId, Retry, SessionId, SnapshotLimits, sensitive_paths,
+    CallId, ChangePart, CommandPlan, Event, Fault, FilePlan, FileWrite, ListedServer, MadePicture, OnConflict,
+    Overtime, ReadOp, ReadResult, RefKey, RequestId, Retry, ServerCallPlan, SessionId, SnapshotLimits, sensitive_paths,
 };
 use trimtab_world::models::DrawOrder;
 use trimtab_world::store::{NewInput, StoreError};
@@ -25,6 +25,7 @@ use crate::client::ActorContext;
 
 use crate::effects::{ActorHandle, find_room, written};
 use crate::hub::Update;
+use crate::mcp;
 use crate::prepare::{narrow, prepare};
 use crate::snapshot::{self, FolderBefore};
 use crate::workspace::{CommandUpdate, Contents, EndedCommand};
@@ -42,6 +43,8 @@ const SHOWN_WHOLE: usize = 1024;
 /// What a tool asks for.
 pub(crate) enum ToolWork {
     Read(ReadOp),
+    ListServers,
+    CallServer(ServerCallPlan),
     Draw { model: String, prompt: String, count: u32, after_ms: u64 },
     Recall { of: Option<SessionId>, key: RefKey, offset: usize, limit: usize },
     Prepare { change: ProposedChange, seen: BTreeMap<String, String> },
@@ -87,6 +90,22 @@ pub(crate) async fn carry_out(
                 seen = workspace.perform_read(&folder, &op) => seen,
             };
             let _ = reporter.mailbox.send(Input::Looked { call, seen }).await;
+        }
+        ToolWork::ListServers => {
+            let servers = tokio::select! {
+                biased;
+                () = controller.aborted() => return Ok(()),
+                servers = list_servers(&deps, &folder) => servers?,
+            };
+            let _ = reporter.mailbox.send(Input::ServersListed { servers, call: Some(call) }).await;
+        }
+        ToolWork::CallServer(plan) => {
+            let seen = tokio::select! {
+                biased;
+                () = controller.aborted() => stopped_call("[Stopped by the user. The server may have done part of the work.]"),
+                seen = mcp::call(&deps, &session, &request, &folder, plan.call()) => seen?,
+            };
+            report(&deps, &reporter, &Input::ServerAnswered { call, seen }).await?;
         }
         ToolWork::Draw { model, prompt, count, after_ms } => {
             let order = DrawOrder { prompt, count, size: None };
@@ -249,11 +268,30 @@ async fn read(
 
 /// Stopped before it began: a command did not run, and that is known.
 async fn aborted(deps: &ActorContext, reporter: &ActorHandle, call: CallId, work: &ToolWork) -> Result<(), ActorError> {
-    if let ToolWork::Run { .. } = work {
-        let ran = Ran { stopped: true, ..Ran::default() };
-        report(deps, reporter, &Input::Ran { call, ran, effects: None }).await?;
+    match work {
+        ToolWork::Run { .. } => {
+            let ran = Ran { stopped: true, ..Ran::default() };
+            report(deps, reporter, &Input::Ran { call, ran, effects: None }).await
+        }
+        ToolWork::CallServer(_) => {
+            let seen = stopped_call("[Stopped by the user before the server was called.]");
+            report(deps, reporter, &Input::ServerAnswered { call, seen }).await
+        }
+        _ => Ok(()),
     }
-    Ok(())
+}
+
+fn stopped_call(text: &str) -> ReadResult {
+    let (status, text) = (ToolStatus::Interrupted, text.to_owned());
+    ReadResult { status, text, images: Vec::new(), files: Vec::new() }
+}
+
+/// The servers of a folder, once those whose tools were not known are connected.
+async fn list_servers(deps: &ActorContext, folder: &str) -> Result<Vec<ListedServer>, StoreError> {
+    match mcp::placed(deps, folder).await? {
+        Some(servers) => Ok(servers.list_unknown().await),
+        None => Ok(Vec::new()),
+    }
 }
 
 /// Generates images and stores them. The result goes into the inbox like a model's reply, because it is paid for.
@@ -401,6 +439,8 @@ pub(crate) struct Named {
     pub(crate) instructions: Vec<String>,
     /// What is shown of the folder to a model that cannot look.
     pub(crate) overview: Option<Overview>,
+    /// Whether the MCP servers are to be listed.
+    pub(crate) servers: bool,
 }
 
 /// Files of a folder that are listed in an overview.
@@ -445,7 +485,8 @@ pub(crate) async fn load(
     named: Named,
 ) -> Result<(), ActorError> {
     let workspace = deps.world.workspace(reporter.lease.session());
-    let Named { files, marked, urls, instructions: named, overview: wanted } = named;
+    let Named { files, marked, urls, instructions: named, overview: wanted, servers } = named;
+    let servers = if servers { mcp::placed(&deps, &folder).await? } else { None };
     let (mut loaded, mut missing, mut left) = (Vec::new(), Vec::new(), LOADED);
     let ops = files
         .into_iter()
@@ -491,7 +532,14 @@ pub(crate) async fn load(
             _ => missing.push(name),
         }
     }
-    let loaded = Input::Loaded { request, files: loaded, missing, absent, instructions: None, instruction_files };
+    let listing = servers.as_ref().map(mcp::FolderServers::listing);
+    let (files, listed) = (loaded, listing.clone());
+    let loaded =
+        Input::Loaded { request, files, missing, absent, instructions: None, instruction_files, servers: listed };
     let _ = reporter.mailbox.send(loaded).await;
+    // The request does not wait for this, and this ends with the request.
+    if let Some(servers) = servers {
+        servers.follow(&deps.hub, &reporter, listing.unwrap_or_default()).await;
+    }
     Ok(())
 }

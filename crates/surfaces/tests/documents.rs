@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Mutex, PoisonError};
 
-use trimtab_host::config::{KEYS, PROVIDER_KEYS, SettingKey, SettingKind, env_name};
+use trimtab_host::config::{KEYS, PROVIDER_KEYS, SERVER_KEYS, SettingKey, SettingKind, env_name};
 use trimtab_testkit::program::Program;
 use trimtab_vocab::event::KNOWN_TYPES;
 
@@ -346,6 +346,7 @@ fn settings_table() -> String {
     };
     KEYS.iter().for_each(|key| row(key.path, key));
     PROVIDER_KEYS.iter().for_each(|key| row(&format!("providers.NAME.{}", key.path), key));
+    SERVER_KEYS.iter().for_each(|key| row(&format!("mcp.NAME.{}", key.path), key));
     table
 }
 
@@ -474,6 +475,7 @@ fn help_is_enough_to_start() {
       doctor         Check the setup and look for problems
       config         Show the effective settings and where each comes from
       models         List the models of each provider
+      mcp            List, add, approve, and check MCP servers
       completions    Print shell completions
       manual         Print the manual page
       help           Explain a command, or a topic such as permissions, undo, or models

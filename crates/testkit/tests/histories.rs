@@ -475,6 +475,7 @@ impl Rig {
                         absent: vec![],
                         instructions: None,
                         instruction_files: Vec::new(),
+                        servers: None,
                     }),
                     Effect::CallModel { call, .. } => {
                         let reply =

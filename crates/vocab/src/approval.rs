@@ -22,6 +22,8 @@ pub enum ApprovalClass {
     Secret,
     /// Contacting a host that no rule names.
     NewHost,
+    /// Calling a tool of an MCP server: what it does outside of the folder cannot be undone.
+    ServerCall,
     /// Deleting, emptying, or replacing a file that the model has not read.
     DeleteUnread,
     /// Dropping most of a file, changing files for a request that asks for no change, making a change of an answer that
@@ -38,7 +40,7 @@ pub enum ApprovalClass {
 }
 
 impl ApprovalClass {
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::Command,
         Self::Edit,
         Self::Delete,
@@ -46,6 +48,7 @@ impl ApprovalClass {
         Self::Unprotected,
         Self::Secret,
         Self::NewHost,
+        Self::ServerCall,
         Self::DeleteUnread,
         Self::Doubtful,
         Self::ControlFile,
@@ -62,6 +65,7 @@ impl ApprovalClass {
             | Self::Unprotected
             | Self::Secret
             | Self::NewHost
+            | Self::ServerCall
             | Self::DeleteUnread
             | Self::Doubtful
             | Self::ControlFile

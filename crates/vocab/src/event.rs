@@ -43,7 +43,7 @@ pub use model::{
 };
 pub use request::{CommandDone, DoneFacts, ModelSwitch, RequestFact, Stage, StageFact, Status};
 pub use session::SessionFact;
-pub use tool::{CommandFact, CommandsFact, ReflectionEntry, ReflectionFact, ToolFact, ToolStatus};
+pub use tool::{CommandFact, CommandsFact, McpFact, ReflectionEntry, ReflectionFact, ToolFact, ToolStatus};
 
 /// A fact in its envelope.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -126,6 +126,8 @@ facts! {
     Reply(ReplyFact) = "reply",
     /// A tool was used.
     Tool(ToolFact) = "tool",
+    /// Tools of MCP servers are known, or called.
+    Mcp(McpFact) = "mcp",
     /// A command ran.
     Command(CommandFact) = "command",
     /// Several commands run one after the other.
@@ -247,11 +249,13 @@ pub const KNOWN_TYPES: &[&str] = &[
     "rule.added",
     "rule.removed",
     "memory.recalled",
+    "mcp.listed",
     "model.called",
     "model.failed",
     "reply.delta",
     "reply.saved",
     "tool.started",
+    "mcp.called",
     "tool.stopping",
     "tool.finished",
     "command.started",

@@ -24,6 +24,7 @@ mod effort;
 pub mod event;
 pub mod format;
 mod id;
+mod mcp;
 mod memory;
 mod message;
 mod model;
@@ -65,6 +66,7 @@ pub use id::{
     BadId, CallId, ChangeSetId, CheckpointId, ExtensionId, ImageId, MemoryId, ProposalId, RefKey, RequestId, SessionId,
     TimerId,
 };
+pub use mcp::{ListedServer, ServerCall, ServerCallPlan, ServerTool, server_mark, server_tool_name, server_tool_title};
 pub use memory::{Ingest, MemoryEntry, MemoryFact, MemorySettings, Remembered};
 pub use message::{INTERRUPT_EXPLANATION, INTERRUPT_TOOL, INTERRUPT_USER, Message, Part, Role, ToolCall, ToolResult};
 pub use model::{AnswerProtocol, LearnedFacts, ModelFacts, Prices};

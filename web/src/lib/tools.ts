@@ -23,6 +23,7 @@ const says: Record<string, (input: Record<string, unknown>) => string> = {
   fetch_url: (input) => `Fetch ${input['url']}`,
   web_search: (input) => `Search the web for “${input['query']}”`,
   read_ref: () => 'Read a stored text',
+  find_tool: (input) => `Find tools for “${input['query']}”`,
   set_steps: () => 'Update the steps',
   ask_user: () => 'Ask you',
   propose_plan: () => 'Propose a plan',

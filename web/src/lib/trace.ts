@@ -52,7 +52,7 @@ export function spans(events: Event[]): Span[] {
         if (last) last.usage = event;
         break;
       case 'tool.started':
-        begin(event.call, { kind: 'tool', name: title(event.name, event.input), start: time, end: time, failed: false, detail: JSON.stringify(event.input, null, 2) });
+        begin(event.call, { kind: 'tool', name: title(event.title ?? event.name, event.input), start: time, end: time, failed: false, detail: JSON.stringify(event.input, null, 2) });
         break;
       case 'tool.finished': {
         const span = end(event.call);

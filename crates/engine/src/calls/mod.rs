@@ -10,7 +10,6 @@ use trimtab_vocab::{CallId, ModelFacts, Prices, Prompt, Purpose, Request};
 use crate::Effect;
 pub(crate) use crate::record::model_for as model;
 use crate::runaway;
-use crate::tools;
 use crate::transition::Transition;
 
 /// Calls a model behind the scenes; `prices`: what that model costs, `purpose`: what the call is for.
@@ -35,7 +34,7 @@ pub(crate) fn send_with(
     let repeats = runaway::asked_repeats(&active.request.text);
     let call = CallId::nth(step.session.next_call());
     let model = prompt.model.clone();
-    let tools = purpose.is_conversation().then(|| tools::registry().record_of(&prompt.tools));
+    let tools = purpose.is_conversation().then(|| step.session.tools().record_of(&prompt.tools));
     let tools = tools.filter(|tools| tools != step.session.offered_tools());
     step.emit(Some(&request), ModelFact::Called { call: call.clone(), model, attempt, purpose, tools, notes });
     step.request(Effect::CallModel { request, call, prompt: Box::new(prompt), prices, cache_s, repeats });

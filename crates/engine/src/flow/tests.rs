@@ -98,6 +98,7 @@ impl Talk {
                         absent,
                         instructions: None,
                         instruction_files: Vec::new(),
+                        servers: None,
                     });
                 }
                 Effect::Wait { timer, .. } => self.feed(Input::TimerFired { timer }),

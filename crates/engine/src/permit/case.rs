@@ -12,6 +12,9 @@ use crate::proposal::command::{self, CommandDecision};
 use crate::record::{RunningRequest, Session, model_for};
 use crate::tools::{ToolAction, WEB_SEARCH, remark};
 
+/// The tool's name in rules about tools of MCP servers.
+const SERVER: &str = "mcp";
+
 /// What an action is about, in the words of rules.
 pub(super) struct PermitSubject {
     tool: &'static str,
@@ -41,6 +44,7 @@ impl PermitSubject {
             ToolAction::Fetch { host, .. } => Some(Self { tool: "fetch_url", on: host.clone(), places: Vec::new() }),
             // One service answers all of them, so one yes may cover them.
             ToolAction::SearchWeb { .. } => Some(Self { tool: WEB_SEARCH, on: "web".to_owned(), places: Vec::new() }),
+            ToolAction::CallServer(call) => Some(Self { tool: SERVER, on: call.subject(), places: Vec::new() }),
             ToolAction::Run { command, outside, .. } => {
                 let tool = if outside.is_some() { OUTSIDE } else { "run_command" };
                 Some(Self { tool, on: command.trim().to_owned(), places: Vec::new() })
@@ -49,6 +53,7 @@ impl PermitSubject {
             | ToolAction::Steps(_)
             | ToolAction::Plan(_)
             | ToolAction::Ask { .. }
+            | ToolAction::FindTool { .. }
             | ToolAction::Delegate(_)
             | ToolAction::WriteShared { .. }
             | ToolAction::ReadShared
@@ -71,8 +76,8 @@ pub(super) struct PermitCase<'a> {
     class: ApprovalClass,
     /// Why it asks regardless of the settings for edits.
     doubt: Option<PermissionReason>,
-    /// A yes to it is a yes to this one time: it is a command that deletes, and no setting says otherwise, or a change of
-    /// a file with unsaved changes.
+    /// A yes to it is a yes to this one time: it is a command that deletes, and no setting says otherwise, a change of a
+    /// file with unsaved changes, or the server of the tool says that it may destroy something.
     is_once: bool,
 }
 
@@ -88,8 +93,10 @@ impl<'a> PermitCase<'a> {
         let settings = &active.request.settings;
         let subject = PermitSubject::new(action, folder)?;
         let broad = folder.is_some_and(|folder| is_broad(folder, &settings.machine));
+        // An MCP server runs outside of the sandbox what stands in its files.
+        let served = |place: &str| session.servers().runs(place).then_some(Guard::Control(ControlFile::Program));
         let guard = match prospect.versions.is_empty() {
-            true => subject.places.iter().find_map(|place| guard_in(place, broad)),
+            true => subject.places.iter().find_map(|place| guard_in(place, broad).or_else(|| served(place))),
             false => Some(Guard::Control(ControlFile::Versions)),
         };
         let unread = deeds::destroys_unread(session, action, prospect.writes);
@@ -97,8 +104,9 @@ impl<'a> PermitCase<'a> {
         let doubt = doubt::about(active, action, prospect);
         let class = class_of(action, guard, unread, empties(&also), doubt.is_some());
         let deletes = matches!(action, ToolAction::Run { command, .. } if command::deletes(command));
+        let destroys = matches!(action, ToolAction::CallServer(call) if call.tool.destructive);
         // Which unsaved changes there are differs from time to time, so no rule can speak for them.
-        let is_once = (deletes && !settings.commands.remember_deletes) || !prospect.unsaved.is_empty();
+        let is_once = (deletes && !settings.commands.remember_deletes) || !prospect.unsaved.is_empty() || destroys;
         Some(Self { session, active, action, subject, guard, unread, also, class, doubt, is_once })
     }
 
@@ -143,6 +151,8 @@ impl<'a> PermitCase<'a> {
     fn is_set(&self) -> bool {
         let settings = &self.active.request.settings;
         match self.action {
+            // The user trusts what this server says of its tools.
+            ToolAction::CallServer(call) => call.tool.read_only,
             _ if self.class.needs_person() => false,
             ToolAction::Change(_) if self.class == ApprovalClass::Delete && settings.files.confirm_deletes => false,
             ToolAction::Change(_) => settings.files.apply == Applying::Auto && !self.is_of_unknown_model(),
@@ -205,10 +215,13 @@ impl<'a> PermitCase<'a> {
                 None if self.unread => PermissionReason::ReplacesUnread,
                 None => return self.doubt.clone(),
             },
+            ToolAction::CallServer(call) if call.tool.destructive => PermissionReason::Destructive(call.server.clone()),
+            ToolAction::CallServer(call) => PermissionReason::CallsServer(call.server.clone()),
             ToolAction::Stored { .. }
             | ToolAction::Steps(_)
             | ToolAction::Plan(_)
             | ToolAction::Ask { .. }
+            | ToolAction::FindTool { .. }
             | ToolAction::Delegate(_)
             | ToolAction::WriteShared { .. }
             | ToolAction::ReadShared
@@ -258,7 +271,15 @@ impl<'a> PermitCase<'a> {
     /// the other.
     fn is_meant(&self, rule: &Rule) -> bool {
         let is_move = matches!(self.action, ToolAction::Change(ProposedChange::Move { .. }));
-        let is_exact = !rule.pattern.ends_with('*') && !is_move;
+        let is_exact = match self.action {
+            // A rule for a server, or for one of its tools, is as narrow as people can put it. A folder can give its server
+            // any name, so a rule that holds everywhere was not meant for it.
+            ToolAction::CallServer(call) => {
+                let is_here = rule.folder.is_some() && rule.folder.as_deref() == self.session.rules_folder();
+                rule.pattern.starts_with(&format!("{}:", call.server)) && (is_here || !call.is_project)
+            }
+            _ => !rule.pattern.ends_with('*') && !is_move,
+        };
         !self.is_once && (!self.class.needs_person() || is_exact)
     }
 }
@@ -273,6 +294,7 @@ fn class_of(action: &ToolAction, guard: Option<Guard>, unread: bool, empties: bo
     match action {
         ToolAction::Read(_) => ApprovalClass::Secret,
         ToolAction::Fetch { .. } | ToolAction::SearchWeb { .. } => ApprovalClass::NewHost,
+        ToolAction::CallServer(_) => ApprovalClass::ServerCall,
         ToolAction::Run { outside: Some(_), .. } => ApprovalClass::LeaveSandbox,
         ToolAction::Change(_) if unread => ApprovalClass::DeleteUnread,
         ToolAction::Change(_) if guard == Some(Guard::Secret) => ApprovalClass::Secret,

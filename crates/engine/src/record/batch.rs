@@ -6,7 +6,7 @@ use trimtab_vocab::checkpoint::WithheldResult;
 use trimtab_vocab::event::ToolStatus;
 use trimtab_vocab::{CallId, ChangePart, CheckpointId, CommandClass, FileLoss, FileWrite, ImageRef, ToolCall};
 
-use crate::tools::{self, ToolAction};
+use crate::tools::{self, ToolAction, ToolRegistry};
 
 /// What one reply asks for.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -140,9 +140,13 @@ pub struct UserDecision {
 }
 
 impl Batch {
-    pub(super) fn new(call: &CallId, tool_calls: impl Iterator<Item = ToolCall>) -> Option<Self> {
+    pub(super) fn new(
+        call: &CallId,
+        tool_calls: impl Iterator<Item = ToolCall>,
+        registry: &ToolRegistry,
+    ) -> Option<Self> {
         let read = |tool_call: ToolCall| {
-            let action = tools::registry().read(&tool_call);
+            let action = registry.read(&tool_call);
             (tool_call, action)
         };
         Self::of_actions(call, tool_calls.map(read))
@@ -259,6 +263,14 @@ impl BatchItem {
         }
     }
 
+    /// The tool of a server that it calls, as people see it, if it calls one.
+    pub(crate) fn server_call(&self) -> Option<String> {
+        match self.action.as_deref() {
+            Ok(ToolAction::CallServer(call)) => Some(call.title()),
+            _ => None,
+        }
+    }
+
     /// Whether it has begun and not ended.
     pub(crate) fn is_open(&self) -> bool {
         !matches!(self.progress, Progress::Pending | Progress::Done(_))
@@ -283,7 +295,7 @@ mod tests {
     fn a_large_call_is_never_copied_with_its_item() {
         let input = json!({"path": "a.txt", "content": "x".repeat(1 << 20)});
         let call = ToolCall { id: "1".into(), name: "write_file".into(), input, broken: None };
-        let batch = Batch::new(&CallId::nth(1), std::iter::once(call)).expect("a batch");
+        let batch = Batch::new(&CallId::nth(1), std::iter::once(call), tools::registry()).expect("a batch");
         let copy = batch.clone();
         let (item, copied) = (&batch.items[0], &copy.items[0]);
         assert!(Arc::ptr_eq(&item.call, &copied.call));

@@ -89,6 +89,12 @@ impl Session {
                     ToolStatus::Ok | ToolStatus::Partial,
                     Some((ToolAction::Read(_) | ToolAction::Fetch { .. } | ToolAction::Stored { .. }, _)),
                 ) => done.facts.reads += 1,
+                (ToolStatus::Ok | ToolStatus::Partial, Some((ToolAction::CallServer(call), _))) => {
+                    match call.tool.read_only {
+                        true => done.facts.reads += 1,
+                        false => done.acted = true,
+                    }
+                }
                 // It was neither applied nor refused: nothing was left to change.
                 (ToolStatus::Ok, Some((ToolAction::Change(change), progress))) if *progress != Progress::Acting => {
                     match change {

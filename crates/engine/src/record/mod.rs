@@ -15,6 +15,7 @@ mod pictures;
 pub(crate) mod rounds;
 mod running;
 pub(crate) mod series;
+mod servers;
 mod subtasks;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -43,6 +44,7 @@ pub(crate) use running::RequestKind;
 pub use running::{
     CallState, Compressing, CompressionState, Phase, RunningRequest, SteeringState, ToolHistory, TrustState,
 };
+pub use servers::SessionServers;
 pub use subtasks::{MergeResolution, SubtaskRun, SubtaskState, WorkerRole};
 pub use trimtab_vocab::checkpoint::WithheldResult;
 
@@ -68,6 +70,7 @@ pub struct Session {
     permissions: SessionPermissions,
     context: SessionContext,
     models: ModelOffer,
+    servers: SessionServers,
     todos: Vec<Todo>,
     changes: ChangeHistory,
     /// It went over from talk to work.

@@ -143,7 +143,7 @@ mod tests {
     fn batch(path: &str) -> Batch {
         let input = json!({"path": path});
         let call = ToolCall { id: "1".into(), name: "read_file".into(), input, broken: None };
-        Batch::new(&CallId::nth(1), std::iter::once(call)).expect("a call")
+        Batch::new(&CallId::nth(1), std::iter::once(call), crate::tools::registry()).expect("a call")
     }
 
     /// Makes the calls, unless they are seen to repeat others; what was seen.

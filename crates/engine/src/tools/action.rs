@@ -3,6 +3,7 @@
 use serde_json::Value;
 use trimtab_vocab::{Plan, ReadOp, RefKey, SubTaskPlan, Todo};
 
+use super::ServerAction;
 use crate::proposal::ProposedChange;
 
 /// A parsed tool call. It is parsed once, when the reply is folded.
@@ -52,6 +53,10 @@ pub(crate) enum ToolAction {
         /// Answers to choose from.
         options: Vec<String>,
     },
+    /// Find tools of MCP servers.
+    FindTool { query: String },
+    /// Call a tool of an MCP server.
+    CallServer(Box<ServerAction>),
     /// Hand parts of the work to workers.
     Delegate(SubTaskPlan),
     /// Write down something for the other workers.
@@ -71,7 +76,9 @@ impl ToolAction {
     pub(crate) fn is_alone(&self) -> bool {
         match self {
             Self::Change(_) | Self::Run { .. } | Self::Ask { .. } | Self::Delegate(_) => true,
-            Self::Read(_)
+            Self::CallServer(call) => !call.tool.read_only,
+            Self::FindTool { .. }
+            | Self::Read(_)
             | Self::Fetch { .. }
             | Self::SearchWeb { .. }
             | Self::Stored { .. }
@@ -86,6 +93,8 @@ impl ToolAction {
     /// Whether it reads the folder, or works in it.
     pub(crate) fn touches_the_folder(&self) -> bool {
         match self {
+            // Servers start only for a folder that is trusted.
+            Self::FindTool { .. } | Self::CallServer(_) => true,
             Self::Read(_) | Self::Change(_) | Self::Run { .. } | Self::Delegate(_) => true,
             Self::Fetch { .. }
             | Self::SearchWeb { .. }

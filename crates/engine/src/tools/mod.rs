@@ -13,6 +13,8 @@ mod plan;
 mod read;
 mod read_ref;
 mod run_command;
+mod search;
+mod server;
 mod set_steps;
 pub(crate) mod text_calls;
 mod web_search;
@@ -20,6 +22,7 @@ mod web_search;
 pub(crate) use action::ToolAction;
 pub(crate) use delegate::{DELEGATE_NAME, SHARED_TOOLS};
 pub(crate) use fetch::{host_of, interrogating, remark};
+pub(crate) use server::{FIND_TOOL, ServerAction, USE_TOOL, find as find_server_tools};
 pub(crate) use web_search::WEB_SEARCH;
 
 use std::sync::{Arc, LazyLock};
@@ -27,7 +30,7 @@ use std::sync::{Arc, LazyLock};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use trimtab_vocab::event::OfferedTools;
-use trimtab_vocab::{ToolCall, ToolSpec};
+use trimtab_vocab::{ListedServer, ServerTool, ToolCall, ToolSpec};
 
 use crate::tokens::estimate;
 
@@ -50,6 +53,8 @@ const COMMANDS: &str = "commands";
 const WEB: &str = "web";
 /// Work for others, and what workers share.
 const SUBTASKS: &str = "subtasks";
+/// Tools of MCP servers.
+const SERVERS: &str = "mcp";
 
 /// A tool: its description for models, and how it is treated.
 #[derive(Debug, Clone)]
@@ -64,14 +69,27 @@ pub(crate) struct ToolDefinition {
     tokens: u64,
     /// The hash of the spec.
     hash: blake3::Hash,
+    source: ToolSource,
+}
+
+/// Who performs a tool.
+#[derive(Debug, Clone)]
+enum ToolSource {
+    BuiltIn,
+    Server {
+        server: String,
+        /// The folder names the server.
+        is_project: bool,
+        tool: Arc<ServerTool>,
+    },
 }
 
 impl ToolDefinition {
     fn new(spec: ToolSpec, read_only: bool, category: Option<String>) -> Self {
         let schema = spec.input_schema.to_string();
-        let tokens = estimate(&spec.description) + schema.len() as u64 / 3;
+        let tokens = tokens_of(&spec, &schema);
         let hash = blake3::hash([&spec.name, &spec.description, &schema].map(String::as_str).join("\n").as_bytes());
-        Self { spec: Arc::new(spec), read_only, category, tokens, hash }
+        Self { spec: Arc::new(spec), read_only, category, tokens, hash, source: ToolSource::BuiltIn }
     }
 
     pub(crate) fn name(&self) -> &str {
@@ -81,23 +99,55 @@ impl ToolDefinition {
     /// Whether a request that needs these groups is offered it.
     pub(crate) fn is_needed(&self, categories: &[String]) -> bool {
         match &self.category {
-            // Whether a request has workers is decided elsewhere.
-            Some(category) => category == FILES || category == SUBTASKS || categories.contains(category),
+            // Whether a request has workers or servers is decided elsewhere.
+            Some(category) => [FILES, SUBTASKS, SERVERS].contains(&category.as_str()) || categories.contains(category),
             None => true,
         }
     }
+}
+
+/// Tokens of a tool in a prompt, about.
+fn tokens_of(spec: &ToolSpec, schema: &str) -> u64 {
+    estimate(&spec.description) + schema.len() as u64 / 3
 }
 
 /// All tools that there are.
 #[derive(Debug)]
 pub(crate) struct ToolRegistry {
     tools: Vec<ToolDefinition>,
+    /// The tools of servers are found with a tool instead of being in the prompt.
+    is_deferred: bool,
+}
+
+impl PartialEq for ToolRegistry {
+    fn eq(&self, other: &Self) -> bool {
+        let hashes = |registry: &Self| registry.tools.iter().map(|tool| tool.hash).collect::<Vec<_>>();
+        self.is_deferred == other.is_deferred && hashes(self) == hashes(other)
+    }
 }
 
 impl ToolRegistry {
     /// The tools of the program itself.
     fn built_in() -> Self {
-        Self { tools: BUILT_IN.iter().map(BuiltInTool::definition).collect() }
+        Self { tools: BUILT_IN.iter().map(BuiltInTool::definition).collect(), is_deferred: false }
+    }
+
+    /// The same with the tools of servers.
+    pub(crate) fn with_servers(servers: &[ListedServer], is_deferred: bool) -> Self {
+        let mut registry = Self::built_in();
+        registry.tools.extend(server::definitions(servers));
+        Self { is_deferred, ..registry }
+    }
+
+    /// The built-in tools, then those of the servers by name.
+    pub(crate) fn definitions(&self) -> &[ToolDefinition] {
+        &self.tools
+    }
+
+    /// How many tools of servers there are, and their tokens, about.
+    pub(crate) fn server_weight(&self) -> (usize, u64) {
+        let of_servers = self.tools.iter().filter(|tool| matches!(tool.source, ToolSource::Server { .. }));
+        of_servers.fold((0, 0), |(count, tokens), tool| (count + 1, tokens + tool.tokens))
     }
 
     pub(crate) fn get(&self, name: &str) -> Option<&ToolDefinition> {
@@ -107,16 +157,24 @@ impl ToolRegistry {
     /// The offered tools, always in the same order, and the same for work and for planning: the prompt's beginning
     /// stays the same, byte for byte, so that providers can cache it.
     pub(crate) fn offered(&self, offer: ToolOffer) -> impl Iterator<Item = &ToolDefinition> {
-        self.tools.iter().filter(move |_| offer != ToolOffer::Nothing)
+        let is_offered = move |tool: &&ToolDefinition| match &tool.source {
+            ToolSource::Server { .. } => !self.is_deferred,
+            ToolSource::BuiltIn => self.is_deferred || ![FIND_TOOL, USE_TOOL].contains(&tool.name()),
+        };
+        self.tools.iter().filter(move |_| offer != ToolOffer::Nothing).filter(is_offered)
     }
 
     pub(crate) fn names(&self) -> Vec<&str> {
-        self.tools.iter().map(ToolDefinition::name).collect()
+        self.offered(ToolOffer::Everything).map(ToolDefinition::name).collect()
     }
 
     /// Tokens of the tools that a prompt offers, about.
     pub(crate) fn weight(&self, offered: &[Arc<ToolSpec>]) -> u64 {
-        offered.iter().filter_map(|spec| self.get(&spec.name)).map(|tool| tool.tokens).sum()
+        let tokens = |spec: &Arc<ToolSpec>| match self.get(&spec.name) {
+            Some(tool) => tool.tokens,
+            None => tokens_of(spec, &spec.input_schema.to_string()),
+        };
+        offered.iter().map(tokens).sum()
     }
 
     /// The tools that a prompt offers, as they are recorded.
@@ -135,7 +193,7 @@ impl ToolRegistry {
     /// Parses a call. The error helps the model to do better.
     pub(crate) fn read(&self, call: &ToolCall) -> Result<ToolAction, String> {
         let name = &call.name;
-        let (Some(tool), Some(reader)) = (self.get(name), BUILT_IN.iter().find(|tool| tool.name == name)) else {
+        let Some(tool) = self.get(name) else {
             return Err(format!("There is no tool named {name}. The tools are: {}.", self.names().join(", ")));
         };
         if call.broken.is_some() {
@@ -145,8 +203,23 @@ impl ToolRegistry {
         }
         let none = Value::Object(serde_json::Map::new());
         let input = if call.input.is_null() { &none } else { &call.input };
-        (reader.read)(input)
+        self.action_of(tool, input)
             .map_err(|reason| format!("{name} was not run: {reason} Its schema: {}", tool.spec.input_schema))
+    }
+
+    fn action_of(&self, tool: &ToolDefinition, input: &Value) -> Result<ToolAction, String> {
+        if let Some(action) = server::action(tool, input) {
+            return action;
+        }
+        if tool.name() == USE_TOOL {
+            let server::UseToolArguments { name, input } = arguments(input)?;
+            let input = if input.is_null() { Value::Object(serde_json::Map::new()) } else { input };
+            let found = self.get(&name).and_then(|tool| server::action(tool, &input));
+            return found
+                .unwrap_or_else(|| Err(format!("no MCP server has a tool named {name}; find_tool finds them.")));
+        }
+        let reader = BUILT_IN.iter().find(|known| known.name == tool.name());
+        reader.map_or_else(|| Err("it cannot be read.".to_owned()), |reader| (reader.read)(input))
     }
 }
 
@@ -201,6 +274,8 @@ const BUILT_IN: &[BuiltInTool] = &[
     delegate::DELEGATE,
     delegate::READ_SHARED,
     delegate::WRITE_SHARED,
+    server::FIND,
+    server::USE,
 ];
 
 /// Arguments of one shape. Numbers that came as texts are read as numbers: weak models write them so.
@@ -247,7 +322,7 @@ mod tests {
             registry()
                 .offered(offer)
                 // Few requests are offered these.
-                .filter(|tool| tool.category.as_deref() != Some(SUBTASKS))
+                .filter(|tool| ![Some(SUBTASKS), Some(SERVERS)].contains(&tool.category.as_deref()))
                 .map(|tool| &tool.spec)
                 .map(|spec| spec.name.len() + spec.description.len() + spec.input_schema.to_string().len())
                 .sum::<usize>()
@@ -295,9 +370,53 @@ mod tests {
             ("delegate", json!({"tasks": [{"instruction": "a", "files": ["b"], "depends_on": []}]})),
             ("read_shared", json!({})),
             ("write_shared", json!({"key": "a", "value": 1})),
+            ("find_tool", json!({"query": "issues"})),
         ] {
             read(name, input, None).unwrap_or_else(|error| panic!("{name}: {error}"));
         }
-        assert_eq!(BUILT_IN.len(), 19, "a new tool belongs into this test");
+        assert_eq!(BUILT_IN.len(), 21, "a new tool belongs into this test; use_tool is below");
+    }
+
+    fn listed(names: &[&str]) -> Vec<ListedServer> {
+        let tool = |name: &&str| ServerTool {
+            name: (*name).to_owned(),
+            description: format!("Does {name}."),
+            input_schema: json!({"type": "object"}),
+            read_only: false,
+            destructive: false,
+        };
+        let tools = Some(names.iter().map(tool).collect());
+        vec![ListedServer { name: "github".into(), tools, ..ListedServer::default() }]
+    }
+
+    #[test]
+    fn tools_of_servers_join_the_registry_and_are_called_by_name() {
+        let registry = ToolRegistry::with_servers(&listed(&["list_issues", "create_issue"]), false);
+        let offered: Vec<&str> = registry.offered(ToolOffer::Everything).map(ToolDefinition::name).collect();
+        let built_in = super::registry().offered(ToolOffer::Everything).count();
+        assert_eq!(offered[built_in..], ["mcp__github__create_issue", "mcp__github__list_issues"], "in a stable order");
+        let call = |name: &str, input: Value| {
+            registry.read(&ToolCall { id: "1".into(), name: name.into(), input, broken: None })
+        };
+        let Ok(ToolAction::CallServer(action)) = call("mcp__github__create_issue", json!({"title": "a"})) else {
+            panic!("a call of the server");
+        };
+        assert_eq!((action.title().as_str(), action.input["title"].as_str()), ("github: create_issue", Some("a")));
+        assert!(call("mcp__github__create_issue", json!([1])).is_err());
+        assert!(call("mcp__github__delete_all", json!({})).is_err());
+    }
+
+    #[test]
+    fn many_tools_are_found_and_used_instead_of_offered() {
+        let registry = ToolRegistry::with_servers(&listed(&["list_issues", "create_issue"]), true);
+        let offered: Vec<&str> = registry.offered(ToolOffer::Everything).map(ToolDefinition::name).collect();
+        assert_eq!(offered[offered.len() - 2..], ["find_tool", "use_tool"]);
+        assert!(!offered.iter().any(|name| name.starts_with("mcp__")));
+        let found = find_server_tools(registry.definitions(), "create issues");
+        assert!(found.find("create_issue") < found.find("list_issues"), "{found}");
+        let call =
+            |input: Value| registry.read(&ToolCall { id: "1".into(), name: "use_tool".into(), input, broken: None });
+        assert!(matches!(call(json!({"name": "mcp__github__create_issue"})), Ok(ToolAction::CallServer(_))));
+        assert!(call(json!({"name": "read_file", "input": {"path": "a"}})).is_err(), "only tools of servers");
     }
 }

@@ -149,10 +149,13 @@ pub(super) fn ask_about_repeat(step: &mut Transition<'_>, what: &str, times: u32
     ask(step, question, Status::NeedsUser);
 }
 
-/// Asks about an interrupted command, which is never rerun automatically.
+/// Asks about an interrupted command or call of a server, which is never repeated automatically.
 pub(super) fn ask_about_outcome(step: &mut Transition<'_>, call: &CallId, command: &str) {
-    let is_outside = batch::find(step, call).is_some_and(|(_, item)| item.outside);
-    let title = if is_outside { QuestionTitle::UnknownOutcomeOutside } else { QuestionTitle::UnknownOutcome };
+    let title = match batch::find(step, call) {
+        Some((_, item)) if item.server_call().is_some() => QuestionTitle::UnknownOutcomeServer,
+        Some((_, item)) if item.outside => QuestionTitle::UnknownOutcomeOutside,
+        _ => QuestionTitle::UnknownOutcome,
+    };
     let question = CheckpointDraft {
         ask: Ask::UnknownOutcome {
             call: call.clone(),

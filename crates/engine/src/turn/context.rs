@@ -16,7 +16,6 @@ use crate::calls::fast;
 use crate::fragment::{self, Fragment};
 use crate::record::{Compressing, Session};
 use crate::tokens::{self, estimate};
-use crate::tools;
 use crate::transition::Transition;
 
 pub use crate::record::names::SUMMARY;
@@ -85,7 +84,7 @@ fn reserve(facts: &ModelFacts, wanted: u32) -> u64 {
 /// How much of the window the next prompt takes, and how much it may take.
 pub(super) fn room(session: &Session, turn: &prompt::TurnPrompt, facts: &ModelFacts) -> (u64, u64) {
     let prompt::TurnPrompt { prompt, notes, framing } = turn;
-    let tools = tools::registry().weight(&prompt.tools);
+    let tools = session.tools().weight(&prompt.tools);
     let conversation = session.conversation_tokens() + session.added_tokens(notes) + framing;
     let used = conversation + estimate(&prompt.system) + tools;
     (used, facts.window.saturating_sub(reserve(facts, prompt.max_output_tokens)))

@@ -115,6 +115,7 @@ pub(crate) fn bind(step: &mut Transition<'_>, checkpoint: &CheckpointId, choice:
 pub(super) fn load(step: &mut Transition<'_>) {
     let Some(active) = step.session.active() else { return };
     let (request, instructions) = (active.request.id.clone(), named(active));
+    let servers = !active.request.settings.subtasks.is_worker;
     step.request(Effect::Load {
         request,
         files: Vec::new(),
@@ -122,6 +123,7 @@ pub(super) fn load(step: &mut Transition<'_>) {
         urls: Vec::new(),
         instructions,
         overview: None,
+        servers,
     });
 }
 

@@ -26,6 +26,7 @@ pub(crate) mod overtime;
 pub(crate) mod prompt;
 pub mod reflection;
 pub mod series;
+pub(crate) mod servers;
 pub(crate) mod structured;
 mod summary;
 pub(crate) mod title;
@@ -39,8 +40,8 @@ use trimtab_vocab::event::{
 use trimtab_vocab::format::Plural;
 use trimtab_vocab::wording::{Notice, ProblemText, StageLabel};
 use trimtab_vocab::{
-    AskPurpose, CallId, ContextStrategy, Fault, InstructionFile, LearnedFacts, Message, ModelFacts, Part, Problem,
-    ProblemKind, Purpose, RefKey, Reply, RequestId, Retry, StopReason, TimerId, Usage, sensitive_paths,
+    AskPurpose, CallId, ContextStrategy, Fault, InstructionFile, LearnedFacts, ListedServer, Message, ModelFacts, Part,
+    Problem, ProblemKind, Purpose, RefKey, Reply, RequestId, Retry, StopReason, TimerId, Usage, sensitive_paths,
 };
 
 use crate::calls::{budget, fast, model, purpose, retry, send, send_with};
@@ -164,7 +165,8 @@ pub(crate) fn load_or_next(step: &mut Transition<'_>) {
         words: active.request.words().to_owned(),
         bytes: context::overview_bytes(&model(&active.request).1),
     });
-    if files.is_empty() && urls.is_empty() && instructions.is_empty() && overview.is_none() {
+    let servers = trusted && works && !is_worker(active);
+    if files.is_empty() && urls.is_empty() && instructions.is_empty() && overview.is_none() && !servers {
         return next(step);
     }
     if !files.is_empty() || !urls.is_empty() {
@@ -179,7 +181,13 @@ pub(crate) fn load_or_next(step: &mut Transition<'_>) {
     for host in hosts {
         step.emit(Some(&request), tools::interrogating(Stage::Intake, &host));
     }
-    step.request(Effect::Load { request, files, marked, urls, instructions, overview });
+    step.request(Effect::Load { request, files, marked, urls, instructions, overview, servers });
+}
+
+/// Whether the request is a sub-task. A worker has no MCP servers: its copy of the folder is not the folder that they
+/// were approved for.
+fn is_worker(active: &RunningRequest) -> bool {
+    active.request.settings.subtasks.is_worker
 }
 
 /// What a request names, and what the folder says of itself.
@@ -188,6 +196,7 @@ pub(crate) struct LoadedContext {
     pub(crate) missing: Vec<String>,
     pub(crate) instructions: Option<String>,
     pub(crate) instruction_files: Vec<InstructionFile>,
+    pub(crate) servers: Option<Vec<ListedServer>>,
 }
 
 /// What the request names was read.
@@ -197,7 +206,7 @@ pub(crate) fn loaded(step: &mut Transition<'_>, request: &RequestId, loaded: Loa
     if active.phase != Phase::Loading && !is_midway {
         return;
     }
-    let LoadedContext { files, missing, instructions, instruction_files } = loaded;
+    let LoadedContext { files, missing, instructions, instruction_files, servers } = loaded;
     let Some(accepted) = instructions::settle(step, request, instruction_files) else { return };
     let instructions = instructions.or_else(|| instructions::joined(&accepted));
     let instructions = instructions.filter(|text| step.session.instructions() != Some(text.as_str()));
@@ -206,6 +215,9 @@ pub(crate) fn loaded(step: &mut Transition<'_>, request: &RequestId, loaded: Loa
     let files: Vec<LoadedFile> = if in_form { files.into_iter().map(raw).collect() } else { files };
     let count = files.len();
     let unread = [unread(step, &missing, absent), uninstructed(step, &missing)].concat();
+    if let Some(servers) = servers {
+        servers::note(step, servers);
+    }
     if count > 0 || !missing.is_empty() || instructions.is_some() {
         let heading = |file: &LoadedFile| if in_form { file.path.clone() } else { context::heading(&file.path) };
         let headings = files.iter().map(heading).collect();

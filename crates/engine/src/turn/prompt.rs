@@ -89,7 +89,7 @@ pub(super) fn build(session: &Session) -> Option<TurnPrompt> {
         model: model.to_owned(),
         system: fragment::system(&fragments),
         messages,
-        tools: if active.answers_in_form() { Vec::new() } else { offered(active) },
+        tools: if active.answers_in_form() { Vec::new() } else { offered(session, active) },
         max_output_tokens: settings.models.max_output_tokens.min(facts.max_output),
         temperature: settings.models.temperature.or_else(|| own_temperature(active)),
         thinking_tokens: if facts.thinking { settings.models.thinking_tokens } else { 0 },
@@ -111,7 +111,7 @@ fn own_temperature(active: &RunningRequest) -> Option<f64> {
 /// The tools that the request may need at any time: what plan mode forbids is refused, not hidden, because another
 /// list of tools would invalidate the provider's cache. Only a request that was found to need some groups of tools,
 /// and no plan, has fewer.
-pub(super) fn offered(active: &RunningRequest) -> Vec<Arc<ToolSpec>> {
+pub(super) fn offered(session: &Session, active: &RunningRequest) -> Vec<Arc<ToolSpec>> {
     let is_narrow = active.route == Some(RouteDecision::Direct) && active.path() == active.route;
     let needed = |tool: &&ToolDefinition| !is_narrow || tool.is_needed(&active.categories);
     let pill = active.request.pill.as_deref();
@@ -126,7 +126,7 @@ pub(super) fn offered(active: &RunningRequest) -> Vec<Arc<ToolSpec>> {
     };
     let searches =
         |tool: &&ToolDefinition| tool.name() != tools::WEB_SEARCH || !active.request.settings.web_search.is_empty();
-    let offered = tools::registry().offered(route::offer(active.path()));
+    let offered = session.tools().offered(route::offer(active.path()));
     let is_worker = active.request.settings.subtasks.is_worker;
     // A tool that few requests can use is not in the prompts of all others.
     let shares = |tool: &&ToolDefinition| match tool.name() {

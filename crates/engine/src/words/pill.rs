@@ -280,6 +280,7 @@ pub(crate) fn allows(pill: &Pill, tool: &str) -> bool {
     // A name that no tool has is refused like one of the folder's own.
     let group = match tools::registry().get(tool) {
         Some(definition) => definition.category.as_deref(),
+        None if tool.starts_with("mcp__") => Some("mcp"),
         None => Some("files"),
     };
     let Some(group) = group else { return true };

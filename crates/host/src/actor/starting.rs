@@ -46,7 +46,7 @@ impl Actor {
                 // Not among the waits of the request: a name may come after its end.
                 self.tasks.spawn(effects::title(deps, reporter, request, prompt));
             }
-            Effect::Load { request, files, marked, urls, instructions, overview } => {
+            Effect::Load { request, files, marked, urls, instructions, overview, servers } => {
                 let Some(folder) = self.session.folder().map(str::to_owned) else { return };
                 // A wait that began before the answer is obsolete.
                 self.waits.remove(&request).into_iter().flatten().for_each(|wait| wait.abort());
@@ -55,11 +55,15 @@ impl Actor {
                     reporter,
                     request.clone(),
                     folder,
-                    tools::Named { files, marked, urls, instructions, overview },
+                    tools::Named { files, marked, urls, instructions, overview, servers },
                 ));
                 self.waits.entry(request).or_default().push(wait);
             }
             Effect::Read { request, call, op } => self.start_tool(request, call, tools::ToolWork::Read(op)),
+            Effect::ListServers { request, call } => self.start_tool(request, call, tools::ToolWork::ListServers),
+            Effect::CallServer { request, call, plan } => {
+                self.start_tool(request, call, tools::ToolWork::CallServer(plan));
+            }
             Effect::Draw { request, call, model, prompt, count, after_ms } => {
                 self.start_tool(request, call, tools::ToolWork::Draw { model, prompt, count, after_ms });
             }

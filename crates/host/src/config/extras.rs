@@ -112,7 +112,8 @@ pub(super) fn is_header(name: &str) -> bool {
 
 /// A setting's value as it may be shown.
 pub(super) fn shown(path: &str, value: &Value) -> Value {
-    let Some((_, field)) = path.strip_prefix("providers.").and_then(|rest| rest.split_once('.')) else {
+    let section = path.strip_prefix("providers.").or_else(|| path.strip_prefix("mcp."));
+    let Some((_, field)) = section.and_then(|rest| rest.split_once('.')) else {
         return value.clone();
     };
     match field {

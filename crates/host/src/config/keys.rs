@@ -7,6 +7,8 @@ use trimtab_engine::flow::intent;
 use trimtab_world::models::Dialect;
 use trimtab_world::tools::edits;
 
+use crate::mcp::is_server_name;
+
 /// One setting: its name, its values, and what it does.
 #[derive(Debug)]
 pub struct SettingKey {
@@ -684,6 +686,21 @@ pub const PROVIDER_KEYS: &[SettingKey] = &[
     ),
 ];
 
+/// What can be set for each MCP server, under `mcp.NAME`.
+pub const SERVER_KEYS: &[SettingKey] = &[
+    key("command", SettingKind::List, "[]", "Program and arguments of a server that runs on this machine."),
+    key("env", SettingKind::List, "[]", "Names of environment variables that the server gets."),
+    key("url", SettingKind::Text, "\"\"", "Address of a server that speaks HTTP."),
+    key("headers", SettingKind::Headers, "{}", "HTTP headers for every request, with `$NAME` for a variable."),
+    key("enabled", SettingKind::Bool, "true", "Whether the server is used."),
+    key(
+        "trust_annotations",
+        SettingKind::Bool,
+        "false",
+        "Whether tools that the server marks as read-only run without a question.",
+    ),
+];
+
 /// Other names under which settings are known: documented elsewhere, and accepted here.
 pub(super) const ALIASES: &[(&str, &str)] = &[
     ("autoApply", "apply.auto"),
@@ -726,6 +743,9 @@ pub fn find(path: &str) -> Option<&'static SettingKey> {
     if let Some((name, field)) = path.strip_prefix("providers.").and_then(|rest| rest.split_once('.')) {
         return PROVIDER_KEYS.iter().find(|key| key.path == field).filter(|_| is_provider_name(name));
     }
+    if let Some((name, field)) = path.strip_prefix("mcp.").and_then(|rest| rest.split_once('.')) {
+        return SERVER_KEYS.iter().find(|key| key.path == field).filter(|_| is_server_name(name));
+    }
     KEYS.iter().find(|key| key.path == path)
 }
 
@@ -738,6 +758,9 @@ pub(super) fn nearest(path: &str) -> Option<String> {
     let mut known: Vec<String> = KEYS.iter().map(|key| key.path.to_owned()).collect();
     if let Some((name, _)) = path.strip_prefix("providers.").and_then(|rest| rest.split_once('.')) {
         known.extend(PROVIDER_KEYS.iter().map(|key| format!("providers.{name}.{}", key.path)));
+    }
+    if let Some((name, _)) = path.strip_prefix("mcp.").and_then(|rest| rest.split_once('.')) {
+        known.extend(SERVER_KEYS.iter().map(|key| format!("mcp.{name}.{}", key.path)));
     }
     let last = |path: &str| path.rsplit('.').next().unwrap_or_default().to_owned();
     known

@@ -15,6 +15,7 @@ mod project;
 mod raw;
 mod resolve;
 mod rules;
+mod server_file;
 
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
@@ -24,9 +25,14 @@ use trimtab_vocab::{Problem, ProblemKind};
 
 pub use catalog::{Catalog, catalog_source};
 pub use keep_model::{ProviderAddress, keep_model};
-pub use keys::{KEYS, PROVIDER_KEYS, SettingKey, SettingKind, env_name, find as key_of, nearest_of, variable_meant};
+pub use keys::{
+    KEYS, PROVIDER_KEYS, SERVER_KEYS, SettingKey, SettingKind, env_name, find as key_of, nearest_of, variable_meant,
+};
 pub use raw::Origin;
-pub use resolve::{Keeping, Profile, RequestLimits, Roles, Shown, TaskSettings, TuiSettings, without_password};
+pub use resolve::{
+    ExternalTools, Keeping, Profile, RequestLimits, Roles, Shown, TaskSettings, TuiSettings, without_password,
+};
+pub use server_file::{NewServer, add_server, enable_server, remove_server};
 
 use raw::RawSettings;
 

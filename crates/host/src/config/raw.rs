@@ -312,6 +312,8 @@ fn is_section(path: &str) -> bool {
     let inside = format!("{path}.");
     path == "providers"
         || path.strip_prefix("providers.").is_some_and(|name| !name.contains('.'))
+        || path == "mcp"
+        || path.strip_prefix("mcp.").is_some_and(|name| !name.contains('.'))
         || path == "grok"
         || path == "store"
         || keys::ALIASES.iter().any(|(alias, _)| alias.starts_with(&inside))

@@ -22,6 +22,7 @@ use super::key_ring;
 use super::keys::KINDS;
 use super::raw::{Origin, RawSettings};
 use super::rules;
+use crate::mcp::{ServerEntry, UserServer};
 
 /// The settings in force.
 #[derive(Debug, Clone)]
@@ -62,9 +63,17 @@ pub struct Profile {
     pub while_running: WhileRunning,
     /// How the terminal UI looks and which keys it has.
     pub tui: TuiSettings,
-    /// The search service, if one is set up.
-    pub search: Option<SearchService>,
+    pub external: ExternalTools,
     pub(super) raw: RawSettings,
+}
+
+/// Tools of others that the user has set up.
+#[derive(Debug, Clone, Default)]
+pub struct ExternalTools {
+    /// The search service, if there is one.
+    pub search: Option<SearchService>,
+    /// MCP servers.
+    pub servers: Vec<ServerEntry>,
 }
 
 /// The look and the keys of the terminal UI; the surface interprets them.
@@ -291,7 +300,8 @@ impl Profile {
             shows_thinking: text(&raw, "output.thinking") == "shown",
             keys: texts(&raw, "keys"),
         };
-        let search = search_service(&raw, variables);
+        let external =
+            ExternalTools { search: search_service(&raw, variables), servers: user_servers(&raw, variables)? };
         Ok(Self {
             file,
             data,
@@ -311,7 +321,7 @@ impl Profile {
             memory,
             while_running,
             tui,
-            search,
+            external,
             raw,
         })
     }
@@ -419,7 +429,7 @@ impl Profile {
 
     /// The name of the service that searches the web, and where it is if that is not its usual place.
     fn search_name(&self) -> String {
-        if self.search.is_none() {
+        if self.external.search.is_none() {
             return String::new();
         }
         let (name, url) = (text(&self.raw, "search.provider"), text(&self.raw, "search.url"));
@@ -569,6 +579,38 @@ fn search_service(raw: &RawSettings, variables: &BTreeMap<String, String>) -> Op
     let key = key_env.as_ref().and_then(|name| variables.get(name)).map(|key| key.trim().to_owned());
     let key = key.filter(|key| !key.is_empty()).map(Into::into);
     Some(SearchService { kind, url, key_env, key })
+}
+
+/// The user's MCP servers.
+fn user_servers(raw: &RawSettings, variables: &BTreeMap<String, String>) -> Result<Vec<ServerEntry>, Problem> {
+    let named = raw.iter().filter_map(|(path, ..)| path.strip_prefix("mcp.")?.split_once('.').map(|(name, _)| name));
+    let names: BTreeSet<&str> = named.collect();
+    let entry = |name: &&str| {
+        let path = |field: &str| format!("mcp.{name}.{field}");
+        let is_unset = |field: &str| raw.get(&path(field)).is_none();
+        let server = UserServer {
+            command: list(raw, &path("command")),
+            url: text(raw, &path("url")),
+            env: list(raw, &path("env")),
+            headers: texts(raw, &path("headers")),
+            is_enabled: is_unset("enabled") || yes(raw, &path("enabled")),
+            trusts_annotations: yes(raw, &path("trust_annotations")),
+        };
+        let is_web = server.url.starts_with("https://") || server.url.starts_with("http://");
+        let wrong = |message: String| Problem::new(ProblemKind::Settings, message);
+        match (server.command.is_empty(), server.url.is_empty()) {
+            (true, true) | (false, false) => Err(wrong(format!(
+                "The MCP server {name} needs either a command or a url."
+            ))
+            .hint(format!("Set mcp.{name}.command to a program with its arguments, or mcp.{name}.url to an address."))),
+            (true, false) if !is_web => {
+                Err(wrong(format!("Invalid value \"{}\" for mcp.{name}.url.", without_password(&server.url)))
+                    .hint("Expected an address that begins with https:// or http://."))
+            }
+            _ => Ok(server.entry(name, variables)),
+        }
+    };
+    names.iter().map(entry).collect()
 }
 
 fn first_with_key(providers: &BTreeMap<String, Provider>) -> Option<String> {

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use clap::Args;
-use trimtab_host::Client;
 use trimtab_host::config::{self, Profile};
+use trimtab_host::{Client, ServerStanding};
 use trimtab_vocab::event::Status;
 use trimtab_vocab::format;
 use trimtab_vocab::{Problem, ProblemKind};
@@ -52,6 +52,7 @@ impl Doctor {
                 }
                 check_models(&profile, &mut report).await?;
                 check_fences(&profile, &mut report).await?;
+                check_servers(&profile, &mut report).await?;
                 check_store(&profile, &mut report).await?;
             }
         }
@@ -172,6 +173,34 @@ async fn check_fences(profile: &Profile, report: &mut DoctorReport) -> Result<()
         report.bad(&problem(&last).hint(hint))?;
     }
     report.good(&format!("command limits: {}", trimtab_host::command_limits(profile)))
+}
+
+/// Connects the MCP servers that are on. One that is not reachable is a problem of its own, not of the setup.
+async fn check_servers(profile: &Profile, report: &mut DoctorReport) -> Result<(), Problem> {
+    // The data folder is checked below.
+    let Ok(client) = Client::open(profile) else { return Ok(()) };
+    let folder = super::place::folder(None)?;
+    let (servers, problems) = client.servers().list(profile, &folder).await?;
+    for problem in problems {
+        report.note(&problem)?;
+    }
+    for server in &servers {
+        let name = &server.entry.name;
+        match server.standing {
+            ServerStanding::Off => report.note(&format!("MCP server {name}: off"))?,
+            ServerStanding::Pending => {
+                report.note(&format!("MCP server {name}: pending (`trimtab mcp enable {name}` approves it)"))?;
+            }
+            ServerStanding::On => match client.servers().check(server).await {
+                Ok(checked) => {
+                    let count = format::plural(checked.tools.len(), "tool");
+                    report.good(&format!("MCP server {name}: {}, {count}", checked.about))?;
+                }
+                Err(problem) => report.bad(&problem)?,
+            },
+        }
+    }
+    Ok(())
 }
 
 async fn check_store(profile: &Profile, report: &mut DoctorReport) -> Result<(), Problem> {

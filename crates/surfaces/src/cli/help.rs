@@ -17,7 +17,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("Tasks", &["tasks", "ask"]),
     ("Images", &["images"]),
     ("Server", &["serve", "acp", "token"]),
-    ("Setup", &["demo", "doctor", "config", "models", "completions", "manual", "help"]),
+    ("Setup", &["demo", "doctor", "config", "models", "mcp", "completions", "manual", "help"]),
     ("Advanced", &["check-command", "apply-edit", "recover", "ref", "audit", "stats"]),
 ];
 

@@ -21,6 +21,7 @@ mod keyboard;
 mod lines;
 mod local_model;
 mod manual;
+mod mcp;
 mod memory;
 mod models;
 mod number;
@@ -117,6 +118,8 @@ enum CliCommand {
     Trust(rules::TrustArgs),
     /// List, add, or remove permission rules
     Rules(rules::RulesArgs),
+    /// List, add, approve, and check MCP servers
+    Mcp(mcp::McpArgs),
     /// Explain whether a command would run automatically, ask, or be denied
     CheckCommand(check_command::CheckCommand),
     /// List the models of each provider
@@ -231,6 +234,7 @@ pub fn main() -> ExitCode {
             CliCommand::Subtasks(command) => command.execute().await,
             CliCommand::Rules(command) => command.execute().await,
             CliCommand::Trust(command) => command.execute().await,
+            CliCommand::Mcp(command) => command.execute().await,
             CliCommand::Stats(command) => command.execute().await,
             CliCommand::CheckCommand(command) => command.execute().await,
             CliCommand::ApplyEdit(command) => command.execute().await,

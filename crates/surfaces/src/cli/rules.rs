@@ -35,9 +35,9 @@ enum RulesCommand {
     Add {
         /// Decision of the rule
         verdict: RuleKind,
-        /// Tool: run_command, run_outside, read_file, edit_file, delete_file, move_file, fetch_url, or web_search
+        /// Tool: run_command, run_outside, read_file, edit_file, delete_file, move_file, fetch_url, web_search, or mcp
         tool: String,
-        /// Command, path, or host to match (a trailing `*` matches anything)
+        /// Command, path, host, or SERVER:TOOL to match (a trailing `*` matches anything)
         pattern: String,
         /// Limit to this folder [default: everywhere]
         #[arg(long, value_name = "FOLDER")]
@@ -61,8 +61,17 @@ enum RuleKind {
 }
 
 /// The tools that rules are about.
-const TOOLS: [&str; 8] =
-    ["run_command", "run_outside", "read_file", "edit_file", "delete_file", "move_file", "fetch_url", "web_search"];
+const TOOLS: [&str; 9] = [
+    "run_command",
+    "run_outside",
+    "read_file",
+    "edit_file",
+    "delete_file",
+    "move_file",
+    "fetch_url",
+    "web_search",
+    "mcp",
+];
 
 impl RulesArgs {
     pub(super) async fn execute(self) -> Result<CliOutcome, Problem> {

@@ -71,6 +71,7 @@ impl EventFold<'_> {
             | Fact::Intent(_)
             | Fact::Requirements(_)
             | Fact::Rule(RuleFact::Known { .. } | RuleFact::Removed { .. })
+            | Fact::Mcp(_)
             | Fact::Reflection(_)
             | Fact::Usage(_)
             | Fact::Bug(_)
@@ -401,8 +402,8 @@ impl EventFold<'_> {
         match fact {
             // A tool that waited for its permission is told once.
             ToolFact::Started { call, .. } if self.conversation.tools.contains_key(call) => {}
-            ToolFact::Started { call, name, input } => {
-                self.add_tool(call, name, input.clone());
+            ToolFact::Started { call, name, input, title } => {
+                self.add_tool(call, title.as_ref().unwrap_or(name), input.clone());
             }
             ToolFact::Stopping { call } => {
                 if let Some(at) = self.conversation.tools.get(call) {

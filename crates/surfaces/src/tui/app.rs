@@ -711,6 +711,7 @@ impl App {
                 Some(session) => self.emit(Cmd::Rename { session, title, query: String::new() }),
                 None => self.show_hint(words::NO_SESSION_YET),
             },
+            SlashCommand::Servers => self.emit(Cmd::LoadServers),
             SlashCommand::Export => match self.session.clone() {
                 Some(session) => self.emit(Cmd::Export(session)),
                 None => self.show_hint(words::NO_SESSION_YET),

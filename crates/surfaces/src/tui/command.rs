@@ -27,6 +27,8 @@ pub(super) enum SlashCommand {
     Fork,
     Rename(String),
     Export,
+    /// The MCP servers.
+    Servers,
     /// A defect, made on purpose: what it leaves behind has to be seen.
     #[cfg(debug_assertions)]
     Panic,
@@ -92,6 +94,7 @@ pub(super) const COMMANDS: &[SlashCommandRow] = &[
         "set how much the model thinks: /effort auto, off, minimal, low, medium, high, or max",
     ),
     row("thinking", SlashCommand::Thinking, "show or fold the model's thinking"),
+    row("mcp", SlashCommand::Servers, "list the MCP servers and whether they are on"),
     row("setup", SlashCommand::SetUp, "add an API key, or choose a model on this machine"),
     row(
         "handoff",

@@ -184,6 +184,13 @@ impl Executor {
                 self.tell(Msg::Ready(model));
             }
             Cmd::LoadModels => self.load_models(),
+            Cmd::LoadServers => {
+                let (client, profile, folder) = (self.client.clone(), self.profile(), self.folder.clone());
+                self.spawn(async move {
+                    let (servers, problems) = client.servers().list(&profile, &folder).await?;
+                    Ok(Some(Msg::Told(crate::words::servers(&servers, &problems))))
+                });
+            }
             Cmd::AutoContinue(on) => self.change_profile(|profile| profile.copilot.auto_continue = on),
             Cmd::Model(name) => {
                 self.change_profile(|profile| profile.model = Some(name.clone()));

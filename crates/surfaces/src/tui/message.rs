@@ -152,6 +152,8 @@ pub(super) enum Cmd {
     Rename { session: SessionId, title: String, query: String },
     /// Write a session into a file.
     Export(SessionId),
+    /// Show the MCP servers, and whether they are on.
+    LoadServers,
     /// Forget a session, and look for sessions again.
     Forget { session: SessionId, query: String },
     /// Let the person write in their editor.

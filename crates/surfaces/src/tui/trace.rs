@@ -110,8 +110,8 @@ impl TraceSpans {
                 let note = format!("{} tokens{cut}", format::number(tokens));
                 self.end(event, &Of::Call(call.clone()), *partial, note);
             }
-            Fact::Tool(ToolFact::Started { call, name, input }) => {
-                let (verb, what) = transcript::tool_words(name, input);
+            Fact::Tool(ToolFact::Started { call, name, input, title }) => {
+                let (verb, what) = transcript::tool_words(title.as_ref().unwrap_or(name), input);
                 self.begin(event, Of::Tool(call.clone()), "tool", format!("{verb} {what}"));
             }
             Fact::Tool(ToolFact::Finished { call, status, .. }) => {

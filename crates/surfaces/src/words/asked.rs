@@ -3,7 +3,7 @@
 use trimtab_vocab::checkpoint::{Ask, Choice, ChoiceRole, ChoiceText, CommandDecision, CommandsAsk, PermissionAsk};
 use trimtab_vocab::format;
 use trimtab_vocab::wording::permission;
-use trimtab_vocab::{CheckpointId, PlanStep, Question, Requirements, Visible};
+use trimtab_vocab::{ApprovalClass, CheckpointId, PlanStep, Question, Requirements, Visible};
 
 use super::{fold_blank_lines, subtasks};
 
@@ -12,6 +12,7 @@ pub(crate) fn details(ask: &Ask) -> Vec<String> {
     let mut lines = Vec::new();
     match ask {
         Ask::Permission(asked) => {
+            lines.extend(server_arguments(asked));
             lines.extend(asked.edited_from.as_deref().map(permission::edited_from));
             lines.extend(place(ask));
             lines.extend(reason(ask));
@@ -61,6 +62,19 @@ pub(crate) fn details(ask: &Ask) -> Vec<String> {
         _ => {}
     }
     lines
+}
+
+/// What an MCP server would get: every argument whole, because a person approves what they see. Further lines of a value
+/// are marked, so that they do not pass for arguments.
+fn server_arguments(asked: &PermissionAsk) -> Vec<String> {
+    let fields = asked.input.as_object().filter(|_| asked.class == Some(ApprovalClass::ServerCall));
+    let shown = |(name, value): (&String, &serde_json::Value)| {
+        let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        let value = Visible::command(&value).as_str().replace('\n', "\n    | ");
+        let argument = format!("  {}: {value}", super::command_line(name));
+        argument.split('\n').map(str::to_owned).collect::<Vec<_>>()
+    };
+    fields.into_iter().flatten().flat_map(shown).collect()
 }
 
 /// What can be done from a shell beyond choosing an answer, a line each.
@@ -216,6 +230,19 @@ mod tests {
         let one = json!({"about": "clarify", "questions": [{"id": "auth", "text": "Which log-in?",
             "options": [{"id": "g", "title": "Google"}, {"id": "h", "title": "GitHub"}]}]});
         assert_eq!(shown(one), "     g  Google\n     h  GitHub", "its text is the title");
+    }
+
+    #[test]
+    fn the_arguments_for_a_server_are_shown_whole() {
+        let (long, input) = ("x".repeat(50_000), json!({"b": {"c": "d\u{202e}e"}}));
+        let input = json!({"text": format!("one\n  path: two{long}"), "more": input});
+        let call = trimtab_vocab::CallId::nth(1);
+        let asked =
+            PermissionAsk { class: Some(ApprovalClass::ServerCall), ..PermissionAsk::new(call, "mcp__a__b", input) };
+        let lines = details(&Ask::Permission(Box::new(asked)));
+        assert!(lines.contains(&"  text: one".to_owned()), "{lines:?}");
+        assert!(lines.contains(&format!("    |   path: two{long}")), "a line of a value is not an argument");
+        assert!(lines.contains(&r#"  more: {"b":{"c":"d⟨U+202E⟩e"}}"#.to_owned()), "{:?}", lines.last());
     }
 
     #[test]

@@ -10,11 +10,12 @@ mod wrap;
 
 use std::borrow::Cow;
 
+use trimtab_host::{PlacedServer, ServerStanding};
 use trimtab_vocab::event::{PromptProgress, ReplyFact};
 use trimtab_vocab::format;
 use trimtab_vocab::visible::visible;
 use trimtab_vocab::wording::{Refusal, permission};
-use trimtab_vocab::{Effort, INTERRUPT_TOOL, ImageFact, Time, Usage};
+use trimtab_vocab::{Effort, INTERRUPT_TOOL, ImageFact, Time, Usage, Visible};
 
 pub(crate) use asked::{asked, details, reasons, shell_hints, starting_text, text_label, title};
 pub(crate) use wrap::wrap;
@@ -31,6 +32,34 @@ pub(crate) const NO_SESSION_TO_CONTINUE: &str = "There is no session in this fol
 
 pub(crate) fn no_session(name: impl std::fmt::Display) -> String {
     format!("Unknown session {name}.")
+}
+
+/// The MCP servers, a line each, and what to do about those that are not on.
+pub(crate) fn servers(servers: &[PlacedServer], problems: &[String]) -> String {
+    let mut lines: Vec<String> = servers.iter().map(server_line).collect();
+    if servers.is_empty() {
+        lines.push(NO_SERVERS.to_owned());
+    }
+    if servers.iter().any(|server| server.standing == ServerStanding::Pending) {
+        lines.push("`trimtab mcp enable NAME` shows a pending server and approves it.".to_owned());
+    }
+    lines.extend(problems.iter().cloned());
+    lines.join("\n")
+}
+
+/// Where there is no MCP server.
+pub(crate) const NO_SERVERS: &str = "There are no MCP servers. `trimtab mcp add` adds one.";
+
+/// An MCP server in one line.
+pub(crate) fn server_line(server: &PlacedServer) -> String {
+    let entry = &server.entry;
+    let shown = command_line(&entry.shown);
+    format!("{:<16} {:<8} {:<8} {shown}", entry.name, server.standing.name(), entry.source.name())
+}
+
+/// A text that a person approves, in one line, with everything spelled out that could pass for something else.
+pub(crate) fn command_line(text: &str) -> Visible {
+    Visible::command(Visible::line(text).as_str())
 }
 
 /// A tool call in one line.

@@ -15,6 +15,20 @@ use trimtab_vocab::Usage;
 /// The port that pages show, whichever one was free.
 const PORT: &str = "7420";
 
+/// An MCP server in a few lines of shell: it answers each request that it knows with the request's own id.
+const NOTES_SERVER: &str = r#"#!/bin/sh
+while read -r line; do
+  id=$(printf '%s' "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
+  case "$line" in
+    *'"method":"initialize"'*) result='{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"notes-server","version":"1.0"}}' ;;
+    *'"method":"tools/list"'*) result='{"tools":[{"name":"add_note","description":"Adds a note.","inputSchema":{"type":"object","properties":{"text":{"type":"string"}}}}]}' ;;
+    *'"method":"tools/call"'*) result='{"content":[{"type":"text","text":"Added note 1."}]}' ;;
+    *) continue ;;
+  esac
+  printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$result"
+done
+"#;
+
 /// A page with its blocks made anew, and how many commands they have.
 pub(crate) fn remake(text: &str) -> (String, usize) {
     let mut page = Page::new();
@@ -109,6 +123,16 @@ impl Page {
                 program.set("TRIMTAB_MODELS_IMAGE", "easel/grok-2-image");
                 let picture = Answer::json(200, images::body(&[images::bytes("in oil")]));
                 program.provider.on_path("/v1/images/generations", picture);
+            }
+            "mcp" => {
+                use std::os::unix::fs::PermissionsExt as _;
+                let server = program.project().join("notes-server");
+                std::fs::write(&server, NOTES_SERVER).expect("writes");
+                std::fs::set_permissions(&server, std::fs::Permissions::from_mode(0o755)).expect("is a program");
+                push(vec![
+                    tool("mcp__notes__add_note", serde_json::json!({"text": "Release on Friday"})),
+                    say("The note is added."),
+                ]);
             }
             "interrupted" => push(vec![
                 tool("run_command", serde_json::json!({"command": "sh migrate.sh"})),

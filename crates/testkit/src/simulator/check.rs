@@ -838,7 +838,7 @@ impl<'a> Story<'a> {
 
     /// Where a person wants sub-tasks, the program itself makes the call that they are carried out for.
     fn is_own_call(&mut self, request: &RequestId, fact: &'a ToolFact) -> Result<(), String> {
-        let ToolFact::Started { call, name, input } = fact else { return Ok(()) };
+        let ToolFact::Started { call, name, input, .. } = fact else { return Ok(()) };
         let is_planned = self.told(request)?.board.is_some();
         if is_planned && name == "delegate" && !self.tools.contains_key(call) {
             let (request, allowed, denied, approved) = (request.clone(), false, false, false);

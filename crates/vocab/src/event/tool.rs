@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{CallId, CommandClass, FileMark, ImageRef, RefKey, Sandbox, Series, Unobserved};
+use crate::{CallId, CommandClass, FileMark, ImageRef, ListedServer, RefKey, Sandbox, Series, Unobserved};
 
 /// A tool was used.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -17,6 +17,9 @@ pub enum ToolFact {
         name: String,
         /// Its arguments.
         input: Value,
+        /// How people see it, if not by its name: `SERVER: tool` for a tool of an MCP server.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        title: Option<String>,
     },
     /// The user stops it; the other calls continue.
     #[serde(rename = "tool.stopping")]
@@ -50,6 +53,28 @@ pub enum ToolStatus {
     Error,
     Blocked,
     Interrupted,
+}
+
+/// The tools of MCP servers.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(tag = "type", rename_all_fields = "camelCase")]
+pub enum McpFact {
+    /// Servers of the session and their tools, whenever they change.
+    #[serde(rename = "mcp.listed")]
+    Listed {
+        /// New and changed servers. The others are as they were recorded before.
+        servers: Vec<ListedServer>,
+        /// Names of servers that are no longer there.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        gone: Vec<String>,
+        /// The tools are not in the prompt: the model finds them with `find_tool`, and calls them with `use_tool`.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        deferred: bool,
+    },
+    /// The intent to call a tool, recorded before the server is called.
+    #[serde(rename = "mcp.called")]
+    Called { call: CallId, server: String, tool: String },
 }
 
 /// A command ran.

@@ -71,6 +71,9 @@ sentences! {
             "{state} and is too large to show. This request runs without it. Make it smaller, or pass --trust.",
         ContextFull(fill: ContextFillWords) =>
             "{fill} This run is not interactive, so it continues here and summarizes where needed. `trimtab handoff` continues in a new session, `trimtab extend` with the complete conversation.",
+        // MCP servers.
+        ServersPending(names: String) =>
+            ".mcp.json names MCP servers that you have not approved: {names}. They are off. `trimtab mcp enable NAME` shows one and approves it.",
         // How the request runs.
         WaitingForRoom(ahead: Plural) => "Waiting for a free slot behind {ahead}.",
         Queued => "Queued until the request before it ends.",

@@ -23,6 +23,7 @@ sentences! {
         Change(files: NamedFiles) => "Change {files}?",
         ChangeAndDelete(files: NamedFiles, deleted: NamedFiles) => "Change {files}, and delete {deleted}?",
         Read(path: String) => "Let the model see {path}?",
+        CallServer(tool: String) => "Call {tool}?",
         Use(tool: String) => "Use {tool}?",
     }
 }
@@ -104,6 +105,10 @@ sentences! {
         NewHost(host: String) => "{host} is a new host",
         NewHostNear(host: String, place: String) => "{host} is a new host, and is in {place}",
         SearchesWeb(service: String) => "the search terms are sent to {service}",
+        CallsServer(server: String) =>
+            "it calls the MCP server {server}, and effects outside the folder cannot be undone",
+        Destructive(server: String) =>
+            "the MCP server {server} says that it may destroy something, and effects outside the folder cannot be undone",
         LeavesSandbox(reason: String) => "it would run outside the sandbox. The model's reason: {reason}",
         Deletes => "a file would be deleted",
         DeletesUnread => "a file would be deleted that the model has not read",

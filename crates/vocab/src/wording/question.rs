@@ -27,6 +27,8 @@ sentences! {
             "Trimtab was interrupted while this command was running, so its result is unknown: {command}",
         UnknownOutcomeOutside(command: String) =>
             "Trimtab was interrupted while this command was running outside the sandbox, so its result is unknown: {command}",
+        UnknownOutcomeServer(tool: String) =>
+            "Trimtab was interrupted during this call, so its result is unknown: {tool}",
         CommandsOffered(commands: Plural) => "The reply suggests {commands}. Run them?",
         CommandsPaused(done: u32, total: u32, left: usize) => "Paused after command {done}/{total}; {left} left.",
         // How the request continues.

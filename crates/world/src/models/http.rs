@@ -125,7 +125,7 @@ impl<T: Clone> Once<T> {
 }
 
 /// The client for an address.
-fn client(url: &str) -> Result<Client, Fault> {
+pub(crate) fn client(url: &str) -> Result<Client, Fault> {
     let way = Route::to(url);
     way.client().get(|| way.connect())
 }

@@ -33,7 +33,7 @@ use trimtab_vocab::{Fault, Problem, ProblemKind, Prompt, Retry, StopReason, Usag
 pub use assembly::Assembly;
 pub use discover::{LocalServer, LocalServerKind, find_servers, identify, server_root};
 pub use extras::{ExtraFields, RequestExtras};
-pub(crate) use http::{causes, printable};
+pub(crate) use http::{causes, client as http_client, printable};
 pub use registry::{Dialect, ModelRegistry, Provider, Registry};
 pub use web_search::{SearchKind, SearchService};
 

@@ -13,7 +13,7 @@ const CLEAN: &str = "clean";
 /// Comes back when there is nothing to close, or no way to.
 pub(super) fn close() {
     let own: Vec<OsString> = std::env::args_os().skip(2).collect();
-    if own.iter().any(|argument| argument == CLEAN) {
+    if is_clean(&own) {
         return;
     }
     let inherited = inherited();
@@ -31,6 +31,12 @@ pub(super) fn close() {
     let mut command = std::process::Command::new(shell);
     // If this fails, the command inherits some extra files, which is no reason not to run it.
     let _ = command.arg("-c").arg(script).arg(program).args([super::SUPERVISE, CLEAN]).args(own).exec();
+}
+
+/// Whether a supervisor with these arguments has been through the shell. Only the first one tells: a server's own command
+/// line may have the same word in it.
+fn is_clean(own: &[OsString]) -> bool {
+    own.first().is_some_and(|argument| argument == CLEAN)
 }
 
 /// The numbers of open files that a started program would inherit, apart from the three it is to have.
@@ -52,4 +58,16 @@ fn inherited() -> Vec<u32> {
 #[cfg(not(target_os = "linux"))]
 fn inherited() -> Vec<u32> {
     Vec::new()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_of_the_servers_command_line_says_nothing_about_open_files() {
+        let own = |words: &[&str]| words.iter().map(OsString::from).collect::<Vec<_>>();
+        assert!(is_clean(&own(&["clean", "server", "--", "make"])));
+        assert!(!is_clean(&own(&["server", "--", "make", "clean"])) && !is_clean(&[]));
+    }
 }

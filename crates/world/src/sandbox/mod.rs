@@ -15,7 +15,8 @@
 //! * The **fence** (`fence.rs`) puts the fences around itself and becomes the command, or, where it is the first
 //!   process of a namespace, its parent. So the supervisor stands outside of them, and the command cannot touch it.
 //!
-//! Both may be started before there is a command for them (`ready.rs`).
+//! Both may be started before there is a command for them (`ready.rs`). MCP servers have a supervisor of their own
+//! kind (`server.rs`) and no fence: the user approves their command lines.
 //!
 //! Both exist because code that runs between `fork` and `exec` would need `unsafe`, which this
 //! workspace forbids. The program's `main` hands over to [`supervise::main`] when its first argument
@@ -33,6 +34,7 @@ mod ready;
 mod repository;
 pub mod run;
 mod scan;
+pub mod server;
 pub mod supervise;
 mod terminal;
 mod tree;

@@ -21,7 +21,7 @@ use super::run::this_program;
 use super::terminal::{self, Terminal};
 use super::tree::{Reaped, Tree};
 use super::wire::{CommandEnding, FenceReport, HostMessage, RunOrder, ScannedFolder, SupervisorReport};
-use super::{fence, inherited_fds, proof};
+use super::{fence, inherited_fds, proof, server};
 
 /// The second argument that makes the process a fence.
 const FENCE: &str = "fence";
@@ -55,6 +55,7 @@ pub fn main() -> ExitCode {
         Some(FENCE) => return fence::main(),
         Some(proof::BREAK) => return proof::break_out(),
         Some(proof::OUTLIVE) => return proof::outlive(),
+        _ if server::is_wanted() => return server::main(),
         _ => {}
     }
     inherited_fds::close();

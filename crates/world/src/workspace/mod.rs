@@ -4,6 +4,7 @@
 
 mod branch;
 pub mod copy;
+mod file_hash;
 mod folder;
 mod list_files;
 pub mod pills;
@@ -14,6 +15,7 @@ mod walk;
 pub mod write;
 
 pub use branch::branch;
+pub use file_hash::hash_file;
 pub use folder::Folder;
 pub use list_files::names;
 pub use rules::read_small;

@@ -50,4 +50,6 @@ export const flowEvents = {
   'rule.known': ignored,
   'rule.added': ignored,
   'rule.removed': ignored,
+  'mcp.listed': ignored,
+  'mcp.called': ignored,
 } satisfies Partial<Handlers>;

@@ -52,7 +52,7 @@ function moved(draft: Draft, event: Extract<Event, { type: 'change.reverted' | '
 export const workEvents = {
   'tool.started'(draft, event) {
     // A tool that waited for its permission is told once.
-    draft.addTool(event.request, { is: 'tool', call: event.call, name: event.name, input: fields(event.input) });
+    draft.addTool(event.request, { is: 'tool', call: event.call, name: event.title ?? event.name, input: fields(event.input) });
   },
   'tool.stopping'(draft, event) {
     tool(draft, event, (item) => ({ ...item, stopping: true }));

@@ -258,11 +258,14 @@ pub(super) fn ourselves(name: &str, words: &[Word]) -> Option<CommandRefusal> {
     let alters = (rest.contains(&"rules") && verb(&["add", "remove"]))
         || rest.contains(&"trust")
         || (rest.contains(&"token") && verb(&["add", "login", "revoke"]))
+        || (rest.contains(&"mcp") && verb(&["add", "remove", "enable", "disable", "login", "logout", "import"]))
         || (rest.contains(&"config") && verb(&["set", "unset", "add", "remove", "edit", "reset"]));
     if alters {
         return Some(CommandRefusal::new("own-settings", CommandReason::OwnSettings));
     }
-    (answers || deletes || approves).then(|| CommandRefusal::new("own-answers", CommandReason::OwnAnswers))
+    // As a command of the user's, it starts servers and calls their tools without a question.
+    let calls = rest.contains(&"mcp") && verb(&["call", "tools", "doctor", "serve"]);
+    (answers || deletes || approves || calls).then(|| CommandRefusal::new("own-answers", CommandReason::OwnAnswers))
 }
 
 /// A program text that names what is ours and has the means to change it.

@@ -130,7 +130,9 @@ impl Session {
                 active.hear(text);
                 if choice == choice::APPLY {
                     let tool_calls = series::changes(&active.calls.recovered);
-                    active.batch = Batch::new(&call, tool_calls.into_iter()).map(Batch::in_words).map(Batch::recovered);
+                    active.batch = Batch::new(&call, tool_calls.into_iter(), crate::tools::registry())
+                        .map(Batch::in_words)
+                        .map(Batch::recovered);
                 }
             }
             Ask::Commands(_) => answer_series(active, given),

@@ -13,9 +13,11 @@ pub(crate) use request::received;
 use std::sync::Arc;
 
 use trimtab_vocab::event::{
-    AnswerFact, BugFact, CommandFact, ProposalFact, RequirementsFact, SessionFact, StepsFact, UsageFact,
+    AnswerFact, BugFact, CommandFact, McpFact, ProposalFact, RequirementsFact, SessionFact, StepsFact, UsageFact,
 };
 use trimtab_vocab::{CallId, Fact, MemoryFact, Message, RequestId, SeriesState, SessionId};
+
+use crate::tools;
 
 use super::{Batch, BatchItem, Progress, RunningRequest, Session, legacy, names, series, weight_of};
 
@@ -69,6 +71,13 @@ impl Session {
                     item.output = Some(preview.clone());
                 }
             }
+            Fact::Mcp(McpFact::Listed { servers, gone, deferred }) => {
+                self.servers = self.servers.changed(servers, gone, *deferred);
+            }
+            Fact::Mcp(McpFact::Called { call, .. }) => {
+                self.set_progress(call, Progress::Acting);
+                self.acted();
+            }
             Fact::Commands(fact) => self.fold_commands(request, fact),
             Fact::Proposal(fact) => {
                 if let ProposalFact::Opened { proposal, kind, operations, version, .. } = fact {
@@ -95,7 +104,7 @@ impl Session {
                     return;
                 }
                 if active.answers_in_form() {
-                    let batch = Batch::new(&call, series::change_calls(answer)).map(Batch::in_words);
+                    let batch = Batch::new(&call, series::change_calls(answer), tools::registry()).map(Batch::in_words);
                     active.batch = batch.map(|batch| Batch { mended: answer.mended, ..batch });
                 }
                 // A series in progress continues; one that never began is dropped.

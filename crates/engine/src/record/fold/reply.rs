@@ -9,6 +9,7 @@ use super::carried;
 use super::results::{INTERRUPTED, in_words, is_interrupt, results};
 use crate::record::excerpt::finding;
 use crate::record::{Batch, BatchItem, Phase, RunningRequest, Session, legacy, weight_of};
+use crate::tools;
 
 /// Entries of the ledger that are kept.
 const LEDGER: usize = 24;
@@ -101,6 +102,7 @@ impl Session {
         let ReplyFact::Saved { call, usage, message, partial, stop_reason, text_calls, unasked_text, .. } = fact else {
             return;
         };
+        let registry = self.servers.registry();
         if let Some(active) = self.active.as_mut().filter(|_| !partial) {
             active.calls.steps += u32::from(!active.calls.assessing);
             active.calls.start_over();
@@ -116,7 +118,7 @@ impl Session {
                 Part::ToolUse(tool_call) => Some(tool_call.clone()),
                 _ => None,
             });
-            let batch = Batch::new(call, tool_calls);
+            let batch = Batch::new(call, tool_calls, registry.as_deref().unwrap_or(tools::registry()));
             active.batch = batch.map(|batch| Batch { unasked_text: *unasked_text, ..batch });
             active.tools.rounds.replied(&message.text(), active.batch.is_some());
         }

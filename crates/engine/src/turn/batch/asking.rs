@@ -63,8 +63,10 @@ pub(super) fn ask_permission(
     let mut choices =
         if is_compact { answers::compact_choices() } else { answers::permission_choices(&settings.style.assistant) };
     // A rule would not answer it the next time.
+    let is_destructive = matches!(action, ToolAction::CallServer(call) if call.tool.destructive);
     let is_once = class == ApprovalClass::Unprotected
         || !item.concerns.unsaved.is_empty()
+        || is_destructive
         || matches!(action, ToolAction::Run { command, .. } if !settings.commands.remember_deletes && command::deletes(command));
     if is_once {
         choices.retain(|choice| choice.id != answers::ALWAYS);
@@ -76,6 +78,7 @@ pub(super) fn ask_permission(
         ToolAction::SearchWeb { query } => {
             PermissionTitle::SearchWeb(settings.web_search.clone(), command::visible(query))
         }
+        ToolAction::CallServer(call) => PermissionTitle::CallServer(command::visible(&call.title())),
         ToolAction::Change(ProposedChange::Delete { path }) => PermissionTitle::Delete(path.as_str().into()),
         ToolAction::Change(ProposedChange::Move { from, to }) => PermissionTitle::Move(from.clone(), to.clone()),
         ToolAction::Change(ProposedChange::Save { folder, pictures }) => {
@@ -95,6 +98,10 @@ pub(super) fn ask_permission(
     if let ToolAction::Run { command, .. } = action {
         // The user agrees to all of it, so nothing of it is cut.
         input["command"] = json!(command);
+    }
+    if let ToolAction::CallServer(call) = action {
+        // The same holds for what a server gets.
+        input = Value::Object(call.input.clone());
     }
     let mut ask = PermissionAsk {
         class: Some(class),

@@ -4,11 +4,11 @@
 use std::sync::Arc;
 
 use serde_json::json;
-use trimtab_vocab::event::{CommandFact, ProposalFact, Stage, StepsFact, ToolFact, ToolStatus};
+use trimtab_vocab::event::{CommandFact, McpFact, ProposalFact, Stage, StepsFact, ToolFact, ToolStatus};
 use trimtab_vocab::wording::{PermissionReason, Refusal};
 use trimtab_vocab::{
     ApprovalClass, Approve, CallId, ChangeSetId, CommandClass, CommandRun, FileSet, FileWrite, Plan, ProposalId,
-    ReadOp, RefKey, RequestId, Rule, RuleVerdict, Sandbox, SubTaskPlan, Todo,
+    ReadOp, RefKey, RequestId, Rule, RuleVerdict, Sandbox, ServerCall, SubTaskPlan, Todo,
 };
 
 use super::asking::{PermissionRequest, ask, ask_permission};
@@ -22,9 +22,9 @@ use crate::proposal::command;
 use crate::record::{BatchItem, FlowState, Progress, RunningRequest, Session, WithheldResult};
 use crate::route;
 use crate::subtasks;
-use crate::tools::{self, ToolAction, ToolOffer};
+use crate::tools::{self, ServerAction, ToolAction, ToolOffer};
 use crate::transition::Transition;
-use crate::turn::{answers, choosing, guard, outside, overtime, prompt, watched};
+use crate::turn::{answers, choosing, guard, outside, overtime, prompt, servers, watched};
 use crate::words::pill;
 use crate::{Effect, Input, WorkerReport};
 
@@ -120,7 +120,10 @@ fn action_of(active: &RunningRequest, item: &BatchItem) -> Result<Arc<ToolAction
     if let Some(pill) = active.request.pill.as_deref().filter(|pill| !pill::allows(pill, name)) {
         return Err(NotOffered::ByPill(pill::refusal(pill, name)));
     }
-    let is_read_only = || tools::registry().get(name).is_some_and(|tool| tool.read_only);
+    let is_read_only = || match item.action.as_deref() {
+        Ok(ToolAction::CallServer(call)) => call.tool.read_only,
+        _ => tools::registry().get(name).is_some_and(|tool| tool.read_only),
+    };
     match route::offer(active.path()) {
         ToolOffer::Nothing => Err(NotOffered::NoTools),
         ToolOffer::Looking if !is_read_only() => Err(NotOffered::PlanMode),
@@ -235,9 +238,11 @@ fn decided(step: &mut Transition<'_>, staged: &StagedCall) -> Option<()> {
         finished(step, call, ToolStatus::Blocked, SKIPPED.to_owned());
         return None;
     }
-    let mut text =
-        "Trimtab was interrupted while this command was running. The result is unknown, and the command may have done part of its work. It was not run again."
-            .to_owned();
+    let mut text = match item.server_call() {
+        Some(_) => "Trimtab was interrupted during this call. The result is unknown, and the server may have done part of the work. It was not called again.",
+        None => "Trimtab was interrupted while this command was running. The result is unknown, and the command may have done part of its work. It was not run again.",
+    }
+    .to_owned();
     if let Some(files) = watched::after_all(step.session, request, call) {
         text.push_str(&format!(" {files}"));
     }
@@ -286,6 +291,8 @@ fn act(step: &mut Transition<'_>, staged: StagedCall, permitted: PermittedCall) 
             let run = fenced_for(step.session, &call, &permit, command, *timeout_s, asked);
             start_command(step, &request, &call, permit, run, item.edited_from);
         }
+        ToolAction::FindTool { .. } => servers::find(step, request, &call),
+        ToolAction::CallServer(action) => call_server(step, request, call, permit, action),
         ToolAction::Steps(todos) => set_steps(step, &request, &call, todos.clone()),
         ToolAction::Plan(plan) => propose(step, &request, &call, plan.clone()),
         ToolAction::Ask { question, options } => ask(step, &call, question, options),
@@ -332,6 +339,16 @@ fn start_command(
     };
     step.emit(Some(request), started);
     step.request(Effect::Run { request: request.clone(), call: call.clone(), plan, watch });
+}
+
+/// Calls a tool of a server. The intent is recorded first: after a kill, the call is asked about and never repeated.
+fn call_server(step: &mut Transition<'_>, request: RequestId, call: CallId, permit: Permit, action: &ServerAction) {
+    let ServerAction { server, tool, input, .. } = action;
+    let (server, tool) = (server.clone(), tool.name.clone());
+    step.audit(&request, "mcp", json!({"op": "call", "server": server, "tool": tool}));
+    step.emit(Some(&request), McpFact::Called { call: call.clone(), server: server.clone(), tool: tool.clone() });
+    let plan = permit.server_call(ServerCall { call: call.clone(), server, tool, input: input.clone() });
+    step.request(Effect::CallServer { request, call, plan });
 }
 
 /// Writes down something for the other workers.

@@ -29,15 +29,27 @@ pub(crate) fn read_finished(step: &mut Transition<'_>, call: &CallId, seen: Read
     if item.progress != Progress::Started {
         return;
     }
+    report_seen(step, &request, call, seen);
+    advance(step);
+}
+
+/// A server has answered, or has not.
+pub(crate) fn server_answered(step: &mut Transition<'_>, call: &CallId, seen: ReadResult) {
+    let Some((request, _)) = find(step, call) else { return };
+    report_seen(step, &request, call, seen);
+    proceed(step);
+}
+
+/// Ends a call with what was seen. Images are stored.
+fn report_seen(step: &mut Transition<'_>, request: &RequestId, call: &CallId, seen: ReadResult) {
     let ReadResult { status, text, images, files } = seen;
     let mut pictures = Vec::new();
     for (number, (media_type, base64)) in images.into_iter().enumerate() {
-        let key = RefKey::seen_by(&request, call, number);
+        let key = RefKey::seen_by(request, call, number);
         step.store(key.clone(), base64);
         pictures.push(ImageRef { key, media_type });
     }
     report(step, call, status, text, pictures, files);
-    advance(step);
 }
 
 /// It is known what a change would make of the files.

@@ -28,7 +28,7 @@ use call::file_set;
 pub(crate) use call::run_call;
 pub(super) use call::{DENIED, refuse, ruled};
 pub(super) use ended::operation;
-pub(crate) use ended::{applied, effects_inspected, finished, prepared, ran, read_finished};
+pub(crate) use ended::{applied, effects_inspected, finished, prepared, ran, read_finished, server_answered};
 pub(super) use stopping::{STOPPED, leave, skip, stop, stop_tool};
 use stopping::{interrupted, wait};
 
@@ -155,7 +155,8 @@ fn settle(step: &mut Transition<'_>) {
 fn start(step: &mut Transition<'_>, call: &CallId) {
     let Some((request, item)) = find(step, call) else { return };
     let (name, input) = (item.call.name.clone(), shown(&item.call.input));
-    let started = ToolFact::Started { call: call.clone(), name, input };
+    let title = item.server_call();
+    let started = ToolFact::Started { call: call.clone(), name, input, title };
     step.emit(Some(&request), started);
     run_call(step, call);
 }
@@ -191,7 +192,8 @@ pub(super) fn woke(step: &mut Transition<'_>, interrupted: &[CallId]) {
             Progress::Acting => {
                 overtime::settle(step, call);
                 if !inspect_effects(step, &item) {
-                    answers::ask_about_outcome(step, call, item.command().unwrap_or_default());
+                    let title = item.server_call().or_else(|| item.command().map(str::to_owned));
+                    answers::ask_about_outcome(step, call, &title.unwrap_or_default());
                 }
             }
             _ => {}

@@ -19,7 +19,7 @@ use crate::proposal::text_edits::{self, NamedPaths, ShownFile, TextEdits};
 use crate::record::names::bug::NOTHING_DONE;
 use crate::record::{FlowState, RequestKind, RunningRequest, Session};
 use crate::route::{self, AskedDeeds};
-use crate::tools::{self, text_calls};
+use crate::tools::text_calls;
 use crate::transition::Transition;
 use crate::words;
 
@@ -79,7 +79,7 @@ fn text_calls_of(session: &Session, message: &Message, stop: Option<&StopReason>
         return None;
     }
     let text = message.text();
-    let offered = prompt::offered(active);
+    let offered = prompt::offered(session, active);
     let found = text_calls::read(&text, &offered);
     let found: Vec<_> = found.into_iter().filter(|call| !is_quoted(session, &text[call.range.clone()])).collect();
     let number = session.next_call() - 1;
@@ -93,7 +93,7 @@ fn text_calls_of(session: &Session, message: &Message, stop: Option<&StopReason>
         let is_offered = |name: &str| offered.iter().any(|spec| spec.name == name);
         let calls = found.into_iter().enumerate().map(|(at, call)| named(at, call.name, call.input));
         let calls: Vec<ToolCall> = calls.collect();
-        let is_valid = |call: &ToolCall| is_offered(&call.name) && tools::registry().read(call).is_ok();
+        let is_valid = |call: &ToolCall| is_offered(&call.name) && session.tools().read(call).is_ok();
         // One that is valid is carried out; its wrong neighbors are answered like wrong calls.
         return calls.iter().any(is_valid).then_some((calls, rest));
     }
@@ -269,7 +269,7 @@ fn missing_call(session: &Session, active: &RunningRequest, words: &str) -> Opti
     if active.answers_in_form() || has_done || is_question {
         return None;
     }
-    let offered = prompt::offered(active);
+    let offered = prompt::offered(session, active);
     let mut calls = text_calls::read(words, &offered).into_iter();
     let call = calls.find(|call| !is_quoted(session, &words[call.range.clone()]))?;
     if offered.iter().all(|spec| spec.name != call.name) {
@@ -277,7 +277,7 @@ fn missing_call(session: &Session, active: &RunningRequest, words: &str) -> Opti
         return asked(active).any().then_some(MissingDeed::Tool(call.name));
     }
     let call = ToolCall { id: String::new(), name: call.name, input: call.input, broken: None };
-    tools::registry().read(&call).err().map(MissingDeed::Arguments)
+    session.tools().read(&call).err().map(MissingDeed::Arguments)
 }
 
 fn missing_effect(session: &Session, active: &RunningRequest, words: &str, asked: AskedDeeds) -> Option<MissingDeed> {
@@ -371,7 +371,7 @@ pub(super) fn ask_for_deed(step: &mut Transition<'_>, request: &RequestId, words
     if is_told || active.calls.steps >= active.step_limit() {
         return false;
     }
-    let text = reminder(active, &missing);
+    let text = reminder(step.session, active, &missing);
     let message =
         "the request asks for an action, and the reply has none; the model was reminded which call is missing".into();
     step.emit(Some(request), BugFact { kind: NOTHING_DONE.into(), by: "engine".into(), message });
@@ -383,7 +383,7 @@ pub(super) fn ask_for_deed(step: &mut Transition<'_>, request: &RequestId, words
 const SAY_WHY: &str = "If it cannot be done, say why.";
 
 /// The reminder: what is missing, and the right call, in the form that the model answers in.
-fn reminder(active: &RunningRequest, missing: &MissingDeed) -> String {
+fn reminder(session: &Session, active: &RunningRequest, missing: &MissingDeed) -> String {
     let named = words::references(&active.request.text).files;
     // No name stands for one that is not known: it would be copied.
     let path = match missing {
@@ -412,7 +412,7 @@ fn reminder(active: &RunningRequest, missing: &MissingDeed) -> String {
         true => "Answer with the JSON object, with the command in \"commands\".".to_owned(),
         false => "Call the tool run_command with the command line as \"command\".".to_owned(),
     };
-    let names: Vec<String> = prompt::offered(active).iter().map(|spec| spec.name.clone()).collect();
+    let names: Vec<String> = prompt::offered(session, active).iter().map(|spec| spec.name.clone()).collect();
     let text = match missing {
         MissingDeed::Change => match &active.done.echoed {
             Some(path) => {

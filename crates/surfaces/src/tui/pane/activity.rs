@@ -118,8 +118,8 @@ impl Activity {
                     self.label = label;
                 }
             }
-            Fact::Tool(ToolFact::Started { name, input, .. }) => {
-                let (verb, what) = transcript::tool_words(name, input);
+            Fact::Tool(ToolFact::Started { name, input, title, .. }) => {
+                let (verb, what) = transcript::tool_words(title.as_ref().unwrap_or(name), input);
                 self.label = format!("{verb} {}", what.lines().next().unwrap_or_default());
             }
             Fact::Tool(ToolFact::Finished { .. }) => "Working...".clone_into(&mut self.label),

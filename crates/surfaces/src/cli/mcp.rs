@@ -1,0 +1,380 @@
+//! `trimtab mcp`: lists, adds, approves, and checks MCP servers.
+
+use std::io::IsTerminal as _;
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use serde_json::{Map, Value, json};
+use trimtab_host::config::{self, NewServer, Profile};
+use trimtab_host::{Client, PlacedServer, ServerSource, ServerStanding};
+use trimtab_vocab::event::Status;
+use trimtab_vocab::format;
+use trimtab_vocab::{Problem, ProblemKind};
+
+use super::output::{note, print, print_json};
+use super::{CliOutcome, keyboard, place};
+use crate::words;
+
+const EXAMPLES: &str = "\
+Examples:
+  trimtab mcp                                              list the servers
+  trimtab mcp add github --env GITHUB_TOKEN -- github-mcp-server stdio
+  trimtab mcp add docs https://example.org/mcp             add a server that speaks HTTP
+  trimtab mcp enable github                                show a server of .mcp.json and approve it
+  trimtab rules add allow mcp \"github:list_issues\"         call a tool without asking";
+
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct McpArgs {
+    #[command(subcommand)]
+    command: Option<McpCommand>,
+    /// Use the .mcp.json of this folder [default: the current one]
+    #[arg(long, global = true, value_name = "FOLDER")]
+    dir: Option<PathBuf>,
+}
+
+#[derive(Debug, Subcommand)]
+enum McpCommand {
+    /// List the servers of your settings and of this folder
+    List {
+        /// Print one JSON object per line
+        #[arg(long)]
+        json: bool,
+    },
+    /// Add a server to your settings
+    Add {
+        /// Name of the server
+        name: String,
+        /// Pass this environment variable to the server (repeatable)
+        #[arg(long, value_name = "NAME")]
+        env: Vec<String>,
+        /// Send this HTTP header, with `$NAME` for a variable (repeatable)
+        #[arg(long, value_name = "NAME: VALUE")]
+        header: Vec<String>,
+        /// Run tools that the server marks as read-only without asking
+        #[arg(long)]
+        trust_annotations: bool,
+        /// Address, or `--` and a command with its arguments
+        #[arg(required = true, value_name = "URL|COMMAND")]
+        target: Vec<String>,
+    },
+    /// Remove a server from your settings
+    Remove {
+        /// Name of the server
+        name: String,
+    },
+    /// Enable a server, or show a server of .mcp.json and approve it
+    Enable {
+        /// Name of the server
+        name: String,
+        /// Approve without a question
+        #[arg(long)]
+        yes: bool,
+    },
+    /// Stop using a server
+    Disable {
+        /// Name of the server
+        name: String,
+    },
+    /// Connect the servers and list their tools
+    Tools {
+        /// Name of the server [default: all]
+        name: Option<String>,
+        /// Print one JSON object per line
+        #[arg(long)]
+        json: bool,
+    },
+    /// Call a tool and print its result
+    Call {
+        /// Name of the server
+        name: String,
+        /// Name of the tool
+        tool: String,
+        /// Arguments as a JSON object
+        #[arg(default_value = "{}")]
+        input: String,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Connect the servers and look for problems
+    Doctor,
+}
+
+impl McpArgs {
+    pub(super) async fn execute(self) -> Result<CliOutcome, Problem> {
+        let (profile, client) = place::open(&[])?;
+        let client = client.on("cli");
+        let folder = place::folder(self.dir.as_deref())?;
+        let setup = Setup { profile, client, folder };
+        match self.command.unwrap_or(McpCommand::List { json: false }) {
+            McpCommand::List { json } => setup.list(json).await,
+            McpCommand::Add { name, env, header, trust_annotations, target } => {
+                setup.add(name, env, &header, trust_annotations, target)
+            }
+            McpCommand::Remove { name } => setup.remove(&name).await,
+            McpCommand::Enable { name, yes } => setup.enable(&name, yes).await,
+            McpCommand::Disable { name } => setup.disable(&name).await,
+            McpCommand::Tools { name, json } => setup.tools(name.as_deref(), json).await,
+            McpCommand::Call { name, tool, input, json } => setup.call(&name, &tool, &input, json).await,
+            McpCommand::Doctor => setup.check().await,
+        }
+    }
+}
+
+struct Setup {
+    profile: Profile,
+    client: Client,
+    folder: String,
+}
+
+impl Setup {
+    async fn servers(&self) -> Result<(Vec<PlacedServer>, Vec<String>), Problem> {
+        self.client.servers().list(&self.profile, &self.folder).await
+    }
+
+    async fn find(&self, name: &str) -> Result<PlacedServer, Problem> {
+        let (servers, problems) = self.servers().await?;
+        let names: Vec<&str> = servers.iter().map(|server| server.entry.name.as_str()).collect();
+        let hint = match (problems.first(), names.is_empty()) {
+            (Some(problem), _) => problem.clone(),
+            (None, true) => words::NO_SERVERS.to_owned(),
+            (None, false) => format!("There are: {}.", names.join(", ")),
+        };
+        let unknown =
+            || Problem::new(ProblemKind::NotFound, format!("There is no MCP server named {name}.")).hint(hint);
+        servers.iter().find(|server| server.entry.name == name).cloned().ok_or_else(unknown)
+    }
+
+    async fn list(&self, json: bool) -> Result<CliOutcome, Problem> {
+        let (servers, problems) = self.servers().await?;
+        for server in &servers {
+            let (entry, tools) = (&server.entry, self.client.servers().known_tools(server));
+            if json {
+                print_json(&json!({
+                    "name": entry.name, "source": entry.source.name(), "status": server.standing.name(),
+                    "address": entry.shown, "environment": entry.given_names(), "reads": entry.reads,
+                    "missing": entry.missing, "tools": tools, "hash": entry.hash,
+                }))?;
+                continue;
+            }
+            let tools = tools.map_or_else(String::new, |count| format!("  {}", format::plural(count, "tool")));
+            print(&format!("{}{tools}\n", words::server_line(server)))?;
+        }
+        if servers.is_empty() && !json {
+            print(&format!("{}\n", words::NO_SERVERS))?;
+        }
+        problems.iter().for_each(|problem| note(&format!("note: {problem}")));
+        Ok(CliOutcome::Done)
+    }
+
+    fn add(
+        &self,
+        name: String,
+        env: Vec<String>,
+        headers: &[String],
+        trusts_annotations: bool,
+        target: Vec<String>,
+    ) -> Result<CliOutcome, Problem> {
+        let is_url = matches!(target.as_slice(), [url] if url.starts_with("https://") || url.starts_with("http://"));
+        let (command, url) = if is_url { (Vec::new(), target.concat()) } else { (target, String::new()) };
+        let header = |text: &String| {
+            let wrong = || Problem::new(ProblemKind::Usage, format!("Invalid header \"{text}\"."));
+            let (name, value) = text.split_once(':').ok_or_else(|| wrong().hint("Write it as \"NAME: VALUE\"."))?;
+            Ok((name.trim().to_owned(), value.trim().to_owned()))
+        };
+        let headers = headers.iter().map(header).collect::<Result<Vec<_>, Problem>>()?;
+        if is_url && !env.is_empty() || !is_url && !headers.is_empty() {
+            return Err(Problem::new(ProblemKind::Usage, "--env is for commands, and --header is for addresses.")
+                .hint("A server has either a command or an address."));
+        }
+        let server = NewServer { name: name.clone(), command, url, env, headers, trusts_annotations };
+        config::add_server(&self.profile, &server)?;
+        print(&format!("Added {name} to {}. `trimtab mcp tools {name}` connects it.\n", self.profile.file.display()))?;
+        Ok(CliOutcome::Done)
+    }
+
+    async fn remove(&self, name: &str) -> Result<CliOutcome, Problem> {
+        let server = self.find(name).await?;
+        if server.entry.source == ServerSource::Project {
+            return Err(Problem::new(ProblemKind::Usage, format!("{name} is a server of .mcp.json in this folder."))
+                .hint(format!("`trimtab mcp disable {name}` switches it off.")));
+        }
+        config::remove_server(&self.profile, name)?;
+        print(&format!("Removed {name}.\n"))?;
+        Ok(CliOutcome::Done)
+    }
+
+    async fn enable(&self, name: &str, yes: bool) -> Result<CliOutcome, Problem> {
+        let server = self.find(name).await?;
+        if server.entry.source == ServerSource::User {
+            config::enable_server(&self.profile, name, true)?;
+            print(&format!("{name} is on.\n"))?;
+            return Ok(CliOutcome::Done);
+        }
+        print(&described(&server))?;
+        if server.standing == ServerStanding::On {
+            print(&format!("{name} is on already.\n"))?;
+            return Ok(CliOutcome::Done);
+        }
+        if !yes {
+            if !std::io::stdin().is_terminal() {
+                return Err(Problem::new(
+                    ProblemKind::Usage,
+                    format!("{name} is not approved: there is no terminal to ask at."),
+                )
+                .hint(format!("Read the lines above, then run `trimtab mcp enable {name} --yes`.")));
+            }
+            keyboard::discard();
+            note("Approve this server for this folder? [y/N]");
+            let answer = keyboard::line().await.unwrap_or_default();
+            if !matches!(answer.trim(), "y" | "Y" | "yes") {
+                print(&format!("{name} stays off.\n"))?;
+                return Ok(CliOutcome::Done);
+            }
+        }
+        self.client.servers().decide(&server, true).await?;
+        print(&format!(
+            "Approved {name} as shown, for {}. It is pending again when the entry or a listed file changes.\n",
+            self.folder
+        ))?;
+        Ok(CliOutcome::Done)
+    }
+
+    async fn disable(&self, name: &str) -> Result<CliOutcome, Problem> {
+        let server = self.find(name).await?;
+        match server.entry.source {
+            ServerSource::User => config::enable_server(&self.profile, name, false)?,
+            ServerSource::Project => self.client.servers().decide(&server, false).await?,
+        }
+        print(&format!("{name} is off.\n"))?;
+        Ok(CliOutcome::Done)
+    }
+
+    /// The servers that a command is about: one by its name, or all that are on.
+    async fn chosen(&self, name: Option<&str>) -> Result<Vec<PlacedServer>, Problem> {
+        match name {
+            Some(name) => Ok(vec![self.find(name).await?]),
+            None => {
+                let (servers, problems) = self.servers().await?;
+                problems.iter().for_each(|problem| note(&format!("note: {problem}")));
+                Ok(servers.into_iter().filter(|server| server.standing == ServerStanding::On).collect())
+            }
+        }
+    }
+
+    async fn tools(&self, name: Option<&str>, json: bool) -> Result<CliOutcome, Problem> {
+        for server in self.chosen(name).await? {
+            let checked = self.client.servers().check(&server).await?;
+            let name = &server.entry.name;
+            for tool in &checked.tools {
+                let marks: Vec<&str> = [(tool.read_only, "read-only"), (tool.destructive, "destructive")]
+                    .iter()
+                    .filter_map(|(is, word)| is.then_some(*word))
+                    .collect();
+                if json {
+                    print_json(&json!({
+                        "server": name, "tool": tool.name, "description": tool.description,
+                        "inputSchema": tool.input_schema, "readOnly": tool.read_only, "destructive": tool.destructive,
+                    }))?;
+                    continue;
+                }
+                let marks = if marks.is_empty() { String::new() } else { format!(" ({})", marks.join(", ")) };
+                let about = tool.description.lines().next().unwrap_or_default();
+                print(&format!("{name}: {}{marks}\n    {about}\n", tool.name))?;
+            }
+            checked.notes.iter().for_each(|problem| note(&format!("note: {name}: {problem}")));
+        }
+        Ok(CliOutcome::Done)
+    }
+
+    async fn call(&self, name: &str, tool: &str, input: &str, json: bool) -> Result<CliOutcome, Problem> {
+        let input: Map<String, Value> = serde_json::from_str(input).map_err(|error| {
+            Problem::new(ProblemKind::Usage, format!("The arguments are not a JSON object: {error}."))
+                .hint("For example: '{\"path\": \"a.txt\"}'")
+        })?;
+        let server = self.find(name).await?;
+        let answer = self.client.servers().call(&server, tool, input).await?;
+        match json {
+            true => print_json(&json!({
+                "server": name, "tool": tool, "isError": answer.is_error, "text": answer.text,
+                "images": answer.images.iter().map(|(media_type, base64)| json!({"mediaType": media_type, "base64": base64})).collect::<Vec<_>>(),
+            }))?,
+            false => {
+                print(&format!("{}\n", answer.text.trim_end()))?;
+                for (media_type, _) in &answer.images {
+                    note(&format!("note: The result has an image ({media_type}). Use --json to get it."));
+                }
+            }
+        }
+        match answer.is_error {
+            true => Ok(CliOutcome::Finished(Status::Failed)),
+            false => Ok(CliOutcome::Done),
+        }
+    }
+
+    async fn check(&self) -> Result<CliOutcome, Problem> {
+        let (servers, problems) = self.servers().await?;
+        let mut has_failed = !problems.is_empty();
+        for problem in problems {
+            print(&format!("problem  {problem}\n"))?;
+        }
+        for server in &servers {
+            let name = &server.entry.name;
+            if server.standing != ServerStanding::On {
+                print(&format!("note     {name}: {}\n", server.standing.name()))?;
+                continue;
+            }
+            match self.client.servers().check(server).await {
+                Ok(checked) => {
+                    let count = format::plural(checked.tools.len(), "tool");
+                    print(&format!("ok       {name}: {}, {count}\n", checked.about))?;
+                    for line in checked.notes.iter().chain(&checked.errors) {
+                        print(&format!("         {line}\n"))?;
+                    }
+                }
+                Err(problem) => {
+                    has_failed = true;
+                    let hint = problem.hint.map(|hint| format!("\n         {hint}")).unwrap_or_default();
+                    print(&format!("problem  {}{hint}\n", problem.message))?;
+                }
+            }
+        }
+        match has_failed {
+            true => Ok(CliOutcome::Finished(Status::Failed)),
+            false => Ok(CliOutcome::Done),
+        }
+    }
+}
+
+/// All that a person approves.
+fn described(server: &PlacedServer) -> String {
+    let entry = &server.entry;
+    let mut lines = vec![format!("Server {} of .mcp.json:", entry.name)];
+    let is_web = entry.argv.is_empty();
+    let what = if is_web { "address:" } else { "command:" };
+    lines.push(format!("  {what:<13} {}", words::command_line(&entry.shown)));
+    let mut what = if is_web { "headers:" } else { "environment:" };
+    for (name, value) in &entry.written {
+        let given = if is_web { format!("{name}: {value}") } else { format!("{name}={value}") };
+        lines.push(format!("  {what:<13} {}", words::command_line(&given)));
+        what = "";
+    }
+    if !entry.reads.is_empty() {
+        lines.push(format!("  reads:        ${}", entry.reads.join(", $")));
+    }
+    if !entry.files.is_empty() {
+        let files: Vec<String> = entry.files.iter().map(|file| words::command_line(&file.path).into()).collect();
+        lines.push(format!("  files:        {}", files.join(", ")));
+    }
+    match entry.argv.is_empty() {
+        true => lines.push("It receives what the model sends it, and its tools act outside the sandbox.".to_owned()),
+        false => {
+            lines.push("It runs as you, outside the sandbox, and can do everything that you can do.".to_owned());
+            lines.push(
+                "Other files that it loads, such as imported modules and node_modules, are not checked.".to_owned(),
+            );
+        }
+    }
+    lines.join("\n") + "\n"
+}

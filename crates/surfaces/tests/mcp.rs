@@ -1,0 +1,56 @@
+//! MCP servers with the real binary: configuration, approval, calls, and that nothing outlives the program. This test's
+//! own executable is the scripted server.
+
+#![allow(clippy::disallowed_methods, reason = "tests make their own files and processes")]
+
+#[path = "mcp/approval.rs"]
+mod approval;
+#[path = "mcp/calls.rs"]
+mod calls;
+#[path = "mcp/lives.rs"]
+mod lives;
+#[path = "mcp/peers.rs"]
+mod peers;
+#[path = "mcp/scene.rs"]
+mod scene;
+
+use std::panic::catch_unwind;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use trimtab_testkit::mcp::{SERVE, serve};
+
+type Check = (&'static str, fn());
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if let [first, folder, behaviors @ ..] = arguments.as_slice()
+        && first == SERVE
+    {
+        return serve(&PathBuf::from(folder), behaviors);
+    }
+    let wanted: Vec<&String> = arguments.iter().filter(|argument| !argument.starts_with('-')).collect();
+    let checks = approval::CHECKS.iter().chain(calls::CHECKS).chain(lives::CHECKS).chain(peers::CHECKS);
+    let chosen: Vec<&Check> = checks
+        .filter(|(name, _)| wanted.is_empty() || wanted.iter().any(|part| name.contains(part.as_str())))
+        .collect();
+    let mut failed = Vec::new();
+    println!("\nrunning {} tests", chosen.len());
+    for (name, check) in &chosen {
+        let answer = catch_unwind(check);
+        println!("test {name} ... {}", if answer.is_ok() { "ok" } else { "FAILED" });
+        if answer.is_err() {
+            failed.push(*name);
+        }
+    }
+    println!("\ntest result: {} passed; {} failed {failed:?}\n", chosen.len() - failed.len(), failed.len());
+    if failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// Names of checks are the names of their functions.
+#[macro_export]
+macro_rules! checks {
+    ($($check:ident),* $(,)?) => {
+        pub(crate) const CHECKS: &[$crate::Check] = &[$((stringify!($check), $check)),*];
+    };
+}

@@ -1,0 +1,94 @@
+//! Servers that others wrote, from npm. They are installed only where `TRIMTAB_MCP_PEERS` names a folder for them, because
+//! that takes a registry.
+
+use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use serde_json::json;
+use trimtab_testkit::program::KEY;
+
+use crate::checks;
+use crate::scene::{Scene, wait_until};
+
+checks![servers_from_npm_are_listed_and_called];
+
+const PACKAGES: [&str; 3] = [
+    "@modelcontextprotocol/server-everything",
+    "@modelcontextprotocol/server-filesystem",
+    "@modelcontextprotocol/server-memory",
+];
+
+/// The folder with the packages; nothing where they are not wanted.
+fn installed() -> Option<PathBuf> {
+    let folder = PathBuf::from(std::env::var_os("TRIMTAB_MCP_PEERS")?);
+    std::fs::create_dir_all(&folder).expect("a folder");
+    if !PACKAGES.iter().all(|package| folder.join("node_modules").join(package).exists()) {
+        let npm = Command::new("npm")
+            .args(["install", "--no-audit", "--no-fund", "--ignore-scripts", "--prefix"])
+            .arg(&folder)
+            .args(PACKAGES)
+            .status();
+        assert!(npm.expect("npm is there").success(), "npm cannot install the packages");
+    }
+    Some(folder)
+}
+
+fn add(scene: &Scene, folder: &Path, name: &str, arguments: &[&str]) {
+    let program = folder.join("node_modules/.bin").join(format!("mcp-server-{name}"));
+    let program = program.display().to_string();
+    let words = ["mcp", "add", name, "--", program.as_str()].into_iter().chain(arguments.iter().copied());
+    let added = scene.program.run(&words.collect::<Vec<_>>());
+    assert_eq!(added.code, Some(0), "{}", added.stderr);
+}
+
+/// The same server at an address.
+fn over_http(scene: &Scene, folder: &Path) {
+    let port = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a port").port();
+    let mut server = Command::new(folder.join("node_modules/.bin/mcp-server-everything"))
+        .arg("streamableHttp")
+        .env("PORT", port.to_string())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("starts");
+    wait_until("the server", || TcpStream::connect(("127.0.0.1", port)).is_ok());
+    scene.program.run(&["mcp", "add", "web", &format!("http://127.0.0.1:{port}/mcp")]);
+    let called = scene.program.run(&["mcp", "call", "web", "echo", r#"{"message": "over HTTP"}"#]);
+    server.kill().expect("ends");
+    server.wait().expect("ends");
+    assert!(called.stdout.contains("over HTTP"), "{} {}", called.stdout, called.stderr);
+    assert_eq!(scene.program.run(&["mcp", "remove", "web"]).code, Some(0));
+}
+
+fn servers_from_npm_are_listed_and_called() {
+    let Some(folder) = installed() else { return };
+    let scene = Scene::new();
+    let project = scene.program.project().display().to_string();
+    add(&scene, &folder, "everything", &["stdio"]);
+    add(&scene, &folder, "filesystem", &[project.as_str()]);
+    add(&scene, &folder, "memory", &[]);
+    let doctor = scene.program.run(&["mcp", "doctor"]);
+    assert_eq!(doctor.code, Some(0), "{}", doctor.stdout);
+    assert_eq!(doctor.stdout.matches("ok       ").count(), 3, "{}", doctor.stdout);
+    let call = |server: &str, tool: &str, input: serde_json::Value| {
+        let ended = scene.program.run(&["mcp", "call", server, tool, &input.to_string()]);
+        assert_eq!(ended.code, Some(0), "{server} {tool}: {} {}", ended.stdout, ended.stderr);
+        ended.stdout
+    };
+    assert!(call("everything", "echo", json!({"message": "hello"})).contains("hello"));
+    let environment = call("everything", "get-env", json!({}));
+    assert!(environment.contains("PATH") && !environment.contains(KEY), "no server gets the key of a provider");
+    std::fs::write(scene.program.project().join("notes.txt"), "a note").expect("writes");
+    let notes = format!("{project}/notes.txt");
+    assert!(call("filesystem", "read_text_file", json!({"path": notes})).contains("a note"));
+    let entity = json!({"entities": [{"name": "Ada", "entityType": "person", "observations": ["writes programs"]}]});
+    call("memory", "create_entities", entity);
+    assert!(call("memory", "search_nodes", json!({"query": "Ada"})).contains("writes programs"));
+    over_http(&scene, &folder);
+    // In a request, the same tools ask first.
+    scene.asks(&[("find_tool", json!({"query": "echo a message"}))]);
+    scene.asks(&[("use_tool", json!({"name": "mcp__everything__echo", "input": {"message": "hi"}}))]);
+    let asked = scene.program.run(&["run", "--json", "What do the notes say?"]);
+    assert_eq!(asked.code, Some(3), "{}", asked.stdout);
+}

@@ -1,0 +1,260 @@
+//! A connection to one server.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use rmcp::model::{
+    CallToolRequest, CallToolRequestParams, CancelledNotification, CancelledNotificationParam, ClientCapabilities,
+    ClientConfig, ClientNotification, ClientRequest, Implementation, PaginatedRequestParams, ProtocolVersion,
+    ServerResult,
+};
+use rmcp::service::{
+    ClientInitializeError, ClientLifecycleMode, NotificationContext, Peer, PeerRequestOptions, RunningService,
+    ServiceError, serve_client_with_lifecycle,
+};
+use rmcp::transport::StreamableHttpClientTransport;
+use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
+use rmcp::{ClientHandler, RoleClient};
+use secrecy::{ExposeSecret as _, SecretString};
+use serde_json::{Map, Value};
+use tokio::sync::watch;
+use tokio::time::timeout;
+
+use super::http::BoundedHttp;
+use super::lines::LineTransport;
+use super::results::ToolCollector;
+use super::stderr::LastLines;
+use super::{
+    CONNECT, IDLE, LARGEST_MESSAGE, LONGEST_CALL, MOST_PAGES, McpAddress, McpError, ToolAnswer, ToolList, plain,
+    results,
+};
+use crate::sandbox::server;
+
+/// Bytes of an error that are shown.
+const LONGEST_ERROR: usize = 600;
+
+/// A server that is initialized. It ends when this is dropped.
+pub struct Connection {
+    service: RunningService<RoleClient, Handler>,
+    errors: LastLines,
+    changes: watch::Receiver<u64>,
+}
+
+/// Our side of the protocol. Requests of the server that need the user are declined.
+struct Handler {
+    changed: watch::Sender<u64>,
+    version: ProtocolVersion,
+}
+
+impl ClientHandler for Handler {
+    async fn on_tool_list_changed(&self, _: NotificationContext<RoleClient>) {
+        self.changed.send_modify(|times| *times += 1);
+    }
+
+    fn get_info(&self) -> ClientConfig {
+        let ours = Implementation::new("trimtab", env!("CARGO_PKG_VERSION"));
+        let mut info = ClientConfig::new(ClientCapabilities::default(), ours);
+        info.protocol_version = self.version.clone();
+        info
+    }
+}
+
+impl Connection {
+    /// Connects, within [`CONNECT`].
+    pub async fn open(address: &McpAddress) -> Result<Self, McpError> {
+        let errors = LastLines::default();
+        match timeout(CONNECT, Self::connect(address, &errors)).await {
+            Ok(Ok(connection)) => Ok(connection),
+            Ok(Err(reason)) => {
+                // What a process writes before it ends arrives a moment after its end.
+                tokio::time::sleep(Duration::from_millis(50)).await;
+                Err(not_started(reason, &errors.get()))
+            }
+            Err(_) => {
+                let reason = format!("The server did not answer within {} s.", CONNECT.as_secs());
+                Err(not_started(reason, &errors.get()))
+            }
+        }
+    }
+
+    async fn connect(address: &McpAddress, errors: &LastLines) -> Result<Self, String> {
+        let (changed, changes) = watch::channel(0);
+        let handler = |version| Handler { changed, version };
+        let failed = |error: ClientInitializeError| format!("The server failed to initialize: {}.", shown(&error));
+        let service = match address {
+            McpAddress::Process(process) => {
+                let mut pipes = server::start(process).map_err(|error| format!("Cannot start the server: {error}."))?;
+                tokio::spawn(errors.clone().read(pipes.stderr));
+                // It is waited for, so that it does not stay among the processes after its end.
+                tokio::spawn(async move { pipes.supervisor.wait().await });
+                let transport = LineTransport::new(pipes.stdout, pipes.stdin);
+                let handler = handler(ProtocolVersion::V_2025_11_25);
+                serve_client_with_lifecycle(handler, transport, ClientLifecycleMode::Initialize)
+                    .await
+                    .map_err(failed)?
+            }
+            McpAddress::Http { url, headers } => {
+                let client = BoundedHttp::new(url)?;
+                let config = StreamableHttpClientTransportConfig::with_uri(url.as_str())
+                    .custom_headers(header_map(headers)?)
+                    .max_sse_event_size(LARGEST_MESSAGE)
+                    .reinit_on_expired_session(true);
+                let transport = StreamableHttpClientTransport::with_client(client, config);
+                let lifecycle = ClientLifecycleMode::Auto {
+                    preferred_versions: vec![ProtocolVersion::V_2026_07_28],
+                    legacy_version: Some(ProtocolVersion::V_2025_11_25),
+                };
+                let handler = handler(ProtocolVersion::V_2026_07_28);
+                serve_client_with_lifecycle(handler, transport, lifecycle).await.map_err(failed)?
+            }
+        };
+        Ok(Self { service, errors: errors.clone(), changes })
+    }
+
+    /// The tools. `trusted`: what the server says of them counts.
+    pub async fn tools(&self, trusted: bool) -> Result<ToolList, McpError> {
+        let has_tools = self.service.peer().peer_info().is_none_or(|info| info.capabilities.tools.is_some());
+        if !has_tools {
+            return Ok(ToolList::default());
+        }
+        match timeout(CONNECT, self.list(trusted)).await {
+            Ok(listed) => listed.map_err(|error| self.failed(error)),
+            Err(_) => Err(McpError::NotConnected(format!(
+                "The server did not list its tools within {} s.",
+                CONNECT.as_secs()
+            ))),
+        }
+    }
+
+    async fn list(&self, trusted: bool) -> Result<ToolList, ServiceError> {
+        let mut collector = ToolCollector::default();
+        let mut cursor = None;
+        for _ in 0..MOST_PAGES {
+            let params = cursor.map(|cursor| PaginatedRequestParams::default().with_cursor(Some(cursor)));
+            let page = self.service.peer().list_tools(params).await?;
+            if !page.tools.into_iter().all(|tool| collector.add(tool, trusted)) {
+                return Ok(collector.list);
+            }
+            cursor = page.next_cursor;
+            if cursor.is_none() {
+                return Ok(collector.list);
+            }
+        }
+        collector.list.notes.push(format!("Only the first {MOST_PAGES} pages of tools are used."));
+        Ok(collector.list)
+    }
+
+    /// Calls a tool. If this is dropped, the server gets a cancellation.
+    pub async fn call(&self, tool: &str, input: Map<String, Value>) -> Result<ToolAnswer, McpError> {
+        let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(input);
+        let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
+        let options =
+            PeerRequestOptions::with_timeout(IDLE).reset_timeout_on_progress().with_max_total_timeout(LONGEST_CALL);
+        let peer = self.service.peer();
+        let handle = peer.send_cancellable_request(request, options).await.map_err(|error| self.failed(error))?;
+        let mut cancel = CancelGuard { peer: peer.clone(), request: Some(handle.id.clone()) };
+        let answered = handle.await_response().await;
+        cancel.request = None;
+        match answered {
+            Ok(ServerResult::CallToolResult(result)) => Ok(results::answer(result)),
+            Ok(ServerResult::InputRequiredResult(_)) => Err(McpError::Refused(
+                "The server asks for input from the user, which is not supported yet.".to_owned(),
+            )),
+            Ok(_) => Err(McpError::Unknown("The server returned an unexpected response.".to_owned())),
+            Err(error) => Err(self.failed(error)),
+        }
+    }
+
+    /// Whether the server has gone.
+    pub fn is_closed(&self) -> bool {
+        self.service.is_closed() || self.service.peer().is_transport_closed()
+    }
+
+    /// Counts how often the server said that its list of tools has changed.
+    pub fn changes(&self) -> watch::Receiver<u64> {
+        self.changes.clone()
+    }
+
+    /// The last lines of the server's standard error.
+    pub fn last_errors(&self) -> Vec<String> {
+        self.errors.get()
+    }
+
+    /// The server's own name and version, and the revision of the protocol.
+    pub fn about(&self) -> String {
+        let Some(info) = self.service.peer().peer_info() else { return String::new() };
+        let named = info.server_info.as_ref().map(|server| format!("{} {}, ", server.name, server.version));
+        plain(&format!("{}protocol {}", named.unwrap_or_default(), info.protocol_version.as_str()), LONGEST_ERROR)
+    }
+
+    fn failed(&self, error: ServiceError) -> McpError {
+        match error {
+            ServiceError::McpError(error) => {
+                McpError::Refused(format!("The server refused: {}", plain(&error.message, LONGEST_ERROR)))
+            }
+            ServiceError::Timeout { timeout } => {
+                McpError::Unknown(format!("The call timed out after {} s.", timeout.as_secs()))
+            }
+            error => {
+                let reason = format!("The connection to the server ended: {}.", shown(&error));
+                McpError::Unknown(with_lines(reason, &self.errors.get()))
+            }
+        }
+    }
+}
+
+/// Tells the server when a call is no longer waited for.
+struct CancelGuard {
+    peer: Peer<RoleClient>,
+    request: Option<rmcp::model::RequestId>,
+}
+
+impl Drop for CancelGuard {
+    fn drop(&mut self) {
+        let Some(request) = self.request.take() else { return };
+        let peer = self.peer.clone();
+        let params = CancelledNotificationParam::new(Some(request), Some("The user stopped it.".to_owned()));
+        let told = ClientNotification::CancelledNotification(CancelledNotification::new(params));
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            runtime.spawn(async move { peer.send_notification(told).await });
+        }
+    }
+}
+
+fn header_map(headers: &[(String, SecretString)]) -> Result<HashMap<http::HeaderName, http::HeaderValue>, String> {
+    let header = |(name, value): &(String, SecretString)| {
+        let wrong = || format!("The header {name} of the MCP server is not valid.");
+        let mut secret = http::HeaderValue::from_str(value.expose_secret()).map_err(|_| wrong())?;
+        secret.set_sensitive(true);
+        Ok((http::HeaderName::from_bytes(name.as_bytes()).map_err(|_| wrong())?, secret))
+    };
+    headers.iter().map(header).collect()
+}
+
+/// An error with its causes, as the end of a sentence.
+fn shown(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(inner) = cause {
+        let more = inner.to_string();
+        if !text.contains(&more) {
+            text = format!("{text}: {more}");
+        }
+        cause = inner.source();
+    }
+    plain(text.trim_end_matches('.'), LONGEST_ERROR)
+}
+
+fn not_started(reason: String, lines: &[String]) -> McpError {
+    match lines.last() {
+        Some(last) => McpError::NotStarted { reason, output: last.clone() },
+        None => McpError::NotConnected(reason),
+    }
+}
+
+fn with_lines(reason: String, lines: &[String]) -> String {
+    match lines.last() {
+        Some(last) => format!("{reason} Its last output: {last}"),
+        None => reason,
+    }
+}

@@ -1,0 +1,176 @@
+//! HTTP for servers that speak it, with a bound on what they send.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures_util::stream::BoxStream;
+use futures_util::{Stream, StreamExt as _};
+use http::{HeaderName, HeaderValue};
+use reqwest::header::{ACCEPT, CONTENT_TYPE, WWW_AUTHENTICATE};
+use reqwest::{Response, StatusCode};
+use rmcp::model::{ClientJsonRpcMessage, JsonRpcMessage, ServerJsonRpcMessage};
+use rmcp::transport::streamable_http_client::{
+    AuthRequiredError, SseError, StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse,
+};
+use rmcp_sse_stream::{Sse, SseStream};
+
+use super::LARGEST_MESSAGE;
+use crate::models::http_client;
+
+const EVENTS: &str = "text/event-stream";
+const JSON: &str = "application/json";
+const SESSION: &str = "Mcp-Session-Id";
+/// Bytes of a refusal that are read.
+const LARGEST_REFUSAL: usize = 64 * 1024;
+
+type HttpError = StreamableHttpError<reqwest::Error>;
+
+/// The client of this program, which follows no redirects: they would send headers to another host.
+#[derive(Clone)]
+pub(super) struct BoundedHttp {
+    client: reqwest::Client,
+}
+
+impl BoundedHttp {
+    pub(super) fn new(url: &str) -> Result<Self, String> {
+        let client = http_client(url).map_err(|fault| fault.problem.message)?;
+        Ok(Self { client })
+    }
+
+    async fn post(
+        &self,
+        uri: &str,
+        message: &ClientJsonRpcMessage,
+        session: Option<Arc<str>>,
+        headers: HashMap<HeaderName, HeaderValue>,
+    ) -> Result<StreamableHttpPostResponse, HttpError> {
+        let mut request = self.client.post(uri).header(ACCEPT, format!("{EVENTS}, {JSON}"));
+        for (name, value) in headers {
+            request = request.header(name, value);
+        }
+        if let Some(session) = &session {
+            request = request.header(SESSION, session.as_ref());
+        }
+        let body = serde_json::to_vec(message).unwrap_or_default();
+        let response = request.header(CONTENT_TYPE, JSON).body(body).send().await?;
+        let status = response.status();
+        if matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN)
+            && let Some(challenge) = header(&response, WWW_AUTHENTICATE)
+        {
+            return Err(StreamableHttpError::AuthRequired(AuthRequiredError::new(challenge)));
+        }
+        if matches!(status, StatusCode::ACCEPTED | StatusCode::NO_CONTENT) {
+            return Ok(StreamableHttpPostResponse::Accepted);
+        }
+        if status == StatusCode::NOT_FOUND && session.is_some() {
+            return Err(StreamableHttpError::SessionExpired);
+        }
+        let kind = header(&response, CONTENT_TYPE);
+        let session = response.headers().get(SESSION).and_then(|value| value.to_str().ok()).map(str::to_owned);
+        let is = |wanted: &str| kind.as_deref().is_some_and(|kind| kind.starts_with(wanted));
+        if !status.is_success() {
+            let body = read(response, LARGEST_REFUSAL).await.unwrap_or_default();
+            return match serde_json::from_slice(&body) {
+                Ok(refusal @ JsonRpcMessage::Error(_)) if is(JSON) => {
+                    Ok(StreamableHttpPostResponse::Json(refusal, session))
+                }
+                _ => Err(unexpected(format!("HTTP {status}: {}", String::from_utf8_lossy(&body)))),
+            };
+        }
+        if is(EVENTS) {
+            let events = SseStream::from_bytes_stream(bounded(response.bytes_stream(), LARGEST_MESSAGE));
+            return Ok(StreamableHttpPostResponse::Sse(events.boxed(), session));
+        }
+        // Some servers answer a notification with an empty body or another type, which says nothing.
+        let wants_answer = matches!(message, JsonRpcMessage::Request(_));
+        if !is(JSON) && wants_answer {
+            return Err(StreamableHttpError::UnexpectedContentType(kind));
+        }
+        let body = read(response, LARGEST_MESSAGE).await?;
+        match serde_json::from_slice::<ServerJsonRpcMessage>(&body) {
+            Ok(answer) => Ok(StreamableHttpPostResponse::Json(answer, session)),
+            Err(_) if !wants_answer => Ok(StreamableHttpPostResponse::Accepted),
+            Err(error) => Err(unexpected(format!("the response is not valid: {error}"))),
+        }
+    }
+}
+
+impl StreamableHttpClient for BoundedHttp {
+    type Error = reqwest::Error;
+
+    async fn post_message(
+        &self,
+        uri: Arc<str>,
+        message: ClientJsonRpcMessage,
+        session_id: Option<Arc<str>>,
+        _auth_header: Option<String>,
+        custom_headers: HashMap<HeaderName, HeaderValue>,
+    ) -> Result<StreamableHttpPostResponse, HttpError> {
+        self.post(&uri, &message, session_id, custom_headers).await
+    }
+
+    async fn delete_session(
+        &self,
+        uri: Arc<str>,
+        session_id: Arc<str>,
+        auth_header: Option<String>,
+        custom_headers: HashMap<HeaderName, HeaderValue>,
+    ) -> Result<(), HttpError> {
+        self.client.delete_session(uri, session_id, auth_header, custom_headers).await
+    }
+
+    async fn get_stream(
+        &self,
+        uri: Arc<str>,
+        session_id: Option<Arc<str>>,
+        last_event_id: Option<String>,
+        auth_header: Option<String>,
+        custom_headers: HashMap<HeaderName, HeaderValue>,
+    ) -> Result<BoxStream<'static, Result<Sse, SseError>>, HttpError> {
+        let limit = LARGEST_MESSAGE;
+        let client = &self.client;
+        client
+            .get_stream_with_max_sse_event_size(uri, session_id, last_event_id, auth_header, custom_headers, limit)
+            .await
+    }
+}
+
+fn header(response: &Response, name: HeaderName) -> Option<String> {
+    response.headers().get(name)?.to_str().ok().map(str::to_owned)
+}
+
+fn unexpected(text: String) -> HttpError {
+    StreamableHttpError::UnexpectedServerResponse(Cow::Owned(text))
+}
+
+/// The body, if it is not too large.
+async fn read(response: Response, most: usize) -> Result<Vec<u8>, HttpError> {
+    let mut body = Vec::new();
+    let mut pieces = response.bytes_stream();
+    while let Some(piece) = pieces.next().await {
+        body.extend_from_slice(&piece?);
+        if body.len() > most {
+            return Err(unexpected(format!("a response is larger than {most} bytes")));
+        }
+    }
+    Ok(body)
+}
+
+/// The same bytes; they end where one event is too large.
+fn bounded<E: Send + 'static>(
+    bytes: impl Stream<Item = Result<Bytes, E>> + Send + 'static,
+    most: usize,
+) -> impl Stream<Item = Result<Bytes, E>> + Send + 'static {
+    let mut since_event = 0;
+    bytes.take_while(move |piece| {
+        if let Ok(piece) = piece {
+            // An event ends with an empty line, so no event is longer than what stands between two of them.
+            let ends = [&b"\n\n"[..], b"\r\n\r\n", b"\r\r"];
+            let last = ends.iter().filter_map(|end| memchr::memmem::rfind(piece, end).map(|at| at + end.len())).max();
+            since_event = last.map_or(since_event + piece.len(), |at| piece.len() - at);
+        }
+        std::future::ready(since_event <= most)
+    })
+}
