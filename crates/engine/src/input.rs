@@ -8,8 +8,8 @@ use trimtab_vocab::checkpoint::{Ask, Choice};
 use trimtab_vocab::event::{AbsentFile, CheckpointKind, Conflict, LoadedFile, Status};
 use trimtab_vocab::{
     CallId, ChangePart, ChangeSetId, CheckpointId, Control, CopyStats, DryRun, Fault, FileEffects, FileLoss, FileMark,
-    FileState, FileWrite, InstructionFile, ListedServer, Lists, MadePicture, MergeConflict, Message, Problem,
-    ReadResult, RefKey, Reply, Request, RequestId, Rule, SessionId, TasksView, Time, TimerId, Usage,
+    FileState, FileWrite, InstructionFile, ListedServer, Lists, MadePicture, MergeConflict, MergeObstacle, Message,
+    Problem, ReadResult, RefKey, Reply, Request, RequestId, Rule, SessionId, TasksView, Time, TimerId, Usage,
 };
 
 /// Something that happened. Inputs wait in a durable inbox, so they are written down; the rule for
@@ -349,6 +349,8 @@ pub enum Prepared {
     },
     /// Changes of workers do not fit together.
     Conflicts { conflicts: Vec<MergeConflict> },
+    /// Changes of workers cannot be merged as they are.
+    Blocked { obstacle: MergeObstacle },
     /// It is an edit that would have no effect.
     NoEffect {
         /// Why it would have none.

@@ -59,10 +59,13 @@ async fn merged(
     let merged = workers::merge_parts(store, workspace.as_ref(), folder, order, merge::Prefer::Neither).await?;
     let (files, conflicts) = match merged {
         Ok(merged) => merged,
-        Err(reason) => return Ok(Prepared::Refused { reason }),
+        Err(obstacle) => return Ok(Prepared::Blocked { obstacle }),
     };
     if !conflicts.is_empty() {
         return Ok(Prepared::Conflicts { conflicts });
+    }
+    if let Some(obstacle) = workers::file_and_folder(&files) {
+        return Ok(Prepared::Blocked { obstacle });
     }
     let pair = |file: workers::MergedFile| {
         let mode = file.after.as_ref().map_or(NEW_FILE, |(_, mode)| *mode);

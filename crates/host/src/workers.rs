@@ -1,14 +1,16 @@
 //! Workers of sub-tasks: their copies of the folder, and the merge of their changes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use trimtab_engine::merge::{self, Clash, File, Prefer};
 use trimtab_engine::{Input, MergeOrder, MergePart, Session, WorkerOrder, WorkerReport};
 use trimtab_vocab::event::Status;
+use trimtab_vocab::wording::ObstacleText;
 use trimtab_vocab::{
-    BuildFolders, Control, CopyStats, Event, Fact, FileState, FileWrite, MergeChoice, MergeConflict, Problem,
-    ProblemKind, RefKey, RequestId, SessionId, Usage,
+    BuildFolders, Control, CopyStats, Event, Fact, FileState, FileWrite, MergeChoice, MergeConflict, MergeObstacle,
+    Problem, ProblemKind, RefKey, RequestId, SessionId, Usage,
 };
 use trimtab_world::store::{JobState, NewInput, NewJob, Store, StoreError};
 
@@ -148,7 +150,7 @@ async fn copy(
     let order = MergeOrder { parts: seed, ..MergeOrder::default() };
     let files = match merge_parts(store, workspace, original, &order, Prefer::Left).await? {
         Ok((files, _)) => files,
-        Err(reason) => return Ok(Err(reason)),
+        Err(obstacle) => return Ok(Err(obstacle.reason)),
     };
     let mut changes: BTreeMap<String, Content> = files.into_iter().map(|file| (file.path, file.after)).collect();
     for write in own_writes(store, worker).await? {
@@ -232,7 +234,7 @@ pub(crate) async fn merge_parts(
     folder: &str,
     order: &MergeOrder,
     prefer: Prefer,
-) -> Result<Result<(Vec<MergedFile>, Vec<MergeConflict>), String>, StoreError> {
+) -> Result<Result<(Vec<MergedFile>, Vec<MergeConflict>), MergeObstacle>, StoreError> {
     let (mut files, mut conflicts): (Vec<MergedFile>, Vec<MergeConflict>) = (Vec::new(), Vec::new());
     let mut places: BTreeMap<String, usize> = BTreeMap::new();
     for MergePart { subtask, worker, writes } in &order.parts {
@@ -242,7 +244,10 @@ pub(crate) async fn merge_parts(
                 None => {
                     let before = match current(store, workspace, folder, worker, write).await? {
                         Ok(before) => before,
-                        Err(reason) => return Ok(Err(reason)),
+                        Err(reason) => {
+                            let files = vec![write.path.clone()];
+                            return Ok(Err(MergeObstacle { reason, files, others: Vec::new() }));
+                        }
                     };
                     let after = before.as_ref().map(|(bytes, state)| (bytes.clone(), state.mode));
                     files.push(MergedFile { path: write.path.clone(), before, after, by: Vec::new() });
@@ -270,6 +275,28 @@ pub(crate) async fn merge_parts(
         }
     }
     Ok(Ok((files, conflicts)))
+}
+
+/// A file that would be where another needs a folder: only one of the two can be there.
+pub(crate) fn file_and_folder(files: &[MergedFile]) -> Option<MergeObstacle> {
+    let there: BTreeSet<&str> =
+        files.iter().filter(|file| file.after.is_some()).map(|file| file.path.as_str()).collect();
+    let path = there.iter().find(|path| inside(&there, path).next().is_some())?;
+    let (below, above): (Vec<String>, Vec<String>) =
+        (inside(&there, path).map(str::to_owned).collect(), vec![(*path).to_owned()]);
+    // The one whose sub-task comes later in the plan stands in the way of the other.
+    let place = |path: &str| files.iter().position(|file| file.path == path);
+    let is_above_first = place(path) < below.first().and_then(|first| place(first));
+    let (files, others) = if is_above_first { (below, above) } else { (above, below) };
+    let reason = ObstacleText::FileAndFolder((*path).to_owned()).into();
+    Some(MergeObstacle { reason, files, others })
+}
+
+/// The paths below one that would be a folder then.
+fn inside<'a>(paths: &BTreeSet<&'a str>, folder: &str) -> impl Iterator<Item = &'a str> {
+    let start = format!("{folder}/");
+    let below = paths.range::<str, _>((Bound::Included(start.as_str()), Bound::Unbounded)).copied();
+    below.take_while(move |path| path.starts_with(&start)).collect::<Vec<_>>().into_iter()
 }
 
 /// What the folder has at the path of a change. A link is never followed where the change is about the link itself.

@@ -537,3 +537,54 @@ fn one_instruction_for_each_file_is_one_change() {
     let changes = program.run(&["changes", "--json"]);
     assert_eq!(changes.events().len(), 1, "one change: {}", changes.stdout);
 }
+
+/// Two workers, one of which writes a file where the other needs a folder.
+fn file_and_folder() -> Crew {
+    Crew::new(&[task("file", &[], &[]), task("folder", &[], &[])], &[], |name, number| match (name, number) {
+        ("file", 1) => writes("a", "a file\n"),
+        ("folder", 1) => writes("a/b", "in a folder\n"),
+        (name, _) => says(&format!("The part {name} is done.")),
+    })
+}
+
+#[test]
+fn a_merge_that_cannot_go_through_waits_for_an_answer_from_the_shell() {
+    let crew = file_and_folder();
+    let ended = crew.run(&["run", "--trust", "--subtasks", "loose", "Create a and a/b"]);
+    assert_eq!(ended.code, Some(3), "{}", ended.stderr);
+    let listed = crew.run(&["subtasks"]).stdout;
+    for part in [
+        "2 of 2 sub-tasks completed.",
+        "a cannot be a file and a folder at the same time.",
+        "Cannot be merged:",
+        "leave_other Merge without a",
+        "Answer with: trimtab answer CHECKPOINT CHOICE",
+    ] {
+        assert!(listed.contains(part), "{part} is not in\n{listed}");
+    }
+    let answered = crew.run(&["answer", "leave_other"]);
+    assert_eq!(answered.code, Some(0), "{}", answered.stderr);
+    assert_eq!(crew.file("a/b").as_deref(), Some("in a folder\n"));
+    assert!(answered.stdout.contains("Not merged: a."), "{}\n{}", answered.stdout, answered.stderr);
+}
+
+#[test]
+fn a_merge_that_is_to_wait_is_made_later_in_the_terminal() {
+    let plan = [task("one", &[], &[]), task("two", &[], &[])];
+    let mut crew = Crew::new(&plan, &[], |name, number| match (name, number) {
+        ("one", 1) => writes("one.txt", "one\n"),
+        ("two", 1) => writes("two.txt", "two\n"),
+        (name, _) => says(&format!("The part {name} is done.")),
+    });
+    crew.program.set("TRIMTAB_APPLY_FILES", "ask");
+    let terminal = Terminal::start(&crew.program, &[], 90, 40);
+    terminal.wait_for("help");
+    terminal.press("/subtasks Create one.txt and two.txt\r");
+    terminal.answer("Choose execution strategy:", "2");
+    terminal.answer("Create one.txt and 1 more file?", "3");
+    let asked = terminal.answer("You chose to wait.", "1");
+    assert!(asked.contains("Not merged") && asked.contains("Discard the changes"), "{asked}");
+    assert_eq!(crew.file("one.txt"), None);
+    terminal.answer("Create one.txt and 1 more file?", "1");
+    wait_until("the merge", || crew.file("one.txt").is_some() && crew.file("two.txt").is_some());
+}

@@ -132,7 +132,7 @@ fn whatever_happens_to_workers_every_sub_task_ends_once_and_only_what_was_merged
     println!("{total:#?}");
     let SubtaskTally { started, completed, failed, skipped, stopped, retried, questions, .. } = total.subtasks;
     let SubtaskTally { answered, raised, settled, settled_by_model, merged, moved, .. } = total.subtasks;
-    let SubtaskTally { parked, cancelled, killed, .. } = total.subtasks;
+    let SubtaskTally { parked, cancelled, killed, merged_again, left_out, .. } = total.subtasks;
     for (what, often) in [
         ("plans that were carried out", started),
         ("sub-tasks that were completed", completed),
@@ -154,6 +154,8 @@ fn whatever_happens_to_workers_every_sub_task_ends_once_and_only_what_was_merged
         ("conflicts that a model settled", settled_by_model),
         ("moves of merged changes", moved),
         ("requests that waited for a person", parked),
+        ("merges that were made again", merged_again),
+        ("merges that left files out", left_out),
     ] {
         assert!(often > 0, "no {what}");
     }

@@ -13,8 +13,8 @@ pub use choice::{Choice, ChoiceRole, ChoiceText};
 
 use crate::event::{CheckpointKind, ContextLimit, ToolStatus};
 use crate::{
-    ApprovalClass, BreakdownOption, CallId, Choosable, CommandRun, FileMark, Granularity, MergeConflict, PlanStep,
-    ProposalId, Question, RefKey, Requirements, Rule, Sandbox, StrategyOption, SubTaskPlan,
+    ApprovalClass, BreakdownOption, CallId, Choosable, CommandRun, FileMark, Granularity, MergeConflict, MergeObstacle,
+    PlanStep, ProposalId, Question, RefKey, Requirements, Rule, Sandbox, StrategyOption, SubTaskPlan,
 };
 
 /// What a question asks about.
@@ -205,6 +205,12 @@ pub enum Ask {
         /// How many more there are.
         #[serde(default)]
         remaining: u32,
+    },
+    /// The changes of sub-tasks cannot be merged as they are: what now? Nothing of them is lost.
+    MergeBlocked {
+        /// The call that waits for the answer.
+        call: CallId,
+        obstacle: Box<MergeObstacle>,
     },
     /// The conversation is nearly full: how to continue?
     Handoff {
@@ -459,6 +465,7 @@ impl Ask {
             | Self::Understanding { .. }
             | Self::Breakdown { .. }
             | Self::MergeConflict { .. }
+            | Self::MergeBlocked { .. }
             | Self::Commands(CommandsAsk::Offered { .. })
             | Self::Other(_) => CheckpointKind::Confirm,
             Self::Recovery { .. } => CheckpointKind::Recovery,
@@ -478,9 +485,23 @@ impl Ask {
             | Self::Breakdown { call, .. }
             | Self::SubtaskPlan { call, .. }
             | Self::SubtaskFailed { call, .. }
-            | Self::MergeConflict { call, .. } => Some(call),
+            | Self::MergeConflict { call, .. }
+            | Self::MergeBlocked { call, .. } => Some(call),
             _ => None,
         }
+    }
+
+    /// Whether it is about sub-tasks. Its answers take plans, models, and files as text, and no message is meant to be one
+    /// of these.
+    pub fn is_about_subtasks(&self) -> bool {
+        matches!(
+            self,
+            Self::Breakdown { .. }
+                | Self::SubtaskPlan { .. }
+                | Self::SubtaskFailed { .. }
+                | Self::MergeConflict { .. }
+                | Self::MergeBlocked { .. }
+        )
     }
 
     /// What is approved. A question of an early version does not say.

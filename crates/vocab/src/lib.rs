@@ -92,8 +92,8 @@ pub use series::{Series, SeriesCommand, SeriesResult, SeriesState};
 pub use stop::StopReason;
 pub use subtask::{
     BreakdownOption, BuildFolders, CallRecords, CopyStats, ExecutionOrder, Granularity, MergeChoice, MergeConflict,
-    StrategyOption, SubTask, SubTaskPlan, SubtaskControl, SubtaskOffer, SubtaskSettings, SubtaskStart, SubtaskStatus,
-    SubtasksFact, TaskKind, WorkerModel, WorkerQuestion,
+    MergeObstacle, StrategyOption, SubTask, SubTaskPlan, SubtaskControl, SubtaskOffer, SubtaskSettings, SubtaskStart,
+    SubtaskStatus, SubtasksFact, TaskKind, WorkerModel, WorkerQuestion,
 };
 pub use task::{
     Aggregates, Annotated, Applied, Category, CategoryCounts, DryRun, Item, Operation, OperationResult, Preview,

@@ -364,6 +364,20 @@ pub struct MergeConflict {
     pub partial: bool,
 }
 
+/// Why the changes of workers cannot be merged as they are.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct MergeObstacle {
+    pub reason: String,
+    /// The files that stand in the way: the others can be merged without them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<String>,
+    /// The files that can be left out instead, where only one of the two can be there.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub others: Vec<String>,
+}
+
 /// How a conflict is settled.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -457,7 +471,11 @@ pub enum SubtasksFact {
     Cancelled {},
     /// All sub-tasks are over, and their changes are being merged.
     #[serde(rename = "subtasks.merging")]
-    Merging {},
+    Merging {
+        /// Files that the user leaves out, because they cannot be merged.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        without: Vec<String>,
+    },
     /// A conflict between changes is settled.
     #[serde(rename = "subtasks.resolved")]
     Resolved {

@@ -68,6 +68,7 @@ test('an edit starts from the plan, or from the change that does not fit', () =>
   expect([startingText(plan, 'edit'), startingText(plan, 'start_a'), isLong(plan, 'edit')]).toEqual(['1. Create user model\n', '', true]);
   expect(startingText(asked({ about: 'mergeConflict', conflict }), 'edit')).toBe('c\n');
   expect(startingText(asked({ about: 'subtaskFailed' }), 'edit')).toBe('');
+  expect(subtaskAsk(asked({ about: 'mergeBlocked', obstacle: { reason: 'x' } }))?.about).toBe('mergeBlocked');
   expect(startingText(asked({ about: 'tool' }), 'edit')).toBe('');
 });
 

@@ -50,7 +50,7 @@ export function current(items: Item[]): Board | undefined {
   return board?.order !== undefined && !board.tasks.every(isOver) ? board : undefined;
 }
 
-const about: Partial<Record<string, true>> = { breakdown: true, subtaskPlan: true, subtaskFailed: true, mergeConflict: true };
+const about: Partial<Record<string, true>> = { breakdown: true, subtaskPlan: true, subtaskFailed: true, mergeConflict: true, mergeBlocked: true };
 
 /** What a question asks about sub-tasks, if it does. */
 export function subtaskAsk(asked: Checkpoint): SubtaskAsk | undefined {

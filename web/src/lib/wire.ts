@@ -10,7 +10,7 @@ type Opened = Extract<Described, { type: 'checkpoint.opened' }>;
 type Fields<Union> = { [Name in Union extends unknown ? keyof Union : never]?: Union extends unknown ? (Name extends keyof Union ? Union[Name] : never) : never };
 type Shared = 'type' | 'seq' | 'time' | 'session' | 'request' | 'checkpoint' | 'kind' | 'title' | 'choices';
 /** Questions about sub-tasks. They have fields of the same names as other questions that mean something else. */
-export type SubtaskAsk = Extract<Opened, { about: 'breakdown' | 'subtaskPlan' | 'subtaskFailed' | 'mergeConflict' }>;
+export type SubtaskAsk = Extract<Opened, { about: 'breakdown' | 'subtaskPlan' | 'subtaskFailed' | 'mergeConflict' | 'mergeBlocked' }>;
 /** What questions ask about, whichever kind they are: `about` names the kind, the others are there where it has them. */
 export type Ask = Omit<Fields<Exclude<Opened, SubtaskAsk>>, Shared | 'about'> & { about?: Opened['about'] };
 export type Event = Exclude<Described, Opened> | (Pick<Opened, Shared> & Ask);

@@ -24,18 +24,9 @@ fn met(session: &Session) -> Option<&RunningRequest> {
 fn has_ended(session: &Session, parked: &RunningRequest) -> bool {
     let ends = |ask: &Ask| {
         let limits = ask.is_budget() || matches!(ask, Ask::StepLimit | Ask::Recovery { .. } | Ask::ModelGone { .. });
-        limits || is_about_subtasks(ask)
+        limits || ask.is_about_subtasks()
     };
     session.questions_for(&parked.request.id).any(|(_, open)| ends(&open.ask))
-}
-
-/// Whether a question is about sub-tasks. Its answers take plans, models, and files as text, and no message is meant to
-/// be one of these.
-fn is_about_subtasks(ask: &Ask) -> bool {
-    matches!(
-        ask,
-        Ask::MergeConflict { .. } | Ask::SubtaskPlan { .. } | Ask::SubtaskFailed { .. } | Ask::Breakdown { .. }
-    )
 }
 
 /// Why a message cannot join a request and must be a separate one.
@@ -86,7 +77,7 @@ pub(super) fn join(step: &mut Transition<'_>, request: Request) -> Result<(), (B
 fn answer(session: &Session, request: &RequestId, words: &str) -> Option<(CheckpointId, String, Option<String>)> {
     let mut open = session.questions_for(request);
     let (id, question) = open.next().filter(|_| open.next().is_none())?;
-    if question.kind == CheckpointKind::Permission || is_about_subtasks(&question.ask) {
+    if question.kind == CheckpointKind::Permission || question.ask.is_about_subtasks() {
         return None;
     }
     if let Some(choice) = named_option(session, question, words) {

@@ -68,8 +68,17 @@ impl ProposedChange {
 }
 
 impl MergeOrder {
+    /// The same of one file alone.
+    pub(crate) fn only(&self, path: &str) -> Self {
+        let part = |part: &MergePart| {
+            let writes = part.writes.iter().filter(|write| write.path == path).cloned().collect();
+            MergePart { writes, ..part.clone() }
+        };
+        Self { parts: self.parts.iter().map(part).collect(), settled: BTreeMap::new() }
+    }
+
     /// Every changed file, once per change.
-    fn paths(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn paths(&self) -> impl Iterator<Item = &str> {
         self.parts.iter().flat_map(|part| &part.writes).map(|write| write.path.as_str())
     }
 }

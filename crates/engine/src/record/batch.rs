@@ -255,6 +255,11 @@ impl BatchItem {
         true
     }
 
+    /// It is prepared again, and nothing is decided about it.
+    pub(super) fn forget_preparation(&mut self) {
+        (self.writes, self.given, self.chosen, self.is_stale) = (None, None, None, false);
+    }
+
     /// The command that it runs, if it runs one.
     pub fn command(&self) -> Option<&str> {
         match self.action.as_deref() {

@@ -95,6 +95,11 @@ pub mod choice {
     pub const KEEP_B: &str = "keep_b";
     /// A model brings two changes together.
     pub const MERGE: &str = "merge";
+    /// Merge without the files that stand in the way, or without those that they stand in the way of.
+    pub const LEAVE_OUT: &str = "leave_out";
+    pub const LEAVE_OTHER: &str = "leave_other";
+    /// A person denies it once, or `--approve deny` does.
+    pub const DENIED: &str = "denied";
 }
 
 /// Verdicts on proposals.

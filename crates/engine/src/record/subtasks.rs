@@ -1,14 +1,14 @@
 //! The sub-tasks of a request: folds facts about them into state.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde_json::{Value, json};
 use trimtab_vocab::checkpoint::Ask;
 use trimtab_vocab::event::{SessionFact, SubtaskFact};
 use trimtab_vocab::{
-    CallId, ExecutionOrder, FileWrite, Granularity, MergeChoice, MergeConflict, Problem, RequestId, SessionId,
-    SubTaskPlan, SubtaskOffer, SubtaskStart, SubtaskStatus, SubtasksFact, ToolCall, Usage,
+    CallId, ExecutionOrder, FileWrite, Granularity, MergeChoice, MergeConflict, MergeObstacle, Problem, RequestId,
+    SessionId, SubTaskPlan, SubtaskOffer, SubtaskStart, SubtaskStatus, SubtasksFact, ToolCall, Usage,
 };
 
 use super::fold::RecordedAnswer;
@@ -49,8 +49,12 @@ pub struct SubtaskRun {
     pub is_cancelled: bool,
     /// Their changes are being merged.
     pub is_merging: bool,
-    /// How often they were merged again, because the folder had changed.
+    /// How often they were merged again without a question, because the folder had changed.
     pub remerges: u32,
+    /// What stood in the way of the merge when the user was asked about it last.
+    pub obstacle: Option<MergeObstacle>,
+    /// Files that are not merged, because the user leaves them out.
+    pub left_out: BTreeSet<String>,
 }
 
 /// How far a sub-task is.
@@ -144,12 +148,18 @@ impl SubtaskRun {
         self.reserved_usd.map(|reserved| (reserved - taken).max(0.0))
     }
 
+    /// The changes of a sub-task that are merged, and those that the user leaves out.
+    pub(crate) fn merged_writes<'a>(&self, state: &'a SubtaskState) -> (Vec<&'a FileWrite>, Vec<&'a FileWrite>) {
+        state.writes.iter().partition(|write| !self.left_out.contains(&write.path))
+    }
+
     /// The changes of the completed sub-tasks, in the order of the plan.
     pub(crate) fn merge_order(&self) -> MergeOrder {
         let part = |task: &trimtab_vocab::SubTask| {
             let state = self.states.get(&task.id).filter(|state| state.status == SubtaskStatus::Completed)?;
-            let worker = state.worker.clone().filter(|_| !state.writes.is_empty())?;
-            Some(MergePart { subtask: task.id.clone(), worker, writes: state.writes.clone() })
+            let (writes, _) = self.merged_writes(state);
+            let worker = state.worker.clone().filter(|_| !writes.is_empty())?;
+            Some(MergePart { subtask: task.id.clone(), worker, writes: writes.into_iter().cloned().collect() })
         };
         let settled = |known: &MergeResolution| ((known.path.clone(), known.subtask.clone()), known.choice.clone());
         MergeOrder {
@@ -220,6 +230,8 @@ impl Session {
                             is_cancelled: false,
                             is_merging: false,
                             remerges: 0,
+                            obstacle: None,
+                            left_out: BTreeSet::new(),
                         }));
                     }
                 }
@@ -236,8 +248,9 @@ impl Session {
                 let Some(run) = &mut active.subtasks else { return };
                 run.is_cancelled = true;
             }
-            SubtasksFact::Merging {} => {
+            SubtasksFact::Merging { without } => {
                 let Some(run) = &mut active.subtasks else { return };
+                run.left_out.extend(without.iter().cloned());
                 // What was answered was about another state of the folder.
                 let is_again = std::mem::replace(&mut run.is_merging, true);
                 if is_again {
@@ -248,7 +261,8 @@ impl Session {
                 let (call, change) = (run.call.clone(), ProposedChange::Merge(run.merge_order()));
                 self.become_change(&call, change);
                 if let Some(item) = self.item_mut(&call).filter(|_| is_again) {
-                    (item.progress, item.given, item.chosen) = (Progress::Started, None, None);
+                    item.progress = Progress::Started;
+                    item.forget_preparation();
                 }
             }
             SubtasksFact::Resolved { path, subtask, choice, by } => {
@@ -349,8 +363,12 @@ impl Session {
             }
             _ => {
                 run.answer = answer;
-                if let Ask::MergeConflict { conflict, .. } = ask {
-                    run.conflict = Some((**conflict).clone());
+                match ask {
+                    Ask::MergeConflict { conflict, .. } => run.conflict = Some((**conflict).clone()),
+                    Ask::MergeBlocked { obstacle, .. } => {
+                        (run.obstacle, run.remerges) = (Some((**obstacle).clone()), 0)
+                    }
+                    _ => {}
                 }
                 let call = run.call.clone();
                 if let Some(item) = active.batch.as_mut().and_then(|batch| batch.item_mut(&call)) {

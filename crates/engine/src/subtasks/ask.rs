@@ -2,22 +2,26 @@
 
 use trimtab_vocab::checkpoint::{Ask, ChoiceRole, ChoiceText};
 use trimtab_vocab::event::Status;
+use trimtab_vocab::wording::permission::NamedFiles;
 use trimtab_vocab::wording::{AnswerLabel, BreakdownNote, QuestionTitle, StrategyNote};
 use trimtab_vocab::{
-    BreakdownOption, ExecutionOrder, Granularity, MergeConflict, RunSettings, StrategyOption, SubTask, SubTaskPlan,
+    BreakdownOption, ExecutionOrder, Granularity, MergeConflict, MergeObstacle, RunSettings, StrategyOption, SubTask,
+    SubTaskPlan,
 };
 
 use super::plan;
 use crate::questions::{self, CheckpointDraft, choice};
 use crate::record::SubtaskRun;
 use crate::record::names::choice::{
-    COARSE, DECIDE, DECLINE, EDIT, FINE, KEEP_A, KEEP_B, MEDIUM, MERGE, RETRY, RETRY_MODEL, SKIP, START_A, START_B,
-    START_C, STOP,
+    AGAIN, COARSE, DECIDE, DECLINE, EDIT, FINE, KEEP_A, KEEP_B, LEAVE_OTHER, LEAVE_OUT, MEDIUM, MERGE, RETRY,
+    RETRY_MODEL, SKIP, START_A, START_B, START_C, STOP,
 };
 use crate::transition::Transition;
 
 /// Bytes of a side of a conflict that a question shows.
 const SHOWN_SIDE: usize = 16 * 1024;
+/// Files that a question about a merge names.
+pub(super) const FILES_NAMED: usize = 3;
 
 /// The ways to break a request down.
 pub(super) fn breakdown_options(plan: &SubTaskPlan, settings: &RunSettings) -> Vec<BreakdownOption> {
@@ -197,4 +201,26 @@ pub(super) fn ask_about_conflict(step: &mut Transition<'_>, run: &SubtaskRun, co
         choices,
     };
     questions::ask(step, question, Status::NeedsUser);
+}
+
+/// Asks what to do about a merge that cannot go through as it is.
+pub(super) fn ask_about_obstacle(step: &mut Transition<'_>, run: &SubtaskRun, obstacle: MergeObstacle) {
+    let order = run.merge_order();
+    let without = |id: &str, files: &[String]| {
+        let has_others = order.paths().any(|path| !files.iter().any(|left| left == path));
+        let named = NamedFiles::new(files.iter().map(String::as_str), FILES_NAMED).filter(|_| has_others)?;
+        let label = AnswerLabel::MergeWithout(named);
+        Some(choice(id, label).with_role(ChoiceRole::Secondary).with_text(ChoiceText::No))
+    };
+    let mut choices = vec![choice(AGAIN, AnswerLabel::MergeAgain).with_role(ChoiceRole::Primary)];
+    choices.extend(without(LEAVE_OUT, &obstacle.files));
+    choices.extend(without(LEAVE_OTHER, &obstacle.others));
+    choices.push(choice(STOP, AnswerLabel::DiscardChanges).with_role(ChoiceRole::Dismiss));
+    let question = CheckpointDraft {
+        title: QuestionTitle::MergeBlocked(obstacle.reason.clone()),
+        ask: Ask::MergeBlocked { call: run.call.clone(), obstacle: Box::new(obstacle) },
+        choices,
+    };
+    // Whoever asks here continues with the other calls, and ends the request for now if nobody is there.
+    questions::open(step, question);
 }

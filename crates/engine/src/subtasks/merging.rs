@@ -1,18 +1,26 @@
 //! Merging: settles conflicts between the changes of workers.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use trimtab_vocab::event::{Level, Stage};
-use trimtab_vocab::wording::{Notice, StageLabel};
-use trimtab_vocab::{CallId, MergeChoice, MergeConflict, Message, Prompt, Purpose, RequestId, SubtasksFact};
+use trimtab_vocab::event::{CheckpointFact, Level, RequestFact, Stage};
+use trimtab_vocab::wording::permission::NamedFiles;
+use trimtab_vocab::wording::{Notice, ObstacleText, StageLabel};
+use trimtab_vocab::{
+    Approve, CallId, FileWrite, MergeChoice, MergeConflict, MergeObstacle, Message, Prompt, Purpose, RequestId,
+    SubtasksFact,
+};
 
 use super::{ask, current};
 use crate::calls::{self, budget};
-use crate::record::SubtaskRun;
-use crate::record::names::choice::{EDIT, KEEP_A, KEEP_B, MERGE};
+use crate::permit::{self, Prospect, Ruling};
+use crate::proposal::{MergeOrder, ProposedChange};
+use crate::record::names::choice::{AGAIN, DENIED, EDIT, KEEP_A, KEEP_B, LEAVE_OTHER, LEAVE_OUT, MERGE, NEVER};
+use crate::record::{BatchItem, Phase, RunningRequest, Session, SubtaskRun};
+use crate::tools::ToolAction;
 use crate::transition::{Next, Transition};
 
-/// How often a change is merged again before the call ends without it.
+/// How often a change is merged again before the user is asked.
 const REMERGES: u32 = 5;
 
 /// Changes do not fit together: the user decides about the first.
@@ -25,38 +33,105 @@ pub(crate) fn conflicted(step: &mut Transition<'_>, mut conflicts: Vec<MergeConf
     ask::ask_about_conflict(step, &run, first, u32::try_from(conflicts.len()).unwrap_or(u32::MAX));
 }
 
+/// Begins to merge, or begins again, without the files that the user leaves out.
+pub(super) fn begin_merge(step: &mut Transition<'_>, request: &RequestId, run: &SubtaskRun, without: Vec<String>) {
+    step.emit(Some(request), SubtasksFact::Merging { without });
+    step.then(Next::Call { call: run.call.clone() });
+}
+
 /// The folder changed before the merged change was applied, and nothing was written: merges again with what is there
 /// now, so that the work is not lost. Whether it does.
 pub(crate) fn merge_again(step: &mut Transition<'_>, call: &CallId, reason: &str) -> bool {
-    let Some((request, run, _)) = current(step) else { return false };
-    if run.call != *call || !run.is_merging || run.remerges >= REMERGES {
-        return false;
-    }
+    let Some((request, run)) = merged_by(step, call).filter(|(_, run)| run.remerges < REMERGES) else { return false };
     step.notify(&request, Level::Warning, Notice::MergesAgain(reason.to_owned()));
-    step.emit(Some(&request), SubtasksFact::Merging {});
-    step.then(Next::Call { call: run.call });
+    begin_merge(step, &request, &run, Vec::new());
     true
 }
 
-/// The user has answered about a conflict. Whether to look again.
-pub(super) fn settle_conflict(step: &mut Transition<'_>, request: &RequestId, run: &SubtaskRun) -> bool {
-    let (Some((choice, text)), Some(conflict)) = (&run.answer, &run.conflict) else { return false };
-    let choice = match choice.as_str() {
+/// The sub-tasks whose changes this call merges, unless the request is being stopped.
+fn merged_by(step: &Transition<'_>, call: &CallId) -> Option<(RequestId, SubtaskRun)> {
+    let active = step.session.active().filter(|active| active.phase == Phase::Tools)?;
+    let run = active.subtasks.as_deref().filter(|run| run.call == *call && run.is_merging)?;
+    Some((active.request.id.clone(), run.clone()))
+}
+
+/// The merge cannot go through as it is. The work of the workers stays, and the user decides. Whether this call merges.
+pub(crate) fn blocked(step: &mut Transition<'_>, call: &CallId, obstacle: MergeObstacle) -> bool {
+    let Some((_, run)) = merged_by(step, call) else { return false };
+    ask::ask_about_obstacle(step, &run, obstacle);
+    true
+}
+
+/// A call would end without what it was to do. If it merges, the user is asked instead, unless they have just said no to
+/// all of it. Whether they are.
+pub(crate) fn failed(step: &mut Transition<'_>, call: &CallId, reason: &str) -> bool {
+    let Some((_, run)) = merged_by(step, call) else { return false };
+    let Some(active) = step.session.active() else { return false };
+    let Some(item) = active.batch.as_ref().and_then(|batch| batch.item(call)) else { return false };
+    let order = run.merge_order();
+    let files = denied_files(step.session, active, &order, item);
+    let is_all = files.len() == order.paths().collect::<BTreeSet<_>>().len();
+    let is_refused = item.given.as_ref().is_some_and(|given| match given.choice.as_str() {
+        DENIED => given.by_person || active.request.settings.approve == Approve::Deny,
+        NEVER => is_all,
+        _ => false,
+    });
+    if is_refused {
+        return false;
+    }
+    let denied = NamedFiles::new(files.iter().map(String::as_str), ask::FILES_NAMED);
+    let reason = denied.map_or_else(|| reason.to_owned(), |denied| ObstacleText::Denied(denied).to_string());
+    blocked(step, call, MergeObstacle { reason, files, others: Vec::new() })
+}
+
+/// The user wants a merge to wait, and may say something to the request. Whether this call merges.
+pub(crate) fn waits(step: &mut Transition<'_>, call: &CallId, words: Option<&String>) -> bool {
+    let Some((request, _)) = merged_by(step, call) else { return false };
+    if let Some(text) = words.cloned() {
+        step.emit(Some(&request), RequestFact::Steered { text, by: CheckpointFact::PERSON.into() });
+    }
+    blocked(step, call, MergeObstacle { reason: ObstacleText::Waiting.into(), ..MergeObstacle::default() })
+}
+
+/// The files of a merge that the rules deny, each judged alone.
+fn denied_files(session: &Session, active: &RunningRequest, order: &MergeOrder, item: &BatchItem) -> Vec<String> {
+    let prepared = item.writes.as_deref().unwrap_or_default();
+    let is_denied = |path: &&str| {
+        let action = ToolAction::Change(ProposedChange::Merge(order.only(path)));
+        let writes: Vec<FileWrite> = prepared.iter().filter(|write| write.path == **path).cloned().collect();
+        let prospect = Prospect { writes: &writes, ..Prospect::default() };
+        matches!(permit::judge(session, active, &action, prospect), Ruling::Refuse(_))
+    };
+    let paths: BTreeSet<&str> = order.paths().collect();
+    paths.into_iter().filter(is_denied).map(str::to_owned).collect()
+}
+
+/// The user has answered about the merge.
+pub(super) fn act_on_answer(step: &mut Transition<'_>, request: &RequestId, run: &SubtaskRun) {
+    let Some((choice, text)) = &run.answer else { return };
+    let obstacle = run.obstacle.clone().unwrap_or_default();
+    match choice.as_str() {
+        AGAIN => begin_merge(step, request, run, Vec::new()),
+        LEAVE_OUT => begin_merge(step, request, run, obstacle.files),
+        LEAVE_OTHER => begin_merge(step, request, run, obstacle.others),
+        choice => settle_conflict(step, request, run, choice, text.as_deref()),
+    }
+}
+
+fn settle_conflict(step: &mut Transition<'_>, request: &RequestId, run: &SubtaskRun, choice: &str, text: Option<&str>) {
+    let Some(conflict) = &run.conflict else { return };
+    let choice = match choice {
         KEEP_A => MergeChoice::Ours,
         KEEP_B => MergeChoice::Theirs,
         EDIT => {
             // Answers are trimmed; a file whose last line has an end keeps it.
             let end = if conflict.theirs.ends_with('\n') { "\n" } else { "" };
-            MergeChoice::Text { text: format!("{}{end}", text.as_deref().unwrap_or_default()) }
+            MergeChoice::Text { text: format!("{}{end}", text.unwrap_or_default()) }
         }
-        MERGE => {
-            merge_by_model(step);
-            return false;
-        }
-        _ => return false,
+        MERGE => return merge_by_model(step),
+        _ => return,
     };
-    resolve(step, request, conflict, choice, "user");
-    false
+    resolve(step, request, conflict, choice, CheckpointFact::PERSON);
 }
 
 fn resolve(step: &mut Transition<'_>, request: &RequestId, conflict: &MergeConflict, choice: MergeChoice, by: &str) {

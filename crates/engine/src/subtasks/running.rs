@@ -3,10 +3,11 @@
 use serde_json::{Map, json};
 use trimtab_vocab::checkpoint::Ask;
 use trimtab_vocab::event::{AnswerFact, Stage, Status, SubtaskFact, ToolStatus};
+use trimtab_vocab::wording::permission::NamedFiles;
 use trimtab_vocab::wording::{ProblemText, StageLabel, SubtaskSummary};
 use trimtab_vocab::{
-    Answer, CallId, ExecutionOrder, Problem, ProblemKind, RequestId, RunSettings, StepStatus, SubTask, SubtaskStatus,
-    SubtasksFact,
+    Answer, CallId, ExecutionOrder, FileWrite, Problem, ProblemKind, RequestId, RunSettings, StepStatus, SubTask,
+    SubtaskStatus, SubtasksFact,
 };
 
 use super::{ask, current, first_line, merging, plan, worker};
@@ -17,6 +18,8 @@ use crate::record::{Session, SubtaskRun};
 use crate::transition::{Next, Transition};
 use crate::workers;
 
+/// Files that the answer names, of those that are not merged.
+const FILES_NAMED: usize = 10;
 /// Starts of a sub-task before the user is asked.
 const STARTS: u32 = 2;
 
@@ -28,7 +31,8 @@ pub(super) fn advance_run(
     settings: &RunSettings,
 ) -> bool {
     if run.is_merging {
-        return merging::settle_conflict(step, request, run);
+        merging::act_on_answer(step, request, run);
+        return false;
     }
     for task in &run.plan.tasks {
         let status = run.state(&task.id);
@@ -159,8 +163,7 @@ fn finish_run(step: &mut Transition<'_>, request: &RequestId, run: &SubtaskRun) 
         return step.then(Next::CallEnded { call: run.call.clone(), status, text: "No files were changed.".into() });
     }
     step.enter(request, Stage::Validating, StageLabel::MergingSubtasks);
-    step.emit(Some(request), SubtasksFact::Merging {});
-    step.then(Next::Call { call: run.call.clone() });
+    merging::begin_merge(step, request, run, Vec::new());
 }
 
 /// The result of the tool call that delegated the sub-tasks.
@@ -169,8 +172,12 @@ pub(crate) fn tool_result(session: &Session, call: &CallId) -> Option<String> {
     let mut results = Map::new();
     for (number, task) in (1..).zip(&run.plan.tasks) {
         let state = run.states.get(&task.id).cloned().unwrap_or_default();
-        let files: Vec<&str> = state.writes.iter().map(|write| write.path.as_str()).collect();
-        let mut result = json!({"status": state.status, "summary": state.summary, "files": files});
+        let (merged, left_out) = run.merged_writes(&state);
+        let paths = |writes: Vec<&FileWrite>| writes.iter().map(|write| write.path.clone()).collect::<Vec<_>>();
+        let mut result = json!({"status": state.status, "summary": state.summary, "files": paths(merged)});
+        if !left_out.is_empty() {
+            result["notMerged"] = json!(paths(left_out));
+        }
         if let Some(error) = &state.error {
             result["error"] = json!(error.message);
         }
@@ -200,6 +207,9 @@ pub(crate) fn finish_request(step: &mut Transition<'_>, outcome: Option<(ToolSta
             status => SubtaskSummary::Status(status.to_string()).to_string(),
         };
         summary.push_str(&format!("\n{}. {}: {line}", task.id, task.name()));
+    }
+    if let Some(files) = NamedFiles::new(run.left_out.iter().map(String::as_str), FILES_NAMED) {
+        summary.push_str(&format!("\n{}", SubtaskSummary::LeftOut(files)));
     }
     step.emit(Some(&request), AnswerFact { answer: Answer { summary, ..Answer::default() } });
     let (status, problem) = match outcome {

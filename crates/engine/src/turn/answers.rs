@@ -19,8 +19,8 @@ use crate::{Effect, flow, handoff, subtasks};
 
 pub(crate) use crate::questions::{Answerer, CheckpointDraft, ask, choice, leave, open, rest};
 pub use crate::record::names::choice::{
-    AGAIN, ALLOW, ALWAYS, APPLY, CONTINUE, DISTRUST, EACH, END, EXTEND, NEVER, OTHER, OUTSIDE, REJECT, RETRY, RUN,
-    SKIP, STOP, TELL, TRUST, UNLIMITED, WAIT, WIDEN,
+    AGAIN, ALLOW, ALWAYS, APPLY, CONTINUE, DENIED, DISTRUST, EACH, END, EXTEND, NEVER, OTHER, OUTSIDE, REJECT, RETRY,
+    RUN, SKIP, STOP, TELL, TRUST, UNLIMITED, WAIT, WIDEN,
 };
 
 pub(crate) use crate::record::names::verdict::APPROVED;
@@ -280,11 +280,11 @@ fn accepted(
 ) -> Option<(String, Option<String>)> {
     let (choice, text) = match checkpoint.ask {
         Ask::Plan { .. } => flow::plan::canonical(choice, text),
-        Ask::Permission(_) if choice == REJECT => (batch::DENIED.to_owned(), text),
+        Ask::Permission(_) if choice == REJECT => (DENIED.to_owned(), text),
         _ => (choice, text),
     };
     // A denial needs no separate choice: a proposal can be rejected by its name.
-    let rejects = matches!(checkpoint.ask, Ask::Permission(_)) && choice == batch::DENIED;
+    let rejects = matches!(checkpoint.ask, Ask::Permission(_)) && choice == DENIED;
     let offered = checkpoint.choice(&choice);
     if !rejects && offered.is_none() {
         return None;

@@ -6,7 +6,7 @@ use clap::Args;
 use trimtab_host::{Answered, Client, Sent};
 use trimtab_vocab::checkpoint::Ask;
 use trimtab_vocab::event::{CheckpointFact, CheckpointKind};
-use trimtab_vocab::{CheckpointId, Control, Event, Fact, Problem, ProblemKind, SessionId};
+use trimtab_vocab::{CheckpointId, Control, Event, Fact, Problem, ProblemKind, SessionId, Time};
 
 use super::ask::{self, ConfirmBy};
 use super::changes::named_parts;
@@ -32,17 +32,8 @@ impl Checkpoints {
         for event in &open {
             if self.json {
                 print_json(event)?;
-            } else if let Fact::Checkpoint(CheckpointFact::Opened { checkpoint, title, choices, ask, worker, .. }) =
-                &event.fact
-            {
-                let choices: String = choices.iter().map(|choice| format!("{}\n", choice_line(choice))).collect();
-                let lines = details(ask).into_iter().chain(shell_hints(checkpoint, ask));
-                let more: String = lines.map(|line| format!("  {line}\n")).collect();
-                let whose =
-                    worker.as_deref().map(|worker| format!("  {}\n", subtasks::asks(worker))).unwrap_or_default();
-                let age = age(event.time, now);
-                let text = format!("{checkpoint}  {age}\n{whose}  {title}\n{more}{choices}");
-                print(&text)?;
+            } else {
+                question_lines(event, now).iter().try_for_each(|text| print(text))?;
             }
         }
         match open.is_empty() {
@@ -54,6 +45,18 @@ impl Checkpoints {
         }
         Ok(CliOutcome::Done)
     }
+}
+
+/// An open question with its answers.
+pub(super) fn question_lines(event: &Event, now: Time) -> Option<String> {
+    let Fact::Checkpoint(CheckpointFact::Opened { checkpoint, title, choices, ask, worker, .. }) = &event.fact else {
+        return None;
+    };
+    let choices: String = choices.iter().map(|choice| format!("{}\n", choice_line(choice))).collect();
+    let lines = details(ask).into_iter().chain(shell_hints(checkpoint, ask));
+    let more: String = lines.map(|line| format!("  {line}\n")).collect();
+    let whose = worker.as_deref().map(|worker| format!("  {}\n", subtasks::asks(worker))).unwrap_or_default();
+    Some(format!("{checkpoint}  {}\n{whose}  {title}\n{more}{choices}", age(event.time, now)))
 }
 
 const EXAMPLES: &str = "\

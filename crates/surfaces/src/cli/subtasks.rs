@@ -11,7 +11,7 @@ use trimtab_vocab::event::{BannerFact, Level, RequestFact};
 use trimtab_vocab::format::{self, Plural};
 use trimtab_vocab::{Control, CopyStats, Fact, Problem, ProblemKind, SessionId, SubtaskControl};
 
-use super::checkpoints::last_seq;
+use super::checkpoints::{last_seq, question_lines};
 use super::output::{note, print, print_json, sanitize};
 use super::{CliOutcome, place};
 use crate::subtask_log::SubtaskLog;
@@ -111,6 +111,15 @@ impl SubtasksArgs {
                 let now = client.sessions().now();
                 for line in board.iter().flat_map(|board| subtasks::board_lines(board, now)) {
                     print(&format!("{}\n", sanitize(&line)))?;
+                }
+                let open = client.requests().checkpoints().await?;
+                let questions: Vec<String> = open
+                    .iter()
+                    .filter(|event| event.session == session)
+                    .filter_map(|event| question_lines(event, now))
+                    .collect();
+                if !questions.is_empty() {
+                    print(&format!("\n{}\nAnswer with: trimtab answer CHECKPOINT CHOICE\n", questions.join("")))?;
                 }
                 return Ok(CliOutcome::Done);
             }

@@ -617,7 +617,7 @@ impl EventFold<'_> {
             SubtasksFact::Unplanned { .. }
             | SubtasksFact::Resized { .. }
             | SubtasksFact::Cancelled {}
-            | SubtasksFact::Merging {}
+            | SubtasksFact::Merging { .. }
             | SubtasksFact::Resolved { .. }
             | SubtasksFact::Shared { .. } => {}
         }

@@ -56,6 +56,7 @@ pub(crate) fn details(ask: &Ask) -> Vec<String> {
                 more => lines.push(format!("{more} more conflicts follow.")),
             }
         }
+        Ask::MergeBlocked { obstacle, .. } => lines.extend(subtasks::obstacle(obstacle)),
         Ask::Understanding { requirements } => lines.extend(understood(requirements)),
         Ask::StepBefore(step) | Ask::StepFailed(step) => lines.extend(indented(&step.details)),
         Ask::Instructions { details, .. } => lines.extend(indented(details)),

@@ -5,8 +5,8 @@ use std::time::Duration;
 use trimtab_vocab::format;
 use trimtab_vocab::wording::SubtaskSummary;
 use trimtab_vocab::{
-    BreakdownOption, ExecutionOrder, Granularity, MergeConflict, StrategyOption, SubTaskPlan, SubtaskStatus, Time,
-    Visible, WorkerQuestion,
+    BreakdownOption, ExecutionOrder, Granularity, MergeConflict, MergeObstacle, StrategyOption, SubTaskPlan,
+    SubtaskStatus, Time, Visible, WorkerQuestion,
 };
 
 use crate::conversation::{BoardTask, SubtaskBoard};
@@ -243,6 +243,18 @@ pub(crate) fn conflict(conflict: &MergeConflict) -> Vec<String> {
     };
     let second = format!("B, sub-task {}", conflict.subtask);
     [side("Before", &sides[0]), side(&first_name, &sides[1]), side(&second, &sides[2])].concat()
+}
+
+/// The files that stand in the way of a merge. The answers name only the first of them.
+pub(crate) fn obstacle(MergeObstacle { files, others, .. }: &MergeObstacle) -> Vec<String> {
+    let list = |head: &str, files: &[String]| {
+        let more = files.len().saturating_sub(SIDE_LINES);
+        let shown = files.iter().take(SIDE_LINES).map(|file| format!("  {file}"));
+        let more = (more > 0).then(|| format!("  … {}", format::plural(more, "more file")));
+        let head = (!files.is_empty()).then(|| head.to_owned());
+        head.into_iter().chain(shown).chain(more).collect::<Vec<_>>()
+    };
+    [list("Cannot be merged:", files), list("Unless these are left out:", others)].concat()
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use trimtab_vocab::event::{
 };
 use trimtab_vocab::{
     Applying, CallId, ChangeSetId, CheckpointId, Event, Fact, Message, Mode, Part, Purpose, RequestId, Rule,
-    RuleVerdict, RunSettings, SessionId, StopReason,
+    RuleVerdict, RunSettings, SessionId, StopReason, SubtasksFact,
 };
 
 use super::flows::{self, Agreement};
@@ -471,7 +471,16 @@ impl<'a> Story<'a> {
         let told = self.requests.get_mut(request).ok_or("a request that was never received")?;
         let tally = &mut self.tally.subtasks;
         match fact {
-            Fact::Subtasks(fact) => told.board.get_or_insert_default().tells(fact, tally),
+            Fact::Subtasks(fact) => {
+                told.board.get_or_insert_default().tells(fact, tally)?;
+                // What was answered about the merge before does not count for the next one.
+                for call in told.open.iter().filter(|_| matches!(fact, SubtasksFact::Merging { .. })) {
+                    if let Some(tool) = self.tools.get_mut(*call).filter(|tool| tool.name == "delegate") {
+                        (tool.allowed, tool.denied, tool.approved) = (false, false, false);
+                    }
+                }
+                Ok(())
+            }
             Fact::Subtask(fact) => {
                 let board = told.board.as_mut().ok_or("a sub-task of nothing")?;
                 board.moves(fact, told.settings.subtasks.parallel, tally)

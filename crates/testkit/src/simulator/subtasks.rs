@@ -99,7 +99,11 @@ impl Plan {
             2 | 3 => edit(&own, "begin\n", format!("begin\nmore {place}\n")),
             4..7 => edit(&common, "begin\n", format!("begin\nmore {place}\n")),
             7 | 8 => edit(&common, "end\n", format!("more {place}\nend\n")),
-            9 => ("write_file", json!({"path": common, "content": format!("begin\nall {place}\nend\n")})),
+            9 => {
+                // Where one worker wants a folder, another may have changed the file.
+                let path = if dice.once_in(3) { format!("{common}/x") } else { common };
+                ("write_file", json!({"path": path, "content": format!("begin\nall {place}\nend\n")}))
+            }
             10 => ("delete_file", json!({"path": if dice.once_in(2) { own } else { common }})),
             11..14 => ("run_command", json!({"command": format!("frob {place}")})),
             14 | 15 => ("ask_user", json!({"question": format!("Which for {place}?"), "options": ["this", "that"]})),
@@ -237,6 +241,9 @@ pub struct SubtaskTally {
     /// Conflicts that were settled, and those of them that a model settled.
     pub settled: u64,
     pub settled_by_model: u64,
+    /// Merges that were begun again, and those that left files out.
+    pub merged_again: u64,
+    pub left_out: u64,
     /// Changes of workers that reached the folder.
     pub merged: u64,
     /// Merged changes that were moved in the history.
@@ -262,6 +269,8 @@ impl std::ops::AddAssign for SubtaskTally {
         self.raised += other.raised;
         self.settled += other.settled;
         self.settled_by_model += other.settled_by_model;
+        self.merged_again += other.merged_again;
+        self.left_out += other.left_out;
         self.merged += other.merged;
         self.moved += other.moved;
         self.parked += other.parked;
@@ -293,6 +302,7 @@ pub(super) struct Board {
     reserved: Option<f64>,
     tasks: BTreeMap<String, BoardTask>,
     settled: BTreeMap<(String, String), MergeChoice>,
+    left_out: BTreeSet<String>,
     is_merging: bool,
     /// A model has settled a conflict, which nobody has seen yet.
     pub(super) is_unseen: bool,
@@ -324,11 +334,14 @@ impl Board {
                 self.reserved = *reserved_usd;
                 tally.started += 1;
             }
-            SubtasksFact::Merging {} => {
+            SubtasksFact::Merging { without } => {
+                self.left_out.extend(without.iter().cloned());
                 // A folder that changed meanwhile has them merged again, and conflicts are settled anew.
                 if std::mem::replace(&mut self.is_merging, true) {
                     self.settled.clear();
+                    tally.merged_again += 1;
                 }
+                tally.left_out += u64::from(!without.is_empty());
                 self.is_over()?;
             }
             SubtasksFact::Resolved { path, subtask, choice, by } => {
@@ -466,7 +479,7 @@ impl Board {
     /// Brings the changes of workers into the files; an error where one would overwrite another.
     pub(super) fn merge_into(&self, files: &mut Files, texts: &Texts) -> Result<(), String> {
         for (id, task) in self.parts() {
-            for write in &task.writes {
+            for write in task.writes.iter().filter(|write| !self.left_out.contains(&write.path)) {
                 let settled = self.settled.get(&(write.path.clone(), id.clone()));
                 merge_write(files, write, texts, settled, Prefer::Neither)?;
             }

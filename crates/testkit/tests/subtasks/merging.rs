@@ -315,3 +315,135 @@ async fn the_question_about_a_merge_names_what_it_deletes() {
     let Fact::Checkpoint(CheckpointFact::Opened { title, .. }) = &asked.fact else { panic!("no question") };
     assert_eq!(title, "Change a.txt, and delete keep.txt?");
 }
+
+fn is_blocked(ask: &Ask) -> bool {
+    matches!(ask, Ask::MergeBlocked { .. })
+}
+
+/// The title of a question, and what it offers.
+fn offered(asked: &Event) -> (&str, Vec<(&str, &str)>) {
+    let Fact::Checkpoint(CheckpointFact::Opened { title, choices, .. }) = &asked.fact else { panic!("no question") };
+    (title, choices.iter().map(|choice| (choice.id.as_str(), choice.label.as_str())).collect())
+}
+
+#[tokio::test]
+async fn a_file_and_a_folder_of_one_name_lose_no_work() {
+    let both = [("leave_out", Some("a file\n"), None), ("leave_other", None, Some("in a folder\n"))];
+    for (choice, file, nested) in both {
+        let tasks = plan(&[task("file", &[], &[]), task("folder", &[], &[]), task("other", &[], &[])]);
+        let models = Workers::new(tasks, |name, number| match (name, number) {
+            ("file", 1) => vec![write("a", "a file\n")],
+            ("folder", 1) => vec![write("a/b", "in a folder\n")],
+            ("other", 1) => vec![write("other.txt", "other\n")],
+            _ => vec![Said::Text("Done.")],
+        });
+        let play = Play::new(models, SubtaskStart::Parallel, &[]);
+        let sent = play.say("Create a, a/b and other.txt").await;
+        let asked = play.answer(&sent, is_blocked, choice, None).await;
+        let title =
+            "The changes of the sub-tasks are not merged yet. a cannot be a file and a folder at the same time.";
+        let choices = [
+            ("again", "Merge again"),
+            ("leave_out", "Merge without a/b"),
+            ("leave_other", "Merge without a"),
+            ("stop", "Discard the changes"),
+        ];
+        assert_eq!(offered(&asked), (title, choices.to_vec()));
+        let (status, events) = play.end(&sent).await;
+        assert_eq!(status, Status::Completed);
+        let there = ["a", "a/b", "other.txt"].map(|path| play.file(path));
+        assert_eq!(there.each_ref().map(Option::as_deref), [file, nested, Some("other\n")], "{choice}");
+        let answer = events.iter().find_map(|event| match &event.fact {
+            Fact::Answer(fact) => Some(fact.answer.summary.clone()),
+            _ => None,
+        });
+        let left = if choice == "leave_out" { "Not merged: a/b." } else { "Not merged: a." };
+        assert!(answer.as_ref().is_some_and(|answer| answer.lines().any(|line| line == left)), "{answer:?}");
+    }
+}
+
+/// Two workers with a file each, and a rule against one of them that comes when its worker is done.
+async fn denied(choice: &str) -> (Play, Status) {
+    let tasks = plan(&[task("one", &[], &[]), task("two", &[], &[]), task("slow", &[], &[])]);
+    let models = Workers::new(tasks, |name, number| match (name, number) {
+        ("one", 1) => vec![write("one.txt", "one\n")],
+        ("two", 1) => vec![write("two.txt", "two\n")],
+        _ => vec![Said::Text("Done.")],
+    });
+    let gate = models.gate("slow");
+    let play = Play::new(models, SubtaskStart::Parallel, &[]);
+    let sent = play.say("Create one.txt and two.txt").await;
+    play.until_status(&sent, "1", SubtaskStatus::Completed).await;
+    play.until_status(&sent, "2", SubtaskStatus::Completed).await;
+    let folder = Some(play.home.path().join("project").display().to_string());
+    let (tool, pattern) = ("edit_file".into(), "two.txt".into());
+    let rule = Rule { verdict: RuleVerdict::Deny, tool, pattern, folder };
+    play.client.permissions().change_rule(&rule, true).await.expect("a rule");
+    gate.notify_one();
+    let is_asked =
+        |event: &Event| matches!(&event.fact, Fact::Checkpoint(CheckpointFact::Opened { ask, .. }) if is_blocked(ask));
+    play.until(&sent.session, is_asked).await;
+    assert_eq!((play.file("one.txt"), play.file("two.txt")), (None, None));
+    play.client.permissions().change_rule(&rule, false).await.expect("no rule");
+    let asked = play.answer(&sent, is_blocked, choice, None).await;
+    let title = "The changes of the sub-tasks are not merged yet. Your rules do not allow changes to two.txt.";
+    let choices = [("again", "Merge again"), ("leave_out", "Merge without two.txt"), ("stop", "Discard the changes")];
+    assert_eq!(offered(&asked), (title, choices.to_vec()));
+    let (status, _) = play.end(&sent).await;
+    (play, status)
+}
+
+#[tokio::test]
+async fn a_rule_against_one_file_does_not_discard_the_others() {
+    for (choice, becomes, files) in [
+        ("leave_out", Status::Completed, [Some("one\n"), None]),
+        ("again", Status::Completed, [Some("one\n"), Some("two\n")]),
+        ("stop", Status::Cancelled, [None, None]),
+    ] {
+        let (play, status) = denied(choice).await;
+        let there = ["one.txt", "two.txt"].map(|path| play.file(path));
+        assert_eq!((status, there.each_ref().map(Option::as_deref)), (becomes, files), "{choice}");
+    }
+}
+
+#[tokio::test]
+async fn a_merge_that_is_to_wait_can_be_made_later() {
+    for attended in [true, false] {
+        let mut play = Play::new(auth(), SubtaskStart::Parallel, &[]);
+        (play.settings.files.apply, play.settings.attended) = (Applying::Ask, attended);
+        let sent = play.say("Create authentication in new files").await;
+        let is_permission = |ask: &Ask| matches!(ask, Ask::Permission(_));
+        play.answer(&sent, is_permission, "wait", Some("Let me look first")).await;
+        let asked = play.answer(&sent, is_blocked, "again", None).await;
+        let title = "The changes of the sub-tasks are not merged yet. You chose to wait.";
+        assert_eq!(offered(&asked), (title, vec![("again", "Merge again"), ("stop", "Discard the changes")]));
+        assert_eq!(play.file("user.rs"), None);
+        // It is asked about again, because nothing was allowed yet.
+        let asked = std::cell::Cell::new(0);
+        let is_second = |event: &Event| {
+            let is_it =
+                matches!(&event.fact, Fact::Checkpoint(CheckpointFact::Opened { ask, .. }) if is_permission(ask));
+            asked.set(asked.get() + u32::from(is_it));
+            asked.get() == 2
+        };
+        let events = play.until(&sent.session, is_second).await;
+        let Some(Fact::Checkpoint(CheckpointFact::Opened { checkpoint, .. })) = events.last().map(|event| &event.fact)
+        else {
+            panic!("no question")
+        };
+        let answer = Answered { checkpoint: checkpoint.clone(), choice: "allow".into(), text: None, by: "user".into() };
+        play.client.requests().answer(&sent.session, answer).await.expect("passed on");
+        play.until(&sent.session, |event| event.fact.kind() == "change.applied").await;
+        assert_eq!(play.file("user.rs").as_deref(), Some("struct User;\n"));
+    }
+}
+
+#[tokio::test]
+async fn a_rule_that_is_made_against_one_file_of_a_merge_leaves_the_others() {
+    let play = Play::new(deleting(), SubtaskStart::Parallel, &[("keep.txt", "keep\n")]);
+    let sent = play.say("Write a.txt and clean up").await;
+    play.answer(&sent, |ask| matches!(ask, Ask::Permission(_)), "never", None).await;
+    play.answer(&sent, is_blocked, "leave_out", None).await;
+    assert_eq!(play.end(&sent).await.0, Status::Completed);
+    assert_eq!((play.file("a.txt").as_deref(), play.file("keep.txt").as_deref()), (Some("new\n"), Some("keep\n")));
+}

@@ -15,7 +15,8 @@ pub use notice::{Notice, Objection, StageLabel};
 pub use permission::{PermissionLabel, PermissionReason, PermissionTitle, Refusal};
 pub use problem::{OwnWords, ProblemText};
 pub use question::{
-    AnswerLabel, BreakdownNote, ContextFillWords, InstructionsState, QuestionTitle, StrategyNote, SubtaskSummary,
+    AnswerLabel, BreakdownNote, ContextFillWords, InstructionsState, ObstacleText, QuestionTitle, StrategyNote,
+    SubtaskSummary,
 };
 
 /// An enum and its sentences, one row each. A field is named in the sentence.

@@ -1,6 +1,6 @@
 //! The titles of questions and the labels of their answers. Those of the permission prompt are in `permission`.
 
-use super::permission::{PermissionLabel, PermissionTitle};
+use super::permission::{NamedFiles, PermissionLabel, PermissionTitle};
 use super::sentences;
 use crate::format::Plural;
 
@@ -64,12 +64,22 @@ sentences! {
         SubtaskFailed(id: String, name: String, reason: String) => "Sub-task {id} failed: {name}. {reason}",
         MergeConflict(path: String, name: String) =>
             "{path} was changed in two ways at the same place. Keep which one? The second is from {name}.",
+        MergeBlocked(reason: String) => "The changes of the sub-tasks are not merged yet. {reason}",
     }
 }
 
 impl From<PermissionTitle> for QuestionTitle {
     fn from(title: PermissionTitle) -> Self {
         Self::Permission(title)
+    }
+}
+
+sentences! {
+    /// Why the changes of sub-tasks are not merged yet.
+    pub enum ObstacleText {
+        Waiting => "You chose to wait.",
+        Denied(files: NamedFiles) => "Your rules do not allow changes to {files}.",
+        FileAndFolder(path: String) => "{path} cannot be a file and a folder at the same time.",
     }
 }
 
@@ -178,6 +188,9 @@ sentences! {
         KeepMine => "Keep what is in the folder",
         EditMerge => "Edit: give the text of the file",
         ModelMerge => "Let the model merge them",
+        MergeAgain => "Merge again",
+        MergeWithout(files: NamedFiles) => "Merge without {files}",
+        DiscardChanges => "Discard the changes",
     }
 }
 
@@ -218,5 +231,6 @@ sentences! {
     pub enum SubtaskSummary {
         Completed(done: usize, all: usize) => "{done} of {all} sub-tasks completed.",
         Status(status: String) => "{status}",
+        LeftOut(files: NamedFiles) => "Not merged: {files}.",
     }
 }

@@ -6,7 +6,9 @@ use trimtab_vocab::{CallId, RequestId, Selection, SeriesState};
 
 use super::carried;
 use crate::record::names::choice;
-use crate::record::{Batch, Checkpoint, Phase, Progress, RunningRequest, Session, UserDecision, legacy, series};
+use crate::record::{
+    Batch, BatchItem, Checkpoint, Phase, Progress, RunningRequest, Session, UserDecision, legacy, series,
+};
 
 /// An answer as it is recorded.
 #[derive(Clone, Copy)]
@@ -46,6 +48,10 @@ impl Session {
                         if let Some(active) = &mut self.active {
                             (active.phase, active.calls.failures) = (Phase::Tools, 0);
                         }
+                    }
+                    // What was prepared and answered before is over.
+                    Ask::MergeBlocked { call, .. } => {
+                        self.item_mut(call).into_iter().for_each(BatchItem::forget_preparation);
                     }
                     Ask::Outside(ask) => {
                         let held = ask.result.as_ref();
@@ -102,9 +108,7 @@ impl Session {
         }
         let call = CallId::nth(self.spending.calls);
         self.fold_agreement(answered, given);
-        if let Ask::Breakdown { .. } | Ask::SubtaskPlan { .. } | Ask::SubtaskFailed { .. } | Ask::MergeConflict { .. } =
-            &answered.ask
-        {
+        if answered.ask.is_about_subtasks() {
             return self.fold_subtask_answer(&answered.request, &answered.ask, given);
         }
         let Some(active) = self.unfinished_mut(&answered.request) else { return };
@@ -123,6 +127,7 @@ impl Session {
             | Ask::SubtaskPlan { .. }
             | Ask::SubtaskFailed { .. }
             | Ask::MergeConflict { .. }
+            | Ask::MergeBlocked { .. }
             | Ask::Other(_) => {}
             Ask::Recovery { .. } => {
                 let again = || (choice == choice::RETRY).then(|| legacy::AGAIN.to_owned());

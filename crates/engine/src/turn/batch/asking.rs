@@ -6,13 +6,14 @@ use trimtab_vocab::event::ToolStatus;
 use trimtab_vocab::wording::{AnswerLabel, PermissionReason, PermissionTitle, QuestionTitle};
 use trimtab_vocab::{ApprovalClass, Approve, CallId, CommandRun, Dialog, ProposalId, Rule};
 
-use super::call::{DENIED, permit_and_act};
+use super::call::permit_and_act;
 use super::ended::finished;
 use super::find;
 use crate::ProposedChange;
 use crate::permit;
 use crate::proposal::command;
 use crate::record::BatchItem;
+use crate::record::names::choice::DENIED;
 use crate::tools::ToolAction;
 use crate::transition::Transition;
 use crate::turn::answers::CheckpointDraft;

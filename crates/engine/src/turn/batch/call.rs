@@ -19,6 +19,7 @@ use crate::flow;
 use crate::permit::{self, AllowedByAnswer, Permit, Prospect, Ruling};
 use crate::pictures;
 use crate::proposal::command;
+use crate::record::names::choice::DENIED;
 use crate::record::{BatchItem, FlowState, Progress, RunningRequest, Session, WithheldResult};
 use crate::route;
 use crate::subtasks;
@@ -279,6 +280,9 @@ fn act(step: &mut Transition<'_>, staged: StagedCall, permitted: PermittedCall) 
             // that was written, so it is not started.
             if item.is_stale {
                 let text = "Not changed: an undo or redo changed the file after this was prepared. Read it again.";
+                if subtasks::merge_again(step, &call, "An undo or redo changed a file.") {
+                    return;
+                }
                 return finished(step, &call, ToolStatus::Error, text.to_owned());
             }
             let proposal = ProposalId::for_call(&request, &call);
@@ -448,9 +452,6 @@ pub(super) fn rule_about(session: &Session, action: &ToolAction) -> Rule {
 pub(super) fn is_alone(active: &RunningRequest) -> bool {
     !active.request.settings.attended && answers::approve(active) != Approve::Deny
 }
-
-/// Recorded when the user denies it once, or `--approve deny` does.
-pub(in crate::turn) const DENIED: &str = "denied";
 
 fn deny(step: &mut Transition<'_>, call: &CallId, reason: Option<&str>) {
     let mut text = Refusal::Denied.to_string();

@@ -61,6 +61,7 @@ pub(crate) fn prepared(step: &mut Transition<'_>, call: &CallId, prepared: Prepa
     match prepared {
         Prepared::Refused { reason } => finished(step, call, ToolStatus::Error, reason),
         Prepared::Conflicts { conflicts } => return subtasks::conflicted(step, conflicts),
+        Prepared::Blocked { obstacle } => drop(subtasks::blocked(step, call, obstacle)),
         Prepared::NoEffect { why, reason } => crate::turn::noop::met(step, call, &request, why, reason),
         Prepared::Ready { writes, diffs, hunks, versions, losses, unsaved } => {
             let hunks = hunks.into_iter().chain(std::iter::repeat(0));
@@ -254,6 +255,10 @@ fn running(item: &BatchItem) -> Option<(&ToolAction, &str)> {
 }
 
 pub(crate) fn finished(step: &mut Transition<'_>, call: &CallId, status: ToolStatus, text: String) {
+    let is_undone = matches!(status, ToolStatus::Error | ToolStatus::Blocked);
+    if is_undone && subtasks::failed(step, call, &text) {
+        return;
+    }
     report(step, call, status, text, Vec::new(), Vec::new());
 }
 

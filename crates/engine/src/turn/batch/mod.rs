@@ -26,7 +26,7 @@ use crate::transition::Transition;
 use asking::shown;
 use call::file_set;
 pub(crate) use call::run_call;
-pub(super) use call::{DENIED, refuse, ruled};
+pub(super) use call::{refuse, ruled};
 pub(super) use ended::operation;
 pub(crate) use ended::{applied, effects_inspected, finished, prepared, ran, read_finished, server_answered};
 pub(super) use stopping::{STOPPED, leave, skip, stop, stop_tool};
@@ -78,6 +78,9 @@ pub(super) fn go_on(step: &mut Transition<'_>, had_stopped: bool, call: Option<&
     let waited = |item: &BatchItem| item.done().is_none() && has_said(item, answers::WAIT);
     if let Some(item) = batch.items.iter().find(|item| waited(item)) {
         let words = item.given.as_ref().and_then(|given| given.text.clone());
+        if subtasks::waits(step, &item.call_id, words.as_ref()) {
+            return advance(step);
+        }
         return wait(step, words);
     }
     if step.session.active().is_some_and(|active| active.steering.diverted) {

@@ -30,6 +30,7 @@ impl QuestionDialog {
             (Ask::Breakdown { .. } | Ask::SubtaskPlan { .. }, _) => "Sub-tasks",
             (Ask::SubtaskFailed { .. }, _) => "Sub-task failed",
             (Ask::MergeConflict { .. }, _) => "Conflict",
+            (Ask::MergeBlocked { .. }, _) => "Not merged",
             (_, CheckpointKind::Permission) => permission::HEADING,
             (_, CheckpointKind::Clarification) => "Question",
             (_, CheckpointKind::Plan) => "Plan",
@@ -105,7 +106,11 @@ impl QuestionDialog {
         for line in self.details.iter().filter(|line| !self.reasons.contains(line)).map(|line| tame(line)) {
             // A plan and its commands are what is decided about; why and where stand back behind them.
             let name = match self.kind {
-                _ if matches!(self.ask, Ask::Breakdown { .. } | Ask::MergeConflict { .. }) => {
+                _ if matches!(
+                    self.ask,
+                    Ask::Breakdown { .. } | Ask::MergeConflict { .. } | Ask::MergeBlocked { .. }
+                ) =>
+                {
                     match line.starts_with("     ") {
                         true => StyleName::Dim,
                         false => StyleName::Text,
