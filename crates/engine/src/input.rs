@@ -8,8 +8,8 @@ use trimtab_vocab::checkpoint::{Ask, Choice};
 use trimtab_vocab::event::{AbsentFile, CheckpointKind, Conflict, LoadedFile, Status};
 use trimtab_vocab::{
     CallId, ChangePart, ChangeSetId, CheckpointId, Control, CopyStats, DryRun, Fault, FileEffects, FileLoss, FileMark,
-    FileState, FileWrite, InstructionFile, ListedServer, Lists, MadePicture, MergeConflict, MergeObstacle, Message,
-    Problem, ReadResult, RefKey, Reply, Request, RequestId, Rule, SessionId, TasksView, Time, TimerId, Usage,
+    FileState, FileWrite, InstructionFile, LeftBehind, ListedServer, Lists, MadePicture, MergeConflict, MergeObstacle,
+    Message, Problem, ReadResult, RefKey, Reply, Request, RequestId, Rule, SessionId, TasksView, Time, TimerId, Usage,
 };
 
 /// Something that happened. Inputs wait in a durable inbox, so they are written down; the rule for
@@ -287,6 +287,9 @@ pub enum WorkerReport {
         /// Its file changes.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         writes: Vec<FileWrite>,
+        /// What it made in its copy beside these. The engine sees no files: whoever records the report fills it in.
+        #[serde(default, skip_serializing_if = "LeftBehind::is_empty")]
+        left_behind: LeftBehind,
     },
 }
 

@@ -2,7 +2,7 @@
 
 use trimtab_vocab::checkpoint::Ask;
 use trimtab_vocab::event::{CheckpointFact, RequestFact, SubtaskFact};
-use trimtab_vocab::{CheckpointId, Control, RequestId, SessionId, SubTask, SubtaskStatus, WorkerQuestion};
+use trimtab_vocab::{CheckpointId, Control, LeftBehind, RequestId, SessionId, SubTask, SubtaskStatus, WorkerQuestion};
 
 use crate::Input;
 use crate::record::names::choice::SKIP;
@@ -25,6 +25,7 @@ pub(crate) fn status_fact(task: &SubTask, status: SubtaskStatus, progress: f64, 
         error: None,
         reserved_usd: state.reserved_usd,
         copy: None,
+        left_behind: LeftBehind::default(),
     }
 }
 

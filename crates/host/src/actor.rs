@@ -25,7 +25,7 @@ use crate::client::{ActorContext, store_problem};
 use crate::effects::{self, ActorHandle};
 use crate::hub::{POLL_INTERVAL, Update};
 use crate::memory::MOST_LOADED;
-use crate::{history, settings_reload};
+use crate::{history, settings_reload, workers};
 
 use durable::note;
 pub(crate) use durable::{first_words, read_rules, told, written_rule};
@@ -425,7 +425,9 @@ impl Actor {
                     commit.audit.push(AuditEntry::new(action, fields).about(Some(session), Some(request)));
                 }
                 Output::Child(child) => commit.children.push(self.child(*child, now).await?),
-                Output::Tell { session, input } => {
+                Output::Tell { session, mut input } => {
+                    let workspace = self.deps.world.workspace(self.reporter.lease.session());
+                    workers::note_left_behind(workspace.as_ref(), &self.session, &mut input).await;
                     let payload = effects::written(&input);
                     commit
                         .tell

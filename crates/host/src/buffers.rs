@@ -3,14 +3,14 @@
 //! An editor offers its texts for the sessions that it has open. Reads show them to the model, and an edit is made on
 //! them. The disk is still what is written and what undo restores.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use tokio::sync::mpsc;
 use trimtab_vocab::{
-    BuildFolders, CommandPlan, CopyStats, FilePlan, FileState, Overtime, ReadOp, ReadResult, SessionId,
+    BuildFolders, CommandPlan, CopyStats, FilePlan, FileState, LeftBehind, Overtime, ReadOp, ReadResult, SessionId,
 };
 use trimtab_world::tools::{self, ReadScope};
 use trimtab_world::workspace::snapshot::Snapshot;
@@ -177,6 +177,10 @@ impl Workspace for EditorWorkspace {
 
     async fn copies(&self, place: &str) -> Vec<String> {
         self.local.copies(place).await
+    }
+
+    async fn left_behind(&self, copy: &str, original: &str, known: BTreeSet<String>) -> LeftBehind {
+        self.local.left_behind(copy, original, known).await
     }
 
     async fn drop_copy(&self, copy: &str) {

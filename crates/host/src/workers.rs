@@ -9,8 +9,8 @@ use trimtab_engine::{Input, MergeOrder, MergePart, Session, WorkerOrder, WorkerR
 use trimtab_vocab::event::Status;
 use trimtab_vocab::wording::ObstacleText;
 use trimtab_vocab::{
-    BuildFolders, Control, CopyStats, Event, Fact, FileState, FileWrite, MergeChoice, MergeConflict, MergeObstacle,
-    Problem, ProblemKind, RefKey, RequestId, SessionId, Usage,
+    BuildFolders, Control, CopyStats, Event, Fact, FileState, FileWrite, LeftBehind, MergeChoice, MergeConflict,
+    MergeObstacle, Problem, ProblemKind, RefKey, RequestId, SessionId, Usage,
 };
 use trimtab_world::store::{JobState, NewInput, NewJob, Store, StoreError};
 
@@ -77,7 +77,8 @@ pub(crate) async fn start(
         );
         let (status, error) = (Status::Failed, Some(error));
         let (summary, usage, writes) = (String::new(), Usage::default(), Vec::new());
-        report(WorkerReport::Ended { status, summary, error, usage, writes }).await?;
+        let left_behind = LeftBehind::default();
+        report(WorkerReport::Ended { status, summary, error, usage, writes, left_behind }).await?;
         reporter.wake.notify_one();
         return Ok(());
     }
@@ -205,6 +206,19 @@ async fn own_writes(store: &dyn Store, worker: &SessionId) -> Result<Vec<FileWri
         page.iter().for_each(|event| session.fold(event.request.as_ref(), &event.fact));
     }
     Ok(session.history()[..session.in_force()].iter().flat_map(|set| set.writes.clone()).collect())
+}
+
+/// Adds to a worker's last report what it made in its copy beside its recorded changes. The copy is removed once the
+/// report is recorded.
+pub(crate) async fn note_left_behind(workspace: &dyn Workspace, session: &Session, input: &mut Input) {
+    let Input::WorkerReported { report: WorkerReport::Ended { status: Status::Completed, left_behind, .. }, .. } =
+        input
+    else {
+        return;
+    };
+    let (Some(folder), Some(role)) = (session.folder(), &session.lineage().role) else { return };
+    let known = session.history().iter().flat_map(|set| &set.writes).map(|write| write.path.clone()).collect();
+    *left_behind = workspace.left_behind(folder, &role.original, known).await;
 }
 
 /// The bytes and the mode of a file; none: there is no such file.

@@ -1,6 +1,6 @@
 //! Access to the folder: read, write, and run. A trait, so that simulations can replace it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::io;
 use std::path::{Component, Path, PathBuf};
@@ -11,8 +11,8 @@ use tokio::sync::mpsc;
 use trimtab_engine::Ran;
 use trimtab_vocab::event::ToolStatus;
 use trimtab_vocab::{
-    BuildFolders, CommandPlan, CopyStats, FilePlan, FileState, Overtime, ReadOp, ReadResult, Sandbox, SessionId,
-    SnapshotLimits,
+    BuildFolders, CommandPlan, CopyStats, FilePlan, FileState, LeftBehind, Overtime, ReadOp, ReadResult, Sandbox,
+    SessionId, SnapshotLimits,
 };
 use trimtab_world::models::SearchService;
 use trimtab_world::sandbox::Fence;
@@ -132,6 +132,11 @@ pub trait Workspace: Send + Sync {
     async fn copies(&self, place: &str) -> Vec<String> {
         let _ = place;
         Vec::new()
+    }
+    /// What was made in a copy of a folder beside these changes.
+    async fn left_behind(&self, copy: &str, original: &str, known: BTreeSet<String>) -> LeftBehind {
+        let _ = (copy, original, known);
+        LeftBehind::default()
     }
     /// Removes a copy.
     async fn drop_copy(&self, copy: &str) {
@@ -322,6 +327,11 @@ impl Workspace for LocalWorkspace {
     async fn copies(&self, place: &str) -> Vec<String> {
         let place = PathBuf::from(place);
         tokio::task::spawn_blocking(move || copies::all(&place)).await.unwrap_or_default()
+    }
+
+    async fn left_behind(&self, copy: &str, original: &str, known: BTreeSet<String>) -> LeftBehind {
+        let (copy, original) = (PathBuf::from(copy), PathBuf::from(original));
+        tokio::task::spawn_blocking(move || copies::left_behind(&copy, &original, &known)).await.unwrap_or_default()
     }
 
     async fn drop_copy(&self, copy: &str) {

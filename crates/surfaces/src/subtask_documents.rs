@@ -130,6 +130,9 @@ fn moved(document: &mut Value, fact: &SubtaskFact, event: &Event) {
     if let Some(summary) = &fact.summary {
         output["summary"] = json!(summary);
         output["fileChanges"] = fact.writes.iter().map(change).collect();
+        if !fact.left_behind.is_empty() {
+            output["notMerged"] = json!(fact.left_behind);
+        }
     }
     if let Some(error) = &fact.error {
         document["error"] = json!(error.message);

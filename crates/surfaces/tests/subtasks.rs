@@ -588,3 +588,26 @@ fn a_merge_that_is_to_wait_is_made_later_in_the_terminal() {
     terminal.answer("Create one.txt and 1 more file?", "1");
     wait_until("the merge", || crew.file("one.txt").is_some() && crew.file("two.txt").is_some());
 }
+
+#[test]
+fn what_a_worker_writes_and_is_not_merged_is_named_everywhere() {
+    let plan = [task("build", &[], &[]), task("other", &[], &[])];
+    let mut crew = Crew::new(&plan, &[], |name, number| match (name, number) {
+        ("build", 1) => writes("a.txt", "a\n"),
+        ("build", 2) => asks(2, "run_command", &json!({"command": "mkdir out && echo 1 > out/x && echo 2 > b.log"})),
+        (name, _) => says(&format!("The part {name} is done.")),
+    });
+    crew.program.set("TRIMTAB_APPLY_COMMANDS", "auto");
+    crew.write(".gitignore", "out\n*.log\n");
+    let ended = crew.run(&["run", "--trust", "--approve", "auto", "--subtasks", "parallel", "Build it"]);
+    assert_eq!(ended.code, Some(0), "{}\n{}", ended.stderr, ended.stdout);
+    assert_eq!((crew.file("a.txt").as_deref(), crew.file("b.log")), (Some("a\n"), None));
+    let notice = "Sub-task 1 also wrote files that are not merged, because git ignores them or Trimtab does not record them: b.log and out/.";
+    assert!(ended.stderr.contains(notice), "{}", ended.stderr);
+    assert!(ended.stdout.contains("Not merged of sub-task 1: b.log and out/."), "{}", ended.stdout);
+    let shown = crew.run(&["subtasks", "show", "1"]).stdout;
+    assert!(shown.contains("  not merged: b.log and out/\n"), "{shown}");
+    let documents = crew.documents();
+    assert_eq!(documents[0]["output"]["notMerged"], json!({"files": ["b.log", "out/"], "more": 0}));
+    assert!(documents[1]["output"]["notMerged"].is_null(), "{}", documents[1]);
+}

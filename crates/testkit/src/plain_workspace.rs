@@ -1,6 +1,7 @@
 //! Hands for scenarios: files are real, commands run in a plain shell without fences, because the
 //! supervisor belongs to the product's own program.
 
+use std::collections::BTreeSet;
 use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +15,9 @@ use trimtab_host::{
     CommandUpdate, Contents, CopiedFile, EndedCommand, FileNow, LocalWorkspace, SnapshotRequest, StreamController,
     Workspace,
 };
-use trimtab_vocab::{BuildFolders, CommandPlan, CopyStats, FilePlan, FileState, Overtime, ReadOp, ReadResult};
+use trimtab_vocab::{
+    BuildFolders, CommandPlan, CopyStats, FilePlan, FileState, LeftBehind, Overtime, ReadOp, ReadResult,
+};
 use trimtab_world::workspace::snapshot::Snapshot;
 
 /// Real files, plain commands.
@@ -83,6 +86,10 @@ impl Workspace for PlainWorkspace {
 
     async fn copies(&self, place: &str) -> Vec<String> {
         self.local.copies(place).await
+    }
+
+    async fn left_behind(&self, copy: &str, original: &str, known: BTreeSet<String>) -> LeftBehind {
+        self.local.left_behind(copy, original, known).await
     }
 
     async fn drop_copy(&self, copy: &str) {

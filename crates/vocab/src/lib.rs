@@ -91,9 +91,9 @@ pub use run_settings::{
 pub use series::{Series, SeriesCommand, SeriesResult, SeriesState};
 pub use stop::StopReason;
 pub use subtask::{
-    BreakdownOption, BuildFolders, CallRecords, CopyStats, ExecutionOrder, Granularity, MergeChoice, MergeConflict,
-    MergeObstacle, StrategyOption, SubTask, SubTaskPlan, SubtaskControl, SubtaskOffer, SubtaskSettings, SubtaskStart,
-    SubtaskStatus, SubtasksFact, TaskKind, WorkerModel, WorkerQuestion,
+    BreakdownOption, BuildFolders, CallRecords, CopyStats, ExecutionOrder, Granularity, LeftBehind, MergeChoice,
+    MergeConflict, MergeObstacle, StrategyOption, SubTask, SubTaskPlan, SubtaskControl, SubtaskOffer, SubtaskSettings,
+    SubtaskStart, SubtaskStatus, SubtasksFact, TaskKind, WorkerModel, WorkerQuestion,
 };
 pub use task::{
     Aggregates, Annotated, Applied, Category, CategoryCounts, DryRun, Item, Operation, OperationResult, Preview,

@@ -6,6 +6,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::wording::permission::NamedFiles;
 use crate::{CallId, CheckpointId, ModelFacts, SessionId};
 
 /// In which order the tasks of a plan run.
@@ -300,6 +301,42 @@ pub struct CopyStats {
     pub millis: u64,
     /// Git commands work in the copy.
     pub has_git: bool,
+}
+
+/// What a worker made in its copy that is not merged, because it is not among the recorded changes: files that git ignores,
+/// secrets, files that are too large to be kept.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase", default)]
+pub struct LeftBehind {
+    /// The first of them. A folder that git ignores ends with `/` and stands for all that is in it.
+    pub files: Vec<String>,
+    /// How many more there are.
+    pub more: u64,
+}
+
+impl LeftBehind {
+    /// Files that are named at most.
+    pub const MOST: usize = 20;
+
+    pub fn is_empty(&self) -> bool {
+        self.files.is_empty()
+    }
+
+    /// Adds one. Those after the first are counted.
+    pub fn add(&mut self, path: String) {
+        match self.files.len() < Self::MOST {
+            true => self.files.push(path),
+            false => self.more += 1,
+        }
+    }
+
+    /// The first of them by name, the others counted; none if there are none.
+    pub fn named(&self) -> Option<NamedFiles> {
+        const NAMED: usize = 10;
+        let more = usize::try_from(self.more).unwrap_or(usize::MAX);
+        NamedFiles::new(self.files.iter().map(String::as_str).chain(std::iter::repeat_n("", more)), NAMED)
+    }
 }
 
 /// A model for workers, and what is known about it.

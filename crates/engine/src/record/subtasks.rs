@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use trimtab_vocab::checkpoint::Ask;
 use trimtab_vocab::event::{SessionFact, SubtaskFact};
 use trimtab_vocab::{
-    CallId, ExecutionOrder, FileWrite, Granularity, MergeChoice, MergeConflict, MergeObstacle, Problem, RequestId,
-    SessionId, SubTaskPlan, SubtaskOffer, SubtaskStart, SubtaskStatus, SubtasksFact, ToolCall, Usage,
+    CallId, ExecutionOrder, FileWrite, Granularity, LeftBehind, MergeChoice, MergeConflict, MergeObstacle, Problem,
+    RequestId, SessionId, SubTaskPlan, SubtaskOffer, SubtaskStart, SubtaskStatus, SubtasksFact, ToolCall, Usage,
 };
 
 use super::fold::RecordedAnswer;
@@ -77,6 +77,8 @@ pub struct SubtaskState {
     pub summary: String,
     /// Its file changes.
     pub writes: Vec<FileWrite>,
+    /// What its worker made that is not merged.
+    pub left_behind: LeftBehind,
     /// Why it could not be done.
     pub error: Option<Problem>,
     /// Why the try before could not.
@@ -337,7 +339,7 @@ impl Session {
                 state.summary.clone_from(summary);
             }
             if fact.status == SubtaskStatus::Completed {
-                state.writes.clone_from(&fact.writes);
+                (state.writes, state.left_behind) = (fact.writes.clone(), fact.left_behind.clone());
             }
             state.error.clone_from(&fact.error);
             active.usage += spent;

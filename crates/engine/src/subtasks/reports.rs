@@ -3,8 +3,8 @@
 use trimtab_vocab::event::{CheckpointFact, Level, RequestFact, Status, SubtaskFact, UsageFact};
 use trimtab_vocab::wording::{Notice, ProblemText};
 use trimtab_vocab::{
-    CheckpointId, Control, FileWrite, Problem, ProblemKind, RefKey, RequestId, SessionId, SubTask, SubtaskStatus,
-    SubtasksFact, Usage, WorkerQuestion,
+    CheckpointId, Control, FileWrite, LeftBehind, Problem, ProblemKind, RefKey, RequestId, SessionId, SubTask,
+    SubtaskStatus, SubtasksFact, Usage, WorkerQuestion,
 };
 
 use super::worker;
@@ -96,8 +96,8 @@ pub(crate) fn reported(step: &mut Transition<'_>, worker: &SessionId, report: Wo
             step.emit(Some(request), SubtaskFact { usage: of.total(usage), ..of.fact(SubtaskStatus::NeedsUser) });
             continue_request(step, request, &of.run);
         }
-        WorkerReport::Ended { status, summary, error, usage, writes } => {
-            let ended = WorkerEnd { status, summary, error, usage, writes };
+        WorkerReport::Ended { status, summary, error, usage, writes, left_behind } => {
+            let ended = WorkerEnd { status, summary, error, usage, writes, left_behind };
             record_end(step, &of, ended);
         }
         WorkerReport::Shared { key, value } => {
@@ -137,10 +137,11 @@ struct WorkerEnd {
     error: Option<Problem>,
     usage: Usage,
     writes: Vec<FileWrite>,
+    left_behind: LeftBehind,
 }
 
 fn record_end(step: &mut Transition<'_>, of: &WorkerTask, end: WorkerEnd) {
-    let WorkerEnd { status, mut summary, error, usage, writes } = end;
+    let WorkerEnd { status, mut summary, error, usage, writes, left_behind } = end;
     close_questions(step, &of.worker, |_| true);
     summary.truncate(summary.floor_char_boundary(SUMMARY));
     let (status, progress) = match status {
@@ -150,10 +151,17 @@ fn record_end(step: &mut Transition<'_>, of: &WorkerTask, end: WorkerEnd) {
     };
     let unfinished = || Problem::new(ProblemKind::NotDone, ProblemText::SubtaskUnfinished);
     let error = (status == SubtaskStatus::Failed).then(|| error.unwrap_or_else(unfinished));
-    let writes = if status == SubtaskStatus::Completed { writes } else { Vec::new() };
+    // Of what was not completed, nothing is merged anyway.
+    let is_completed = status == SubtaskStatus::Completed;
+    let (writes, left_behind) = if is_completed { (writes, left_behind) } else { Default::default() };
+    let not_merged = left_behind.named();
     let summary = Some(summary);
     let usage = of.total(usage);
-    step.emit(Some(&of.request), SubtaskFact { usage, progress, summary, writes, error, ..of.fact(status) });
+    let fact = SubtaskFact { usage, progress, summary, writes, error, left_behind, ..of.fact(status) };
+    step.emit(Some(&of.request), fact);
+    if let Some(files) = not_merged {
+        step.notify(&of.request, Level::Info, Notice::LeftBehind(of.task.id.clone(), files));
+    }
     // The worker removes its copy itself; this is for one whose process was killed before it could.
     if let Some(folder) = worker::copy_path(step.session, &of.request, &of.worker) {
         step.request(Effect::DropWorker { worker: of.worker.clone(), folder });

@@ -173,10 +173,16 @@ pub(crate) fn tool_result(session: &Session, call: &CallId) -> Option<String> {
     for (number, task) in (1..).zip(&run.plan.tasks) {
         let state = run.states.get(&task.id).cloned().unwrap_or_default();
         let (merged, left_out) = run.merged_writes(&state);
-        let paths = |writes: Vec<&FileWrite>| writes.iter().map(|write| write.path.clone()).collect::<Vec<_>>();
-        let mut result = json!({"status": state.status, "summary": state.summary, "files": paths(merged)});
-        if !left_out.is_empty() {
-            result["notMerged"] = json!(paths(left_out));
+        let path = |write: &&FileWrite| write.path.clone();
+        let files: Vec<String> = merged.iter().map(path).collect();
+        let mut result = json!({"status": state.status, "summary": state.summary, "files": files});
+        let not_merged: Vec<String> =
+            left_out.iter().map(path).chain(state.left_behind.files.iter().cloned()).collect();
+        if !not_merged.is_empty() {
+            result["notMerged"] = json!(not_merged);
+        }
+        if state.left_behind.more > 0 {
+            result["moreNotMerged"] = json!(state.left_behind.more);
         }
         if let Some(error) = &state.error {
             result["error"] = json!(error.message);
@@ -210,6 +216,11 @@ pub(crate) fn finish_request(step: &mut Transition<'_>, outcome: Option<(ToolSta
     }
     if let Some(files) = NamedFiles::new(run.left_out.iter().map(String::as_str), FILES_NAMED) {
         summary.push_str(&format!("\n{}", SubtaskSummary::LeftOut(files)));
+    }
+    for (id, state) in &run.states {
+        if let Some(files) = state.left_behind.named() {
+            summary.push_str(&format!("\n{}", SubtaskSummary::LeftBehind(id.clone(), files)));
+        }
     }
     step.emit(Some(&request), AnswerFact { answer: Answer { summary, ..Answer::default() } });
     let (status, problem) = match outcome {

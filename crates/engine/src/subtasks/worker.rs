@@ -7,8 +7,9 @@ use trimtab_vocab::event::{
     AnswerFact, BannerFact, CheckpointFact, ModelFact, RequestFact, SessionFact, StepsFact, SubtaskFact, UsageFact,
 };
 use trimtab_vocab::{
-    Applying, CheckpointId, ContextStrategy, Copilot, ExecutionOrder, Fact, FileWrite, Ingest, ModelSettings,
-    ProblemKind, Request, RequestId, RunSettings, SessionId, SubTask, SubtaskOffer, SubtaskSettings, SubtaskStatus,
+    Applying, CheckpointId, ContextStrategy, Copilot, ExecutionOrder, Fact, FileWrite, Ingest, LeftBehind,
+    ModelSettings, ProblemKind, Request, RequestId, RunSettings, SessionId, SubTask, SubtaskOffer, SubtaskSettings,
+    SubtaskStatus,
 };
 
 use super::plan;
@@ -195,6 +196,7 @@ pub(crate) fn reports(session: &Session, outputs: &[Output]) -> Vec<Output> {
                     error: error.clone(),
                     usage: session.usage(),
                     writes: net_writes(session),
+                    left_behind: LeftBehind::default(),
                 });
             }
             Fact::Session(SessionFact::Dismissed {}) => is_dismissed = true,

@@ -9,7 +9,7 @@ use serde_json::Value;
 use trimtab_host::{Client, JobState};
 use trimtab_vocab::event::{BannerFact, Level, RequestFact};
 use trimtab_vocab::format::{self, Plural};
-use trimtab_vocab::{Control, CopyStats, Fact, Problem, ProblemKind, SessionId, SubtaskControl};
+use trimtab_vocab::{Control, CopyStats, Fact, LeftBehind, Problem, ProblemKind, SessionId, SubtaskControl};
 
 use super::checkpoints::{last_seq, question_lines};
 use super::output::{note, print, print_json, sanitize};
@@ -242,6 +242,8 @@ fn show(document: &Value) -> Result<(), Problem> {
     line("depends on", names(&document["dependencies"]));
     line("files", names(&document["input"]["contextFiles"]));
     line("changed", names(&document["output"]["fileChanges"]));
+    let left: LeftBehind = serde_json::from_value(document["output"]["notMerged"].clone()).unwrap_or_default();
+    line("not merged", left.named().map(|files| sanitize(&files.to_string()).into_owned()).unwrap_or_default());
     line("error", text(&document["error"]));
     line("reserved", document["reservedUsd"].as_f64().map(|usd| format!("${usd:.4}")).unwrap_or_default());
     line("copy", copy_line(&document["copy"]));

@@ -294,6 +294,7 @@ mod tests {
             error: None,
             reserved_usd: None,
             copy: None,
+            left_behind: Default::default(),
         };
         board.moved(&fact, Time::from_millis(1_000));
         board_lines(&board, Time::from_millis(13_000))

@@ -6,8 +6,8 @@ use serde_json::Value;
 
 use crate::checkpoint::{Ask, Choice, read_choices};
 use crate::{
-    Analysis, Category, CheckpointId, CopyStats, FileWrite, Plan, Problem, Requirements, Rule, Selection, SessionId,
-    StepStatus, SubtaskStatus, Todo, Usage, WorkerQuestion,
+    Analysis, Category, CheckpointId, CopyStats, FileWrite, LeftBehind, Plan, Problem, Requirements, Rule, Selection,
+    SessionId, StepStatus, SubtaskStatus, Todo, Usage, WorkerQuestion,
 };
 
 single! {
@@ -253,6 +253,9 @@ single! {
         /// What its worker's copy of the folder took.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub copy: Option<CopyStats>,
+        /// What its worker made that is not merged, once it is completed.
+        #[serde(default, skip_serializing_if = "LeftBehind::is_empty")]
+        pub left_behind: LeftBehind,
     }
 }
 

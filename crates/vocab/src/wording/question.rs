@@ -232,5 +232,6 @@ sentences! {
         Completed(done: usize, all: usize) => "{done} of {all} sub-tasks completed.",
         Status(status: String) => "{status}",
         LeftOut(files: NamedFiles) => "Not merged: {files}.",
+        LeftBehind(id: String, files: NamedFiles) => "Not merged of sub-task {id}: {files}.",
     }
 }

@@ -5,15 +5,16 @@
 
 mod git;
 
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
-use std::fs::{self, File};
+use std::fs::{self, File, Metadata};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Component, Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use trimtab_vocab::{BuildFolders, CopyStats, FileState};
+use trimtab_vocab::{BuildFolders, CopyStats, FileState, LeftBehind};
 
 use super::{FolderWalk, WalkEntry, read_small};
 
@@ -25,6 +26,10 @@ const MOST_BYTES: u64 = 1 << 30;
 const MOST_CLONED: (u64, u64) = (100_000, 4 << 30);
 /// A folder that takes longer to look through is too large for copies.
 const LONGEST: Duration = Duration::from_secs(120);
+/// How long a finished copy is looked through.
+const LONGEST_LOOK: Duration = Duration::from_secs(10);
+/// Bytes of a file that is compared with the original.
+const MOST_COMPARED: u64 = 16 << 20;
 /// Folders that git ignores and that programs mostly read. Output of builds such as `target` is left out, because it is
 /// large and holds paths of the original.
 const DEPENDENCIES: [&str; 4] = ["node_modules", ".venv", "venv", "vendor"];
@@ -271,6 +276,52 @@ pub fn get(copy: &Path, path: &str) -> Option<(Vec<u8>, u32)> {
     Some((fs::read(from).ok()?, mode))
 }
 
+/// What was made in a copy since it was whole, and is not among the known changes, so that it is removed with the copy. A
+/// folder that git ignores is named once.
+pub fn left_behind(copy: &Path, original: &Path, known: &BTreeSet<String>) -> LeftBehind {
+    let mut left = LeftBehind::default();
+    // The mark was written last, and no program in the copy can set the time of a change.
+    let Ok(whole) = mark(copy).symlink_metadata() else { return left };
+    let is_new = |found: &Metadata| (found.ctime(), found.ctime_nsec()) > (whole.ctime(), whole.ctime_nsec());
+    let mut walk =
+        FolderWalk::new(copy, copy, LONGEST_LOOK).with_ignored().only(|entry| entry.file_name() != OsStr::new(".git"));
+    while let Some(entry) = walk.next() {
+        let (Ok(path), Ok(found)) = (entry.path().strip_prefix(copy), entry.metadata()) else { continue };
+        let path = path.to_string_lossy().into_owned();
+        if entry.depth() == 0 {
+            continue;
+        }
+        if entry.kind().is_dir() {
+            let inside = format!("{path}/");
+            let has_known = known.range(inside.clone()..).next().is_some_and(|known| known.starts_with(&inside));
+            let is_dependency = DEPENDENCIES.iter().any(|name| entry.file_name() == OsStr::new(name));
+            if entry.is_ignored() && !has_known && (is_new(&found) || is_dependency) {
+                walk.leave(entry.path());
+                if is_new(&found) {
+                    left.add(inside);
+                }
+            }
+            continue;
+        }
+        let is_file = entry.kind().is_file() || entry.kind().is_symlink();
+        if is_file && is_new(&found) && !known.contains(&path) && !is_same(entry.path(), &original.join(&path)) {
+            left.add(path);
+        }
+    }
+    left
+}
+
+/// Whether a file was only touched.
+fn is_same(one: &Path, other: &Path) -> bool {
+    let bytes = |path: &Path| path.symlink_metadata().ok().filter(Metadata::is_file).map(|found| found.len());
+    match (bytes(one), bytes(other)) {
+        (Some(one_len), Some(other_len)) if one_len == other_len && one_len <= MOST_COMPARED => {
+            matches!((fs::read(one), fs::read(other)), (Ok(one), Ok(other)) if one == other)
+        }
+        _ => false,
+    }
+}
+
 /// Removes a copy with all that is in it. What links lead to is not touched.
 pub fn remove(copy: &Path) {
     let _ = fs::remove_file(mark(copy));
@@ -344,5 +395,58 @@ mod tests {
         let again = folder.path().join("w/s-w2");
         copy_folder(&original, &again, BuildFolders::Clone).expect("copied");
         assert_eq!(fs::read_to_string(again.join("vendor/x")).expect("there"), "x");
+    }
+
+    #[test]
+    fn what_is_made_in_a_copy_and_not_recorded_is_named() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (original, copy) = (folder.path().join("a"), folder.path().join("w/s-w1"));
+        for (path, text) in [("a.txt", "a\n"), (".gitignore", "out\ndist\n*.log\n"), (".env", "KEY=1\n")] {
+            put(&original, path, Some((text.as_bytes(), 0o644))).expect("written");
+        }
+        let made = copy_folder(&original, &copy, BuildFolders::Clone).expect("copied");
+        // Changes of workers before it.
+        put(&copy, "dist/earlier.js", Some((b"1", 0o644))).expect("written");
+        set_whole(&copy, &made).expect("marked");
+        assert_eq!(left_behind(&copy, &original, &BTreeSet::new()), LeftBehind::default());
+        std::thread::sleep(Duration::from_millis(20));
+        for (path, text) in [
+            ("a.txt", "a\n"),
+            ("known.txt", "k"),
+            (".env", "KEY=2\n"),
+            ("out/x/y", "1"),
+            ("out/z", "2"),
+            ("b.log", "b"),
+        ] {
+            put(&copy, path, Some((text.as_bytes(), 0o644))).expect("written");
+        }
+        let known = BTreeSet::from(["known.txt".to_owned()]);
+        let left = left_behind(&copy, &original, &known);
+        assert_eq!((left.files, left.more), (vec![".env".to_owned(), "b.log".to_owned(), "out/".to_owned()], 0));
+        // A recorded file in an ignored folder does not hide the others there.
+        let known = BTreeSet::from(["known.txt".to_owned(), "out/z".to_owned()]);
+        assert_eq!(left_behind(&copy, &original, &known).files, [".env", "b.log", "out/x/"]);
+        for number in 0..30 {
+            put(&copy, &format!("{number}.log"), Some((b"1", 0o644))).expect("written");
+        }
+        let left = left_behind(&copy, &original, &known);
+        assert_eq!((left.files.len(), left.more), (LeftBehind::MOST, 13));
+    }
+
+    #[test]
+    fn a_copied_file_has_the_same_bytes_and_is_independent_whether_or_not_it_can_be_cloned() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let source = folder.path().join("source");
+        put(folder.path(), "source", Some((&[7; 100_000], 0o755))).expect("written");
+        for can_clone in [true, false] {
+            let target = folder.path().join(format!("target-{can_clone}"));
+            let mut cloner = Cloner { can_clone, stats: CopyStats::default() };
+            cloner.copy_file(&source, &target).expect("copied");
+            assert_eq!((cloner.stats.files, cloner.stats.bytes), (1, 100_000), "counted once, also after a fallback");
+            assert_eq!(cloner.stats.cloned_bytes, if cloner.can_clone { 100_000 } else { 0 });
+            assert_eq!(get(folder.path(), &format!("target-{can_clone}")), Some((vec![7; 100_000], 0o755)));
+            fs::write(&target, b"changed").expect("written");
+            assert_eq!(fs::read(&source).expect("there"), vec![7; 100_000], "the original stays");
+        }
     }
 }
