@@ -107,7 +107,7 @@ fn work(binary: &PathBuf, keep: impl Fn(&str, &Terminal)) {
     keep("start", &terminal);
     say(&terminal, "Add a greeting for a given name");
     terminal.wait_for("Run this command?");
-    terminal.wait_for("enter answers");
+    terminal.wait_for("enter to answer");
     keep("permission", &terminal);
     terminal.press("1");
     terminal.wait_for("test args");
@@ -152,7 +152,7 @@ fn plan(binary: &PathBuf, keep: impl Fn(&str, &Terminal)) {
     terminal.wait_for("plan:");
     say_now(&terminal, "Add a log-in");
     terminal.wait_for("Approve this plan");
-    terminal.wait_for("enter answers");
+    terminal.wait_for("enter to answer");
     keep("plan", &terminal);
     terminal.press("2");
     terminal.wait_for("move the step");
@@ -166,7 +166,7 @@ fn questions(binary: &PathBuf, keep: impl Fn(&str, &Terminal)) {
     let terminal = Terminal::start(&program, &[], 44, 14);
     say(&terminal, "Store the users");
     terminal.wait_for("Which database");
-    terminal.wait_for("enter answers");
+    terminal.wait_for("enter to answer");
     keep("question", &terminal);
 }
 

@@ -101,7 +101,7 @@ fn answer(dice: &mut Dice, terminal: &Terminal) {
     let asks = || {
         let screen = terminal.screen();
         // Keys that come with a question do not answer it; it says when they do.
-        screen.contains("Run this command?") && screen.contains("enter answers")
+        screen.contains("Run this command?") && screen.contains("enter to answer")
     };
     if asks() && dice.once_in(2) {
         terminal.press("1");
