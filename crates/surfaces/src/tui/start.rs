@@ -125,8 +125,9 @@ fn unusable(error: std::io::Error) -> Problem {
         .hint("`trimtab run` works without one.")
 }
 
-const PASSING: &str = "This is a temporary sample project. The input already contains a request. Press Enter to send it. When it is done, press alt-c \
-                       to see the changes and undo them.";
+const PASSING: &str = "This is a temporary sample project. The input already contains a request. Press Enter to send it. When it \
+                       is done, press alt-c to see the changes and undo them. Then switch to auto mode with shift-tab, and \
+                       send \"/subtasks Add a usage text and a license, and document both\".";
 
 fn greet(app: &mut App, profile: &Profile) {
     let version = env!("CARGO_PKG_VERSION");
