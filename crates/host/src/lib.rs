@@ -63,7 +63,7 @@ pub use handles::{Admin, ImageGallery, Memories, Permissions, Refs, Requests, Se
 pub use history::{History, RewindRefusal, Set};
 pub use hub::{SessionWatch, said};
 pub use local_models::{FoundModel, local_model, local_models, model_at, remember_found};
-pub use mcp::{CheckedServer, PlacedServer, ServerEntry, ServerFile, ServerSource, ServerStanding};
+pub use mcp::{CheckedServer, EditorServer, PlacedServer, ServerEntry, ServerFile, ServerSource, ServerStanding};
 pub use model_notes::{ModelNote, ModelNotes, OwnEntry, TestedProtocol};
 pub use offline::{CommandCheck, apply_edit, check_command, recover, unanswered_by};
 pub use pills::{KnownPill, PillSource, Pills, WrongPill, looks_like_a_pill};

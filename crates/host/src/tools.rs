@@ -95,7 +95,7 @@ pub(crate) async fn carry_out(
             let servers = tokio::select! {
                 biased;
                 () = controller.aborted() => return Ok(()),
-                servers = list_servers(&deps, &folder) => servers?,
+                servers = list_servers(&deps, &session, &folder) => servers?,
             };
             let _ = reporter.mailbox.send(Input::ServersListed { servers, call: Some(call) }).await;
         }
@@ -287,8 +287,8 @@ fn stopped_call(text: &str) -> ReadResult {
 }
 
 /// The servers of a folder, once those whose tools were not known are connected.
-async fn list_servers(deps: &ActorContext, folder: &str) -> Result<Vec<ListedServer>, StoreError> {
-    match mcp::placed(deps, folder).await? {
+async fn list_servers(deps: &ActorContext, session: &SessionId, folder: &str) -> Result<Vec<ListedServer>, StoreError> {
+    match mcp::placed(deps, session, folder).await? {
         Some(servers) => Ok(servers.list_unknown().await),
         None => Ok(Vec::new()),
     }
@@ -486,7 +486,7 @@ pub(crate) async fn load(
 ) -> Result<(), ActorError> {
     let workspace = deps.world.workspace(reporter.lease.session());
     let Named { files, marked, urls, instructions: named, overview: wanted, servers } = named;
-    let servers = if servers { mcp::placed(&deps, &folder).await? } else { None };
+    let servers = if servers { mcp::placed(&deps, reporter.lease.session(), &folder).await? } else { None };
     let (mut loaded, mut missing, mut left) = (Vec::new(), Vec::new(), LOADED);
     let ops = files
         .into_iter()

@@ -88,7 +88,7 @@ fn initialize_names_what_holds_and_nothing_else() {
     let abilities = &answer["agentCapabilities"];
     assert_eq!(abilities["loadSession"], true);
     assert_eq!(abilities["promptCapabilities"], json!({"image": true, "audio": false, "embeddedContext": true}));
-    assert_eq!(abilities["mcpCapabilities"], json!({"http": false, "sse": false}));
+    assert_eq!(abilities["mcpCapabilities"], json!({"http": true, "sse": false}));
     assert_eq!(abilities["sessionCapabilities"], json!({"list": {}, "delete": {}, "resume": {}, "close": {}}));
     assert_eq!(
         (&answer["authMethods"][0]["type"], &answer["authMethods"][0]["id"]),
@@ -611,13 +611,14 @@ fn what_cannot_be_used_is_refused_with_its_reason() {
     let program = program();
     let mut editor = Editor::start(&program);
     editor.initialize(json!({}));
-    let server = json!([{"name": "github", "command": "/bin/server", "args": [], "env": []}]);
+    let server = json!([{"type": "sse", "name": "github", "url": "https://example.org/sse", "headers": []}]);
     editor.call("session/new", json!({"cwd": folder(&program), "mcpServers": server, "additionalDirectories": null}));
-    wait_until("the notice", || editor.text("agent_message_chunk").contains("does not use the MCP servers"));
-    assert!(editor.text("agent_message_chunk").contains("github"));
+    wait_until("the notice", || editor.text("agent_message_chunk").contains("MCP server github is not used"));
     // Entries that the protocol's types would drop silently.
-    let refused = editor.refused("session/new", json!({"cwd": folder(&program), "mcpServers": [{"odd": 1}]}));
-    assert_eq!(refused["code"], -32602, "{refused}");
+    for server in [json!({"odd": 1}), json!({"name": "empty", "args": [], "env": []})] {
+        let refused = editor.refused("session/new", json!({"cwd": folder(&program), "mcpServers": [server]}));
+        assert_eq!(refused["code"], -32602, "{refused}");
+    }
     for cwd in [json!("relative"), json!("/no/such/folder"), json!(folder(&program).join("hello.txt")), json!(7)] {
         assert_eq!(editor.refused("session/new", json!({"cwd": cwd, "mcpServers": []}))["code"], -32602);
     }

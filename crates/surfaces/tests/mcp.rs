@@ -7,6 +7,8 @@
 mod approval;
 #[path = "mcp/calls.rs"]
 mod calls;
+#[path = "mcp/editor.rs"]
+mod editor;
 #[path = "mcp/lives.rs"]
 mod lives;
 #[path = "mcp/peers.rs"]
@@ -30,7 +32,8 @@ fn main() -> ExitCode {
         return serve(&PathBuf::from(folder), behaviors);
     }
     let wanted: Vec<&String> = arguments.iter().filter(|argument| !argument.starts_with('-')).collect();
-    let checks = approval::CHECKS.iter().chain(calls::CHECKS).chain(lives::CHECKS).chain(peers::CHECKS);
+    let checks =
+        approval::CHECKS.iter().chain(calls::CHECKS).chain(editor::CHECKS).chain(lives::CHECKS).chain(peers::CHECKS);
     let chosen: Vec<&Check> = checks
         .filter(|(name, _)| wanted.is_empty() || wanted.iter().any(|part| name.contains(part.as_str())))
         .collect();

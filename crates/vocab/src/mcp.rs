@@ -16,7 +16,7 @@ const HASH: usize = 8;
 #[serde(rename_all = "camelCase")]
 pub struct ListedServer {
     pub name: String,
-    /// The folder names it; otherwise, the user's settings do.
+    /// The folder names it, or the editor that has the session open; otherwise, the user's settings do.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub project: bool,
     /// The folder names it, and the user has not approved it as it is now. It is not started.

@@ -20,7 +20,7 @@ const SHOWN: usize = 6;
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct ServerAction {
     pub(crate) server: String,
-    /// The folder names the server, not the user.
+    /// The folder or an editor names the server, not the user's settings.
     pub(crate) is_project: bool,
     pub(crate) tool: Arc<ServerTool>,
     pub(crate) input: Map<String, Value>,

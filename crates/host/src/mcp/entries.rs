@@ -14,7 +14,7 @@ use trimtab_world::workspace::{hash_file, read_small};
 /// The file of a project that names servers.
 pub(crate) const PROJECT_FILE: &str = ".mcp.json";
 /// Servers of one file.
-const MOST_SERVERS: usize = 64;
+pub(super) const MOST_SERVERS: usize = 64;
 /// Letters of a hash that a rule names.
 const HASH: usize = 32;
 /// Bytes of a file that an approval covers. What is larger cannot be checked each time, so it cannot be approved.
@@ -29,6 +29,8 @@ pub enum ServerSource {
     User,
     /// The project's `.mcp.json`.
     Project,
+    /// The editor that has the session open.
+    Editor,
 }
 
 impl ServerSource {
@@ -36,6 +38,7 @@ impl ServerSource {
         match self {
             Self::User => "user",
             Self::Project => "project",
+            Self::Editor => "editor",
         }
     }
 }
@@ -109,6 +112,8 @@ impl ServerEntry {
         match self.source {
             ServerSource::User if self.is_enabled => ServerStanding::On,
             ServerSource::User => ServerStanding::Off,
+            // The user has set it up in the editor.
+            ServerSource::Editor => ServerStanding::On,
             ServerSource::Project if rules.contains(&self.rule(folder, RuleVerdict::Deny)) => ServerStanding::Off,
             ServerSource::Project if rules.contains(&self.rule(folder, RuleVerdict::Allow)) => ServerStanding::On,
             ServerSource::Project => ServerStanding::Pending,
@@ -120,8 +125,8 @@ impl ServerEntry {
         hashed(named_files(&self.argv, &self.environment, cwd, folder)?)
     }
 
-    /// Notes which files of a folder a server of the user names. Their contents do not count: the user has not approved
-    /// them in this folder.
+    /// Notes which files of a folder a server of the user or of the editor names. Their contents do not count: the user has
+    /// not approved them in this folder.
     pub(crate) fn name_files(&mut self, cwd: &Path, folder: &Path) {
         let named = named_files(&self.argv, &self.environment, cwd, folder).unwrap_or_default();
         self.files = named.into_iter().map(|(path, _)| ServerFile { path, hash: String::new() }).collect();
@@ -198,12 +203,14 @@ fn quoted(word: &str) -> String {
 /// Whether a server can have this name: it is part of the names of its tools and of rules. `__` stands between the names
 /// of a server and its tool, so that `a__b` would be two of them.
 pub(crate) fn is_server_name(name: &str) -> bool {
-    (1..=32).contains(&name.len())
+    (1..=LONGEST_SERVER_NAME).contains(&name.len())
         && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'))
         && !name.contains("__")
         && !name.starts_with('_')
         && !name.ends_with('_')
 }
+
+const LONGEST_SERVER_NAME: usize = 32;
 
 /// Which names there can be, for people.
 pub(crate) const SERVER_NAMES: &str =
@@ -226,8 +233,7 @@ impl UserServer {
         let whole = format!("{name} {:?} {} {:?} {:?}", self.command, self.url, self.env, self.headers);
         let mut expander = VariableExpander::new(variables);
         let shown = match self.command.is_empty() {
-            // The user's own address may hold a key in its query.
-            true => self.url.split(['?', '#']).next().unwrap_or_default().to_owned(),
+            true => without_query(&self.url),
             false => command_line(self.command.iter()),
         };
         let environment =
@@ -250,6 +256,76 @@ impl UserServer {
             hash: hash(whole.as_bytes()),
         }
     }
+}
+
+/// A server that an editor wants used in a session.
+#[derive(Clone, Default)]
+pub struct EditorServer {
+    /// As the editor calls it.
+    pub name: String,
+    /// The program and its arguments; empty: the server is at `url`.
+    pub command: Vec<String>,
+    /// Variables that it gets, with their values.
+    pub environment: Vec<(String, String)>,
+    pub url: String,
+    pub headers: Vec<(String, String)>,
+}
+
+impl EditorServer {
+    /// The server, or why it cannot be used.
+    pub(crate) fn entry(self) -> Result<ServerEntry, String> {
+        let Self { name, command, environment, url, headers } = self;
+        let name = fitting_name(&name).ok_or_else(|| format!("Invalid server name. {SERVER_NAMES}"))?;
+        if command.is_empty() && !is_address(&url) {
+            return Err(NO_ADDRESS.to_owned());
+        }
+        // The values, too: a server with another token is another server.
+        let whole = format!("{name} {command:?} {environment:?} {url} {headers:?}");
+        let shown = match command.is_empty() {
+            true => without_query(&url),
+            false => command_line(command.iter()),
+        };
+        let secret = |pairs: Vec<(String, String)>| -> Vec<(String, SecretString)> {
+            pairs.into_iter().map(|(name, value)| (name, value.into())).collect()
+        };
+        Ok(ServerEntry {
+            name,
+            source: ServerSource::Editor,
+            shown,
+            argv: command,
+            url,
+            environment: secret(environment),
+            headers: secret(headers),
+            written: Vec::new(),
+            reads: Vec::new(),
+            missing: Vec::new(),
+            is_enabled: true,
+            trusts_annotations: false,
+            files: Vec::new(),
+            hash: hash(whole.as_bytes()),
+        })
+    }
+}
+
+/// A name that a server can have, near to the one that an editor gives it.
+fn fitting_name(name: &str) -> Option<String> {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || c == '-';
+    let words = name.split(|c| !is_part(c)).filter(|word| !word.is_empty());
+    let name: String = words.collect::<Vec<_>>().join("_").chars().take(LONGEST_SERVER_NAME).collect();
+    let name = name.trim_matches('_');
+    is_server_name(name).then(|| name.to_owned())
+}
+
+/// Whether a server can be at this address.
+fn is_address(url: &str) -> bool {
+    url.starts_with("https://") || url.starts_with("http://")
+}
+
+const NO_ADDRESS: &str = "`url` must begin with https:// or http://.";
+
+/// An address of the user, which may hold a key in its query.
+fn without_query(url: &str) -> String {
+    url.split(['?', '#']).next().unwrap_or_default().to_owned()
 }
 
 /// Puts the values of variables where their names stand, and notes which were named.
@@ -396,7 +472,7 @@ fn parse_project(text: &str, context: ProjectContext<'_>) -> ProjectServers {
 }
 
 /// The beginning of a text of the file, fit for a message.
-fn excerpt(text: &str) -> String {
+pub(super) fn excerpt(text: &str) -> String {
     text.chars().filter(|c| !c.is_control()).take(40).collect()
 }
 
@@ -441,9 +517,7 @@ fn project_entry(name: &str, value: &Value, context: ProjectContext<'_>) -> Resu
     let url = expander.braces(&server.url);
     match is_process {
         true if argv[0].trim().is_empty() => return Err("`command` is missing.".to_owned()),
-        false if !url.starts_with("https://") && !url.starts_with("http://") => {
-            return Err("`url` must begin with https:// or http://.".to_owned());
-        }
+        false if !is_address(&url) => return Err(NO_ADDRESS.to_owned()),
         _ => {}
     }
     if let Some(name) = expander.reads.iter().find(|name| context.is_private(name)) {
@@ -631,6 +705,41 @@ mod tests {
         for name in ["", "a b", "a__b", "_a", "a_", "a:b", "ä", &"a".repeat(33)] {
             assert!(!is_server_name(name), "{name}");
         }
+    }
+
+    #[test]
+    fn names_of_an_editor_are_made_to_fit() {
+        for (given, fitting) in
+            [("github", "github"), ("My Server (2)", "My_Server_2"), ("a__b_", "a_b"), ("io.x/y-z", "io_x_y-z")]
+        {
+            assert_eq!(fitting_name(given).as_deref(), Some(fitting));
+        }
+        assert_eq!(fitting_name(&"a ".repeat(40)).map(|name| name.len()), Some(31));
+        assert_eq!((fitting_name(""), fitting_name("_ _"), fitting_name("ä")), (None, None, None));
+    }
+
+    #[test]
+    fn a_server_of_an_editor_is_a_command_or_an_address() {
+        let token = |value: &str| vec![("TOKEN".to_owned(), value.to_owned())];
+        let process = EditorServer {
+            name: "a".into(),
+            command: vec!["/bin/a".into()],
+            environment: token("t0"),
+            ..EditorServer::default()
+        };
+        let entry = process.clone().entry().expect("a server");
+        assert_eq!((entry.shown.as_str(), entry.standing("/p", &[])), ("/bin/a", ServerStanding::On));
+        let other = EditorServer { environment: token("t1"), ..process }.entry().expect("a server");
+        assert_ne!(entry.hash, other.hash, "another token is another server");
+        let web = EditorServer {
+            name: "w".into(),
+            url: "https://example.org/mcp?key=1".into(),
+            headers: token("t0"),
+            ..EditorServer::default()
+        };
+        let entry = web.clone().entry().expect("a server");
+        assert_eq!((entry.shown.as_str(), entry.headers.len(), entry.argv.len()), ("https://example.org/mcp", 1, 0));
+        assert!(EditorServer { url: "file:///etc/passwd".into(), ..web }.entry().is_err());
     }
 
     #[test]

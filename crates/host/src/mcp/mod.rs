@@ -3,8 +3,8 @@
 mod entries;
 mod servers;
 
+pub use entries::{EditorServer, ServerEntry, ServerFile, ServerSource, ServerStanding};
 pub(crate) use entries::{SERVER_NAMES, UserServer, is_server_name};
-pub use entries::{ServerEntry, ServerFile, ServerSource, ServerStanding};
 pub(crate) use servers::McpServers;
 pub use servers::PlacedServer;
 
@@ -36,17 +36,22 @@ const AUDIO: usize = 100;
 /// How long a search for tools waits for servers.
 const LONGEST_SEARCH: Duration = Duration::from_secs(3);
 
-/// The servers of a folder, for a session that may use it.
-pub(crate) async fn placed(deps: &ActorContext, folder: &str) -> Result<Option<FolderServers>, StoreError> {
+/// The servers of a folder and of the session's editor, for a session that may use the folder.
+pub(crate) async fn placed(
+    deps: &ActorContext,
+    session: &SessionId,
+    folder: &str,
+) -> Result<Option<FolderServers>, StoreError> {
     let Some(servers) = deps.servers.clone() else { return Ok(None) };
     let rules = read_rules(&deps.world.store.rules().await?);
     let (reading, folder, settings) = (Arc::clone(&servers), folder.to_owned(), deps.settings.clone());
+    let session = session.clone();
     let read = move || {
         if let Some(file) = settings {
             reading.reload(&file);
         }
-        let (placed, problems) = reading.placed(Some(&folder), &rules);
-        reading.release(&folder, &placed);
+        let (placed, problems) = reading.placed(Some(&folder), Some(&session), &rules);
+        reading.release(&folder, Some(&session), &placed);
         (placed, problems)
     };
     let read = tokio::task::spawn_blocking(read).await;
@@ -136,7 +141,7 @@ pub(crate) async fn call(
     folder: &str,
     call: &ServerCall,
 ) -> Result<ReadResult, StoreError> {
-    let done = match placed(deps, folder).await? {
+    let done = match placed(deps, session, folder).await? {
         Some(servers) => servers.call(call).await,
         None => Err(McpError::NotConnected("There are no MCP servers here.".to_owned())),
     };
@@ -191,12 +196,18 @@ impl Servers<'_> {
         let rules = self.0.permissions().rules().await?;
         let servers = self.all()?;
         if self.0.permissions().trusts(profile, folder).await? {
-            return Ok(servers.placed(Some(folder), &rules));
+            return Ok(servers.placed(Some(folder), None, &rules));
         }
-        let (placed, _) = servers.placed(None, &rules);
+        let (placed, _) = servers.placed(None, None, &rules);
         let is_there = std::path::Path::new(folder).join(entries::PROJECT_FILE).symlink_metadata().is_ok();
         let note = format!("{} is not read, because the folder is not trusted.", entries::PROJECT_FILE);
         Ok((placed, is_there.then_some(note).into_iter().collect()))
+    }
+
+    /// Uses the servers of an editor in a session until it is called again. Says which are not used, and why: a sentence
+    /// each.
+    pub fn use_in(self, session: &SessionId, servers: Vec<EditorServer>) -> Vec<String> {
+        self.all().map(|all| all.use_in(session, servers)).unwrap_or_default()
     }
 
     /// The number of tools of a server, if it was ever connected.

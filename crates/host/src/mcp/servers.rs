@@ -3,7 +3,7 @@
 //! The list of a server's tools is kept in the data folder, so that a session has it before the server is connected.
 //! A server is connected beside the first request that could use it, or when it is called.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
@@ -13,7 +13,7 @@ use secrecy::ExposeSecret as _;
 use serde_json::{Map, Value};
 use tokio::sync::{Mutex as AsyncMutex, watch};
 use tokio::time::Instant;
-use trimtab_vocab::{ListedServer, Rule, ServerTool};
+use trimtab_vocab::{ListedServer, Rule, ServerTool, SessionId};
 use trimtab_world::mcp::{Connection, McpAddress, McpError, ToolAnswer};
 use trimtab_world::sandbox::server::ServerProcess;
 use trimtab_world::store::LocalFiles;
@@ -21,7 +21,9 @@ use trimtab_world::store::LocalFiles;
 use crate::config;
 use crate::settings_reload::{self, SettingsStamp};
 
-use super::entries::{self, ProjectContext, ProjectServers, ServerEntry, ServerSource, ServerStanding};
+use super::entries::{
+    self, EditorServer, MOST_SERVERS, ProjectContext, ProjectServers, ServerEntry, ServerSource, ServerStanding,
+};
 
 /// The longest wait after a server could not be connected.
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
@@ -31,6 +33,8 @@ const BETWEEN_LISTS: Duration = Duration::from_millis(500);
 /// All servers of this process.
 pub(crate) struct McpServers {
     user: RwLock<UserServers>,
+    /// The servers of editors, by the sessions that they have open.
+    editors: Mutex<HashMap<SessionId, Vec<ServerEntry>>>,
     variables: BTreeMap<String, String>,
     environment: Vec<(OsString, OsString)>,
     /// Names of variables that hold keys of providers.
@@ -54,8 +58,8 @@ struct UserServers {
 /// A server that may be connected.
 #[derive(Default)]
 struct ServerSlot {
-    /// The folder that names it; absent for a server of the user, which is one for all folders.
-    folder: Option<String>,
+    /// The folder that names it, or the session whose editor does; absent for a server of the user, which is one for all.
+    place: Option<String>,
     state: AsyncMutex<SlotState>,
     problem: Mutex<Option<String>>,
 }
@@ -74,14 +78,25 @@ pub struct PlacedServer {
     pub entry: ServerEntry,
     pub standing: ServerStanding,
     pub(crate) folder: String,
+    /// The session that it is for, if its editor names it.
+    pub(crate) session: Option<SessionId>,
 }
 
 impl PlacedServer {
-    /// The server's name among those of this process: a server of the user is one for all folders.
-    fn key(&self) -> String {
+    /// Where it may be used: in a folder, or in a session; absent: everywhere.
+    fn place(&self) -> Option<String> {
         match self.entry.source {
-            ServerSource::User => self.entry.hash.clone(),
-            ServerSource::Project => format!("{} {}", self.entry.hash, self.folder),
+            ServerSource::User => None,
+            ServerSource::Project => Some(self.folder.clone()),
+            ServerSource::Editor => self.session.as_ref().map(SessionId::to_string),
+        }
+    }
+
+    /// The server's name among those of this process.
+    fn key(&self) -> String {
+        match self.place() {
+            None => self.entry.hash.clone(),
+            Some(place) => format!("{} {place}", self.entry.hash),
         }
     }
 }
@@ -94,7 +109,8 @@ impl McpServers {
         let variables = environment.iter().filter_map(text).collect();
         let (slots, begun, changed) = (Mutex::default(), Mutex::default(), watch::Sender::new(0));
         let user = RwLock::new(UserServers { entries: user, stamp: None });
-        Self { user, variables, environment, private, home, files, slots, begun, changed }
+        let editors = Mutex::default();
+        Self { user, editors, variables, environment, private, home, files, slots, begun, changed }
     }
 
     /// The same, read from this file just now.
@@ -119,16 +135,23 @@ impl McpServers {
         }
     }
 
-    /// Ends the connections to servers of the user and of a folder that may no longer be used as they are: they were
-    /// switched off, or their entries have changed. A call that runs keeps its connection until it ends.
-    pub(crate) fn release(&self, folder: &str, placed: &[PlacedServer]) {
+    /// Ends the connections to servers of the user, of a folder, and of a session's editor that may no longer be used as
+    /// they are: they were switched off, or their entries have changed. A call that runs keeps its connection until it
+    /// ends.
+    pub(crate) fn release(&self, folder: &str, session: Option<&SessionId>, placed: &[PlacedServer]) {
+        let session = session.map(SessionId::to_string);
         let is_on =
-            |key: &String| placed.iter().any(|server| server.standing == ServerStanding::On && server.key() == *key);
+            |key: &str| placed.iter().any(|server| server.standing == ServerStanding::On && server.key() == key);
+        self.keep_slots(|key, place| {
+            place.is_some_and(|place| place != folder && Some(place) != session.as_deref()) || is_on(key)
+        });
+    }
+
+    fn keep_slots(&self, is_kept: impl Fn(&str, Option<&str>) -> bool) {
         let mut slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
         let mut begun = self.begun.lock().unwrap_or_else(PoisonError::into_inner);
         slots.retain(|key, slot| {
-            let is_elsewhere = slot.folder.as_deref().is_some_and(|of| of != folder);
-            let is_kept = is_elsewhere || is_on(key);
+            let is_kept = is_kept(key, slot.place.as_deref());
             if !is_kept {
                 begun.remove(key);
             }
@@ -136,8 +159,49 @@ impl McpServers {
         });
     }
 
-    /// The user's servers, and those of a folder that is trusted. Of two with one name, the user's own counts.
-    pub(crate) fn placed(&self, trusted: Option<&str>, rules: &[Rule]) -> (Vec<PlacedServer>, Vec<String>) {
+    /// Uses the servers of an editor in a session, and no longer those that it named before. Says which are not used, and
+    /// why: a sentence each.
+    pub(crate) fn use_in(&self, session: &SessionId, given: Vec<EditorServer>) -> Vec<String> {
+        let user = self.user.read().unwrap_or_else(PoisonError::into_inner).entries.clone();
+        let (mut entries, mut notes) = (Vec::<ServerEntry>::new(), Vec::new());
+        for (at, server) in given.into_iter().enumerate() {
+            if at == MOST_SERVERS {
+                notes.push(format!("Only the first {MOST_SERVERS} MCP servers of the editor are used."));
+                break;
+            }
+            let name = entries::excerpt(&server.name);
+            let has =
+                |entries: &[ServerEntry], entry: &ServerEntry| entries.iter().any(|other| other.name == entry.name);
+            let why = match server.entry() {
+                Ok(entry) if has(&user, &entry) => "your settings have a server of this name.".to_owned(),
+                Ok(entry) if has(&entries, &entry) => "another server has this name.".to_owned(),
+                Ok(entry) => {
+                    entries.push(entry);
+                    continue;
+                }
+                Err(problem) => problem,
+            };
+            notes.push(format!("The editor's MCP server {name} is not used: {why}"));
+        }
+        let mut editors = self.editors.lock().unwrap_or_else(PoisonError::into_inner);
+        match entries.is_empty() {
+            true => drop(editors.remove(session)),
+            false => drop(editors.insert(session.clone(), entries)),
+        }
+        drop(editors);
+        let session = session.to_string();
+        self.keep_slots(|_, place| place != Some(session.as_str()));
+        notes
+    }
+
+    /// The user's servers, those of the editor of a session, and those of a folder that is trusted. Of two with one name,
+    /// the first counts.
+    pub(crate) fn placed(
+        &self,
+        trusted: Option<&str>,
+        session: Option<&SessionId>,
+        rules: &[Rule],
+    ) -> (Vec<PlacedServer>, Vec<String>) {
         let ProjectServers { entries, mut problems } = match trusted {
             Some(folder) => entries::read_project(ProjectContext {
                 folder: Path::new(folder),
@@ -147,26 +211,46 @@ impl McpServers {
             None => ProjectServers::default(),
         };
         let folder = trusted.unwrap_or_default();
-        let user = self.user.read().unwrap_or_else(PoisonError::into_inner).entries.clone();
-        let mut all = user.clone();
+        let mut all = self.user.read().unwrap_or_else(PoisonError::into_inner).entries.clone();
+        let editors = self.editors.lock().unwrap_or_else(PoisonError::into_inner);
+        let given = session.and_then(|session| editors.get(session)).cloned().unwrap_or_default();
+        drop(editors);
+        for entry in given {
+            if !all.iter().any(|own| own.name == entry.name) {
+                all.push(entry);
+            }
+        }
         if trusted.is_some() {
-            all.iter_mut().for_each(|entry| entry.name_files(&self.home, Path::new(folder)));
+            all.iter_mut().for_each(|entry| entry.name_files(&self.cwd(entry.source, folder), Path::new(folder)));
         }
         for entry in entries {
-            match user.iter().any(|own| own.name == entry.name) {
-                true => problems.push(format!(
-                    "{}, server {}: not used, because your settings have a server of this name.",
-                    entries::PROJECT_FILE,
-                    entry.name
-                )),
-                false => all.push(entry),
-            }
+            let whose = match all.iter().find(|other| other.name == entry.name).map(|other| other.source) {
+                None => {
+                    all.push(entry);
+                    continue;
+                }
+                Some(ServerSource::Editor) => "the editor has",
+                Some(_) => "your settings have",
+            };
+            problems.push(format!(
+                "{}, server {}: not used, because {whose} a server of this name.",
+                entries::PROJECT_FILE,
+                entry.name
+            ));
         }
         let placed = |entry: ServerEntry| {
             let standing = entry.standing(folder, rules);
-            PlacedServer { entry, standing, folder: folder.to_owned() }
+            PlacedServer { entry, standing, folder: folder.to_owned(), session: session.cloned() }
         };
         (all.into_iter().map(placed).collect(), problems)
+    }
+
+    /// Where a server starts.
+    fn cwd(&self, source: ServerSource, folder: &str) -> PathBuf {
+        match source {
+            ServerSource::User => self.home.clone(),
+            ServerSource::Project | ServerSource::Editor => PathBuf::from(folder),
+        }
     }
 
     /// The servers as a session sees them. Nothing is started for it.
@@ -174,7 +258,7 @@ impl McpServers {
         let listed = |server: &PlacedServer| {
             let name = server.entry.name.clone();
             let files = server.entry.files.iter().map(|file| file.path.clone()).collect();
-            let project = server.entry.source == ServerSource::Project;
+            let project = server.entry.source != ServerSource::User;
             let listed = ListedServer { name, project, files, ..ListedServer::default() };
             match server.standing {
                 ServerStanding::Off => None,
@@ -200,8 +284,7 @@ impl McpServers {
 
     fn slot(&self, server: &PlacedServer) -> Arc<ServerSlot> {
         let mut slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
-        let folder = (server.entry.source == ServerSource::Project).then(|| server.folder.clone());
-        let new = || Arc::new(ServerSlot { folder, ..ServerSlot::default() });
+        let new = || Arc::new(ServerSlot { place: server.place(), ..ServerSlot::default() });
         Arc::clone(slots.entry(server.key()).or_insert_with(new))
     }
 
@@ -331,13 +414,9 @@ impl McpServers {
             return McpAddress::Http { url: entry.url.clone(), headers: entry.headers.clone() };
         }
         let own = entry.environment.iter().map(|(name, value)| (name.clone(), value.expose_secret().to_owned()));
-        let cwd = match entry.source {
-            ServerSource::User => self.home.clone(),
-            ServerSource::Project => PathBuf::from(&server.folder),
-        };
         McpAddress::Process(ServerProcess {
             argv: entry.argv.clone(),
-            cwd,
+            cwd: self.cwd(entry.source, &server.folder),
             environment: self.environment.clone(),
             private: self.private.clone(),
             own: own.collect(),
@@ -348,7 +427,7 @@ impl McpServers {
 /// Whether the files that a server of a project runs are as the user has approved them. They are read again just before
 /// the start, because the request that wants the server may have changed them since it began.
 async fn has_approved_files(server: &PlacedServer) -> bool {
-    if server.entry.source == ServerSource::User {
+    if server.entry.source != ServerSource::Project {
         return true;
     }
     let (entry, folder) = (server.entry.clone(), PathBuf::from(&server.folder));
@@ -356,9 +435,12 @@ async fn has_approved_files(server: &PlacedServer) -> bool {
     tokio::task::spawn_blocking(read).await.unwrap_or(false)
 }
 
-/// Where the tools of a server are kept. What the server says counts or does not, so that is part of the name.
+/// Where the tools of a server are kept. What the server says counts or does not, so that is part of the name. Sessions of
+/// an editor share the tools of its servers.
 fn file_of(server: &PlacedServer) -> String {
-    LocalFiles::name("mcp-tools", &format!("{} {}", server.key(), server.entry.trusts_annotations))
+    let folder = if server.entry.source == ServerSource::Project { server.folder.as_str() } else { "" };
+    let ServerEntry { hash, trusts_annotations, .. } = &server.entry;
+    LocalFiles::name("mcp-tools", &format!("{hash} {folder} {trusts_annotations}"))
 }
 
 #[cfg(test)]
@@ -377,7 +459,7 @@ mod tests {
     async fn a_server_that_is_not_there_is_tried_again_after_a_pause_and_sessions_are_told() {
         let data = tempfile::tempdir().expect("a folder");
         let servers = servers(data.path());
-        let (placed, problems) = servers.placed(None, &[]);
+        let (placed, problems) = servers.placed(None, None, &[]);
         assert!(problems.is_empty());
         let before = servers.listing(&placed);
         assert_eq!((before[0].tools.is_none(), before[0].problem.is_none()), (true, true), "nothing is known yet");
@@ -394,7 +476,7 @@ mod tests {
     async fn a_list_that_was_kept_is_there_before_the_server_is_connected() {
         let data = tempfile::tempdir().expect("a folder");
         let servers = servers(data.path());
-        let (placed, _) = servers.placed(None, &[]);
+        let (placed, _) = servers.placed(None, None, &[]);
         let kept = r#"[{"name": "echo", "inputSchema": {}}]"#;
         LocalFiles::new(data.path()).write(&file_of(&placed[0]), kept).expect("kept");
         servers.connect(&placed[0]).await.err().expect("not there");
@@ -411,12 +493,12 @@ mod tests {
         let servers = servers(data.path());
         let server = UserServer { command: vec!["serve".into()], is_enabled: true, ..UserServer::default() };
         let entry = server.entry("own", &BTreeMap::new());
-        let placed = PlacedServer { entry, standing: ServerStanding::On, folder: String::new() };
+        let placed = PlacedServer { entry, standing: ServerStanding::On, folder: String::new(), session: None };
         let McpAddress::Process(process) = servers.address(&placed) else { panic!("a process") };
         assert_eq!(process.private, ["MY_KEY"]);
         let file = data.path().join(".mcp.json");
         std::fs::write(&file, r#"{"mcpServers": {"a": {"command": "x", "env": {"A": "${MY_KEY}"}}}}"#).expect("writes");
-        let (placed, problems) = servers.placed(Some(&data.path().display().to_string()), &[]);
+        let (placed, problems) = servers.placed(Some(&data.path().display().to_string()), None, &[]);
         assert_eq!((placed.len(), problems.len()), (1, 1), "the folder's server is not used: {problems:?}");
         assert!(problems[0].contains("$MY_KEY"), "{problems:?}");
     }
@@ -429,21 +511,21 @@ mod tests {
             let mut entry =
                 UserServer { url: "http://127.0.0.1:1/".into(), ..UserServer::default() }.entry(name, &BTreeMap::new());
             entry.source = ServerSource::Project;
-            PlacedServer { entry, standing, folder: folder.to_owned() }
+            PlacedServer { entry, standing, folder: folder.to_owned(), session: None }
         };
-        let (user, _) = servers.placed(None, &[]);
+        let (user, _) = servers.placed(None, None, &[]);
         let (here, there) = (project("a", "/p", ServerStanding::On), project("a", "/q", ServerStanding::On));
         let changed = project("b", "/p", ServerStanding::On);
         let slots = [&user[0], &here, &there, &changed].map(|server| Arc::downgrade(&servers.slot(server)));
         servers.begun.lock().expect("begun").insert(here.key());
         let is_there = || slots.each_ref().map(|slot| slot.upgrade().is_some());
-        servers.release("/p", &[user[0].clone(), here.clone(), changed]);
+        servers.release("/p", None, &[user[0].clone(), here.clone(), changed]);
         assert_eq!(is_there(), [true; 4], "all of them may be used");
         let off = PlacedServer { standing: ServerStanding::Off, ..here.clone() };
-        servers.release("/p", &[user[0].clone(), off]);
+        servers.release("/p", None, &[user[0].clone(), off]);
         assert_eq!(is_there(), [true, false, true, false]);
         assert!(!servers.begun.lock().expect("begun").contains(&here.key()), "it can be connected again");
-        servers.release("/p", &[]);
+        servers.release("/p", None, &[]);
         assert_eq!(is_there(), [false, false, true, false], "the user's own is off, too");
     }
 
@@ -455,12 +537,48 @@ mod tests {
         let write = |name: &str, text: &str| std::fs::write(data.path().join(name), text).expect("writes");
         write("serve.sh", "exit 1");
         write(".mcp.json", r#"{"mcpServers": {"a": {"command": "sh", "args": ["serve.sh"]}}}"#);
-        let (mut placed, _) = servers.placed(Some(&folder), &[]);
+        let (mut placed, _) = servers.placed(Some(&folder), None, &[]);
         let mut server = placed.pop().expect("the folder's server");
         server.standing = ServerStanding::On;
         // Not `connect`: if it went wrong, it would start this test's own executable as a supervisor, which runs this again.
         assert!(has_approved_files(&server).await);
         write("serve.sh", "touch stolen");
         assert!(!has_approved_files(&server).await);
+    }
+
+    #[test]
+    fn servers_of_an_editor_are_there_in_its_session_only_and_until_it_is_closed() {
+        let data = tempfile::tempdir().expect("a folder");
+        let servers = servers(data.path());
+        let folder = data.path().display().to_string();
+        std::fs::write(data.path().join(".mcp.json"), r#"{"mcpServers": {"notes": {"command": "x"}}}"#)
+            .expect("writes");
+        std::fs::write(data.path().join("serve.js"), "").expect("writes");
+        let [one, other] = ["s01kabcdefghjkmnp", "s01kabcdefghjkmnq"].map(|id| id.parse::<SessionId>().expect("an ID"));
+        let named = |name: &str| EditorServer {
+            name: name.into(),
+            command: vec!["node".into(), "serve.js".into()],
+            ..EditorServer::default()
+        };
+        let notes = servers.use_in(&one, vec![named("notes"), named("gone"), named("notes"), named("")]);
+        assert_eq!(notes.len(), 3, "{notes:?}");
+        assert!(notes[0].contains("gone is not used: your settings have a server of this name"), "{notes:?}");
+        let placed = |session| servers.placed(Some(&folder), Some(session), &[]).0;
+        let sources = |session| placed(session).iter().map(|server| server.entry.source).collect::<Vec<_>>();
+        assert_eq!(
+            sources(&one),
+            [ServerSource::User, ServerSource::Editor],
+            "it takes the place of the folder's server"
+        );
+        assert_eq!(sources(&other), [ServerSource::User, ServerSource::Project]);
+        let listed = servers.listing(&placed(&one));
+        assert!(listed[1].project && !listed[1].pending, "a rule must be limited to the folder");
+        assert_eq!(listed[1].files, ["serve.js"], "an edit of it asks");
+        let slot = Arc::downgrade(&servers.slot(&placed(&one)[1]));
+        servers.release(&folder, Some(&other), &placed(&other));
+        assert!(slot.upgrade().is_some(), "the other session has nothing to do with it");
+        assert!(servers.use_in(&one, Vec::new()).is_empty());
+        assert!(slot.upgrade().is_none());
+        assert_eq!(sources(&one), [ServerSource::User, ServerSource::Project]);
     }
 }

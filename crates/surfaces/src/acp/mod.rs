@@ -9,6 +9,7 @@ mod options;
 mod peer;
 mod prompt;
 mod questions;
+mod servers;
 mod session;
 mod tool_calls;
 mod updates;
@@ -26,12 +27,10 @@ use agent_client_protocol_schema::v1::{
     AgentCapabilities, AuthMethod, AuthMethodTerminal, AuthenticateRequest, AuthenticateResponse, CancelNotification,
     CancelRequestNotification, CloseSessionRequest, DeleteSessionRequest, Error, Implementation, InitializeRequest,
     InitializeResponse, ListSessionsRequest, ListSessionsResponse, LoadSessionRequest, LoadSessionResponse,
-    NewSessionRequest, NewSessionResponse, PromptCapabilities, PromptRequest, ResumeSessionRequest,
+    McpCapabilities, NewSessionRequest, NewSessionResponse, PromptCapabilities, PromptRequest, ResumeSessionRequest,
     ResumeSessionResponse, SessionCapabilities, SessionCloseCapabilities, SessionDeleteCapabilities, SessionInfo,
     SessionListCapabilities, SessionResumeCapabilities, SetSessionConfigOptionRequest, SetSessionModeRequest,
 };
-use serde::Deserialize;
-use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufRead, AsyncWrite};
 use tokio::sync::mpsc;
@@ -39,17 +38,16 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use trimtab_host::config::{self, Profile};
 use trimtab_host::{Client, NO_FOLDER};
-use trimtab_vocab::{ProblemKind, SessionId, format};
+use trimtab_vocab::{ProblemKind, SessionId};
 
 use buffers::ClientBuffers;
 use peer::{Peer, written};
+use servers::GivenServers;
 use session::{EditorContext, OpenSession, SessionCall, problem_error};
 use wire::{
     BrokenMessage, Incoming, InputLine, LONGEST_LINE, LineReader, RawParams, bad_params, invalid, params,
     unknown_method,
 };
-
-use crate::words;
 
 /// Sessions that one client can have open.
 const OPEN_SESSIONS: usize = 64;
@@ -136,6 +134,7 @@ impl EditorAgent {
         // The requests of open sessions stay where they are, and continue when a session is opened again.
         for (session, handle) in self.sessions {
             self.client.use_buffers(&session, None);
+            self.client.servers().use_in(&session, Vec::new());
             handle.task.abort();
             let _ = handle.task.await;
         }
@@ -165,14 +164,14 @@ impl EditorAgent {
             "authenticate" => self.authenticate(params(raw)?).map(Handled::Answer),
             "session/new" => self.new_session(id, raw).await,
             "session/load" => {
-                let unused = unused_servers(raw.as_deref())?;
+                let servers = GivenServers::read(raw.as_deref())?;
                 let LoadSessionRequest { session_id, cwd, .. } = params(raw)?;
-                self.open(id, &session_id.0, &cwd, (Opening::Load, unused)).await
+                self.open(id, &session_id.0, &cwd, (Opening::Load, servers)).await
             }
             "session/resume" => {
-                let unused = unused_servers(raw.as_deref())?;
+                let servers = GivenServers::read(raw.as_deref())?;
                 let ResumeSessionRequest { session_id, cwd, .. } = params(raw)?;
-                self.open(id, &session_id.0, &cwd, (Opening::Resume, unused)).await
+                self.open(id, &session_id.0, &cwd, (Opening::Resume, servers)).await
             }
             "session/list" => self.list(params(raw)?).await.map(Handled::Answer),
             "session/delete" => self.delete(params(raw)?).await.map(Handled::Answer),
@@ -240,6 +239,7 @@ impl EditorAgent {
         let capabilities = AgentCapabilities::new()
             .load_session(true)
             .prompt_capabilities(PromptCapabilities::new().image(true).embedded_context(true))
+            .mcp_capabilities(McpCapabilities::new().http(true))
             .session_capabilities(sessions);
         let agent = Implementation::new("trimtab", env!("CARGO_PKG_VERSION")).title("Trimtab".to_owned());
         let mut methods = Vec::new();
@@ -275,7 +275,7 @@ impl EditorAgent {
     }
 
     async fn new_session(&mut self, id: &RpcId, raw: RawParams) -> Result<Handled, Error> {
-        let unused = unused_servers(raw.as_deref())?;
+        let servers = GivenServers::read(raw.as_deref())?;
         let NewSessionRequest { cwd, .. } = params(raw)?;
         let folder = real_folder(&cwd)?;
         self.reload_settings()?;
@@ -285,7 +285,7 @@ impl EditorAgent {
         }
         self.make_room()?;
         let session = self.client.sessions().open(folder.clone()).await.map_err(|problem| problem_error(&problem))?;
-        Ok(self.start(id, session, folder, (Opening::New, unused)))
+        Ok(self.start(id, session, folder, (Opening::New, servers)))
     }
 
     /// Opens a session that exists, in its own folder only: the folder decides what may be read and changed.
@@ -294,7 +294,7 @@ impl EditorAgent {
         id: &RpcId,
         session: &str,
         cwd: &Path,
-        opening: (Opening, Vec<String>),
+        opening: (Opening, GivenServers),
     ) -> Result<Handled, Error> {
         let session = session_named(session)?;
         let row = self.client.sessions().get(&session).await.map_err(|problem| problem_error(&problem))?;
@@ -331,24 +331,25 @@ impl EditorAgent {
 
     /// Starts the task of a session. It answers the request that opens it, before anything else and after the
     /// conversation that is loaded.
-    /// `unused` names the MCP servers that the client wants used.
     fn start(
         &mut self,
         id: &RpcId,
         session: SessionId,
         folder: String,
-        (opening, unused): (Opening, Vec<String>),
+        (opening, given): (Opening, GivenServers),
     ) -> Handled {
         let has_forms = self.initialized.is_some_and(|abilities| abilities.has_forms);
         if self.initialized.is_some_and(|abilities| abilities.has_buffers) {
             let buffers = ClientBuffers { peer: self.peer.clone(), session: session.clone() };
             self.client.use_buffers(&session, Some(Arc::new(buffers)));
         }
+        let GivenServers { servers, mut notes } = given;
+        notes.extend(self.client.servers().use_in(&session, servers));
         let (client, profile, peer) = (self.client.clone(), self.profile.clone(), self.peer.clone());
         let context = EditorContext { client, profile, peer, has_forms };
         let (calls, waiting) = mpsc::channel(CALLS);
         let opened = OpenSession::new(context, session.clone(), folder);
-        let task = tokio::spawn(serve_session(opened, (opening, unused), id.clone(), session.clone(), waiting));
+        let task = tokio::spawn(serve_session(opened, (opening, notes), id.clone(), session.clone(), waiting));
         self.sessions.insert(session, SessionHandle { calls, task });
         Handled::Later
     }
@@ -409,7 +410,7 @@ const SETUP: &str = "setup";
 
 async fn serve_session(
     mut opened: OpenSession,
-    (opening, unused): (Opening, Vec<String>),
+    (opening, notes): (Opening, Vec<String>),
     id: RpcId,
     session: SessionId,
     calls: mpsc::Receiver<SessionCall>,
@@ -427,9 +428,8 @@ async fn serve_session(
         (Ok(()), Opening::Resume) => written(ResumeSessionResponse::new().modes(modes).config_options(options)),
     };
     opened.peer().respond(&id, Ok(answer)).await;
-    if !unused.is_empty() {
-        let names = format::list(&unused);
-        opened.say(&format!("Trimtab does not use the MCP servers that the editor has set up: {names}.")).await;
+    if !notes.is_empty() {
+        opened.say(&notes.join("\n")).await;
     }
     if opening != Opening::New
         && let Err(problem) = opened.take_up().await
@@ -458,29 +458,3 @@ fn real_folder(path: &Path) -> Result<String, Error> {
     }
     real.into_os_string().into_string().map_err(|_| wrong("has a name that is not valid UTF-8"))
 }
-
-/// The MCP servers that the client has set up. Trimtab uses none of them, and the conversation names them, because they
-/// would silently have no effect. Further folders are refused. The protocol's own types drop entries that they cannot
-/// read, so this looks at the message.
-fn unused_servers(raw: Option<&RawValue>) -> Result<Vec<String>, Error> {
-    #[derive(Deserialize)]
-    #[serde(rename_all = "camelCase")]
-    struct Extras {
-        mcp_servers: Option<Vec<NamedServer>>,
-        additional_directories: Option<Vec<Value>>,
-    }
-    #[derive(Deserialize)]
-    struct NamedServer {
-        name: String,
-    }
-    let Extras { mcp_servers, additional_directories } = params(raw.map(ToOwned::to_owned))?;
-    if additional_directories.is_some_and(|more| !more.is_empty()) {
-        return Err(bad_params("A session has one folder: additional directories are not supported."));
-    }
-    let named = |server: NamedServer| words::sanitize(&server.name).chars().take(LONGEST_NAME).collect();
-    Ok(mcp_servers.unwrap_or_default().into_iter().take(MOST_NAMED).map(named).collect())
-}
-
-/// Servers that are named at most, and characters of each name.
-const MOST_NAMED: usize = 20;
-const LONGEST_NAME: usize = 60;

@@ -448,6 +448,7 @@ impl OpenSession {
         self.withdraw_all().await;
         self.end_turns(|_| true, Ok(StopReason::Cancelled)).await;
         self.context.client.use_buffers(&self.id, None);
+        self.context.client.servers().use_in(&self.id, Vec::new());
         if let Some(id) = id {
             self.context.peer.respond(&id, Ok(json!({}))).await;
         }

@@ -245,7 +245,8 @@ impl Setup {
         let server = self.find(name).await?;
         match server.entry.source {
             ServerSource::User => config::enable_server(&self.profile, name, false)?,
-            ServerSource::Project => self.client.servers().decide(&server, false).await?,
+            // Servers of an editor belong to its sessions, so that none is found here.
+            ServerSource::Project | ServerSource::Editor => self.client.servers().decide(&server, false).await?,
         }
         print(&format!("{name} is off.\n"))?;
         Ok(CliOutcome::Done)

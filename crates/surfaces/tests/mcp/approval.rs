@@ -43,6 +43,10 @@ fn a_hostile_repository_starts_nothing_before_it_is_trusted_and_approved() {
     let banners = of(&events, "banner");
     let pending = banners.iter().filter(|banner| banner["text"].as_str().is_some_and(|text| text.contains("helper")));
     assert_eq!(pending.count(), 1, "{banners:?}");
+    scene.says("Hello.");
+    let text = scene.program.run(&["run", "What do the notes say?"]);
+    let told = format!("{}{}", text.stdout, text.stderr);
+    assert!(told.contains("helper. They are off. `trimtab mcp enable NAME`"), "{told}");
     let last = scene.program.provider.requests().len() - 1;
     assert!(!scene.offered(last).iter().any(|name| name.contains("mcp") || name == "find_tool"));
     for arguments in [&["mcp", "tools"][..], &["mcp", "tools", "helper"], &["mcp", "call", "helper", "echo"]] {

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use serde_json::json;
+use trimtab_testkit::editor::Editor;
 use trimtab_testkit::program::KEY;
 
 use crate::checks;
@@ -55,10 +56,29 @@ fn over_http(scene: &Scene, folder: &Path) {
     wait_until("the server", || TcpStream::connect(("127.0.0.1", port)).is_ok());
     scene.program.run(&["mcp", "add", "web", &format!("http://127.0.0.1:{port}/mcp")]);
     let called = scene.program.run(&["mcp", "call", "web", "echo", r#"{"message": "over HTTP"}"#]);
+    let told = from_an_editor(scene, port);
     server.kill().expect("ends");
     server.wait().expect("ends");
     assert!(called.stdout.contains("over HTTP"), "{} {}", called.stdout, called.stderr);
+    assert!(told.contains("from an editor"), "{told}");
     assert_eq!(scene.program.run(&["mcp", "remove", "web"]).code, Some(0));
+}
+
+/// The same address from an editor: what the model is told in the end.
+fn from_an_editor(scene: &Scene, port: u16) -> String {
+    let mut editor = Editor::start(&scene.program);
+    editor.initialize(json!({}));
+    let cwd = scene.program.project().canonicalize().expect("a folder");
+    let server = json!({"type": "http", "name": "page", "url": format!("http://127.0.0.1:{port}/mcp"), "headers": []});
+    let opened = editor.call("session/new", json!({"cwd": cwd, "mcpServers": [server]}));
+    scene.asks(&[("find_tool", json!({"query": "echo a message"}))]);
+    scene.asks(&[("use_tool", json!({"name": "mcp__page__echo", "input": {"message": "from an editor"}}))]);
+    scene.says("Done.");
+    let prompt = editor.prompt(opened["sessionId"].as_str().expect("an ID"), "What do the notes say?");
+    let asked = editor.asked("session/request_permission");
+    editor.choose(&asked, "allow");
+    editor.result(prompt);
+    scene.last_message()
 }
 
 fn servers_from_npm_are_listed_and_called() {
