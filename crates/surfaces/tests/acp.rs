@@ -703,6 +703,22 @@ fn an_edit_of_an_unsaved_buffer_asks_and_is_made_on_the_text_of_the_buffer() {
 }
 
 #[test]
+fn a_session_that_is_loaded_right_after_it_was_closed_still_has_its_buffers() {
+    let program = program();
+    let (mut editor, session) = open(&program, with_buffers());
+    for _ in 0..5 {
+        editor.request("session/close", json!({"sessionId": session}));
+        editor.call("session/load", json!({"sessionId": session, "cwd": program.project(), "mcpServers": []}));
+    }
+    program.provider.push(uses("read_file", &json!({"path": "hello.txt"})));
+    program.provider.push(says("Read."));
+    let prompt = editor.prompt(&session, "Read hello.txt");
+    serve_buffer(&mut editor, prompt, "hello world\nmy unsaved line\n", &[]);
+    let seen = program.provider.requests()[1].body["messages"].to_string();
+    assert!(seen.contains("my unsaved line"), "{seen}");
+}
+
+#[test]
 fn a_rejected_edit_of_an_unsaved_buffer_leaves_the_file_alone() {
     let program = program();
     let edit = json!({"path": "hello.txt", "blocks": [{"search": "hello world", "replace": "hello there"}]});

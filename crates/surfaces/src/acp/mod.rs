@@ -66,7 +66,8 @@ pub(crate) async fn serve(
     output: impl AsyncWrite + Unpin,
 ) -> io::Result<()> {
     let (peer, writing) = Peer::new(output);
-    let agent = EditorAgent { client, profile, peer, initialized: None, sessions: HashMap::new() };
+    let agent =
+        EditorAgent { client, profile, peer, initialized: None, sessions: HashMap::new(), closing: HashMap::new() };
     tokio::pin!(writing);
     tokio::select! {
         biased;
@@ -98,6 +99,8 @@ struct EditorAgent {
     peer: Peer,
     initialized: Option<ClientAbilities>,
     sessions: HashMap<SessionId, SessionHandle>,
+    /// Sessions that were told to close, and may not have yet.
+    closing: HashMap<SessionId, JoinHandle<()>>,
 }
 
 /// How a session is opened.
@@ -179,7 +182,10 @@ impl EditorAgent {
                 let CloseSessionRequest { session_id, .. } = params(raw)?;
                 let session = session_named(&session_id.0)?;
                 self.pass_on(&session, SessionCall::Close { id: Some(id.clone()) }).await?;
-                self.sessions.remove(&session);
+                self.closing.retain(|_, task| !task.is_finished());
+                if let Some(handle) = self.sessions.remove(&session) {
+                    self.closing.insert(session, handle.task);
+                }
                 Ok(Handled::Later)
             }
             "session/prompt" => {
@@ -314,6 +320,10 @@ impl EditorAgent {
             if let Some(handle) = self.sessions.remove(&session) {
                 let _ = handle.task.await;
             }
+        }
+        // What a closed session lets go of must not be what the new one holds.
+        if let Some(task) = self.closing.remove(&session) {
+            let _ = task.await;
         }
         self.make_room()?;
         Ok(self.start(id, session, folder, opening))
