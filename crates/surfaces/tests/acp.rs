@@ -615,10 +615,11 @@ fn what_cannot_be_used_is_refused_with_its_reason() {
     editor.call("session/new", json!({"cwd": folder(&program), "mcpServers": server, "additionalDirectories": null}));
     wait_until("the notice", || editor.text("agent_message_chunk").contains("MCP server github is not used"));
     // Entries that the protocol's types would drop silently.
-    for server in [json!({"odd": 1}), json!({"name": "empty", "args": [], "env": []})] {
-        let refused = editor.refused("session/new", json!({"cwd": folder(&program), "mcpServers": [server]}));
-        assert_eq!(refused["code"], -32602, "{refused}");
-    }
+    let refused = editor.refused("session/new", json!({"cwd": folder(&program), "mcpServers": [{"odd": 1}]}));
+    assert_eq!(refused["code"], -32602, "{refused}");
+    let empty = json!([{"name": "empty", "args": [], "env": []}]);
+    editor.call("session/new", json!({"cwd": folder(&program), "mcpServers": empty}));
+    wait_until("the notice", || editor.text("agent_message_chunk").contains("empty is not used: it has no command"));
     for cwd in [json!("relative"), json!("/no/such/folder"), json!(folder(&program).join("hello.txt")), json!(7)] {
         assert_eq!(editor.refused("session/new", json!({"cwd": cwd, "mcpServers": []}))["code"], -32602);
     }
@@ -708,7 +709,7 @@ fn a_session_that_is_loaded_right_after_it_was_closed_still_has_its_buffers() {
     let (mut editor, session) = open(&program, with_buffers());
     for _ in 0..5 {
         editor.request("session/close", json!({"sessionId": session}));
-        editor.call("session/load", json!({"sessionId": session, "cwd": program.project(), "mcpServers": []}));
+        editor.call("session/load", json!({"sessionId": session, "cwd": folder(&program), "mcpServers": []}));
     }
     program.provider.push(uses("read_file", &json!({"path": "hello.txt"})));
     program.provider.push(says("Read."));

@@ -136,6 +136,13 @@ async fn an_older_server_is_initialized_after_the_newest_revision_was_tried() {
 }
 
 #[tokio::test]
+async fn a_key_in_an_address_is_in_no_error() {
+    let Err(error) = connect("http://127.0.0.1:1/mcp?key=s3cret").await else { panic!("nothing listens there") };
+    let shown = format!("{error} {error:?}");
+    assert!(!shown.contains("s3cret"), "{shown}");
+}
+
+#[tokio::test]
 async fn a_lost_session_is_renewed_once() {
     let (url, seen) = serve(Manner::Forgetful).await;
     let connection = connect(&url).await.expect("connected");

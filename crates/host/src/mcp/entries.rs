@@ -68,7 +68,7 @@ pub struct ServerEntry {
     pub trusts_annotations: bool,
     /// Files of the folder that it names: the server runs or reads them.
     pub files: Vec<ServerFile>,
-    /// The hash of the whole entry, and of those files if a project names it: an approval names it.
+    /// The hash of the whole entry, and of those files unless it is in the user's settings: an approval names it.
     pub hash: String,
 }
 
@@ -112,11 +112,12 @@ impl ServerEntry {
         match self.source {
             ServerSource::User if self.is_enabled => ServerStanding::On,
             ServerSource::User => ServerStanding::Off,
-            // The user has set it up in the editor.
-            ServerSource::Editor => ServerStanding::On,
-            ServerSource::Project if rules.contains(&self.rule(folder, RuleVerdict::Deny)) => ServerStanding::Off,
-            ServerSource::Project if rules.contains(&self.rule(folder, RuleVerdict::Allow)) => ServerStanding::On,
-            ServerSource::Project => ServerStanding::Pending,
+            // An editor also reads settings of a repository, so that nobody knows whose entry it passes.
+            ServerSource::Project | ServerSource::Editor => match rules {
+                rules if rules.contains(&self.rule(folder, RuleVerdict::Deny)) => ServerStanding::Off,
+                rules if rules.contains(&self.rule(folder, RuleVerdict::Allow)) => ServerStanding::On,
+                _ => ServerStanding::Pending,
+            },
         }
     }
 
@@ -125,8 +126,16 @@ impl ServerEntry {
         hashed(named_files(&self.argv, &self.environment, cwd, folder)?)
     }
 
-    /// Notes which files of a folder a server of the user or of the editor names. Their contents do not count: the user has
-    /// not approved them in this folder.
+    /// Binds a server of an editor to the files of a folder that it names, which an approval then covers.
+    pub(crate) fn bind_files(&mut self, folder: &Path) -> Result<(), String> {
+        self.files = self.named_files(folder, folder)?;
+        let contents: String = self.files.iter().map(|file| format!("\n{} {}", file.path, file.hash)).collect();
+        self.hash = hash(format!("{}{contents}", self.hash).as_bytes());
+        Ok(())
+    }
+
+    /// Notes which files of a folder a server of the user names. Their contents do not count: the user has not approved them
+    /// in this folder.
     pub(crate) fn name_files(&mut self, cwd: &Path, folder: &Path) {
         let named = named_files(&self.argv, &self.environment, cwd, folder).unwrap_or_default();
         self.files = named.into_iter().map(|(path, _)| ServerFile { path, hash: String::new() }).collect();
@@ -728,7 +737,7 @@ mod tests {
             ..EditorServer::default()
         };
         let entry = process.clone().entry().expect("a server");
-        assert_eq!((entry.shown.as_str(), entry.standing("/p", &[])), ("/bin/a", ServerStanding::On));
+        assert_eq!(entry.standing("/p", &[]), ServerStanding::Pending, "an editor also reads settings of a repository");
         let other = EditorServer { environment: token("t1"), ..process }.entry().expect("a server");
         assert_ne!(entry.hash, other.hash, "another token is another server");
         let web = EditorServer {

@@ -204,6 +204,22 @@ impl Servers<'_> {
         Ok((placed, is_there.then_some(note).into_iter().collect()))
     }
 
+    /// The servers of a session's editor, once the folder is trusted. The second part says which are not used, and why.
+    pub async fn of_editor(
+        self,
+        profile: &Profile,
+        folder: &str,
+        session: &SessionId,
+    ) -> Result<(Vec<PlacedServer>, Vec<String>), Problem> {
+        let rules = self.0.permissions().rules().await?;
+        if !self.0.permissions().trusts(profile, folder).await? {
+            return Ok((Vec::new(), Vec::new()));
+        }
+        let (placed, problems) = self.all()?.placed(Some(folder), Some(session), &rules);
+        let placed = placed.into_iter().filter(|server| server.entry.source == ServerSource::Editor).collect();
+        Ok((placed, problems))
+    }
+
     /// Uses the servers of an editor in a session until it is called again. Says which are not used, and why: a sentence
     /// each.
     pub fn use_in(self, session: &SessionId, servers: Vec<EditorServer>) -> Vec<String> {

@@ -213,30 +213,34 @@ impl McpServers {
         let folder = trusted.unwrap_or_default();
         let mut all = self.user.read().unwrap_or_else(PoisonError::into_inner).entries.clone();
         let editors = self.editors.lock().unwrap_or_else(PoisonError::into_inner);
-        let given = session.and_then(|session| editors.get(session)).cloned().unwrap_or_default();
+        let given = session.filter(|_| trusted.is_some()).and_then(|session| editors.get(session)).cloned();
         drop(editors);
-        for entry in given {
-            if !all.iter().any(|own| own.name == entry.name) {
-                all.push(entry);
-            }
-        }
         if trusted.is_some() {
             all.iter_mut().for_each(|entry| entry.name_files(&self.cwd(entry.source, folder), Path::new(folder)));
         }
         for entry in entries {
-            let whose = match all.iter().find(|other| other.name == entry.name).map(|other| other.source) {
-                None => {
-                    all.push(entry);
-                    continue;
-                }
-                Some(ServerSource::Editor) => "the editor has",
-                Some(_) => "your settings have",
-            };
+            if !all.iter().any(|other| other.name == entry.name) {
+                all.push(entry);
+                continue;
+            }
             problems.push(format!(
-                "{}, server {}: not used, because {whose} a server of this name.",
+                "{}, server {}: not used, because your settings have a server of this name.",
                 entries::PROJECT_FILE,
                 entry.name
             ));
+        }
+        // Last, so that a rule for a server of the folder never speaks for one that an editor calls the same.
+        for mut entry in given.unwrap_or_default() {
+            let name = entry.name.clone();
+            let bound = entry.bind_files(Path::new(folder));
+            match (all.iter().any(|other| other.name == name), bound) {
+                (false, Ok(())) => all.push(entry),
+                (true, _) => problems.push(format!(
+                    "The editor's MCP server {name} is not used: your settings or {} have a server of this name.",
+                    entries::PROJECT_FILE
+                )),
+                (_, Err(why)) => problems.push(format!("The editor's MCP server {name} is not used: {why}")),
+            }
         }
         let placed = |entry: ServerEntry| {
             let standing = entry.standing(folder, rules);
@@ -262,6 +266,8 @@ impl McpServers {
             let listed = ListedServer { name, project, files, ..ListedServer::default() };
             match server.standing {
                 ServerStanding::Off => None,
+                // The editor's own conversation asks about it.
+                ServerStanding::Pending if server.entry.source == ServerSource::Editor => None,
                 ServerStanding::Pending => Some(ListedServer { pending: true, ..listed }),
                 ServerStanding::On => {
                     let tools = self.known_tools(server);
@@ -424,10 +430,10 @@ impl McpServers {
     }
 }
 
-/// Whether the files that a server of a project runs are as the user has approved them. They are read again just before
+/// Whether the files that a server of a project or an editor runs are as the user has approved them. They are read again just before
 /// the start, because the request that wants the server may have changed them since it began.
 async fn has_approved_files(server: &PlacedServer) -> bool {
-    if server.entry.source != ServerSource::Project {
+    if server.entry.source == ServerSource::User {
         return true;
     }
     let (entry, folder) = (server.entry.clone(), PathBuf::from(&server.folder));
@@ -438,13 +444,15 @@ async fn has_approved_files(server: &PlacedServer) -> bool {
 /// Where the tools of a server are kept. What the server says counts or does not, so that is part of the name. Sessions of
 /// an editor share the tools of its servers.
 fn file_of(server: &PlacedServer) -> String {
-    let folder = if server.entry.source == ServerSource::Project { server.folder.as_str() } else { "" };
+    let folder = if server.entry.source == ServerSource::User { "" } else { server.folder.as_str() };
     let ServerEntry { hash, trusts_annotations, .. } = &server.entry;
     LocalFiles::name("mcp-tools", &format!("{hash} {folder} {trusts_annotations}"))
 }
 
 #[cfg(test)]
 mod tests {
+    use trimtab_vocab::RuleVerdict;
+
     use super::*;
     use crate::mcp::UserServer;
 
@@ -560,23 +568,28 @@ mod tests {
             command: vec!["node".into(), "serve.js".into()],
             ..EditorServer::default()
         };
-        let notes = servers.use_in(&one, vec![named("notes"), named("gone"), named("notes"), named("")]);
+        let given = ["notes", "helper", "gone", "helper", ""].map(named);
+        let notes = servers.use_in(&one, given.to_vec());
         assert_eq!(notes.len(), 3, "{notes:?}");
         assert!(notes[0].contains("gone is not used: your settings have a server of this name"), "{notes:?}");
-        let placed = |session| servers.placed(Some(&folder), Some(session), &[]).0;
-        let sources = |session| placed(session).iter().map(|server| server.entry.source).collect::<Vec<_>>();
-        assert_eq!(
-            sources(&one),
-            [ServerSource::User, ServerSource::Editor],
-            "it takes the place of the folder's server"
-        );
+        let placed = |session, rules: &[Rule]| servers.placed(Some(&folder), Some(session), rules).0;
+        let sources = |session| placed(session, &[]).iter().map(|server| server.entry.source).collect::<Vec<_>>();
+        // The folder's server of the same name counts first.
+        assert_eq!(sources(&one), [ServerSource::User, ServerSource::Project, ServerSource::Editor]);
         assert_eq!(sources(&other), [ServerSource::User, ServerSource::Project]);
-        let listed = servers.listing(&placed(&one));
-        assert!(listed[1].project && !listed[1].pending, "a rule must be limited to the folder");
-        assert_eq!(listed[1].files, ["serve.js"], "an edit of it asks");
-        let slot = Arc::downgrade(&servers.slot(&placed(&one)[1]));
-        servers.release(&folder, Some(&other), &placed(&other));
+        assert!(servers.placed(None, Some(&one), &[]).0.iter().all(|server| server.entry.source == ServerSource::User));
+        let pending = placed(&one, &[]).remove(2);
+        assert_eq!(pending.standing, ServerStanding::Pending);
+        assert_eq!(servers.listing(&placed(&one, &[])).len(), 2, "the editor's own conversation asks about it");
+        let rules = [pending.entry.rule(&folder, RuleVerdict::Allow)];
+        let listed = servers.listing(&placed(&one, &rules)).remove(2);
+        assert!(listed.project && !listed.pending, "a rule must be limited to the folder");
+        assert_eq!(listed.files, ["serve.js"], "an edit of it asks");
+        let slot = Arc::downgrade(&servers.slot(&placed(&one, &rules)[2]));
+        servers.release(&folder, Some(&other), &placed(&other, &rules));
         assert!(slot.upgrade().is_some(), "the other session has nothing to do with it");
+        std::fs::write(data.path().join("serve.js"), "steal()").expect("writes");
+        assert_eq!(placed(&one, &rules)[2].standing, ServerStanding::Pending, "its file has changed");
         assert!(servers.use_in(&one, Vec::new()).is_empty());
         assert!(slot.upgrade().is_none());
         assert_eq!(sources(&one), [ServerSource::User, ServerSource::Project]);

@@ -25,6 +25,8 @@ pub(super) enum EditorCommand {
     /// Break this request down.
     Subtasks(String),
     Control(Control),
+    /// List the editor's MCP servers, or decide about one.
+    Servers(String),
 }
 
 /// The commands with their arguments and what they do, in the order in which they are offered.
@@ -42,6 +44,7 @@ const COMMANDS: &[(&str, &str, &str)] = &[
     ("pause", "", "Pause after this step"),
     ("resume", "", "Continue after a pause"),
     ("skip", "", "Skip the current step"),
+    ("mcp", "enable NAME or disable NAME", "List the MCP servers of the editor, or approve or refuse one"),
     ("handoff", "", "Continue in a new session with a summary and the open tasks"),
     ("extend", "", "Continue here with the whole conversation"),
 ];
@@ -67,6 +70,7 @@ pub(super) fn read(text: &str) -> Option<EditorCommand> {
         "pause" => alone(EditorCommand::Control(Control::Pause)),
         "resume" => alone(EditorCommand::Control(Control::Resume)),
         "skip" => alone(EditorCommand::Control(Control::Skip)),
+        "mcp" => Some(EditorCommand::Servers(words.to_owned())),
         "handoff" => alone(EditorCommand::Handoff),
         "extend" => alone(EditorCommand::Extend),
         _ => None,

@@ -441,6 +441,7 @@ async fn serve_session(
     if !notes.is_empty() {
         opened.say(&notes.join("\n")).await;
     }
+    opened.show_pending_servers().await;
     if opening != Opening::New
         && let Err(problem) = opened.take_up().await
     {

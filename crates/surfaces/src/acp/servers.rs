@@ -60,7 +60,9 @@ impl GivenServers {
             let kind = server.kind.as_deref().unwrap_or("stdio");
             match kind {
                 "stdio" if server.command.is_empty() => {
-                    return Err(bad_params(format!("The MCP server {} has no command.", name.escape_debug())));
+                    given
+                        .notes
+                        .push(format!("The editor's MCP server {} is not used: it has no command.", excerpt(&name)));
                 }
                 "stdio" => given.servers.push(EditorServer {
                     name: server.name,

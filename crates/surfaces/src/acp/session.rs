@@ -17,7 +17,9 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::MissedTickBehavior;
 use trimtab_host::config::Profile;
-use trimtab_host::{Answered, Client, JobState, Manner, PillMiss, RequestDraft, SendTo, SessionWatch};
+use trimtab_host::{
+    Answered, Client, JobState, Manner, PillMiss, PlacedServer, RequestDraft, SendTo, ServerStanding, SessionWatch,
+};
 use trimtab_vocab::checkpoint::Ask;
 use trimtab_vocab::event::{
     BannerFact, CheckpointFact, Level, ReplyFact, RequestFact, RuleFact, SessionFact, Status, UsageFact,
@@ -110,6 +112,8 @@ pub(super) struct OpenSession {
     usage: Option<UsageUpdate>,
     /// The last recorded event that was taken in.
     seen: u64,
+    /// The editor's MCP servers as they were shown, by name.
+    shown_servers: BTreeMap<String, String>,
 }
 
 impl OpenSession {
@@ -130,6 +134,7 @@ impl OpenSession {
             cost_usd: None,
             usage: None,
             seen: 0,
+            shown_servers: BTreeMap::new(),
         }
     }
 
@@ -309,8 +314,60 @@ impl OpenSession {
                 return self.spoken(id, &question, spoken).await;
             }
         }
+        self.show_pending_servers().await;
         let mode = self.options.mode;
         self.send_request(id, PromptText { text, images }, mode, None).await;
+    }
+
+    /// Shows the editor's servers that wait for an approval, and that were not shown as they are now.
+    pub(super) async fn show_pending_servers(&mut self) {
+        let EditorContext { client, profile, .. } = self.context.clone();
+        let Ok((servers, _)) = client.servers().of_editor(&profile, &self.folder, &self.id).await else { return };
+        for server in servers.iter().filter(|server| server.standing == ServerStanding::Pending) {
+            let entry = &server.entry;
+            if self.shown_servers.get(&entry.name).is_some_and(|shown| *shown == entry.hash) {
+                continue;
+            }
+            let name = entry.name.clone();
+            self.say(&pending_server(server)).await;
+            self.shown_servers.insert(name, entry.hash.clone());
+        }
+    }
+
+    /// Lists the editor's servers, or decides about one of them.
+    async fn servers(&mut self, words: &str) -> Result<String, Problem> {
+        let EditorContext { client, profile, .. } = self.context.clone();
+        let (servers, problems) = client.servers().of_editor(&profile, &self.folder, &self.id).await?;
+        let (action, name) = words.split_once(char::is_whitespace).unwrap_or((words, ""));
+        let found = servers.iter().find(|server| server.entry.name == name.trim());
+        match (action, found) {
+            ("", _) if servers.is_empty() => {
+                Ok("The editor passes no MCP servers, or the folder is not trusted.".to_owned())
+            }
+            ("", _) => {
+                let line = |server: &PlacedServer| format!("- {}: {}", server.entry.name, server.standing.name());
+                let lines: Vec<String> = servers.iter().map(line).chain(problems).collect();
+                Ok(words::sanitize(&lines.join("\n")).into_owned())
+            }
+            ("enable", Some(server)) => {
+                let entry = &server.entry;
+                // Only what was shown can be approved.
+                if self.shown_servers.get(&entry.name).is_none_or(|shown| *shown != entry.hash) {
+                    self.shown_servers.insert(entry.name.clone(), entry.hash.clone());
+                    return Ok(pending_server(server));
+                }
+                client.servers().decide(server, true).await?;
+                Ok(format!("Approved {} as shown, for this folder. It is used from the next request on.", entry.name))
+            }
+            ("disable", Some(server)) => {
+                client.servers().decide(server, false).await?;
+                Ok(format!("{} is off in this folder.", server.entry.name))
+            }
+            ("enable" | "disable", None) => {
+                Ok(format!("The editor passes no MCP server {}. `/mcp` lists them.", words::sanitize(name.trim())))
+            }
+            _ => Ok("Use `/mcp`, `/mcp enable NAME`, or `/mcp disable NAME`.".to_owned()),
+        }
     }
 
     async fn send_request(&mut self, id: RpcId, prompt: PromptText, mode: Mode, subtasks: Option<SubtaskStart>) {
@@ -356,6 +413,7 @@ impl OpenSession {
                 let (prompt, mode) = (PromptText { text, images: Vec::new() }, self.options.mode);
                 return self.send_request(id, prompt, mode, Some(SubtaskStart::Ask)).await;
             }
+            EditorCommand::Servers(words) => self.servers(&words).await.map(Some),
             EditorCommand::Changes => commands::changes(&client, &self.id).await.map(Some),
             EditorCommand::Rewind(steps) => commands::move_history(&client, &self.id, steps, true).await,
             EditorCommand::Forward(steps) => commands::move_history(&client, &self.id, steps, false).await,
@@ -816,4 +874,13 @@ pub(super) fn problem_error(problem: &Problem) -> Error {
     let mut error = error.data(json!({"kind": problem.kind, "message": problem.message, "hint": problem.hint}));
     error.message = message;
     error
+}
+
+/// What a user reads before a server of the editor may start.
+fn pending_server(server: &PlacedServer) -> String {
+    let described = words::servers::described(server).replace("```", "'''");
+    format!(
+        "The editor passes an MCP server that you have not approved in this folder. It is off.\n\n```\n{described}```\n\n`/mcp enable {}` approves it as shown.",
+        server.entry.name
+    )
 }

@@ -212,7 +212,7 @@ impl Setup {
             print(&format!("{name} is on.\n"))?;
             return Ok(CliOutcome::Done);
         }
-        print(&described(&server))?;
+        print(&words::servers::described(&server))?;
         if server.standing == ServerStanding::On {
             print(&format!("{name} is on already.\n"))?;
             return Ok(CliOutcome::Done);
@@ -346,36 +346,4 @@ impl Setup {
             false => Ok(CliOutcome::Done),
         }
     }
-}
-
-/// All that a person approves.
-fn described(server: &PlacedServer) -> String {
-    let entry = &server.entry;
-    let mut lines = vec![format!("Server {} of .mcp.json:", entry.name)];
-    let is_web = entry.argv.is_empty();
-    let what = if is_web { "address:" } else { "command:" };
-    lines.push(format!("  {what:<13} {}", words::command_line(&entry.shown)));
-    let mut what = if is_web { "headers:" } else { "environment:" };
-    for (name, value) in &entry.written {
-        let given = if is_web { format!("{name}: {value}") } else { format!("{name}={value}") };
-        lines.push(format!("  {what:<13} {}", words::command_line(&given)));
-        what = "";
-    }
-    if !entry.reads.is_empty() {
-        lines.push(format!("  reads:        ${}", entry.reads.join(", $")));
-    }
-    if !entry.files.is_empty() {
-        let files: Vec<String> = entry.files.iter().map(|file| words::command_line(&file.path).into()).collect();
-        lines.push(format!("  files:        {}", files.join(", ")));
-    }
-    match entry.argv.is_empty() {
-        true => lines.push("It receives what the model sends it, and its tools act outside the sandbox.".to_owned()),
-        false => {
-            lines.push("It runs as you, outside the sandbox, and can do everything that you can do.".to_owned());
-            lines.push(
-                "Other files that it loads, such as imported modules and node_modules, are not checked.".to_owned(),
-            );
-        }
-    }
-    lines.join("\n") + "\n"
 }

@@ -5,6 +5,7 @@ mod asked;
 pub(crate) mod conversation;
 pub(crate) mod effects;
 pub(crate) mod elapsed;
+pub(crate) mod servers;
 pub(crate) mod subtasks;
 mod wrap;
 

@@ -22,6 +22,15 @@ fn opened(editor: &mut Editor, scene: &Scene, behaviors: &[&str]) -> String {
     answer["sessionId"].as_str().expect("an ID").to_owned()
 }
 
+/// Approves the server in the editor's conversation, once it was shown there.
+fn approve(editor: &mut Editor, session: &str) {
+    editor.wait_for("the server", |message| {
+        message.to_string().contains("`/mcp enable My_helper` approves it as shown.")
+    });
+    assert_eq!(editor.say(session, "/mcp enable My_helper"), "end_turn");
+    assert!(editor.text("agent_message_chunk").contains("Approved My_helper as shown"), "{:?}", editor.messages());
+}
+
 fn servers(scene: &Scene) -> Vec<String> {
     processes_with(&format!("--mcp-server {}", scene.folder().display()))
 }
@@ -47,6 +56,12 @@ fn servers_of_an_editor_ask_and_end_with_their_session() {
     let mut editor = Editor::start(&scene.program);
     editor.initialize(json!({}));
     let session = opened(&mut editor, &scene, &[]);
+    editor.wait_for("the command line", |message| message.to_string().contains("--mcp-server"));
+    scene.says("Hello.");
+    editor.say(&session, "What do the notes say?");
+    assert!(scene.lines("started").is_empty(), "nothing starts before the approval");
+    assert!(!editor.text("agent_message_chunk").contains("A=1"), "editors fill in secrets");
+    approve(&mut editor, &session);
     // A rule that holds everywhere is not meant for a server that any editor can name.
     scene.program.run(&["rules", "add", "allow", "mcp", "My_helper:*"]);
     find_and_call(&scene, "echo");
@@ -77,6 +92,10 @@ fn servers_of_an_editor_start_only_in_a_trusted_folder() {
     assert_eq!(editor.say(&session, "What do the notes say?"), "end_turn");
     assert!(scene.lines("started").is_empty());
     assert_eq!(scene.program.run(&["trust"]).code, Some(0));
+    assert_eq!(editor.say(&session, "/mcp enable My_helper"), "end_turn");
+    assert!(!editor.text("agent_message_chunk").contains("Approved"), "it was not shown before");
+    approve(&mut editor, &session);
+    assert!(scene.lines("started").is_empty());
     scene.asks(&[("find_tool", json!({"query": "repeat a text"}))]);
     scene.says("Hello.");
     assert_eq!(editor.say(&session, "What do the notes say?"), "end_turn");
@@ -88,6 +107,7 @@ fn servers_of_an_editor_end_when_the_agent_is_killed() {
     let mut editor = Editor::start(&scene.program);
     editor.initialize(json!({}));
     let session = opened(&mut editor, &scene, &["stubborn", "family"]);
+    approve(&mut editor, &session);
     find_and_call(&scene, "slow");
     editor.prompt(&session, "What do the notes say?");
     let asked = permission(&mut editor);

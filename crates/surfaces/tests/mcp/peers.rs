@@ -71,10 +71,13 @@ fn from_an_editor(scene: &Scene, port: u16) -> String {
     let cwd = scene.program.project().canonicalize().expect("a folder");
     let server = json!({"type": "http", "name": "page", "url": format!("http://127.0.0.1:{port}/mcp"), "headers": []});
     let opened = editor.call("session/new", json!({"cwd": cwd, "mcpServers": [server]}));
+    let session = opened["sessionId"].as_str().expect("an ID").to_owned();
+    editor.wait_for("the server", |message| message.to_string().contains("`/mcp enable page` approves it as shown."));
+    editor.say(&session, "/mcp enable page");
     scene.asks(&[("find_tool", json!({"query": "echo a message"}))]);
     scene.asks(&[("use_tool", json!({"name": "mcp__page__echo", "input": {"message": "from an editor"}}))]);
     scene.says("Done.");
-    let prompt = editor.prompt(opened["sessionId"].as_str().expect("an ID"), "What do the notes say?");
+    let prompt = editor.prompt(&session, "What do the notes say?");
     let asked = editor.asked("session/request_permission");
     editor.choose(&asked, "allow");
     editor.result(prompt);

@@ -54,7 +54,7 @@ impl BoundedHttp {
             request = request.header(SESSION, session.as_ref());
         }
         let body = serde_json::to_vec(message).unwrap_or_default();
-        let response = request.header(CONTENT_TYPE, JSON).body(body).send().await?;
+        let response = request.header(CONTENT_TYPE, JSON).body(body).send().await.map_err(without_url)?;
         let status = response.status();
         if matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN)
             && let Some(challenge) = header(&response, WWW_AUTHENTICATE)
@@ -80,8 +80,11 @@ impl BoundedHttp {
             };
         }
         if is(EVENTS) {
-            let events = SseStream::from_bytes_stream(bounded(response.bytes_stream(), LARGEST_MESSAGE));
-            return Ok(StreamableHttpPostResponse::Sse(events.boxed(), session));
+            let events = SseStream::from_bytes_stream(bounded(
+                response.bytes_stream().map(|piece| piece.map_err(reqwest::Error::without_url)),
+                LARGEST_MESSAGE,
+            ));
+            return Ok(StreamableHttpPostResponse::Sse(unhurried(events.boxed()), session));
         }
         // Some servers answer a notification with an empty body or another type, which says nothing.
         let wants_answer = matches!(message, JsonRpcMessage::Request(_));
@@ -118,7 +121,7 @@ impl StreamableHttpClient for BoundedHttp {
         auth_header: Option<String>,
         custom_headers: HashMap<HeaderName, HeaderValue>,
     ) -> Result<(), HttpError> {
-        self.client.delete_session(uri, session_id, auth_header, custom_headers).await
+        self.client.delete_session(uri, session_id, auth_header, custom_headers).await.map_err(stripped)
     }
 
     async fn get_stream(
@@ -134,7 +137,30 @@ impl StreamableHttpClient for BoundedHttp {
         client
             .get_stream_with_max_sse_event_size(uri, session_id, last_event_id, auth_header, custom_headers, limit)
             .await
+            .map(unhurried)
+            .map_err(stripped)
     }
+}
+
+/// An address can hold a key in its query, and errors reach the log and the model.
+fn without_url(error: reqwest::Error) -> HttpError {
+    StreamableHttpError::Client(error.without_url())
+}
+
+fn stripped(error: HttpError) -> HttpError {
+    match error {
+        StreamableHttpError::Client(error) => without_url(error),
+        error => error,
+    }
+}
+
+/// The shortest pause before a stream that ended is opened again, whatever a server asks for.
+const SHORTEST_RETRY_MS: u64 = 1000;
+
+/// The same events, without a wish to be asked again at once.
+fn unhurried(events: BoxStream<'static, Result<Sse, SseError>>) -> BoxStream<'static, Result<Sse, SseError>> {
+    let slower = |event: Sse| Sse { retry: event.retry.map(|pause| pause.max(SHORTEST_RETRY_MS)), ..event };
+    events.map(move |event| event.map(slower)).boxed()
 }
 
 fn header(response: &Response, name: HeaderName) -> Option<String> {
@@ -150,7 +176,7 @@ async fn read(response: Response, most: usize) -> Result<Vec<u8>, HttpError> {
     let mut body = Vec::new();
     let mut pieces = response.bytes_stream();
     while let Some(piece) = pieces.next().await {
-        body.extend_from_slice(&piece?);
+        body.extend_from_slice(&piece.map_err(without_url)?);
         if body.len() > most {
             return Err(unexpected(format!("a response is larger than {most} bytes")));
         }

@@ -1,0 +1,46 @@
+//! What a person reads before an MCP server may start.
+
+use trimtab_host::{PlacedServer, ServerSource};
+
+use super::command_line;
+
+/// All that a person approves.
+pub(crate) fn described(server: &PlacedServer) -> String {
+    let entry = &server.entry;
+    let of = match entry.source {
+        ServerSource::Editor => "of your editor",
+        _ => "of .mcp.json",
+    };
+    let mut lines = vec![format!("Server {} {of}:", entry.name)];
+    let is_web = entry.argv.is_empty();
+    let what = if is_web { "address:" } else { "command:" };
+    lines.push(format!("  {what:<13} {}", command_line(&entry.shown)));
+    let mut what = if is_web { "headers:" } else { "environment:" };
+    // An editor fills in the values of its settings, secrets among them.
+    let names = entry.given_names().into_iter().filter(|_| entry.source == ServerSource::Editor).map(str::to_owned);
+    let written = entry.written.iter().map(|(name, value)| match is_web {
+        true => format!("{name}: {value}"),
+        false => format!("{name}={value}"),
+    });
+    for given in names.chain(written) {
+        lines.push(format!("  {what:<13} {}", command_line(&given)));
+        what = "";
+    }
+    if !entry.reads.is_empty() {
+        lines.push(format!("  reads:        ${}", entry.reads.join(", $")));
+    }
+    if !entry.files.is_empty() {
+        let files: Vec<String> = entry.files.iter().map(|file| command_line(&file.path).into()).collect();
+        lines.push(format!("  files:        {}", files.join(", ")));
+    }
+    match entry.argv.is_empty() {
+        true => lines.push("It receives what the model sends it, and its tools act outside the sandbox.".to_owned()),
+        false => {
+            lines.push("It runs as you, outside the sandbox, and can do everything that you can do.".to_owned());
+            lines.push(
+                "Other files that it loads, such as imported modules and node_modules, are not checked.".to_owned(),
+            );
+        }
+    }
+    lines.join("\n") + "\n"
+}
