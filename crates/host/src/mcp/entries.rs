@@ -737,7 +737,7 @@ mod tests {
             ..EditorServer::default()
         };
         let entry = process.clone().entry().expect("a server");
-        assert_eq!(entry.standing("/p", &[]), ServerStanding::Pending, "an editor also reads settings of a repository");
+        assert_eq!((entry.shown.as_str(), entry.standing("/p", &[])), ("/bin/a", ServerStanding::Pending));
         let other = EditorServer { environment: token("t1"), ..process }.entry().expect("a server");
         assert_ne!(entry.hash, other.hash, "another token is another server");
         let web = EditorServer {
