@@ -617,7 +617,7 @@ fn what_cannot_be_used_is_refused_with_its_reason() {
     // Entries that the protocol's types would drop silently.
     let refused = editor.refused("session/new", json!({"cwd": folder(&program), "mcpServers": [{"odd": 1}]}));
     assert_eq!(refused["code"], -32602, "{refused}");
-    let empty = json!([{"name": "empty", "args": [], "env": []}]);
+    let empty = json!([{"name": "empty", "command": "", "args": [], "env": []}]);
     editor.call("session/new", json!({"cwd": folder(&program), "mcpServers": empty}));
     wait_until("the notice", || editor.text("agent_message_chunk").contains("empty is not used: it has no command"));
     for cwd in [json!("relative"), json!("/no/such/folder"), json!(folder(&program).join("hello.txt")), json!(7)] {
