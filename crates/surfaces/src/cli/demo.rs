@@ -178,7 +178,10 @@ impl Theatre {
     fn profile(&self) -> Result<Profile, Problem> {
         let data = self.stage.data().display().to_string();
         let model = Flag { path: "model", option: "--model", value: "replay/demo".into() };
-        config::load_from(&BTreeMap::from([("TRIMTAB_HOME".to_owned(), data)]), &[model])
+        // Sub-tasks need a place for their copies, which is deleted with the rest.
+        let cache = self.stage.data().with_file_name("cache").display().to_string();
+        let places = [("TRIMTAB_HOME".to_owned(), data), ("XDG_CACHE_HOME".to_owned(), cache)];
+        config::load_from(&BTreeMap::from(places), &[model])
     }
 
     /// The same in the terminal UI; what to say first is written already.
