@@ -48,7 +48,7 @@ await browse(async ({ page }) => {
   // The model and the effort are this session's.
   await page.getByRole('button', { name: /Model and options/ }).click();
   const options = page.getByRole('dialog', { name: 'Model and options' });
-  await options.getByText('Asks before commands.').waitFor();
+  await options.getByText('Asks before commands that can write.').waitFor();
   await accessible(page, 'the options of a message');
   await options.getByLabel('Effort').selectOption('high');
   await page.keyboard.press('Escape');
