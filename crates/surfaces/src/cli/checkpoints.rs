@@ -193,6 +193,9 @@ async fn find(client: &Client, wanted: &CheckpointId) -> Result<Event, Problem> 
     })
 }
 
+/// Pending questions that a hint names.
+const IDS_NAMED: usize = 5;
+
 /// What waits in this folder, if it is one thing.
 async fn find_only(client: &Client) -> Result<Event, Problem> {
     let folder = place::folder(None)?;
@@ -208,8 +211,14 @@ async fn find_only(client: &Client) -> Result<Event, Problem> {
         (None, _) => {
             Err(Problem::new(ProblemKind::NotFound, "There is no pending question in this folder.").hint(hint))
         }
-        (Some(_), others) => {
+        (Some(last), others) => {
             let message = format!("{} questions are pending in this folder. Name one of them.", others + 1);
+            let id = |event: &Event| match &event.fact {
+                Fact::Checkpoint(CheckpointFact::Opened { checkpoint, .. }) => Some(checkpoint.to_string()),
+                _ => None,
+            };
+            let ids: Vec<String> = open.iter().chain([&last]).rev().filter_map(id).take(IDS_NAMED).collect();
+            let hint = format!("Newest first: {}. {hint}", ids.join(", "));
             Err(Problem::new(ProblemKind::Usage, message).hint(hint))
         }
     }

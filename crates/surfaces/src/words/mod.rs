@@ -12,7 +12,7 @@ mod wrap;
 use std::borrow::Cow;
 
 use trimtab_host::{PlacedServer, ServerStanding};
-use trimtab_vocab::event::{PromptProgress, ReplyFact};
+use trimtab_vocab::event::{ChangedFile, PromptProgress, ReplyFact};
 use trimtab_vocab::format;
 use trimtab_vocab::visible::visible;
 use trimtab_vocab::wording::{Refusal, permission};
@@ -23,6 +23,14 @@ pub(crate) use wrap::wrap;
 
 /// What an extension means.
 pub(crate) const EXTENDED: &str = "The session is extended. It keeps its complete conversation as long as it fits into the context window. Summarized text stays readable with `trimtab ref`.";
+
+/// How many lines of a file changed, after its name. A picture has none.
+pub(crate) fn line_counts(file: &ChangedFile) -> String {
+    match (file.added, file.removed) {
+        (0, 0) => String::new(),
+        (added, removed) => format!(" (+{added} −{removed})"),
+    }
+}
 
 /// The request that carries out what was discussed, where the user gives no text.
 pub(crate) const IMPLEMENT: &str = "Implement what we have talked about.";

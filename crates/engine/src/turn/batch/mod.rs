@@ -66,7 +66,10 @@ pub(super) fn begin(step: &mut Transition<'_>) {
 fn describe(batch: &Batch) -> String {
     let Some(first) = batch.items.first() else { return String::new() };
     let mut text = format!("{} {}", first.call.name, first.call.input);
-    text.truncate(text.floor_char_boundary(200));
+    if text.len() > 200 {
+        text.truncate(text.floor_char_boundary(200));
+        text.push('…');
+    }
     text
 }
 

@@ -10,7 +10,7 @@ use super::{HistoryArgs, at_rest, find_set};
 use crate::cli::number::positive;
 use crate::cli::output::{note, print, sanitize};
 use crate::cli::{CliOutcome, place};
-use crate::words::effects;
+use crate::words::{self, effects};
 
 /// What is done where the same lines were edited since.
 #[derive(Debug, Args)]
@@ -200,7 +200,7 @@ fn tell(fact: &ChangeFact, change: &Change) -> Result<(), Problem> {
         _ => "Undid",
     };
     for file in &change.files {
-        print(&format!("{word} {} (+{} −{})\n", file.path, file.added, file.removed))?;
+        print(&format!("{word} {}{}\n", file.path, words::line_counts(file)))?;
     }
     if let ChangeFact::Applied(_) = fact {
         print(&format!("This is now change #{}. `trimtab rewind` undoes it.\n", change.position + 1))?;

@@ -263,7 +263,7 @@ impl RunOutput {
                 (_, true) => "deleted",
                 _ => "changed",
             };
-            self.say(&format!("  {what} {} (+{} −{})", file.path, file.added, file.removed));
+            self.say(&format!("  {what} {}{}", file.path, words::line_counts(file)));
         }
     }
 
