@@ -138,6 +138,16 @@ fn a_change_that_failed_is_not_called_a_change() {
 }
 
 #[test]
+fn an_edit_that_was_in_place_already_is_not_called_a_change() {
+    let mut stage = Stage::new(80, 20);
+    at_work(&mut stage);
+    stage.fact(json!({"type": "tool.started", "call": "c5", "name": "edit_file", "input": {"path": "a.txt"}}));
+    stage.fact(json!({"type": "tool.finished", "call": "c5", "status": "ok", "preview": "Already in place."}));
+    let screen = stage.screen();
+    assert!(screen.contains("● No change needed in a.txt"), "{screen}");
+}
+
+#[test]
 fn an_answer_has_its_sections_its_programs_and_what_was_done() {
     let mut stage = Stage::new(60, 40);
     stage.said("Mend it");

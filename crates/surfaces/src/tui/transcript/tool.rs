@@ -86,6 +86,12 @@ impl ToolEntry {
         }
     }
 
+    /// Whether it is an edit that was in place already.
+    fn changed_nothing(&self) -> bool {
+        let is_edit = matches!(self.name.as_str(), "edit_file" | "apply_diff" | "write_file");
+        is_edit && self.status == Some(ToolStatus::Ok) && self.writes.is_empty() && self.changed.is_empty()
+    }
+
     /// Whether it has ended, and what it changed can be drawn.
     pub(super) fn is_done(&self) -> bool {
         self.status.is_some() && (self.writes.is_empty() || self.changed.is_empty() || self.diff.is_some())
@@ -114,6 +120,9 @@ impl ToolEntry {
             Some(word) => {
                 let (verb, what) = words(&self.name, &self.input, Tense::Infinitive);
                 (format!("{word} {}", verb.trim_start_matches("Wants to ")), what)
+            }
+            None if self.changed_nothing() => {
+                ("No change needed in".to_owned(), words(&self.name, &self.input, tense).1)
             }
             None => words(&self.name, &self.input, tense),
         };
