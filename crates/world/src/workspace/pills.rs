@@ -37,7 +37,7 @@ pub fn of_person(folder: &Path, cap: usize) -> Vec<PillFile> {
     })
 }
 
-/// The pills of a folder that the user trusts. A link that is outside the folder is not followed.
+/// The pills of a folder that the user trusts. A link that leads out of the folder is not followed.
 pub fn of_folder(folder: &Path, cap: usize) -> Vec<PillFile> {
     let kept = folder.join(HERE);
     let one = |reason: &str| {
@@ -118,7 +118,7 @@ mod tests {
         let names: Vec<&str> = files.iter().map(|(name, _)| name.as_str()).collect();
         assert_eq!(names, ["a", "b", "c", "d", "e", "f", "g"]);
         assert_eq!((files[0].1.as_str(), files[4].1.as_str()), ("a", "inside"));
-        for (at, why) in [(1, "UTF-8"), (2, "larger"), (3, "out of the folder"), (5, ""), (6, "")] {
+        for (at, why) in [(1, "UTF-8"), (2, "larger"), (3, "outside the folder"), (5, ""), (6, "")] {
             let (name, text) = &files[at];
             assert!(text.starts_with("! ") && text.contains(why), "{name}: {text}");
         }

@@ -78,7 +78,7 @@ pub enum Why {
         /// What is there instead; nothing, or no regular file: `None`.
         found: Option<FileState>,
     },
-    /// The path is outside the folder.
+    /// The path leads out of the folder.
     Outside {
         /// As in the plan.
         path: String,
