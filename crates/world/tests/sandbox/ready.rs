@@ -31,7 +31,8 @@ fn wait_until_ready(scene: &Scene) {
     }
 }
 
-/// The supervisors of this process that were started ahead, when there is one. The only command of a scene is over.
+/// The supervisor of this process that was started ahead. The only command of a scene is over, but its own supervisor may
+/// take a moment to end.
 fn waiting() -> Vec<u32> {
     let own = format!("PPid:\t{}", std::process::id());
     let is_own = |pid: &u32| {
@@ -40,8 +41,7 @@ fn waiting() -> Vec<u32> {
     };
     loop {
         let found: Vec<u32> = processes_with("early").into_iter().filter(is_own).collect();
-        // A program that is just being started has no arguments for a moment.
-        if !found.is_empty() {
+        if found.len() == 1 {
             return found;
         }
         std::thread::sleep(Duration::from_millis(1));
