@@ -211,11 +211,14 @@ impl Servers<'_> {
         folder: &str,
         session: &SessionId,
     ) -> Result<(Vec<PlacedServer>, Vec<String>), Problem> {
-        let rules = self.0.permissions().rules().await?;
-        if !self.0.permissions().trusts(profile, folder).await? {
+        let servers = self.all()?;
+        if !servers.has_given(session) || !self.0.permissions().trusts(profile, folder).await? {
             return Ok((Vec::new(), Vec::new()));
         }
-        let (placed, problems) = self.all()?.placed(Some(folder), Some(session), &rules);
+        let rules = self.0.permissions().rules().await?;
+        let (folder, session) = (folder.to_owned(), session.clone());
+        let read = move || servers.placed(Some(&folder), Some(&session), &rules);
+        let (placed, problems) = tokio::task::spawn_blocking(read).await.unwrap_or_default();
         let placed = placed.into_iter().filter(|server| server.entry.source == ServerSource::Editor).collect();
         Ok((placed, problems))
     }

@@ -194,6 +194,11 @@ impl McpServers {
         notes
     }
 
+    /// Whether an editor passes servers to a session.
+    pub(crate) fn has_given(&self, session: &SessionId) -> bool {
+        self.editors.lock().unwrap_or_else(PoisonError::into_inner).contains_key(session)
+    }
+
     /// The user's servers, those of the editor of a session, and those of a folder that is trusted. Of two with one name,
     /// the first counts.
     pub(crate) fn placed(

@@ -175,7 +175,7 @@ async fn check_fences(profile: &Profile, report: &mut DoctorReport) -> Result<()
     report.good(&format!("command limits: {}", trimtab_host::command_limits(profile)))
 }
 
-/// Connects the MCP servers that are on. One that is not reachable is a problem of its own, not of the setup.
+/// Connects the MCP servers that are on. A server that cannot be reached does not keep the others from being checked.
 async fn check_servers(profile: &Profile, report: &mut DoctorReport) -> Result<(), Problem> {
     // The data folder is checked below.
     let Ok(client) = Client::open(profile) else { return Ok(()) };

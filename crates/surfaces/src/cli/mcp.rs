@@ -221,7 +221,7 @@ impl Setup {
             if !std::io::stdin().is_terminal() {
                 return Err(Problem::new(
                     ProblemKind::Usage,
-                    format!("{name} is not approved: there is no terminal to ask at."),
+                    format!("{name} is not approved: an approval needs a terminal."),
                 )
                 .hint(format!("Read the lines above, then run `trimtab mcp enable {name} --yes`.")));
             }

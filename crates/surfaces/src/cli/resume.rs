@@ -82,7 +82,7 @@ impl Resume {
                 return Ok(outcome);
             }
             JobState::Finished(_) if !self.json => {
-                note("There is no unfinished request in this folder. The latest request:");
+                note("No unfinished request in this folder. The latest request:");
             }
             JobState::Finished(_) => {}
             _ => self.adjust(&client, &sent, asking).await?,

@@ -17,14 +17,14 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::process::Pid;
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout};
-use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 use trimtab_vocab::Sandbox;
 
 use super::environment::passed_on;
 use super::run::this_program;
-use super::tree::{Reaped, Tree};
+use super::tree::Tree;
 use super::{SUPERVISE, inherited_fds};
 
 /// The second argument that makes the process the supervisor of a server.
@@ -139,26 +139,15 @@ async fn attend(tree: &mut Tree, input: OwnedFd) {
     let signals = [SignalKind::child(), SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup()];
     let [Ok(mut child), Ok(mut term), Ok(mut int), Ok(mut hup)] = signals.map(signal) else { return };
     tokio::select! {
-        () = ended(tree, &mut child) => return,
+        () = tree.main_ends(&mut child) => return,
         () = hung_up(input) => {}
         _ = term.recv() => return,
         _ = int.recv() => return,
         _ = hup.recv() => return,
     }
-    if timeout(GRACE, ended(tree, &mut child)).await.is_err() {
+    if timeout(GRACE, tree.main_ends(&mut child)).await.is_err() {
         tree.ask_to_end();
-        let _ = timeout(LAST_GRACE, ended(tree, &mut child)).await;
-    }
-}
-
-async fn ended(tree: &mut Tree, child: &mut Signal) {
-    loop {
-        match tree.reap() {
-            Reaped::All => return,
-            _ if tree.ended.is_some() => return,
-            Reaped::Waiting => drop(child.recv().await),
-            Reaped::More => tokio::task::yield_now().await,
-        }
+        let _ = timeout(LAST_GRACE, tree.main_ends(&mut child)).await;
     }
 }
 

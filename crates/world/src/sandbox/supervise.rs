@@ -256,21 +256,8 @@ async fn in_time(
 /// Resolves when the command has ended: it was reaped, or the fence reports that it and all other processes are gone.
 async fn main_ends(tree: &mut Tree, voice: &mut Voice, child: &mut Signal) {
     tokio::select! {
-        () = main_is_reaped(tree, child) => {}
+        () = tree.main_ends(child) => {}
         () = voice.left_alone() => {}
-    }
-}
-
-async fn main_is_reaped(tree: &mut Tree, child: &mut Signal) {
-    loop {
-        match tree.reap() {
-            Reaped::All => return,
-            _ if tree.ended.is_some() => return,
-            // A signal that comes before this is kept for it.
-            Reaped::Waiting => drop(child.recv().await),
-            // Processes that end faster than they are noted must not keep timers and the host waiting.
-            Reaped::More => tokio::task::yield_now().await,
-        }
     }
 }
 

@@ -63,6 +63,20 @@ impl Tree {
         Reaped::More
     }
 
+    /// Resolves when the main process has ended.
+    pub(super) async fn main_ends(&mut self, child: &mut tokio::signal::unix::Signal) {
+        loop {
+            match self.reap() {
+                Reaped::All => return,
+                _ if self.ended.is_some() => return,
+                // A signal that comes before this is kept for it.
+                Reaped::Waiting => drop(child.recv().await),
+                // Processes that end faster than they are noted must not keep timers and the host waiting.
+                Reaped::More => tokio::task::yield_now().await,
+            }
+        }
+    }
+
     /// Asks the command and what it runs in the foreground to end.
     pub(super) fn ask_to_end(&self) {
         if self.ended.is_none() {
