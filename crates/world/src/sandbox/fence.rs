@@ -40,6 +40,7 @@ mod paths;
 #[cfg_attr(target_os = "linux", allow(dead_code, reason = "it is compiled for its tests"))]
 mod seatbelt;
 
+use std::ffi::OsStr;
 use std::io::{BufRead, Write as _};
 use std::os::fd::AsFd as _;
 use std::os::unix::process::CommandExt as _;
@@ -51,11 +52,13 @@ use serde::de::DeserializeOwned;
 #[cfg(target_os = "linux")]
 use self::linux as system;
 #[cfg(target_os = "linux")]
+pub(super) use self::linux::{MountWatch, is_shared_device};
+#[cfg(target_os = "linux")]
 pub(super) use self::namespaces::{NamespaceError, found};
 #[cfg(not(target_os = "linux"))]
 use self::other as system;
 #[cfg(not(target_os = "linux"))]
-pub(super) use self::other::{NoNamespaces as NamespaceError, found};
+pub(super) use self::other::{MountWatch, NoNamespaces as NamespaceError, found, is_shared_device};
 use super::wire::{FenceReport, FolderMarks, RunOrder};
 
 /// Waits for what the supervisor makes of the folder; nothing if it is gone.
@@ -143,8 +146,10 @@ pub(super) fn secrets(home: &Path) -> Vec<PathBuf> {
     SECRETS.iter().map(|name| home.join(name)).collect()
 }
 
-/// The third argument of a fence whose supervisor has entered namespaces.
+/// The third argument of a fence whose supervisor has entered namespaces,
 pub(super) const APART: &str = "apart";
+/// and of one whose command works in the folder of devices.
+pub(super) const SHARING_DEVICES: &str = "sharing-devices";
 
 /// Where a path leads to. Most of those that are asked for are not there, which one call tells; to follow a path takes
 /// one for each part.
@@ -159,8 +164,11 @@ pub(super) fn main() -> ExitCode {
     let Ok(voice) = std::io::stdout().as_fd().try_clone_to_owned() else { return ExitCode::FAILURE };
     let mut voice = std::fs::File::from(voice);
     // The order may come much later; what does not depend on it is done until then.
-    let is_apart = std::env::args_os().nth(3).is_some_and(|argument| argument == APART);
-    let apart = is_apart.then(system::step_apart);
+    let apart = match std::env::args_os().nth(3).as_deref().and_then(OsStr::to_str) {
+        Some(APART) => Some(system::step_apart(false)),
+        Some(SHARING_DEVICES) => Some(system::step_apart(true)),
+        _ => None,
+    };
     let mut told = std::io::stdin().lock();
     let Some(order) = next::<RunOrder>(&mut told) else { return ExitCode::FAILURE };
     let mut say = |ready: &FenceReport| {

@@ -2,15 +2,22 @@
 //!
 //! Starting a program takes longer than setting up the sandbox, and a command needs two more processes than itself.
 //! So once a command has run, the supervisor of the next one is started in advance. The namespaces that it has
-//! entered are empty: no processes, no network, no shared memory. The view of files is set up when the order arrives,
-//! and only the order has the command's permissions. One is enough: concurrent commands start their own.
+//! entered are empty: no processes, no network, no shared memory. The fence has its devices, its list of processes, and a
+//! view of the mounts, which is not used if a mount has changed since. The files are arranged when the order arrives, and
+//! only the order has the command's permissions. One is enough: concurrent commands start their own.
 
 use std::ffi::OsString;
+use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, ChildStdin, ChildStdout};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::run::supervisor_command;
+use super::supervise::remove;
+use super::wire::SupervisorReport;
+
+/// More than what a supervisor reports before it has an order.
+const LONGEST_REPORT: u64 = 64 * 1024;
 
 type Environment = Vec<(OsString, OsString)>;
 
@@ -57,11 +64,22 @@ impl ReadySupervisor {
                 *lock(&ready) = waiting;
             }
             let _ = process.wait();
-            if let Some(ready) = ready.upgrade() {
-                let _ = lock(&ready).take_if(|waiting| waiting.pid == pid);
+            let waiting = ready.upgrade().and_then(|ready| lock(&ready).take_if(|waiting| waiting.pid == pid));
+            if let Some(waiting) = waiting {
+                remove_temporary(waiting.report);
             }
         };
         let _ = std::thread::Builder::new().name("ready-supervisor".into()).spawn(attend);
+    }
+}
+
+/// Removes the temporary folder of a supervisor that has ended, which one that was killed could not.
+fn remove_temporary(report: ChildStdout) {
+    let lines = BufReader::new(report.take(LONGEST_REPORT)).lines().map_while(Result::ok);
+    for report in lines.filter_map(|line| serde_json::from_str(&line).ok()) {
+        if let SupervisorReport::Temporary(folder) = report {
+            remove(&folder);
+        }
     }
 }
 

@@ -240,6 +240,8 @@ pub(super) async fn carry_out(
             StartAttempt::NoNamespaces(why) => order.fence.no_namespaces = Some(why),
             // Once only: the next one is not taken from those that wait.
             StartAttempt::Gone => {}
+            // Once only: what is not prepared fits.
+            StartAttempt::Unfit => order.fence.unprepared = true,
         }
     }
 }
@@ -249,6 +251,8 @@ enum StartAttempt {
     NoNamespaces(String),
     /// The supervisor that had waited ended, or was told to, before it started the command.
     Gone,
+    /// What the supervisor had prepared does not fit the order.
+    Unfit,
 }
 
 impl From<CommandOutcome> for StartAttempt {
@@ -274,7 +278,7 @@ async fn attempt(
     let mut outcome =
         CommandOutcome { output: Collected::keeping(setup.limits.output / 2), ..CommandOutcome::default() };
     let mut started = None;
-    let mut taken = None;
+    let (mut taken, mut temp) = (false, None);
     let mut open = true;
     let stopped = tokio::select! {
         biased;
@@ -300,7 +304,13 @@ async fn attempt(
             report = reports.next_line() => {
                 let report = report.ok().flatten().and_then(|line| serde_json::from_str(&line).ok());
                 match report {
-                    Some(SupervisorReport::Taken { temp }) => taken = Some(temp),
+                    Some(SupervisorReport::Temporary(folder)) => temp = Some(folder),
+                    Some(SupervisorReport::Unfit) if !order.fence.unprepared => {
+                        wait_for_end(supervisor);
+                        return StartAttempt::Unfit;
+                    }
+                    Some(SupervisorReport::Unfit) => break Err("The supervisor fits no command.".into()),
+                    Some(SupervisorReport::Taken) => taken = true,
                     Some(SupervisorReport::Started { pid, fences }) => (started, outcome.fences) = (Some(pid), Some(fences)),
                     Some(SupervisorReport::Overdue) => tell(CommandReport::Overdue),
                     Some(SupervisorReport::Rescan) => {
@@ -324,9 +334,12 @@ async fn attempt(
                     Some(SupervisorReport::Dismissed) => {
                         break Err("The supervisor was ended before the command was started.".into());
                     }
-                    None if supervisor.is_none() && taken.is_none() && control.is_some() => return StartAttempt::Gone,
+                    None if supervisor.is_none() && !taken && control.is_some() => {
+                        let _ = tokio::task::spawn_blocking(move || clean_up(None, temp)).await;
+                        return StartAttempt::Gone;
+                    }
                     None => {
-                        outcome.lost = taken.is_some();
+                        outcome.lost = taken;
                         break Err("The supervisor ended before the command was started.".into());
                     }
                 }
@@ -350,7 +363,7 @@ async fn attempt(
     }
     // It removes the temporary folder now, and is waited for in the background.
     wait_for_end(supervisor);
-    conclude(outcome, ending, control.is_none(), started, taken.flatten()).await.into()
+    conclude(outcome, ending, control.is_none(), started, temp).await.into()
 }
 
 /// Sends the order, and what is in the folder.

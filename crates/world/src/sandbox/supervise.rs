@@ -15,7 +15,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::{Instant, sleep_until, timeout};
 use trimtab_vocab::{Overtime, Sandbox};
 
-use super::fence::NamespaceError;
+use super::fence::{MountWatch, NamespaceError};
 use super::protect::{Aftermath, Protected};
 use super::run::this_program;
 use super::terminal::{self, Terminal};
@@ -72,15 +72,29 @@ pub fn main() -> ExitCode {
 
 async fn supervise(begins_early: bool) -> Option<()> {
     let mut control = HostPipe::open()?;
-    let mut entered = begins_early.then(fence::found);
-    let mut waiting = matches!(entered, Some(Ok(()))).then(|| start(false, true));
-    let mut order = timeout(READY, control.order()).await.ok()??;
+    let mut temp = TempFolder(None);
+    let prepared = begins_early.then(|| Preparation::begin(&mut temp));
+    let mut order = tokio::select! {
+        // Mounts first: the kernel reports each change once.
+        biased;
+        () = mounts_change(prepared.as_ref()) => {
+            tell(&SupervisorReport::Unfit);
+            return Some(());
+        }
+        order = timeout(READY, control.order()) => order.ok()??,
+    };
     if begins_early && !order.begins_early() {
         return None;
     }
     order.fence.supervisor = std::process::id();
+    let started = true_folder(&mut order);
+    if prepared.as_ref().is_some_and(|prepared| !prepared.fits(&order)) {
+        tell(&SupervisorReport::Unfit);
+        return Some(());
+    }
+    let (entered, fence) = prepared.map_or_else(|| (None, None), |prepared| (Some(prepared.entered), prepared.fence));
     if order.sandbox != Sandbox::Off && order.fence.no_namespaces.is_none() {
-        match entered.take().unwrap_or_else(fence::found) {
+        match entered.unwrap_or_else(fence::found) {
             Ok(()) => order.is_init = true,
             Err(NamespaceError::Unavailable(why)) => order.fence.no_namespaces = Some(why),
             Err(NamespaceError::Halfway(why)) => {
@@ -89,17 +103,16 @@ async fn supervise(begins_early: bool) -> Option<()> {
             }
         }
     }
-    let started = true_folder(&mut order);
-    let started = started.and_then(|()| waiting.take().unwrap_or_else(|| start(order.terminal, order.is_init)));
-    // The fence starts meanwhile. It waits for its order.
-    let started = started.and_then(|started| {
-        order.fence.temp = private_temp(order.sandbox)?;
-        Ok(started)
+    let started = started.and_then(|()| temp.make(order.sandbox));
+    let started = started.and_then(|()| {
+        order.fence.temp = temp.0.clone();
+        let shares_devices = temp.is_device() || fence::is_shared_device(&order.folder);
+        fence.unwrap_or_else(|| start(order.terminal, order.is_init.then_some(shares_devices)))
     });
     match started {
         Err(why) => tell(&SupervisorReport::NotStarted { why }),
         Ok(mut started) => {
-            tell(&SupervisorReport::Taken { temp: order.fence.temp.clone() });
+            tell(&SupervisorReport::Taken);
             keep_hidden(&mut order);
             let passed_on = started.pass_on(&order);
             let scanned = if order.scan_follows { control.scanned().await } else { None };
@@ -114,10 +127,69 @@ async fn supervise(begins_early: bool) -> Option<()> {
             }
         }
     }
-    if let Some(temp) = &order.fence.temp {
-        remove(temp);
-    }
     Some(())
+}
+
+/// What a supervisor does before it has its order.
+struct Preparation {
+    /// Whether it is in namespaces.
+    entered: Result<(), NamespaceError>,
+    /// The fence that waits, if it is.
+    fence: Option<Result<Started, String>>,
+    /// The list of mounts as it was before. The fence has a view of it, which must not be older than the command.
+    mounts: Option<MountWatch>,
+    shares_devices: bool,
+}
+
+impl Preparation {
+    fn begin(temp: &mut TempFolder) -> Self {
+        let entered = fence::found();
+        let mounts = MountWatch::open();
+        let shares_devices = std::env::temp_dir().canonicalize().is_ok_and(|base| fence::is_shared_device(&base));
+        let fence = entered.is_ok().then(|| start(false, Some(shares_devices)));
+        // Meanwhile the fence starts. An error is reported with the order.
+        let _ = temp.make(Sandbox::Workspace);
+        Self { entered, fence, mounts, shares_devices }
+    }
+
+    /// Whether the fence that waits can be used for an order.
+    fn fits(&self, order: &RunOrder) -> bool {
+        let same_mounts = self.mounts.as_ref().is_some_and(|mounts| !mounts.has_changed());
+        self.fence.is_none() || same_mounts && (self.shares_devices || !fence::is_shared_device(&order.folder))
+    }
+}
+
+/// Comes when a mount comes or goes. A fence that waits must not hold on to what the user unmounts.
+async fn mounts_change(prepared: Option<&Preparation>) {
+    match prepared.and_then(|prepared| prepared.mounts.as_ref()) {
+        Some(mounts) => mounts.change().await,
+        None => std::future::pending().await,
+    }
+}
+
+/// The private temporary folder of a command, which goes with it.
+struct TempFolder(Option<PathBuf>);
+
+impl TempFolder {
+    /// Makes it, unless it is there or not needed.
+    fn make(&mut self, sandbox: Sandbox) -> Result<(), String> {
+        if self.0.is_none() && sandbox != Sandbox::Off {
+            self.0 = Some(private_temp()?);
+        }
+        Ok(())
+    }
+
+    fn is_device(&self) -> bool {
+        self.0.as_deref().is_some_and(fence::is_shared_device)
+    }
+}
+
+impl Drop for TempFolder {
+    fn drop(&mut self) {
+        if let Some(temp) = &self.0 {
+            remove(temp);
+        }
+    }
 }
 
 /// Sees the command to its end, undoes what could not be prevented, and reports.
@@ -180,7 +252,11 @@ async fn run(
                 Some(FenceReport::Halfway(why)) => Err(SupervisorReport::NoNamespaces { why }),
                 Some(FenceReport::Blocked(why)) => Err(SupervisorReport::Blocked { why }),
                 Some(FenceReport::Failed(why)) => Err(SupervisorReport::NotStarted { why }),
-                _ if control.stopped => Ok(CommandEnding { stopped: true, stuck, ..CommandEnding::default() }),
+                // The fence is gone, so what it has said is all. It says that the fences are up before it starts anything.
+                _ if control.stopped => match timeout(LINGER, voice.ready()).await {
+                    Ok(None) => Err(SupervisorReport::Dismissed),
+                    _ => Ok(CommandEnding { stopped: true, stuck, ..CommandEnding::default() }),
+                },
                 _ => Err(not_started("The sandbox failed before the command was started.".into())),
             };
         }
@@ -280,24 +356,25 @@ impl Started {
     }
 }
 
-/// Starts a fence, which will become the command, or its parent, once it has its order.
-fn start(has_terminal: bool, is_init: bool) -> Result<Started, String> {
+/// Starts a fence, which will become the command, or its parent, once it has its order. `apart`: this process is in
+/// namespaces; whether the command works in the folder of devices.
+fn start(has_terminal: bool, apart: Option<bool>) -> Result<Started, String> {
     let failed = |error: std::io::Error| format!("The sandbox cannot start: {error}.");
     let (ours, theirs) = has_terminal.then(terminal::open).transpose()?.unzip();
     let mut fence = this_program()
         .args([super::SUPERVISE, FENCE])
-        .args(is_init.then_some(fence::APART))
+        .args(apart.map(|shares_devices| if shares_devices { fence::SHARING_DEVICES } else { fence::APART }))
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(theirs.map_or_else(Stdio::inherit, Stdio::from))
         .spawn()
         .map_err(failed)?;
     let main = i32::try_from(fence.id()).ok().and_then(Pid::from_raw).ok_or("A process without a number.")?;
-    let tree = Tree::new(main, is_init);
+    let tree = Tree::new(main, apart.is_some());
     let ear = fence.stdin.take();
     let words = fence.stdout.take().ok_or("The sandbox process has no output.")?;
     let pipe = pipe::Receiver::from_owned_fd(OwnedFd::from(words)).map_err(failed)?;
-    let voice = Voice { pipe, read: Vec::new(), over: None };
+    let voice = Voice { pipe, read: Vec::new(), fenced: None, over: None };
     Ok(Started { tree, main, ours, voice, ear })
 }
 
@@ -305,6 +382,8 @@ fn start(has_terminal: bool, is_init: bool) -> Result<Started, String> {
 struct Voice {
     pipe: pipe::Receiver,
     read: Vec<u8>,
+    /// That the fences are up, once it has said it.
+    fenced: Option<FenceReport>,
     /// How the command ended, and how many processes it has left.
     over: Option<(Option<i32>, Option<i32>, u32)>,
 }
@@ -317,11 +396,10 @@ impl Voice {
 
     /// How it went. One that becomes the command falls silent by that, and so does one that is killed meanwhile.
     async fn ready(&mut self) -> Option<FenceReport> {
-        let mut fenced = None;
         loop {
             match self.next().await {
-                Some(ready @ FenceReport::Fenced(_)) => fenced = Some(ready),
-                Some(FenceReport::Running) | None => return fenced,
+                Some(ready @ FenceReport::Fenced(_)) => self.fenced = Some(ready),
+                Some(FenceReport::Running) | None => return self.fenced.take(),
                 ready => return ready,
             }
         }
@@ -393,11 +471,8 @@ fn keep_hidden(order: &mut RunOrder) {
 }
 
 /// A temporary folder that no other user can enter or guess.
-fn private_temp(sandbox: Sandbox) -> Result<Option<PathBuf>, String> {
+fn private_temp() -> Result<PathBuf, String> {
     use std::os::unix::fs::DirBuilderExt as _;
-    if sandbox == Sandbox::Off {
-        return Ok(None);
-    }
     let base = std::env::temp_dir();
     let failed = |error: &dyn std::fmt::Display| {
         format!("No private temporary folder can be made in {}: {error}.", base.display())
@@ -405,8 +480,10 @@ fn private_temp(sandbox: Sandbox) -> Result<Option<PathBuf>, String> {
     let number = getrandom::u64().map_err(|error| failed(&error))?;
     let base = base.canonicalize().map_err(|error| failed(&error))?;
     let path = base.join(format!("trimtab-{number:016x}"));
+    // First the report: if this process is killed in between, the host removes nothing.
+    tell(&SupervisorReport::Temporary(path.clone()));
     std::fs::DirBuilder::new().mode(0o700).create(&path).map_err(|error| failed(&error))?;
-    Ok(Some(path))
+    Ok(path)
 }
 
 /// Removes a temporary folder, and asks for no permission: some programs shut the folders that they make.

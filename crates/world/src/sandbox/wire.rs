@@ -91,6 +91,9 @@ pub(super) struct FenceSetup {
     pub(super) supervisor: u32,
     /// Why namespaces are not to be tried: they turned out to work only by half.
     pub(super) no_namespaces: Option<String>,
+    /// Nothing is to be prepared before the order arrives.
+    #[serde(default)]
+    pub(super) unprepared: bool,
     /// Only set the fences up, and say which hold.
     pub(super) probe: bool,
 }
@@ -103,7 +106,7 @@ impl RunOrder {
 
     /// Whether its supervisor may enter namespaces and start the fence before it has the order.
     pub(super) fn begins_early(&self) -> bool {
-        self.sandbox != Sandbox::Off && self.fence.no_namespaces.is_none() && !self.terminal
+        self.sandbox != Sandbox::Off && self.fence.no_namespaces.is_none() && !self.fence.unprepared && !self.terminal
     }
 
     /// What has to be found in the folder before the command starts.
@@ -171,8 +174,12 @@ pub(super) enum FenceReport {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum SupervisorReport {
+    /// The private temporary folder that is made next. The host removes it if the supervisor cannot.
+    Temporary(PathBuf),
+    /// What was prepared does not fit the order. Another supervisor is to begin with the order.
+    Unfit,
     /// The order is understood. From here on, silence does not mean that nothing was started.
-    Taken { temp: Option<PathBuf> },
+    Taken,
     /// The command runs as this process.
     Started { pid: i32, fences: Fences },
     /// Its time is up, and it still runs.

@@ -13,6 +13,8 @@ crate::checks![
     what_appears_while_a_supervisor_waits_is_fenced_too,
     a_command_never_gets_the_variables_of_an_earlier_setup,
     a_command_without_a_fence_never_gets_a_supervisor_that_waited,
+    a_mount_that_comes_or_goes_ends_a_supervisor_that_waits,
+    a_folder_among_the_devices_needs_another_supervisor,
     a_supervisor_that_was_killed_while_it_waited_is_replaced,
     a_supervisor_that_waits_ends_when_nobody_can_use_it,
 ];
@@ -87,8 +89,60 @@ fn a_command_without_a_fence_never_gets_a_supervisor_that_waited() {
     assert!(scene.setup.ready.as_ref().unwrap().is_waiting());
 }
 
-fn a_supervisor_that_was_killed_while_it_waited_is_replaced() {
+/// Set where the test may mount.
+const INSIDE: &str = "TRIMTAB_TEST_INSIDE";
+
+fn a_mount_that_comes_or_goes_ends_a_supervisor_that_waits() {
+    if std::env::var_os(INSIDE).is_none() {
+        let mut inside = std::process::Command::new("unshare");
+        inside.args(["--user", "--map-root-user", "--mount"]).arg(std::env::current_exe().unwrap());
+        let status = inside.arg("a_mount_that_comes_or_goes").env(INSIDE, "1").status().unwrap();
+        assert!(status.success());
+        return;
+    }
+    let scene = Scene { automatic: Some(Check), ..Scene::new() };
+    let place = scene.at("in/place");
+    fs::create_dir(&place).unwrap();
+    let is_waiting = || scene.setup.ready.as_ref().unwrap().is_waiting();
+    let seen = |is_given_time: bool| {
+        while is_given_time && is_waiting() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let seen = text(&scene.sh("ls place; echo x > place/written", Workspace));
+        wait_until_ready(&scene);
+        // It has begun to watch the mounts once it waits for the order.
+        std::thread::sleep(Duration::from_millis(200));
+        seen
+    };
+    assert_eq!(seen(false), "");
+    for is_given_time in [true, false] {
+        fs::remove_file(place.join("written")).unwrap();
+        rustix::mount::mount("tmpfs", &place, "tmpfs", rustix::mount::MountFlags::empty(), c"").unwrap();
+        fs::write(place.join("mounted"), "").unwrap();
+        assert_eq!(seen(is_given_time), "mounted\n");
+        assert!(fs::exists(place.join("written")).unwrap());
+        rustix::mount::unmount(&place, rustix::mount::UnmountFlags::empty()).unwrap();
+        assert_eq!(seen(is_given_time), "");
+    }
+}
+
+fn a_folder_among_the_devices_needs_another_supervisor() {
     let scene = ready_scene();
+    let shared = tempfile::tempdir_in("/dev/shm").unwrap();
+    let mut moved = Scene { automatic: Some(Check), base: shared, ..Scene::new() };
+    moved.setup = scene.setup.clone();
+    fs::create_dir(moved.at("in")).unwrap();
+    let outcome = moved.sh("echo x > file; cat file", Workspace);
+    assert_eq!((outcome.exit_code, text(&outcome).trim()), (Some(0), "x"), "{outcome:?}");
+}
+
+fn a_supervisor_that_was_killed_while_it_waited_is_replaced() {
+    let mut scene = Scene { automatic: Some(Check), ..Scene::new() };
+    let temp = scene.at("temp");
+    fs::create_dir(&temp).unwrap();
+    scene.setup.environment.retain(|(name, _)| name != "TMPDIR");
+    scene.setup.environment.push(("TMPDIR".into(), temp.clone().into()));
+    scene.setup.prepare();
     // The signal and the order race, so that once would not tell.
     for signal in [rustix::process::Signal::KILL, rustix::process::Signal::TERM].repeat(20) {
         wait_until_ready(&scene);
@@ -98,6 +152,10 @@ fn a_supervisor_that_was_killed_while_it_waited_is_replaced() {
         }
         let outcome = scene.sh("echo here", Workspace);
         assert_eq!((outcome.exit_code, text(&outcome).trim()), (Some(0), "here"), "{outcome:?}");
+    }
+    // Only the one that waits now has a temporary folder.
+    while fs::read_dir(&temp).unwrap().count() > 1 {
+        std::thread::sleep(Duration::from_millis(1));
     }
 }
 

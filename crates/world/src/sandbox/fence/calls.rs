@@ -10,8 +10,6 @@ use seccompiler::{
     sock_filter,
 };
 
-use super::super::wire::RunOrder;
-
 type SyscallRules = BTreeMap<i64, Vec<SeccompRule>>;
 
 /// Calls that no build or test needs, and by which a fence could be taken down, another program be
@@ -77,13 +75,42 @@ const X32_OWN: &[(i64, i64)] = &[
     (libc::SYS_process_vm_writev, 540),
 ];
 
-/// Installs the filter on this process. `loopback`: the network ends at the command, so it may be used. `namespaced`:
-/// the process has its own network namespace.
-pub(super) fn filter(order: &RunOrder, loopback: bool, namespaced: bool) -> Result<(), String> {
+/// What a fence with namespaces itself calls until the command starts.
+const LAST: &[i64] = &[libc::SYS_mount];
+
+/// Installs the filter on this process, which has no namespaces. Its supervisor must stay out of reach.
+pub(super) fn filter(supervisor: u32) -> Result<(), String> {
+    install(rules(false, Some(supervisor)))
+}
+
+/// Installs all of the filter but the calls that the fence itself still needs. This takes the kernel its time, and can be
+/// done before the order arrives. `loopback`: the network ends at the command, so it may be used.
+pub(super) fn filter_most(loopback: bool) -> Result<(), String> {
+    install(most_rules(loopback))
+}
+
+/// Installs the rest.
+pub(super) fn filter_rest() -> Result<(), String> {
+    install(Ok((last_rules(), SyscallRules::new())))
+}
+
+fn install(rules: Result<(SyscallRules, SyscallRules), seccompiler::BackendError>) -> Result<(), String> {
     let refused = |error: &dyn std::fmt::Display| format!("system calls cannot be filtered: {error}");
-    let (refusals, absences) = rules(order, loopback && namespaced).map_err(|error| refused(&error))?;
+    let (refusals, absences) = rules.map_err(|error| refused(&error))?;
     let program = program(refusals, absences).map_err(|error| refused(&error))?;
     seccompiler::apply_filter(&program).map_err(|error| refused(&error))
+}
+
+fn last_rules() -> SyscallRules {
+    let mut rules: SyscallRules = LAST.iter().map(|call| (*call, Vec::new())).collect();
+    add_second_faces(&mut rules);
+    rules
+}
+
+fn most_rules(loopback: bool) -> Result<(SyscallRules, SyscallRules), seccompiler::BackendError> {
+    let (mut refusals, absences) = rules(loopback, None)?;
+    refusals.retain(|call, _| !last_rules().contains_key(call));
+    Ok((refusals, absences))
 }
 
 /// One program for all rules: those of `refusals` end with EPERM, those of `absences` with ENOSYS.
@@ -162,7 +189,8 @@ fn length(program: &[sock_filter]) -> u32 {
     u32::try_from(program.len()).unwrap_or(u32::MAX)
 }
 
-fn rules(order: &RunOrder, network: bool) -> Result<(SyscallRules, SyscallRules), seccompiler::BackendError> {
+/// All rules. `supervisor`: its number, if the command has no process namespace in which it has none.
+fn rules(network: bool, supervisor: Option<u32>) -> Result<(SyscallRules, SyscallRules), seccompiler::BackendError> {
     let mut rules: SyscallRules = NEVER.iter().map(|call| (*call, Vec::new())).collect();
     // Sockets in the file system lead to programs outside: agents, containers, the session's bus. What
     // is inside can talk through pairs and pipes, and through the network if that ends at the command.
@@ -179,8 +207,8 @@ fn rules(order: &RunOrder, network: bool) -> Result<(SyscallRules, SyscallRules)
     rules.insert(libc::SYS_ioctl, typing.into_iter().collect::<Result<_, _>>()?);
     let new_user = libc::CLONE_NEWUSER as u64;
     rules.insert(libc::SYS_clone, vec![rule(0, SeccompCmpOp::MaskedEq(new_user), new_user)?]);
-    if !order.is_init {
-        refuse_others(&mut rules, order.fence.supervisor)?;
+    if let Some(supervisor) = supervisor {
+        refuse_others(&mut rules, supervisor)?;
     }
     // Its flags are in memory, which a filter cannot read. A C library that gets ENOSYS uses the older call.
     let mut absent: SyscallRules = BTreeMap::from([(libc::SYS_clone3, Vec::new())]);
@@ -306,10 +334,8 @@ mod tests {
 
     #[test]
     fn a_search_by_halves_answers_as_a_list_does_and_sooner() {
-        for (is_init, network) in [(true, true), (true, false), (false, false)] {
-            let mut order = RunOrder { is_init, ..RunOrder::default() };
-            order.fence.supervisor = 77;
-            let (refusals, absences) = rules(&order, network).unwrap();
+        for (supervisor, network) in [(None, true), (None, false), (Some(77), false)] {
+            let (refusals, absences) = rules(network, supervisor).unwrap();
             let quick = program(refusals.clone(), absences.clone()).unwrap();
             let lists = [compiled(refusals, libc::EPERM).unwrap(), compiled(absences, libc::ENOSYS).unwrap()];
             let architecture = lists[0][1].k;
@@ -321,6 +347,14 @@ mod tests {
                 let (answer, steps) = run(&quick, &call);
                 assert_eq!(answer, listed, "call {} with {:?}", call.number, call.arguments);
                 assert!(answer != allowed || steps < 40, "call {} takes {steps} instructions", call.number);
+            }
+            // In two parts it answers the same.
+            let (most, never) = most_rules(network).unwrap();
+            let parts = [program(most, never).unwrap(), program(last_rules(), SyscallRules::new()).unwrap()];
+            for call in calls().map(|call| Call { architecture, ..call }).filter(|_| supervisor.is_none()) {
+                let parts = parts.each_ref().map(|part| run(part, &call).0);
+                let parts = parts.into_iter().find(|answer| *answer != allowed).unwrap_or(allowed);
+                assert_eq!(parts, run(&quick, &call).0, "call {} with {:?}", call.number, call.arguments);
             }
             let foreign = Call { architecture: architecture ^ 1, number: 0, arguments: [0; 6] };
             assert_eq!(run(&quick, &foreign).0, u32::from(SeccompAction::KillProcess));

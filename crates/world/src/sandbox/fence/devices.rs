@@ -4,14 +4,12 @@
 //! They belong to the logged-in user, so file permissions let every program of that user read them.
 
 use std::os::fd::{AsRawFd as _, OwnedFd};
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{OpenOptionsExt as _, symlink};
 use std::path::Path;
 
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::mount::{MountFlags, mount, mount_bind};
-
-use super::super::wire::RunOrder;
 
 pub(super) const FOLDER: &str = "/dev";
 
@@ -30,11 +28,14 @@ pub(super) const TERMINALS: &str = "/dev/pts";
 /// Memory that is shared by its name.
 pub(super) const SHARED_MEMORY: &str = "/dev/shm";
 
+/// An empty file, which covers others. In memory it is made at once; on a disk that takes as long as a dozen mounts.
+const EMPTY: &str = "/dev/.empty";
+
 /// What of it is the command's own.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct OwnDevices {
-    /// The folder of devices is in memory and private.
-    pub(super) is_covered: bool,
+    /// An empty file in the folder of devices, if that is in memory and private.
+    pub(super) empty: Option<&'static str>,
     /// The terminals are, so it may open new ones.
     pub(super) terminals: bool,
     /// Shared memory is, so it may be written.
@@ -42,20 +43,15 @@ pub(super) struct OwnDevices {
 }
 
 /// Covers all devices with a few. The process already has its own mount namespace.
-pub(super) fn cover(order: &RunOrder) -> Result<OwnDevices, Errno> {
+pub(super) fn cover() -> Result<OwnDevices, Errno> {
     let folder = Path::new(FOLDER);
-    // A session that works in shared memory needs the real one.
-    if order.folder.starts_with(folder) || order.fence.temp.as_ref().is_some_and(|temp| temp.starts_with(folder)) {
-        return Ok(OwnDevices::default());
-    }
     let open = |path: &str| rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).ok();
     let names = PLAIN.iter().chain([&TERMINAL]);
     let mut kept: Vec<(&str, OwnedFd)> = names.filter_map(|path| Some((*path, open(path)?))).collect();
-    if order.terminal {
-        // It is not one of the new terminals, and programs that want its name look here next.
-        let name = rustix::termios::ttyname(std::io::stderr(), Vec::new()).ok();
-        kept.extend(name.and_then(|name| name.to_str().ok().and_then(open)).map(|terminal| ("/dev/console", terminal)));
-    }
+    // The command's own terminal, if it has one, is not one of the new ones, and programs that want its name look here
+    // next.
+    let name = rustix::termios::ttyname(std::io::stderr(), Vec::new()).ok();
+    kept.extend(name.and_then(|name| name.to_str().ok().and_then(open)).map(|terminal| ("/dev/console", terminal)));
     let flags = MountFlags::NOSUID | MountFlags::NOEXEC;
     mount("tmpfs", folder, "tmpfs", flags, c"mode=0755,size=64k")?;
     for (path, device) in kept {
@@ -76,7 +72,8 @@ pub(super) fn cover(order: &RunOrder) -> Result<OwnDevices, Errno> {
     }
     let flags = MountFlags::NOSUID | MountFlags::NODEV;
     let shared_memory = mount("tmpfs", SHARED_MEMORY, "tmpfs", flags, c"mode=1777").is_ok();
-    Ok(OwnDevices { is_covered: true, terminals, shared_memory })
+    let empty = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o444).open(EMPTY).ok().map(|_| EMPTY);
+    Ok(OwnDevices { empty, terminals, shared_memory })
 }
 
 fn make(made: std::io::Result<()>) -> Result<(), Errno> {

@@ -3,8 +3,9 @@
 //! It is a file system in memory, which the command may write and which is gone afterward. Toolchains are mounted
 //! into it, read-only. Caches that tools insist on writing are overlaid, so that writes stay in memory.
 
+use std::collections::HashSet;
 use std::os::fd::{AsRawFd as _, OwnedFd};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
@@ -116,8 +117,8 @@ const CACHES: &[&str] = &[
 /// Homes of accounts that have none.
 const NO_HOMES: &[&str] = &["/", "/nonexistent", "/dev/null", "/var/empty", "/proc", "/bin", "/usr/sbin"];
 
-/// Empties the homes; which mounts the command may write. The reason if that cannot be.
-pub(super) fn empty(order: &RunOrder) -> Result<Vec<PathBuf>, String> {
+/// Empties the homes. The reason if that cannot be.
+pub(super) fn empty(order: &RunOrder) -> Result<(), String> {
     let mut homes: Vec<PathBuf> = order.home.homes.iter().cloned().chain(by_account()).collect();
     homes = homes.iter().filter_map(|home| home.canonicalize().ok()).filter(|home| home.is_dir()).collect();
     homes.retain(|home| !NO_HOMES.iter().any(|none| home == Path::new(none)));
@@ -129,15 +130,14 @@ pub(super) fn empty(order: &RunOrder) -> Result<Vec<PathBuf>, String> {
         .filter(|home| !homes.iter().any(|other| other != *home && home.starts_with(other)))
         .cloned()
         .collect();
-    let mut open = Vec::new();
     for home in outer {
         if home.starts_with(&order.folder) {
             return Err(format!("the folder contains your home folder {}", home.display()));
         }
         let failed = |errno: Errno| format!("{} cannot be emptied: {}", home.display(), said(errno));
-        open.extend(cover(&home, order).map_err(failed)?);
+        cover(&home, order).map_err(failed)?;
     }
-    Ok(open)
+    Ok(())
 }
 
 /// The home from the user database, for programs that do not use the variable.
@@ -156,8 +156,8 @@ enum HomeMount {
     Overlaid,
 }
 
-fn cover(home: &Path, order: &RunOrder) -> Result<Vec<PathBuf>, Errno> {
-    let mut writable = vec![home.to_owned()];
+/// Covers a home. What is bound into it is read-only, because all mounts are.
+fn cover(home: &Path, order: &RunOrder) -> Result<(), Errno> {
     let own: Vec<&PathBuf> = order.fence.temp.iter().chain([&order.folder, &order.cwd]).collect();
     let borrowed = reads_outside(&order.folder);
     let named = own.iter().copied().chain(&order.home.kept).chain(&borrowed);
@@ -169,9 +169,11 @@ fn cover(home: &Path, order: &RunOrder) -> Result<Vec<PathBuf>, Errno> {
     kept.extend(CACHES.iter().map(|name| (home.join(name), HomeMount::Overlaid)));
     // `~/bin/..`, or a link to the home, would bring all of it back; a link to a secret, that one.
     let is_closed = |real: &Path| home.starts_with(real) || order.hidden.iter().any(|hidden| real.starts_with(hidden));
-    kept.retain(|(path, _)| own.contains(&path) || real(path).is_some_and(|real| !is_closed(&real)));
     // Outer before inner; what is inside a kept folder needs no mount.
     kept.sort_by(|(one, _), (other, _)| one.cmp(other));
+    kept.dedup_by(|(one, _), (other, _)| one == other);
+    let is_there = names_in(home);
+    kept.retain(|(path, _)| own.contains(&path) || is_there(path) && real(path).is_some_and(|real| !is_closed(&real)));
     kept.dedup_by(|(inner, _), (outer, _)| inner.starts_with(outer));
     let open = |path: &Path| rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).ok();
     let kept: Vec<(PathBuf, OwnedFd, HomeMount)> =
@@ -180,12 +182,24 @@ fn cover(home: &Path, order: &RunOrder) -> Result<Vec<PathBuf>, Errno> {
     for (number, (path, fd, way)) in kept.iter().enumerate() {
         let from = format!("/proc/self/fd/{}", fd.as_raw_fd());
         place(path, Path::new(&from).is_dir())?;
-        match matches!(way, HomeMount::Overlaid) && overlay(home, &from, path, number).is_ok() {
-            true => writable.push(path.clone()),
-            false => mount_bind_recursive(&from, path)?,
+        if !matches!(way, HomeMount::Overlaid) || overlay(home, &from, path, number).is_err() {
+            mount_bind_recursive(&from, path)?;
         }
     }
-    Ok(writable)
+    Ok(())
+}
+
+/// Whether there may be something at a path beneath `home`. To list the home takes less time than to ask for each path,
+/// most of which are not there.
+fn names_in(home: &Path) -> impl Fn(&Path) -> bool {
+    let listed = std::fs::read_dir(home).and_then(|names| {
+        names.map(|entry| entry.map(|entry| entry.file_name())).collect::<std::io::Result<HashSet<_>>>()
+    });
+    let home = home.to_owned();
+    move |path| match (&listed, path.strip_prefix(&home).ok().and_then(|inside| inside.components().next())) {
+        (Ok(names), Some(Component::Normal(first))) => names.contains(first),
+        _ => true,
+    }
 }
 
 /// Something to mount on.

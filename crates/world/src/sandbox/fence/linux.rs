@@ -1,21 +1,62 @@
 //! Sets up the layers of the sandbox on Linux, in order.
 
+use std::fs::File;
+use std::path::Path;
+
 use rustix::event::{PollFd, PollFlags};
 use rustix::process::{Pid, Resource, Rlimit, Signal};
 use rustix::thread::{CapabilitySet, CapabilitySets};
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
 use trimtab_vocab::Sandbox;
 
 use super::super::wire::{Fence, FenceReport, Fences, RunOrder};
 use super::namespaces::{self, Apart, NamespaceError, Space};
-use super::{NO_SUPERVISOR, NextMarks, calls, paths};
+use super::{NO_SUPERVISOR, NextMarks, calls, devices, paths};
 
-/// Leaves what everybody shares, apart from the files.
-pub(super) fn step_apart() -> Apart {
-    namespaces::leave()
+/// Leaves what everybody shares.
+pub(super) fn step_apart(shares_devices: bool) -> Result<Apart, NamespaceError> {
+    namespaces::leave(shares_devices)
+}
+
+/// Watches the list of mounts of this process.
+pub(in super::super) struct MountWatch(AsyncFd<File>);
+
+impl MountWatch {
+    /// Begins to watch. None if that is not possible.
+    pub(in super::super) fn open() -> Option<Self> {
+        let list = File::open("/proc/self/mounts").ok()?;
+        #[expect(
+            deprecated,
+            reason = "its successor is unsafe for the sake of types whose descriptor can change, which a file's cannot"
+        )]
+        AsyncFd::with_interest(list, Interest::PRIORITY).ok().map(Self)
+    }
+
+    /// Whether a mount has come or gone since.
+    pub(in super::super) fn has_changed(&self) -> bool {
+        let mut watched = [PollFd::new(self.0.get_ref(), PollFlags::PRI)];
+        let now = rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 };
+        rustix::event::poll(&mut watched, Some(&now)) != Ok(0)
+    }
+
+    /// Comes when one does.
+    pub(in super::super) async fn change(&self) {
+        let _ = self.0.ready(Interest::PRIORITY).await;
+    }
+}
+
+/// Whether a command that works in this folder needs the devices that all share.
+pub(in super::super) fn is_shared_device(folder: &Path) -> bool {
+    folder.starts_with(devices::FOLDER)
 }
 
 /// Puts up all fences that the order asks for.
-pub(super) fn shut_in(order: &RunOrder, apart: Option<Apart>, marks: NextMarks<'_>) -> FenceReport {
+pub(super) fn shut_in(
+    order: &RunOrder,
+    apart: Option<Result<Apart, NamespaceError>>,
+    marks: NextMarks<'_>,
+) -> FenceReport {
     // A new session: no terminal, and one process group that can be signaled.
     let _ = rustix::process::setsid();
     limit(Resource::Core, Some(0));
@@ -32,12 +73,22 @@ pub(super) fn shut_in(order: &RunOrder, apart: Option<Apart>, marks: NextMarks<'
     limit(Resource::Fsize, order.limits.file_size);
     limit(Resource::As, order.limits.memory);
     limit(Resource::Cpu, order.limits.cpu_s);
-    let space = match &order.fence.no_namespaces {
-        Some(why) => Err(why.clone()),
-        None => match apart.unwrap_or_else(step_apart).and_then(|network| namespaces::enter(order, network, marks)) {
-            Ok(space) => Ok(space),
-            Err(NamespaceError::Unavailable(why) | NamespaceError::Halfway(why)) => return FenceReport::Halfway(why),
-        },
+    let (space, most) = match (&order.fence.no_namespaces, apart) {
+        (Some(why), _) => (Err(why.clone()), None),
+        (None, None) => return FenceReport::Failed("The sandbox was started without its namespaces.".into()),
+        (None, Some(apart)) => {
+            let arranged = apart.and_then(|mut apart| {
+                let space = namespaces::arrange(order, &apart, marks)?;
+                apart.settle()?;
+                Ok((space, apart.filter))
+            });
+            match arranged {
+                Ok((space, most)) => (Ok(space), Some(most)),
+                Err(NamespaceError::Unavailable(why) | NamespaceError::Halfway(why)) => {
+                    return FenceReport::Halfway(why);
+                }
+            }
+        }
     };
     if space.is_ok() {
         limit(Resource::Nproc, order.limits.processes);
@@ -46,16 +97,20 @@ pub(super) fn shut_in(order: &RunOrder, apart: Option<Apart>, marks: NextMarks<'
     if let Err(why) = die_with_supervisor(order) {
         return FenceReport::Failed(why);
     }
-    match raise(order, &space) {
+    match raise(order, &space, most) {
         Ok(fences) => FenceReport::Fenced(fences),
         Err(why) => FenceReport::Failed(why),
     }
 }
 
-fn raise(order: &RunOrder, space: &Result<Space, String>) -> Result<Fences, String> {
+/// `most`: the part of the filter that is there already, if there are namespaces.
+fn raise(order: &RunOrder, space: &Result<Space, String>, most: Option<Result<(), String>>) -> Result<Fences, String> {
     drop_capabilities();
     let landlock = paths::restrict(order, space.as_ref().ok());
-    let filter = calls::filter(order, space.as_ref().is_ok_and(|space| space.loopback), space.is_ok());
+    let filter = match most {
+        Some(most) => most.and_then(|()| calls::filter_rest()),
+        None => calls::filter(order.fence.supervisor),
+    };
     let without = |space: &Result<Space, String>| space.as_ref().err().cloned().unwrap_or_default();
     let version = landlock.as_ref().ok().map(|landlock| landlock.version);
     let writes = match (&landlock, space) {

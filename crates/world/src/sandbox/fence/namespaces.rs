@@ -1,12 +1,13 @@
 //! Namespaces: the command's own view of files, processes, network, and shared memory.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fs::OpenOptions;
 use std::io::Write as _;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::thread::JoinHandle;
 
+use rustix::event::{PollFd, PollFlags};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::mount::{
@@ -17,7 +18,7 @@ use rustix::thread::{CapabilitySet, CapabilitySets, LinkNameSpaceType, UnshareFl
 
 use super::super::protect::MountMark;
 use super::super::wire::{Fence, FolderMarks, RunOrder};
-use super::{NO_SUPERVISOR, NextMarks, devices, home, real};
+use super::{NO_SUPERVISOR, NextMarks, calls, devices, home, real};
 
 /// What is so in the new view.
 pub(super) struct Space {
@@ -27,8 +28,6 @@ pub(super) struct Space {
     pub(super) hidden: Fence,
     /// What of the devices is its own.
     pub(super) devices: devices::OwnDevices,
-    /// There is a network that ends at this command.
-    pub(super) loopback: bool,
     /// Control files cannot be written.
     pub(super) protected: Fence,
     /// Other processes cannot be seen.
@@ -73,22 +72,73 @@ fn halfway(what: &str, errno: Errno) -> NamespaceError {
     NamespaceError::Halfway(format!("{what}: {}", said(errno)))
 }
 
-/// The network of a fence that no longer shares memory with others, while it is being made.
-pub(super) type Apart = Result<JoinHandle<Result<Network, Errno>>, NamespaceError>;
+/// The part of a fence that does not depend on the order.
+pub(super) struct Apart {
+    devices: devices::OwnDevices,
+    processes: Fence,
+    /// All mounts as they were. They are read-only now, apart from the command's own devices.
+    mounts: Mounts,
+    network: Option<JoinHandle<Result<Network, Errno>>>,
+    /// Most of the filter of system calls. Without a network of its own, a fence has none yet.
+    pub(super) filter: Result<(), String>,
+}
 
 /// A network that ends at the command.
-pub(super) struct Network {
+struct Network {
     link: OwnedFd,
     loopback: bool,
 }
 
-/// Enters the empty namespaces, which is possible long before the order arrives: network and shared memory. Another
-/// thread makes the network, because it takes the kernel as long as all the rest.
-pub(super) fn leave() -> Apart {
+/// Leaves what everybody shares, which is possible before the order arrives: network, shared memory, devices, processes.
+/// The view of the file system that is taken here holds its mounts, and nothing of what is in them; the supervisor does
+/// not use a fence if a mount has come or gone since. Another thread makes the network, because it takes the kernel as
+/// long as all the rest. `shares_devices`: the command works in them.
+pub(super) fn leave(shares_devices: bool) -> Result<Apart, NamespaceError> {
     let network = std::thread::Builder::new().spawn(new_network);
     let network = network.map_err(|error| NamespaceError::Halfway(format!("no thread can be started: {error}")))?;
-    unshare(UnshareFlags::NEWIPC).map_err(|errno| halfway("namespaces cannot be entered", errno))?;
-    Ok(network)
+    unshare(UnshareFlags::NEWIPC | UnshareFlags::NEWNS)
+        .map_err(|errno| halfway("namespaces cannot be entered", errno))?;
+    let at = |what: &str| {
+        let what = format!("{what} cannot be mounted");
+        move |errno| halfway(&what, errno)
+    };
+    mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC).map_err(at("/"))?;
+    let devices = match shares_devices {
+        true => devices::OwnDevices::default(),
+        false => devices::cover().map_err(at(devices::FOLDER))?,
+    };
+    let processes = match mount("proc", "/proc", "proc", HARMLESS | MountFlags::NOEXEC, c"") {
+        Ok(()) => Fence::Holds,
+        Err(errno) => Fence::missing(format!("cannot mount a separate process list: {}", said(errno))),
+    };
+    let mounts = Mounts::make_read_only(devices);
+    let mut apart = Apart { devices, processes, mounts, network: Some(network), filter: Ok(()) };
+    if !has_order() {
+        apart.settle()?;
+    }
+    Ok(apart)
+}
+
+impl Apart {
+    /// Enters the network, and filters what is no longer called from here on. It is done once.
+    pub(super) fn settle(&mut self) -> Result<(), NamespaceError> {
+        let Some(network) = self.network.take() else { return Ok(()) };
+        let entered = network.join().unwrap_or(Err(Errno::IO)).and_then(|network| {
+            rustix::thread::move_into_link_name_space(network.link.as_fd(), Some(LinkNameSpaceType::Network))?;
+            Ok(network.loopback)
+        });
+        let loopback = entered.map_err(|errno| halfway("cannot enter a separate network namespace", errno))?;
+        self.filter = calls::filter_most(loopback);
+        Ok(())
+    }
+}
+
+/// Whether the order is there, so that the rest is better done while others are busy.
+fn has_order() -> bool {
+    let stdin = std::io::stdin();
+    let mut waiting = [PollFd::new(&stdin, PollFlags::IN)];
+    let now = rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 };
+    rustix::event::poll(&mut waiting, Some(&now)) != Ok(0)
 }
 
 fn new_network() -> Result<Network, Errno> {
@@ -96,22 +146,6 @@ fn new_network() -> Result<Network, Errno> {
     let loopback = loopback_up().is_ok();
     let link = rustix::fs::open("/proc/thread-self/ns/net", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
     Ok(Network { link, loopback })
-}
-
-/// Takes a view of the files as they are now, and arranges it.
-pub(super) fn enter(
-    order: &RunOrder,
-    network: JoinHandle<Result<Network, Errno>>,
-    marks: NextMarks<'_>,
-) -> Result<Space, NamespaceError> {
-    unshare(UnshareFlags::NEWNS).map_err(|errno| halfway("namespaces cannot be entered", errno))?;
-    let arranged = arrange(order, marks).map_err(|(what, errno)| halfway(&what, errno));
-    let entered = network.join().unwrap_or(Err(Errno::IO)).and_then(|network| {
-        rustix::thread::move_into_link_name_space(network.link.as_fd(), Some(LinkNameSpaceType::Network))?;
-        Ok(network.loopback)
-    });
-    let loopback = entered.map_err(|errno| halfway("cannot enter a separate network namespace", errno))?;
-    Ok(Space { loopback, ..arranged? })
 }
 
 fn unshare(flags: UnshareFlags) -> Result<(), Errno> {
@@ -127,35 +161,26 @@ fn unshare(flags: UnshareFlags) -> Result<(), Errno> {
 const SYSTEM_SECRETS: &[&str] =
     &["/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", "/etc/ssl/private", "/etc/sudoers"];
 
-fn arrange(order: &RunOrder, marks: NextMarks<'_>) -> Result<Space, (String, Errno)> {
+/// Arranges the view of the files as the order wants it.
+pub(super) fn arrange(order: &RunOrder, apart: &Apart, marks: NextMarks<'_>) -> Result<Space, NamespaceError> {
     let at = |what: &Path| {
         let what = format!("{} cannot be mounted", what.display());
-        move |errno| (what.clone(), errno)
+        move |errno| halfway(&what, errno)
     };
-    let root = Path::new("/");
-    mount_change(root, MountPropagationFlags::PRIVATE | MountPropagationFlags::REC).map_err(at(root))?;
-    let mut open = WritableMounts::default();
+    let (devices, mounts) = (apart.devices, &apart.mounts);
     let emptied = match order.automatic {
         Some(_) => home::empty(order),
-        None => Ok(Vec::new()),
+        None => Ok(()),
     };
     if order.writes_folder() {
         mount_bind_recursive(&order.folder, &order.folder).map_err(at(&order.folder))?;
-        open.beneath.push(order.folder.clone());
+        mounts.open(&order.folder).map_err(at(&order.folder))?;
     }
     if let Some(temp) = &order.fence.temp {
         mount_bind(temp, temp).map_err(at(temp))?;
-        open.beneath.push(temp.clone());
+        mounts.open(temp).map_err(at(temp))?;
     }
-    let devices = devices::cover(order).map_err(at(Path::new(devices::FOLDER)))?;
-    if devices.terminals {
-        open.beneath.push(devices::TERMINALS.into());
-    }
-    if devices.shared_memory {
-        open.beneath.push(devices::SHARED_MEMORY.into());
-    }
-    open.single.extend(emptied.iter().flatten().cloned());
-    let nothing = nothing(order, devices);
+    let nothing = nothing(order, devices, mounts);
     let visible: Vec<&PathBuf> = order.hidden.iter().filter(|path| !hide(path, order, &nothing)).collect();
     if order.automatic.is_some() {
         // Best effort: only root can read them anyway.
@@ -163,12 +188,8 @@ fn arrange(order: &RunOrder, marks: NextMarks<'_>) -> Result<Space, (String, Err
             hide(Path::new(path), order, &nothing);
         }
     }
-    let processes = match mount("proc", "/proc", "proc", HARMLESS | MountFlags::NOEXEC, c"") {
-        Ok(()) => Fence::Holds,
-        Err(errno) => Fence::missing(format!("cannot mount a separate process list: {}", said(errno))),
-    };
     let Some(FolderMarks { marks, unmarked }) = marks() else {
-        return Err((NO_SUPERVISOR.into(), Errno::PIPE));
+        return Err(halfway(NO_SUPERVISOR, Errno::PIPE));
     };
     // Who cannot write is kept from reading secrets only.
     let (mut trouble, mut secret): (Vec<String>, Vec<String>) =
@@ -177,22 +198,25 @@ fn arrange(order: &RunOrder, marks: NextMarks<'_>) -> Result<Space, (String, Err
     secret.extend(visible.first().map(|path| format!("{} cannot be hidden", path.display())));
     for mark in &marks {
         let done = match mark {
-            MountMark::Pinned(path) | MountMark::ReadOnly(path) => mount_bind_recursive(path, path).map_err(said),
-            MountMark::Absent(path) => cover(path, &nothing).map_err(said),
+            MountMark::Pinned(path) => mount_bind_recursive(path, path),
+            MountMark::ReadOnly(path) => mount_bind_recursive(path, path).and_then(|()| mounts.close(path)),
+            MountMark::Absent(path) => cover(path, &nothing),
         };
-        match (done, mark) {
-            (Ok(()), MountMark::Pinned(_)) => {}
-            (Ok(()), MountMark::ReadOnly(path) | MountMark::Absent(path)) => open.closed.push(path.clone()),
+        match (done.map_err(said), mark) {
+            (Ok(()), _) => {}
             (Err(why), MountMark::Absent(path)) => secret.push(format!("{} cannot be hidden: {why}", path.display())),
             (Err(why), mark) => trouble.push(format!("{} cannot be protected: {why}", mark.path().display())),
         }
     }
-    let (all_read_only, done) = make_read_only(&open);
-    let marked = marks.iter().filter(|mark| matches!(mark, MountMark::ReadOnly(_))).map(MountMark::path);
-    trouble
-        .extend(marked.filter(|path| !done.contains(*path)).map(|path| format!("{} stays writable", path.display())));
     let fence = |trouble: Vec<String>| trouble.into_iter().next().map_or(Fence::Holds, Fence::missing);
-    Ok(Space { all_read_only, hidden: fence(secret), devices, loopback: false, protected: fence(trouble), processes })
+    let processes = apart.processes.clone();
+    Ok(Space {
+        all_read_only: mounts.all_read_only,
+        hidden: fence(secret),
+        devices,
+        protected: fence(trouble),
+        processes,
+    })
 }
 
 /// Covers a secret with an empty file. Returns whether it is hidden.
@@ -205,16 +229,15 @@ fn hide(path: &Path, order: &RunOrder, nothing: &Path) -> bool {
 }
 
 /// The empty file that covers others. It is a plain one, because git fails at a device among the files that it tracks.
-/// In memory it is made at once; on a disk that takes as long as a dozen mounts.
-fn nothing(order: &RunOrder, devices: devices::OwnDevices) -> PathBuf {
+fn nothing(order: &RunOrder, devices: devices::OwnDevices, mounts: &Mounts) -> PathBuf {
     use std::os::unix::fs::OpenOptionsExt as _;
-    let in_memory = devices.is_covered.then(|| Path::new(devices::FOLDER));
-    let folders = in_memory.into_iter().chain(order.fence.temp.as_deref());
-    let made = folders.map(|folder| folder.join(".empty")).find(|file| {
-        let opened = OpenOptions::new().write(true).create_new(true).mode(0o444).open(file);
-        opened.is_ok_and(|file| file.metadata().is_ok_and(|meta| meta.len() == 0))
-    });
-    made.unwrap_or_else(|| "/dev/null".into())
+    let in_temp = || {
+        let file = order.fence.temp.as_ref()?.join(".empty");
+        OpenOptions::new().write(true).create_new(true).mode(0o444).open(&file).ok()?;
+        // What is bound from it must not be writable.
+        mount_bind(&file, &file).and_then(|()| mounts.close(&file)).ok().map(|()| file)
+    };
+    devices.empty.map(PathBuf::from).or_else(in_temp).unwrap_or_else(|| "/dev/null".into())
 }
 
 fn cover(path: &Path, nothing: &Path) -> Result<(), Errno> {
@@ -232,49 +255,75 @@ fn cover(path: &Path, nothing: &Path) -> Result<(), Errno> {
     }
 }
 
-/// What stays writable.
-#[derive(Default)]
-struct WritableMounts {
-    /// With all mounts beneath.
-    beneath: Vec<PathBuf>,
-    /// Without them.
-    single: Vec<PathBuf>,
-    /// Not these, although they are beneath one of the first.
-    closed: Vec<PathBuf>,
+/// The mounts of the system, as they were before the command's own were made.
+struct Mounts {
+    /// By path. Of several on one path, the last covers the others.
+    before: BTreeMap<PathBuf, Mount>,
+    all_read_only: bool,
 }
 
-impl WritableMounts {
-    fn has(&self, path: &Path) -> bool {
-        let any = |of: &[PathBuf]| of.iter().any(|above| path.starts_with(above));
-        self.single.iter().any(|single| single == path) || any(&self.beneath) && !any(&self.closed)
+impl Mounts {
+    /// Makes all mounts read-only but the command's own devices. What is bound from them is read-only as well. Landlock
+    /// keeps files from being written, too, but not their owners, modes and times.
+    fn make_read_only(own: devices::OwnDevices) -> Self {
+        let stays = |path: &Path| {
+            own.terminals && path == Path::new(devices::TERMINALS)
+                || own.shared_memory && path == Path::new(devices::SHARED_MEMORY)
+        };
+        let before: BTreeMap<PathBuf, Mount> = mounts().into_iter().map(|found| (found.path.clone(), found)).collect();
+        // There is always one; a list without any could not be read.
+        let mut all_read_only = !before.is_empty();
+        for (path, found) in before.iter().filter(|(path, found)| !stays(path) && !found.is_read_only) {
+            // One that fails keeps no other from being closed.
+            all_read_only &= reached(found.remount(path, MountFlags::RDONLY)).is_ok();
+        }
+        Self { before, all_read_only }
+    }
+
+    /// Makes what was bound from a path writable, unless it was read-only before.
+    fn open(&self, path: &Path) -> Result<(), Errno> {
+        self.remount(path, MountFlags::empty())
+    }
+
+    /// Makes what was bound from a path, and can be written, read-only.
+    fn close(&self, path: &Path) -> Result<(), Errno> {
+        self.remount(path, MountFlags::RDONLY)
+    }
+
+    fn remount(&self, path: &Path, flags: MountFlags) -> Result<(), Errno> {
+        let above = path.ancestors().find_map(|above| self.before.get(above)).ok_or(Errno::NOENT)?;
+        if !above.is_read_only {
+            above.remount(path, flags)?;
+        }
+        let beneath = self.before.range(path.to_owned()..).take_while(|(inner, _)| inner.starts_with(path));
+        let mut beneath = beneath.filter(|(inner, found)| *inner != path && !found.is_read_only);
+        beneath.try_for_each(|(inner, found)| reached(found.remount(inner, flags)))
     }
 }
 
-/// Makes every mount read-only that is not open; whether all are, and which. Landlock keeps files
-/// from being written as well, but not their owners, modes and times.
-fn make_read_only(open: &WritableMounts) -> (bool, BTreeSet<PathBuf>) {
-    // Of several on one path, the last covers the others.
-    let all: BTreeMap<PathBuf, Mount> = mounts().into_iter().map(|found| (found.path.clone(), found)).collect();
-    // There is always one; a list without any could not be read.
-    let (mut is_all, mut done) = (!all.is_empty(), BTreeSet::new());
-    for (path, found) in all {
-        if open.has(&path) || found.kind == "autofs" {
-            continue;
-        }
-        match mount_remount(&path, MountFlags::BIND | MountFlags::RDONLY | found.flags, c"") {
-            Ok(()) => drop(done.insert(path)),
-            // What another mount covers, or what may not be entered, cannot be reached by the command either.
-            Err(Errno::INVAL | Errno::NOENT | Errno::ACCESS | Errno::NOTDIR) => {}
-            Err(_) => is_all = false,
-        }
+/// What another mount covers, or what may not be entered, cannot be reached by the command either.
+fn reached(done: Result<(), Errno>) -> Result<(), Errno> {
+    match done {
+        Err(Errno::INVAL | Errno::NOENT | Errno::ACCESS | Errno::NOTDIR) => Ok(()),
+        done => done,
     }
-    (is_all, done)
 }
 
 struct Mount {
     path: PathBuf,
+    is_read_only: bool,
     flags: MountFlags,
     kind: String,
+}
+
+impl Mount {
+    /// Sets whether a mount with the same other flags is read-only.
+    fn remount(&self, path: &Path, flags: MountFlags) -> Result<(), Errno> {
+        match self.kind.as_str() {
+            "autofs" => Ok(()),
+            _ => mount_remount(path, MountFlags::BIND | flags | self.flags, c""),
+        }
+    }
 }
 
 fn mounts() -> Vec<Mount> {
@@ -287,7 +336,8 @@ fn parse_mount(line: &str) -> Option<Mount> {
     let mut fields = front.split(' ');
     let path = PathBuf::from(unescape(fields.nth(4)?));
     let mut flags = MountFlags::empty();
-    for option in fields.next()?.split(',') {
+    let options = fields.next()?;
+    for option in options.split(',') {
         // What the mount has must be asked for again, or the kernel takes it for an attempt to shed it.
         flags |= match option {
             "nosuid" => MountFlags::NOSUID,
@@ -300,7 +350,8 @@ fn parse_mount(line: &str) -> Option<Mount> {
             _ => MountFlags::empty(),
         };
     }
-    Some(Mount { path, flags, kind: back.split(' ').next()?.to_owned() })
+    let is_read_only = options.split(',').any(|option| option == "ro");
+    Some(Mount { path, is_read_only, flags, kind: back.split(' ').next()?.to_owned() })
 }
 
 /// The kernel escapes spaces and other characters, such as `\040`.
@@ -372,5 +423,8 @@ mod tests {
         let mount = parse_mount(line).unwrap();
         assert_eq!(mount.path, Path::new(r"/mnt two\x"));
         assert_eq!((mount.flags, mount.kind.as_str()), (MountFlags::NOATIME | MountFlags::NOSUID, "ext3"));
+        assert!(!mount.is_read_only, "errors=continue and the rw of the file system say nothing about the mount");
+        assert!(parse_mount("36 35 98:0 / /a ro,relatime - ext3 /dev/root rw").unwrap().is_read_only);
+        assert!(!parse_mount("36 35 98:0 / /a rw,relatime - ext3 /dev/root ro").unwrap().is_read_only);
     }
 }

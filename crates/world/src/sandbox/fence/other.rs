@@ -23,7 +23,29 @@ pub(in super::super) fn found() -> Result<(), NoNamespaces> {
 }
 
 /// There is nothing to step out of.
-pub(super) fn step_apart() {}
+pub(super) fn step_apart(_shares_devices: bool) {}
+
+/// No fence holds on to mounts.
+pub(in super::super) struct MountWatch;
+
+impl MountWatch {
+    pub(in super::super) fn open() -> Option<Self> {
+        Some(Self)
+    }
+
+    pub(in super::super) fn has_changed(&self) -> bool {
+        false
+    }
+
+    pub(in super::super) async fn change(&self) {
+        std::future::pending().await
+    }
+}
+
+/// Devices are never covered.
+pub(in super::super) fn is_shared_device(_folder: &Path) -> bool {
+    false
+}
 
 /// Says what will hold. On macOS the fences go up with the command itself, in [`argv`].
 pub(super) fn shut_in(order: &RunOrder, _: Option<()>, marks: NextMarks<'_>) -> FenceReport {
