@@ -245,7 +245,7 @@ fn show(document: &Value) -> Result<(), Problem> {
     let left: LeftBehind = serde_json::from_value(document["output"]["notMerged"].clone()).unwrap_or_default();
     line("not merged", left.named().map(|files| sanitize(&files.to_string()).into_owned()).unwrap_or_default());
     line("error", text(&document["error"]));
-    line("reserved", document["reservedUsd"].as_f64().map(|usd| format!("${usd:.4}")).unwrap_or_default());
+    line("reserved", document["reservedUsd"].as_f64().map(format::dollars).unwrap_or_default());
     line("copy", copy_line(&document["copy"]));
     line("session", text(&document["worker"]));
     line("instruction", text(&document["input"]["instruction"]).replace('\n', "\n    "));

@@ -131,8 +131,10 @@ const PASSING: &str = "This is a temporary sample project. The input already con
 
 fn greet(app: &mut App, profile: &Profile) {
     let version = env!("CARGO_PKG_VERSION");
-    app.transcript
-        .note(LineMark::Info, format!("Trimtab {version}. Ask Trimtab to do something, or press ? for the keys."));
+    app.transcript.note(
+        LineMark::Info,
+        format!("Trimtab {version}. Ask Trimtab to do something, or press ? for all keys and commands."),
+    );
     match profile.ready_model() {
         Ok(_) => {}
         Err(problem) if problem.kind == ProblemKind::NoKey => {

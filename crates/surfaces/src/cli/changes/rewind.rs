@@ -162,7 +162,7 @@ impl ForwardArgs {
 /// Reports how many changes there are, if more were asked for.
 fn note_fewer(asked: u32, there: usize, what: &str) {
     if there > 0 && asked as usize > there {
-        let verb = if there == 1 { "is" } else { "are" };
+        let verb = format::verb(there, "is", "are");
         note(&format!("There {verb} only {} to {what}.", format::plural(there, "change")));
     }
 }

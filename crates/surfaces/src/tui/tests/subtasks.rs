@@ -136,11 +136,11 @@ fn the_ways_to_break_a_request_down_are_listed_with_their_figures() {
     Sub-tasks
     📊 Task Breakdown Options
     Your request can be broken down in different ways:
-    A) Fine-grained (Recommended): 5 sub-tasks, ~800 tokens each, truncation risk 5 %
+    A) Fine-grained (Recommended): 5 sub-tasks, ~800 tokens each, truncation risk 5%
          one note · another
-    B) Medium: 3 sub-tasks, ~800 tokens each, truncation risk 20 %
+    B) Medium: 3 sub-tasks, ~800 tokens each, truncation risk 20%
          one note · another
-    C) Coarse: 2 sub-tasks, ~800 tokens each, truncation risk 45 %
+    C) Coarse: 2 sub-tasks, ~800 tokens each, truncation risk 45%
          one note · another
     “Let AI decide” would choose B: replies stay short.
       1. Use A
