@@ -122,7 +122,7 @@ await browse(async ({ page }) => {
     await keys('Enter');
     await palette.waitFor({ state: 'detached' });
   };
-  for (const [words, name] of [['keys', 'Keys'], ['rename', 'Name of this session'], ['delete this', 'Delete this session?']]) {
+  for (const [words, name] of [['keys', 'Keys'], ['rename', 'Session title'], ['delete this', 'Delete this session?']]) {
     await choose(words);
     await dialog(name).waitFor();
     if (name === 'Delete this session?') await isFocused(dialog(name).getByRole('button', { name: 'Keep it' }), 'what harms nobody comes first');

@@ -72,7 +72,7 @@ await browse(async ({ page, root }) => {
   await accessible(page, 'the palette');
   await page.keyboard.press('Escape');
   await palette.waitFor({ state: 'detached' });
-  for (const [words, name] of [['keys', 'Keys'], ['rename', 'Name of this session'], ['delete this', 'Delete this session?']]) {
+  for (const [words, name] of [['keys', 'Keys'], ['rename', 'Session title'], ['delete this', 'Delete this session?']]) {
     await choose(page, words);
     const dialog = page.getByRole('dialog', { name });
     await dialog.waitFor();

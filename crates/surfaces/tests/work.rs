@@ -947,7 +947,10 @@ fn a_single_hunk_or_file_of_a_change_is_taken_back_and_that_can_be_undone() {
     let changed = text_of(&program, "long.txt").expect("a text");
     let back = program.run(&["rewind", "1", "--hunk", "long.txt:2"]);
     assert_eq!(back.code, Some(0), "{}", back.stderr);
-    assert_eq!(back.stdout, "Undid a part of long.txt (+1 −1)\nThis is now change #2. `trimtab rewind` undoes it.\n");
+    assert_eq!(
+        back.stdout,
+        "Undid a part of the change: long.txt (+1 −1)\nThis is now change #2. `trimtab rewind` undoes it.\n"
+    );
     let half = changed.replace("last\r\n", "line 30\r\n");
     assert_eq!(text_of(&program, "long.txt").as_deref(), Some(half.as_str()));
     let listed = program.run(&["changes"]).stdout;

@@ -82,6 +82,18 @@ pub fn running_time(time: Duration) -> String {
     }
 }
 
+/// `812 B`, `1.2 KB`, `20 KB`, `3.4 MB`, `2.1 GB`.
+pub fn size(bytes: u64) -> String {
+    let (unit, name) = match bytes {
+        0..1_000 => return format!("{bytes} B"),
+        1_000..1_000_000 => (1e3, "KB"),
+        1_000_000..1_000_000_000 => (1e6, "MB"),
+        _ => (1e9, "GB"),
+    };
+    let amount = bytes as f64 / unit;
+    if amount < 9.95 { format!("{amount:.1} {name}") } else { format!("{amount:.0} {name}") }
+}
+
 /// `3s ago`, `5m ago`, `2h ago`, `4d ago`.
 pub fn age(then: Time, now: Time) -> String {
     let seconds = (now.millis() - then.millis()).max(0) / 1_000;
@@ -220,6 +232,12 @@ mod tests {
         for (given, shown) in rows("choices") {
             assert_eq!(choices(&texts(&given)), shown);
         }
+    }
+
+    #[test]
+    fn sizes_have_two_digits() {
+        let sizes = [0, 999, 1_000, 9_949, 9_950, 20_480, 5_242_880, 2_100_000_000].map(size);
+        assert_eq!(sizes, ["0 B", "999 B", "1.0 KB", "9.9 KB", "10 KB", "20 KB", "5.2 MB", "2.1 GB"]);
     }
 
     #[test]

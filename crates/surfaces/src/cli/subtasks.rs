@@ -257,11 +257,8 @@ fn show(document: &Value) -> Result<(), Problem> {
 fn copy_line(copy: &Value) -> String {
     let Ok(copy) = serde_json::from_value::<CopyStats>(copy.clone()) else { return String::new() };
     let git = if copy.has_git { ", with git" } else { "" };
-    let size = |bytes: u64| match bytes {
-        ..1_000_000 => format!("{} kB", bytes.div_ceil(1_000)),
-        _ => format!("{:.1} MB", bytes as f64 / 1_000_000.0),
-    };
-    let shared = if copy.cloned_bytes > 0 { format!(" ({} cloned)", size(copy.cloned_bytes)) } else { String::new() };
+    let shared =
+        if copy.cloned_bytes > 0 { format!(" ({} cloned)", format::size(copy.cloned_bytes)) } else { String::new() };
     let took = format::duration(Duration::from_millis(copy.millis));
-    format!("{}, {}{shared} in {took}{git}", Plural::new(copy.files, "file"), size(copy.bytes))
+    format!("{}, {}{shared} in {took}{git}", Plural::new(copy.files, "file"), format::size(copy.bytes))
 }

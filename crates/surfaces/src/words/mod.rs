@@ -88,11 +88,8 @@ pub(crate) fn tool_line(name: &str, input: &serde_json::Value) -> String {
 pub(crate) fn of_picture(fact: &ImageFact) -> Option<String> {
     match fact {
         ImageFact::Made { image, key, media_type, bytes, cost_usd, original_prompt, .. } => {
-            let (size, prompt) = (bytes.div_ceil(1_000), one_line(original_prompt));
-            Some(format!(
-                "  made {image} (ref:{key}, {media_type}, {size} kB, {}): {prompt}",
-                format::dollars(*cost_usd)
-            ))
+            let (size, prompt) = (format::size(*bytes), one_line(original_prompt));
+            Some(format!("  made {image} (ref:{key}, {media_type}, {size}, {}): {prompt}", format::dollars(*cost_usd)))
         }
         ImageFact::Failed { error, retry_in_ms: Some(wait), .. } => {
             Some(format!("  {} {}.", sentence(&error.message), conversation::trying_again(*wait)))

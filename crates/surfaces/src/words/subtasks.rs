@@ -308,19 +308,19 @@ mod tests {
     fn the_board_shows_a_bar_for_each_and_what_waits_for_what() {
         insta::assert_snapshot!(board(0.0, SubtaskStatus::Running).join("\n"), @r"
         🔄 Running 3 sub-tasks in parallel...
-        ▶ 1. Create user model      ░░░░░░░░░░░░░░░░░░░░   0%  12 s · $0.0123
+        ▶ 1. Create user model      ░░░░░░░░░░░░░░░░░░░░   0%  12 s · $0.01
           2. Create login route     ░░░░░░░░░░░░░░░░░░░░   0%
         Waiting: 3. Create auth middleware (depends on 1, 2)
         ");
         insta::assert_snapshot!(board(0.5, SubtaskStatus::Running).join("\n"), @r"
         🔄 Running 3 sub-tasks in parallel...
-        ▶ 1. Create user model      ██████████░░░░░░░░░░  50%  12 s · $0.0123
+        ▶ 1. Create user model      ██████████░░░░░░░░░░  50%  12 s · $0.01
           2. Create login route     ░░░░░░░░░░░░░░░░░░░░   0%
         Waiting: 3. Create auth middleware (depends on 1, 2)
         ");
         insta::assert_snapshot!(board(1.0, SubtaskStatus::Completed).join("\n"), @r"
         🔄 Running 3 sub-tasks in parallel...
-        ✓ 1. Create user model      ████████████████████ 100%  0 ms · $0.0123
+        ✓ 1. Create user model      ████████████████████ 100%  0 ms · $0.01
           2. Create login route     ░░░░░░░░░░░░░░░░░░░░   0%
         Waiting: 3. Create auth middleware (depends on 1, 2)
         ");
@@ -352,7 +352,7 @@ mod tests {
              Lowest truncation risk · Best parallelism · More API overhead
         B) Medium: 5 sub-tasks, ~480 tokens each, truncation risk 3%
              Good balance · Moderate truncation risk
-        C) Coarse: 2 sub-tasks, ~1200 tokens each, truncation risk 8%
+        C) Coarse: 2 sub-tasks, ~1,200 tokens each, truncation risk 8%
              Fewer API calls · Higher truncation risk
         “Let AI decide” would choose B: 5 sub-tasks, with a truncation risk of 3%.
         ");

@@ -196,7 +196,7 @@ async fn move_history(
 fn tell(fact: &ChangeFact, change: &Change) -> Result<(), Problem> {
     let word = match fact {
         ChangeFact::Reapplied(_) => "Redid",
-        ChangeFact::Applied(_) => "Undid a part of",
+        ChangeFact::Applied(_) => "Undid a part of the change:",
         _ => "Undid",
     };
     for file in &change.files {
