@@ -238,7 +238,7 @@ fn a_dry_run_shows_what_would_happen_and_many_deletes_need_a_second_word() {
     assert_eq!((refused.code, titles(&program).len()), (Some(2), 21));
     insta::assert_snapshot!(refused.stderr, @"
     error: This will delete 21 tasks.
-      Nothing was changed. Repeat it with --yes to confirm. `trimtab tasks undo` reverts it.
+      Nothing was changed. Repeat it with --yes to confirm. `trimtab tasks undo` undoes it.
     ");
     assert_eq!(apply(&program, &delete, &["--yes"]).code, Some(0));
     assert_eq!(titles(&program).len(), 0);

@@ -33,7 +33,7 @@ fn said(place: &Path, controllers: &str, divisible: bool) -> String {
         ([], false) => format!("the control group {shown} is not delegated to this user"),
         ([one], _) => format!("the control group {shown} lacks the controller {one}"),
         (missing, _) => {
-            format!("the control group {shown} lacks the controllers {}", trimtab_vocab::format::list(&missing))
+            format!("the control group {shown} lacks the controllers {}", trimtab_vocab::format::list(missing))
         }
     }
 }
