@@ -666,7 +666,7 @@ fn a_provider_that_never_answers_is_given_up_at_the_configured_time() {
     program.provider.push(Answer::silent());
     let ended = program.run(&["run", "hi"]);
     assert_eq!(ended.code, Some(1));
-    assert!(ended.stderr.contains("The provider sent nothing for 1 seconds."), "{}", ended.stderr);
+    assert!(ended.stderr.contains("The provider sent nothing for 1 second."), "{}", ended.stderr);
 }
 
 #[test]

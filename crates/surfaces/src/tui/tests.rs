@@ -528,7 +528,7 @@ fn a_plan_is_shown_and_can_be_edited() {
     ");
     stage.key("2");
     insta::assert_snapshot!(stage.view(), @"
-    The plan
+    Edit the plan
     ›  1. Write it
           files: a.rs
        2. Test it
