@@ -95,7 +95,7 @@ await browse(async ({ page, context, browser, root }) => {
     ['changes', `${session}/changes`, other.getByRole('button', { name: 'Show', exact: true })],
     ['trace', `${session}/trace`, lines('Trace')],
     ['tasks', '#/tasks', other.getByLabel('A new task')],
-    ['memory', '#/memory', other.getByLabel('Something to remember')],
+    ['memory', '#/memory', other.getByLabel('New memory')],
     ['usage', '#/usage', other.getByRole('heading', { name: 'By day' })],
     ['audit', '#/audit', lines('Audit')],
     ['settings', '#/settings', other.getByRole('cell').first()],

@@ -122,7 +122,7 @@ await browse(async ({ page }) => {
     await keys('Enter');
     await palette.waitFor({ state: 'detached' });
   };
-  for (const [words, name] of [['keys', 'Keys'], ['rename', 'Name of this session'], ['delete this', 'Delete this session?']]) {
+  for (const [words, name] of [['keys', 'Keys'], ['rename', 'Session title'], ['delete this', 'Delete this session?']]) {
     await choose(words);
     await dialog(name).waitFor();
     if (name === 'Delete this session?') await isFocused(dialog(name).getByRole('button', { name: 'Keep it' }), 'what harms nobody comes first');
@@ -184,12 +184,12 @@ await browse(async ({ page }) => {
 
   // Something is remembered, and forgotten.
   await choose('memory');
-  await reach(page.getByLabel('Something to remember'));
+  await reach(page.getByLabel('New memory'));
   await page.keyboard.type('I prefer tabs');
   await keys('Enter');
   await press(page.getByRole('button', { name: 'Forget “I prefer tabs”' }));
   await page.getByText('Forgotten: “I prefer tabs”').waitFor();
-  await isFocused(page.getByLabel('Something to remember'), 'the keyboard is not lost with what was forgotten');
+  await isFocused(page.getByLabel('New memory'), 'the keyboard is not lost with what was forgotten');
 
   // On a phone the list opens over the page and closes again.
   await page.setViewportSize({ width: 360, height: 640 });

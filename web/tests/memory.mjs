@@ -13,7 +13,7 @@ await browse(async ({ page }) => {
   const memory = page.getByRole('region', { name: 'Memory' });
   const entry = (words) => memory.getByRole('listitem').filter({ hasText: words });
   await entry('My name is Ada').getByText('everywhere').waitFor();
-  await memory.getByLabel('Something to remember').fill('We deploy on Fridays');
+  await memory.getByLabel('New memory').fill('We deploy on Fridays');
   await memory.getByRole('checkbox').check();
   await memory.getByRole('button', { name: 'Remember' }).click();
   await entry('We deploy on Fridays').getByText('added by you').waitFor();
@@ -40,7 +40,7 @@ await browse(async ({ page }) => {
 
   // The next session is told, and says so.
   await begin(page, 'What do you know?');
-  await log.getByText('The model sees 2 facts from your memory').click();
+  await log.getByText('The model sees 2 memories').click();
   await log.getByText('We deploy on Mondays').waitFor();
   await log.getByText('✓ Done').waitFor();
   await say(page, 'And now?');

@@ -20,7 +20,7 @@ await browse(async ({ page }) => {
   assert.ok(all <= 120_000, `the first load is ${all} bytes: ${JSON.stringify(sizes, null, 1)}`);
 
   await page.getByRole('heading', { level: 1 }).getByRole('button').click();
-  const name = page.getByRole('dialog', { name: 'Name of this session' });
+  const name = page.getByRole('dialog', { name: 'Session title' });
   await name.getByRole('textbox').fill('Rudders');
   await accessible(page, 'another name for a session');
   await page.keyboard.press('Enter');

@@ -52,7 +52,7 @@ await browse(async ({ page, root }) => {
   await page.getByRole('button', { name: 'Tasks', exact: true }).click();
   await page.getByLabel('A new task').waitFor();
   await page.setViewportSize({ width: 1280, height: 800 });
-  await go('#/memory', page.getByLabel('Something to remember'));
+  await go('#/memory', page.getByLabel('New memory'));
   await accessible(page, 'what is remembered');
   await go('#/usage', page.getByRole('heading', { name: 'By day' }));
   await accessible(page, 'usage');
@@ -72,7 +72,7 @@ await browse(async ({ page, root }) => {
   await accessible(page, 'the palette');
   await page.keyboard.press('Escape');
   await palette.waitFor({ state: 'detached' });
-  for (const [words, name] of [['keys', 'Keys'], ['rename', 'Name of this session'], ['delete this', 'Delete this session?']]) {
+  for (const [words, name] of [['keys', 'Keys'], ['rename', 'Session title'], ['delete this', 'Delete this session?']]) {
     await choose(page, words);
     const dialog = page.getByRole('dialog', { name });
     await dialog.waitFor();

@@ -241,9 +241,9 @@ fn a_server_that_loads_its_model_is_waited_for_without_using_up_retries() {
 #[test]
 fn a_reply_that_is_cut_off_names_the_limit_that_cut_it() {
     for (window, max_output, input_tokens, wanted) in [
-        (2_048, 4_096, 1_990, "context window of 2048 tokens is full"),
+        (2_048, 4_096, 1_990, "context window of 2,048 tokens is full"),
         (100_000, 512, 100, "512 tokens, the most this model writes at once (max_output in models.toml)"),
-        (100_000, 8_192, 100, "1000 tokens. Raise limits.max_output_tokens"),
+        (100_000, 8_192, 100, "1,000 tokens. Raise limits.max_output_tokens"),
     ] {
         let facts = ModelFacts { window, max_output, ..ModelFacts::default() };
         let models = ModelSettings { model: "m/x".into(), facts, max_output_tokens: 1_000, ..ModelSettings::default() };

@@ -263,7 +263,7 @@ const LARGEST_SCHEMA: usize = 64 * 1024;
 fn check_schema(schema: Option<&Value>) -> Result<(), Problem> {
     let Some(schema) = schema else { return Ok(()) };
     let objection = match schema.to_string().len() > LARGEST_SCHEMA {
-        true => Some("it is larger than 64 kB".to_owned()),
+        true => Some("it is larger than 64 KB".to_owned()),
         false => schema_objection(schema),
     };
     objection.map_or(Ok(()), |objection| {

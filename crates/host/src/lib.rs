@@ -119,7 +119,7 @@ pub async fn prove_fences(profile: &config::Profile) -> Vec<(String, Option<Stri
 pub fn command_limits(profile: &config::Profile) -> String {
     let trimtab_world::sandbox::CommandLimits { memory, cpu_s, file_size, processes, .. } = profile.hands.limits;
     let amount = |limit: Option<u64>, unit: u64, name: &str| match limit {
-        Some(limit) => format!("{} {name}", limit / unit),
+        Some(limit) => format!("{} {name}", trimtab_vocab::format::number(limit / unit)),
         None => "no limit".to_owned(),
     };
     format!(

@@ -45,14 +45,7 @@ pub async fn walk(
     let mut files: Vec<&str> = conflicts.iter().map(|conflict| conflict.path.as_str()).collect();
     files.dedup();
     let places = format::plural(all, "place");
-    let reason = format!(
-        "Your later edits conflict in {places} ({}). Nothing was changed.",
-        if files.len() > 3 {
-            format!("{} and {} more files", files[..3].join(", "), files.len() - 3)
-        } else {
-            files.join(", ")
-        }
-    );
+    let reason = format!("Your later edits conflict in {places} ({}). Nothing was changed.", format::first(&files, 3));
     Ok(Compared::Refused { reason, conflicts })
 }
 

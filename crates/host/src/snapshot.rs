@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::mpsc;
 use trimtab_engine::proposal::compare;
+use trimtab_vocab::format;
 use trimtab_vocab::{
     CallId, CommandRun, FileEffects, FileWrite, RefKey, SessionId, SnapshotLimits, Unobserved, WhyUnkept,
 };
@@ -165,7 +166,7 @@ pub(crate) fn notes(before: Option<&FolderBefore>, has_failed: bool) -> Vec<Stri
     let name = |one: &&Uncovered| format!("`{}`", one.path.display().to_string().escape_debug());
     let mut notes = Vec::new();
     if !hidden.is_empty() {
-        let names = listed(hidden.iter().take(NAMED).map(name).collect(), hidden.len());
+        let names = format::first(&hidden.iter().map(name).collect::<Vec<_>>(), NAMED);
         notes.push(format!("Hidden from this command because it ran without approval: {names}."));
     }
     if has_failed && !others.is_empty() {
@@ -187,15 +188,7 @@ fn is_named(one: &Uncovered, run: &CommandRun) -> bool {
 }
 
 fn named(uncovered: &[&Uncovered]) -> String {
-    listed(uncovered.iter().take(NAMED).map(|one| one.to_string()).collect(), uncovered.len())
-}
-
-/// The first names, and how many there are in all.
-fn listed(shown: Vec<String>, all: usize) -> String {
-    match all.saturating_sub(shown.len()) {
-        0 => shown.join(", "),
-        more => format!("{} and {more} more", shown.join(", ")),
-    }
+    format::first(&uncovered.iter().map(|one| one.to_string()).collect::<Vec<_>>(), NAMED)
 }
 
 /// What a command did to the files since then.

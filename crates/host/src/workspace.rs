@@ -10,6 +10,7 @@ use async_trait::async_trait;
 use tokio::sync::mpsc;
 use trimtab_engine::Ran;
 use trimtab_vocab::event::ToolStatus;
+use trimtab_vocab::format;
 use trimtab_vocab::{
     BuildFolders, CommandPlan, CopyStats, FilePlan, FileState, LeftBehind, Overtime, ReadOp, ReadResult, Sandbox,
     SessionId, SnapshotLimits,
@@ -272,6 +273,10 @@ impl Workspace for LocalWorkspace {
                     let most = LARGEST_FILE >> 20;
                     format!("{path} is larger than the {most} MB that can be changed. Use a command for it.")
                 }
+                // The system's own refusals have a number.
+                io::ErrorKind::PermissionDenied if error.raw_os_error().is_none() => {
+                    format!("{path} is outside the folder. Only files in the folder can be changed.")
+                }
                 _ => format!("{path} cannot be read: {error}."),
             };
             let content = opened.read(&path, LARGEST_FILE).map_err(cannot)?;
@@ -434,12 +439,7 @@ impl Workspace for LocalWorkspace {
 
 /// Some of the paths, and how many more there are.
 fn listed(paths: &[String]) -> String {
-    const SHOWN: usize = 20;
-    let shown = paths.iter().take(SHOWN).map(String::as_str).collect::<Vec<_>>().join(", ");
-    match paths.len().saturating_sub(SHOWN) {
-        0 => shown,
-        more => format!("{shown}, and {more} more"),
-    }
+    format::first(paths, 20)
 }
 
 /// A path without `..` as records keep it: relative to the folder, without detours in its spelling.

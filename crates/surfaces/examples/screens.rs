@@ -74,7 +74,7 @@ fn work(binary: &PathBuf, keep: impl Fn(&str, &Terminal)) {
     let program = program(binary);
     let provider = &program.provider;
     let gate = provider.gate();
-    let words = "I read the program first.";
+    let words = "I'll read the program first.";
     provider.push(Answer::anthropic(
         Reply::new().text([words]).tool("a", "read_file", [json!({"path": "src/main.rs"}).to_string()]).tool(
             "b",

@@ -460,7 +460,7 @@ fn help_is_enough_to_start() {
 
     Tasks:
       tasks          Manage your tasks: list, add, done, edit, delete, search, undo
-      ask            Ask about your tasks or propose changes to them
+      ask            Ask about your tasks or request changes to them
 
     Images:
       images         Generate and manage images: make, list, regenerate, select, save

@@ -179,8 +179,8 @@ fn the_limit_of_steps_is_asked_about() {
     program.provider.push(uses("read_file", json!({"path": "hello.txt"})));
     program.provider.push(uses("list_files", json!({})));
     program.provider.push(says("Half is done."));
-    let choices = ["Continue for 2 more steps", "Stop here"];
-    asked(&program, "Read it", "The limit of 2 steps was reached.", &choices, &["stop"]);
+    let choices = ["Continue for 2 more model calls", "Stop here"];
+    asked(&program, "Read it", "The limit of 2 model calls was reached.", &choices, &["stop"]);
 }
 
 #[test]

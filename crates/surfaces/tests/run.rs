@@ -666,7 +666,7 @@ fn a_provider_that_never_answers_is_given_up_at_the_configured_time() {
     program.provider.push(Answer::silent());
     let ended = program.run(&["run", "hi"]);
     assert_eq!(ended.code, Some(1));
-    assert!(ended.stderr.contains("The provider sent nothing for 1 seconds."), "{}", ended.stderr);
+    assert!(ended.stderr.contains("The provider sent nothing for 1 second."), "{}", ended.stderr);
 }
 
 #[test]
@@ -938,7 +938,7 @@ fn the_demo_needs_nothing_and_leaves_nothing() {
         "Before the interruption, the model wrote:",
         "`trimtab resume` would continue from here.",
         "0 created, 1 updated, 1 completed, 0 deleted.",
-        "~ #1 Write the release notes  (completed: true → false)",
+        "~ #1 Write the release notes  (done: yes → no)",
     ] {
         let is_there = ended.stdout.contains(shown) || ended.stderr.contains(shown);
         assert!(is_there, "{shown}\n{}\n{}", ended.stdout, ended.stderr);

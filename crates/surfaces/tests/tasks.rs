@@ -49,41 +49,41 @@ fn titles(program: &Program) -> Vec<String> {
 fn tasks_are_added_listed_done_and_searched() {
     let program = program();
     insta::assert_snapshot!(tasks(&program, &[]), @r#"There are no open tasks. `trimtab tasks add "…" --on tomorrow` adds one."#);
-    insta::assert_snapshot!(tasks(&program, &["add", "Pay", "rent", "--on", "2099-01-31", "--repeat", "monthly", "--until", "never", "--priority", "high", "--tag", "home"]), @"Added #1: Pay rent (on Sat 31 Jan 2099, monthly)");
-    insta::assert_snapshot!(tasks(&program, &["add", "Team meeting", "--on", "2099-03-02 14:30", "--days", "mon,thu", "--every", "2", "--category", "event"]), @"Added #2: Team meeting (on Mon 2 Mar 2099 at 14:30, every 2 weeks on Mon, Thu)");
+    insta::assert_snapshot!(tasks(&program, &["add", "Pay", "rent", "--on", "2099-01-31", "--repeat", "monthly", "--until", "never", "--priority", "high", "--tag", "home"]), @"Added #1: Pay rent (on Sat, Jan 31, 2099, monthly)");
+    insta::assert_snapshot!(tasks(&program, &["add", "Team meeting", "--on", "2099-03-02 14:30", "--days", "mon,thu", "--every", "2", "--category", "event"]), @"Added #2: Team meeting (on Mon, Mar 2, 2099 at 14:30, every 2 weeks on Mon and Thu)");
     insta::assert_snapshot!(tasks(&program, &["add", "Learn to sail", "--category", "goal", "--notes", "A small boat first"]), @"Added #3: Learn to sail");
     insta::assert_snapshot!(tasks(&program, &["list"]), @"
     Later
-      ○  #1  Sat 31 Jan 2099         Pay rent       high  monthly  #home
-      ○  #2  Mon  2 Mar 2099  14:30  Team meeting   event  every 2 weeks on Mon, Thu
+      ○  #1  Sat, Jan 31, 2099         Pay rent       high  monthly  #home
+      ○  #2  Mon, Mar 2, 2099   14:30  Team meeting   event  every 2 weeks on Mon and Thu
 
     Someday
-      ○  #3                          Learn to sail  goal
+      ○  #3                            Learn to sail  goal
     ");
     insta::assert_snapshot!(tasks(&program, &["done", "1", "3"]), @"
-    Done #1: Pay rent (Sat 31 Jan 2099)
+    Done #1: Pay rent (Sat, Jan 31, 2099)
     Done #3: Learn to sail
     ");
     insta::assert_snapshot!(tasks(&program, &["list", "--all"]), @"
     Later
-      ○  #1  Sat 28 Feb 2099         Pay rent       high  monthly  #home
-      ○  #2  Mon  2 Mar 2099  14:30  Team meeting   event  every 2 weeks on Mon, Thu
+      ○  #1  Sat, Feb 28, 2099         Pay rent       high  monthly  #home
+      ○  #2  Mon, Mar 2, 2099   14:30  Team meeting   event  every 2 weeks on Mon and Thu
 
     Done
-      ✓  #3                          Learn to sail  goal
+      ✓  #3                            Learn to sail  goal
     ");
     insta::assert_snapshot!(tasks(&program, &["show", "1"]), @"
     #1  Pay rent
-      begins      Saturday 31 January 2099
+      begins      Sat, Jan 31, 2099
       repeats     monthly, without an end
       priority    high
       category    task
       tags        home
       done        no
-      done on     1 day: Sat 31 Jan 2099
+      done on     1 day: Sat, Jan 31, 2099
     ");
     insta::assert_snapshot!(tasks(&program, &["search", "sma", "boat"]), @"  ✓  #3  Learn to sail  goal");
-    insta::assert_snapshot!(tasks(&program, &["edit", "2", "--on", "2099-03-03", "--at", "none", "--repeat", "none"]), @"Changed #2: Team meeting (on Tue 3 Mar 2099)");
+    insta::assert_snapshot!(tasks(&program, &["edit", "2", "--on", "2099-03-03", "--at", "none", "--repeat", "none"]), @"Changed #2: Team meeting (on Tue, Mar 3, 2099)");
 }
 
 #[test]
@@ -238,7 +238,7 @@ fn a_dry_run_shows_what_would_happen_and_many_deletes_need_a_second_word() {
     assert_eq!((refused.code, titles(&program).len()), (Some(2), 21));
     insta::assert_snapshot!(refused.stderr, @"
     error: This will delete 21 tasks.
-      Nothing was changed. Repeat it with --yes to confirm. `trimtab tasks undo` reverts it.
+      Nothing was changed. Repeat it with --yes to confirm. `trimtab tasks undo` undoes it.
     ");
     assert_eq!(apply(&program, &delete, &["--yes"]).code, Some(0));
     assert_eq!(titles(&program).len(), 0);
@@ -280,9 +280,9 @@ fn calendars_come_in_and_go_out() {
     ");
     insta::assert_snapshot!(tasks(&program, &["list"]), @"
     Later
-      ○  #1  Wed  1 Jul 2099  10:00  From UTC
-      ○  #2  Sat 15 Aug 2099         Fair, in town  event  yearly
-      ○  #3  Sat 15 Aug 2099         Odd
+      ○  #1  Wed, Jul 1, 2099   10:00  From UTC
+      ○  #2  Sat, Aug 15, 2099         Fair, in town  event  yearly
+      ○  #3  Sat, Aug 15, 2099         Odd
     ");
     insta::assert_snapshot!(import(calendar).stdout, @"Added 0 tasks (3 already existed).");
     let out = tasks(&program, &["export"]);

@@ -270,9 +270,22 @@ const BEFORE: &[&str] = &[
     "Are you content?",
 ];
 
+/// Words that say nothing, each of which the check finds wherever it stands.
+const RIDDLES: &[&str] = &[
+    "The command ends by itself.",
+    "It has a folder of its own.",
+    "The session is deleted for good.",
+    "The command is checked anew.",
+    "The answer is shown as it came.",
+    "Then it goes on.",
+    "This is no session.",
+    "Whatever fails is retried.",
+    "A sender of nothing is told so.",
+];
+
 #[test]
 fn the_check_finds_every_text_that_was_rewritten() {
-    for text in BEFORE {
+    for text in BEFORE.iter().chain(RIDDLES) {
         assert!(!phrases(text).is_empty(), "{text}");
         let page = format!("# A page\n\nA sentence. {text}\n");
         assert!(!check("page.md", &paragraphs(&page), true).is_empty(), "in a document: {text}");
@@ -293,6 +306,66 @@ fn the_check_finds_every_text_that_was_rewritten() {
         "Commands that only read run automatically.",
     ] {
         assert_eq!(phrases(fine), Vec::<String>::new(), "{fine}");
+    }
+}
+
+/// Signs of a formatter beside `vocab::format` and `lib/format.ts`: prices, plurals, lists, sizes, and the browser's own
+/// forms of numbers and days.
+const FORMATTERS: &[(&str, &[&str])] = &[
+    (".rs", &["{ \"s\" }", "{ \"\" } else { \"s\"", ".join(\" and \")", ".join(\" or \")", " kB\"", " kB,"]),
+    (
+        ".ts",
+        &["toLocale", "toFixed(", "DateTimeFormat", "NumberFormat", "? '' : 's'", ".join(' and ')", ".join(' or ')"],
+    ),
+];
+
+/// The lines of a source that format something on their own.
+fn second_formatters(place: &str, source: &str) -> Vec<String> {
+    let kind = if place.ends_with(".rs") { ".rs" } else { ".ts" };
+    let signs = FORMATTERS.iter().filter(|(of, _)| *of == kind).flat_map(|(_, signs)| signs.iter());
+    let signs: Vec<&&str> = signs.collect();
+    let is_price = |line: &str| {
+        kind == ".rs"
+            && line
+                .match_indices("${")
+                .any(|(at, _)| line[at..].split('}').next().is_some_and(|field| field.contains(":.")))
+    };
+    let lines = source.lines().enumerate();
+    lines
+        .filter(|(_, line)| !line.trim_start().starts_with("//"))
+        .filter(|(_, line)| is_price(line) || signs.iter().any(|sign| line.contains(**sign)))
+        .map(|(at, line)| format!("{place}:{}: use the formatter: {}", at + 1, line.trim()))
+        .collect()
+}
+
+#[test]
+fn numbers_days_prices_plurals_and_lists_have_one_formatter_each() {
+    const HOMES: &[&str] = &["crates/vocab/src/format.rs", "web/src/lib/format.ts"];
+    let mut found = Vec::new();
+    let mut homes = 0;
+    for (folder, ends) in [("crates", &[".rs"][..]), ("web/src", &[".svelte", ".ts"][..])] {
+        for path in shipped(folder, ends) {
+            let (place, source) = (relative(&path), std::fs::read_to_string(&path).expect("a source"));
+            let formats = second_formatters(&place, without_tests(&source));
+            if HOMES.contains(&place.as_str()) {
+                assert!(!formats.is_empty(), "{place}: the signs find what is there");
+                homes += 1;
+            } else if place.contains("/src/") && !place.ends_with(".test.ts") {
+                found.extend(formats);
+            }
+        }
+    }
+    assert_eq!(homes, HOMES.len());
+    assert_clean(&found);
+    for (place, line) in [
+        ("a.rs", "format!(\"${cost:.2}\")"),
+        ("a.rs", "names.join(\" or \")"),
+        ("a.rs", "format!(\"{size} kB\")"),
+        ("a.rs", "let end = if count == 1 { \"\" } else { \"s\" };"),
+        ("A.svelte", "{new Date(time).toLocaleString()}"),
+        ("a.ts", "`${files} file${files === 1 ? '' : 's'}`"),
+    ] {
+        assert_eq!(second_formatters(place, line).len(), 1, "{line}");
     }
 }
 

@@ -83,7 +83,7 @@ fn the_question_says_when_to_use_which_and_cancel_carries_on() {
     let used = number(&log, "context.full", "used").to_string();
     insta::assert_snapshot!(only(&log, &kinds).replace(&used, "USED"), @r#"
     r1 request.finished {"status":"completed","usage":{"inputTokens":10,"cachedTokens":0,"outputTokens":5}}
-    r2 checkpoint.opened {"checkpoint":"r2-k1","kind":"handoff","title":"The conversation fills 88 % of the context window. How do you want to continue?","choices":[{"id":"handoff","label":"Continue in a new session with a summary, the open tasks, and the change history (faster answers, a fresh start)","number":1,"text":"optional","role":"primary"},{"id":"extend","label":"Continue here with the complete conversation (answers may become slower)","number":2,"text":"optional","role":"primary"},{"id":"cancel","label":"Continue here unchanged","number":3,"text":"optional","role":"dismiss"}],"about":"handoff","limit":"window","used":USED,"of":56000}
+    r2 checkpoint.opened {"checkpoint":"r2-k1","kind":"handoff","title":"The conversation fills 88% of the context window. How do you want to continue?","choices":[{"id":"handoff","label":"Continue in a new session with a summary, the open tasks, and the change history (faster answers, a fresh start)","number":1,"text":"optional","role":"primary"},{"id":"extend","label":"Continue here with the complete conversation (answers may become slower)","number":2,"text":"optional","role":"primary"},{"id":"cancel","label":"Continue here unchanged","number":3,"text":"optional","role":"dismiss"}],"about":"handoff","limit":"window","used":USED,"of":56000}
     r2 checkpoint.resolved {"checkpoint":"r2-k1","choice":"cancel","by":"user"}
     r2 request.finished {"status":"completed","usage":{"inputTokens":20,"cachedTokens":0,"outputTokens":10}}
     "#);
@@ -99,7 +99,7 @@ fn without_a_person_nobody_is_asked_and_the_work_goes_on() {
     }
 }
 
-/// Four requests, the first of which changes a file, that fill 87 % of the window; and what comes then. The
+/// Four requests, the first of which changes a file, that fill 87% of the window; and what comes then. The
 /// scripted model counts next to nothing, so that half of what was said before is counted.
 fn long(settings: &str, then: &str) -> String {
     let words = filler(233_400);

@@ -448,7 +448,7 @@ async fn a_prompt_that_does_not_fit_is_not_sent_without_a_warning() {
     provider.push(Answer::ollama("Hi"));
     let outcome = ask(&*named(provider.url(), "narrow"), &long(9_000)).await;
     assert!(matches!(outcome.pieces.first(), Some(ReplyPiece::Warning(_))), "it comes first: {:?}", outcome.pieces);
-    let warning = "The conversation has about 9035 tokens, but the context window of narrow has only 8192. Ollama drops the oldest part. Start a new session, or choose a model with a larger context window.";
+    let warning = "The conversation has about 9,035 tokens, but the context window of narrow has only 8,192. Ollama drops the oldest part. Start a new session, or choose a model with a larger context window.";
     assert_eq!(outcome.warnings[0], warning);
     assert_eq!(outcome.reply().message, Message::assistant("Hi"));
     assert_eq!(num_ctx(&chats(&provider)[0]), 8_192);
@@ -464,7 +464,7 @@ async fn a_prompt_that_was_cut_is_noticed_by_what_the_server_read() {
     for (tokens, used, warned) in tried {
         provider.push(Answer::ollama(Reply::new().text(["Hi"]).usage(read(used))));
         let outcome = ask(&*model, &long(tokens)).await;
-        let noticed = outcome.warnings.iter().any(|text| text.contains("read only 4000 of about 8135 tokens"));
+        let noticed = outcome.warnings.iter().any(|text| text.contains("read only 4,000 of about 8,135 tokens"));
         assert_eq!((noticed, outcome.warnings.len()), (warned, usize::from(warned)), "{:?}", outcome.warnings);
         assert_eq!(Usage { tokens_per_s: None, ..outcome.reply().usage }, read(used));
     }

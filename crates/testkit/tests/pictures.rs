@@ -249,8 +249,8 @@ fn nothing_is_saved_outside_of_the_folder_or_into_a_folder_that_nobody_trusts() 
     r1 answer {"summary":"Generated Images (1)\n1. draw an icon (ref:picture-r1-c1t1-0, img1)","generatedImages":[{"id":"img1","originalPrompt":"draw an icon","revisedPrompt":"draw an icon, in oil","url":"ref:picture-r1-c1t1-0","timestamp":1800000000000,"selected":false,"mediaType":"image/gif","bytes":22}]}
     r1 request.finished {"status":"completed","usage":{"inputTokens":0,"cachedTokens":0,"outputTokens":0,"costUsd":0.07}}
     r2 image.saving {"images":["img1"]}
-    r2 tool.finished {"call":"c2t1","status":"error","preview":"../elsewhere/image-001.gif cannot be read: it is outside the folder."}
-    r2 request.finished {"status":"failed","error":{"kind":"refused","message":"../elsewhere/image-001.gif cannot be read: it is outside the folder.","hint":"Nothing was written. Choose another folder."},"usage":{"inputTokens":0,"cachedTokens":0,"outputTokens":0}}
+    r2 tool.finished {"call":"c2t1","status":"error","preview":"../elsewhere/image-001.gif is outside the folder. Only files in the folder can be changed."}
+    r2 request.finished {"status":"failed","error":{"kind":"refused","message":"../elsewhere/image-001.gif is outside the folder. Only files in the folder can be changed.","hint":"Nothing was written. Choose another folder."},"usage":{"inputTokens":0,"cachedTokens":0,"outputTokens":0}}
     r3 image.saving {"images":["img1"]}
     r3 tool.finished {"call":"c3t1","status":"blocked","preview":"Files in .trimtab are the user's own settings; they cannot be changed from here."}
     r3 request.finished {"status":"failed","error":{"kind":"refused","message":"Files in .trimtab are the user's own settings; they cannot be changed from here.","hint":"Nothing was written. Choose another folder."},"usage":{"inputTokens":0,"cachedTokens":0,"outputTokens":0}}

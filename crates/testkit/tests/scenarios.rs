@@ -265,7 +265,7 @@ fn a_reply_at_the_output_limit_is_truncated() {
     r1 reply.saved {"call":"c1","raw":"reply-s-c1","stopReason":"max_tokens","usage":{"inputTokens":10,"cachedTokens":0,"outputTokens":5},"message":{"role":"assistant","parts":[{"type":"text","text":"2, 3, 5,"}]}}
     r1 usage {"model":"scripted/model","inputTokens":10,"cachedTokens":0,"outputTokens":5,"contextWindow":200000}
     r1 stage {"stage":"finishing","label":"Finishing..."}
-    r1 banner {"level":"warning","text":"The reply was cut off at 8192 tokens, the most this model writes at once (max_output in models.toml). Ask for the rest."}
+    r1 banner {"level":"warning","text":"The reply was cut off at 8,192 tokens, the most this model writes at once (max_output in models.toml). Ask for the rest."}
     r1 answer {"summary":"2, 3, 5,","truncated":true}
     r1 request.finished {"status":"completed","usage":{"inputTokens":10,"cachedTokens":0,"outputTokens":5}}
     "#);

@@ -438,7 +438,7 @@ fn the_step_limit_ends_in_an_assessment_with_one_banner_and_a_way_to_go_on() {
     r1 request.assessing {}
     r1 banner {"level":"warning","text":"⚠ GOAL PARTIALLY ACHIEVED"}
     r1 answer {"summary":"Half of it is done.","synthesis":{"id":"synthesis_r1","text":"Half of it is done."}}
-    r1 checkpoint.opened {"checkpoint":"r1-k1","kind":"confirm","title":"The limit of 2 steps was reached.","choices":[{"id":"continue","label":"Continue for 2 more steps","number":1,"text":"optional","role":"primary"},{"id":"stop","label":"Stop here","number":2,"text":"no","role":"dismiss"}],"about":"steps"}
+    r1 checkpoint.opened {"checkpoint":"r1-k1","kind":"confirm","title":"The limit of 2 model calls was reached.","choices":[{"id":"continue","label":"Continue for 2 more model calls","number":1,"text":"optional","role":"primary"},{"id":"stop","label":"Stop here","number":2,"text":"no","role":"dismiss"}],"about":"steps"}
     r1 checkpoint.resolved {"checkpoint":"r1-k1","choice":"continue","by":"user"}
     r1 answer {"summary":"All of it is done now.","synthesis":{"id":"synthesis_r1","text":"All of it is done now."}}
     r1 request.finished {"status":"completed","usage":{"inputTokens":40,"cachedTokens":0,"outputTokens":20}}

@@ -1,8 +1,14 @@
-//! Numbers, durations, prices, plurals, and lists as people read them: one rule each. `web/src/lib/format.ts` has the
+//! Numbers, days, durations, prices, plurals, and lists as people read them: one rule each. `web/src/lib/format.ts` has the
 //! same rules, and both are tested with `web/src/lib/format.json`.
 
 use std::fmt;
 use std::time::Duration;
+
+use crate::date::{Date, Weekday};
+use crate::time::Time;
+
+const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+const WEEKDAYS: [&str; 7] = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
 
 /// `1,234,567`.
 pub fn number(number: impl ToString) -> String {
@@ -76,12 +82,76 @@ pub fn running_time(time: Duration) -> String {
     }
 }
 
+/// `812 B`, `1.2 KB`, `20 KB`, `3.4 MB`, `2.1 GB`.
+pub fn size(bytes: u64) -> String {
+    let (unit, name) = match bytes {
+        0..1_000 => return format!("{bytes} B"),
+        1_000..1_000_000 => (1e3, "KB"),
+        1_000_000..1_000_000_000 => (1e6, "MB"),
+        _ => (1e9, "GB"),
+    };
+    let amount = bytes as f64 / unit;
+    if amount < 9.95 { format!("{amount:.1} {name}") } else { format!("{amount:.0} {name}") }
+}
+
+/// `3s ago`, `5m ago`, `2h ago`, `4d ago`.
+pub fn age(then: Time, now: Time) -> String {
+    let seconds = (now.millis() - then.millis()).max(0) / 1_000;
+    match seconds {
+        0..60 => format!("{seconds}s ago"),
+        60..3_600 => format!("{}m ago", seconds / 60),
+        3_600..172_800 => format!("{}h ago", seconds / 3_600),
+        _ => format!("{}d ago", seconds / 86_400),
+    }
+}
+
+/// `Sun, Nov 15`, with the year if it is not the current one: `Sat, Jan 31, 2099`.
+pub fn day(date: Date, today: Date) -> String {
+    if date.ymd().0 == today.ymd().0 { day_and_month(date) } else { day_with_year(date) }
+}
+
+/// `Sun, Nov 15, 2026`.
+pub fn day_with_year(date: Date) -> String {
+    format!("{}, {}", day_and_month(date), date.ymd().0)
+}
+
+fn day_and_month(date: Date) -> String {
+    let (_, month, day) = date.ymd();
+    format!("{}, {} {day}", weekday(date.weekday()), MONTHS[(month - 1) as usize])
+}
+
+/// `Mon`.
+pub fn weekday(day: Weekday) -> &'static str {
+    WEEKDAYS[day as usize]
+}
+
 /// `$0`, `$0.0042`, `$1.50`: small prices keep four digits, because a call often costs less than a cent.
 pub fn dollars(cost: f64) -> String {
     match cost {
         0.0 => "$0".to_owned(),
         cost if cost > 0.0 && cost < 0.01 => format!("${cost:.4}"),
         cost => format!("${cost:.2}"),
+    }
+}
+
+/// `$0.0251`: four digits, where amounts are compared with each other.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ExactDollars(pub f64);
+
+impl fmt::Display for ExactDollars {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "${:.4}", self.0)
+    }
+}
+
+/// The first items, and how many more there are: `a, b, and 3 more`.
+pub fn first(items: &[impl AsRef<str>], most: usize) -> String {
+    match items.get(..most).filter(|_| items.len() > most) {
+        Some(shown) => {
+            let shown: Vec<&str> = shown.iter().map(AsRef::as_ref).collect();
+            format!("{}, and {} more", shown.join(", "), number(items.len() - most))
+        }
+        None => list(items),
     }
 }
 
@@ -148,6 +218,14 @@ mod tests {
         for (given, shown) in rows("money") {
             assert_eq!(dollars(given.as_f64().expect("a price")), shown);
         }
+        for (given, shown) in rows("age") {
+            let passed = Time::from_millis(given.as_i64().expect("seconds") * 1_000);
+            assert_eq!(age(Time::from_millis(0), passed), shown);
+        }
+        for (given, shown) in rows("day") {
+            let [date, today] = [0, 1].map(|at| given[at].as_str().expect("a day").parse().expect("a date"));
+            assert_eq!(day(date, today), shown);
+        }
         for (given, shown) in rows("list") {
             assert_eq!(list(&texts(&given)), shown);
         }
@@ -157,9 +235,25 @@ mod tests {
     }
 
     #[test]
+    fn sizes_have_two_digits() {
+        let sizes = [0, 999, 1_000, 9_949, 9_950, 20_480, 5_242_880, 2_100_000_000].map(size);
+        assert_eq!(sizes, ["0 B", "999 B", "1.0 KB", "9.9 KB", "10 KB", "20 KB", "5.2 MB", "2.1 GB"]);
+    }
+
+    #[test]
+    fn long_lists_are_counted() {
+        let items = ["a", "b", "c", "d"];
+        assert_eq!(
+            [first(&items[..2], 2), first(&items[..3], 2), first(&items, 3)],
+            ["a and b", "a, b, and 1 more", "a, b, c, and 1 more"]
+        );
+        assert_eq!(first(&items, 4), "a, b, c, and d");
+    }
+
+    #[test]
     fn verbs_agree_with_their_count() {
         let hunks = |count: usize| format!("{} {}", plural(count, "hunk"), verb(count, "is", "are"));
         assert_eq!([hunks(0), hunks(1), hunks(2)], ["0 hunks are", "1 hunk is", "2 hunks are"]);
-        assert_eq!(Plural::new(1_u32, "more step").to_string(), "1 more step");
+        assert_eq!(Plural::new(1_u32, "more model call").to_string(), "1 more model call");
     }
 }

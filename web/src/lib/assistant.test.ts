@@ -152,8 +152,8 @@ test('what was repaired is ticked, because nobody could have left it out', () =>
 });
 
 test('an operation is readable', () => {
-  expect(inWords({ op: 'create', title: 'Milk', scheduledFor: '2026-11-16', priority: 'high' }, new Map())).toBe('Create Milk (for 2026-11-16, priority high)');
-  expect(inWords({ op: 'complete', id: 4 }, new Map([[4, 'Call Ann']]))).toBe('Complete Call Ann');
+  expect(inWords({ op: 'create', title: 'Milk', scheduledFor: '2026-11-16', priority: 'high' }, new Map(), '2026-11-15')).toBe('Create Milk (for Mon, Nov 16, priority high)');
+  expect(inWords({ op: 'complete', id: 4 }, new Map([[4, 'Call Ann']]), '2026-11-15')).toBe('Complete Call Ann');
 });
 
 test('operations that were not applied come with a reason', () => {

@@ -1,6 +1,7 @@
 // The assistant over the tasks: a stream of events, and a plain request where the stream fails.
 
 import { post } from './api';
+import { day } from './format';
 
 export interface Operation {
   op: string;
@@ -150,13 +151,15 @@ export function failed(results: OperationOutcome[]): Annotated[] {
 }
 
 /** An operation in a line. */
-export function inWords(op: Operation, titles: Map<number, string>): string {
+export function inWords(op: Operation, titles: Map<number, string>, today: string): string {
   const name = op.title ?? (op.id !== undefined ? (titles.get(op.id) ?? `#${op.id}`) : '');
+  // What a model wrote may be no day.
+  const when = (date: unknown) => (/^\d{4}-\d\d-\d\d$/.test(String(date)) ? day(String(date), today) : String(date));
   const more = [
-    op['scheduledFor'] !== undefined && op.op !== 'complete_occurrence' ? (op['scheduledFor'] ? `for ${op['scheduledFor']}` : 'unscheduled') : '',
+    op['scheduledFor'] !== undefined && op.op !== 'complete_occurrence' ? (op['scheduledFor'] ? `for ${when(op['scheduledFor'])}` : 'unscheduled') : '',
     op['timeOfDay'] ? `at ${op['timeOfDay']}` : '',
     op['priority'] ? `priority ${op['priority']}` : '',
-    op['occurrenceDate'] ? `on ${op['occurrenceDate']}` : '',
+    op['occurrenceDate'] ? `on ${when(op['occurrenceDate'])}` : '',
   ].filter(Boolean);
   const verb = op.op.replaceAll('_', ' ');
   const where = op['where'] ? ` where ${JSON.stringify(op['where'])}` : '';

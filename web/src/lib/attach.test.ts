@@ -27,7 +27,7 @@ test('images go along, and what is neither text nor image does not', async () =>
   folder({});
   expect(await attached(new File([new Uint8Array([1, 2, 3])], 'p.png', { type: 'image/png' }), '/three')).toEqual({ is: 'image', name: 'p.png', mediaType: 'image/png', data: 'AQID' });
   expect(await attached(new File([new Uint8Array([0, 255])], 'x.bin'), '/three')).toMatch(/not a text file/);
-  expect(await attached(new File(['a'.repeat(300 * 1024)], 'x.log'), '/three')).toMatch(/larger than 256 kB/);
+  expect(await attached(new File(['a'.repeat(300 * 1024)], 'x.log'), '/three')).toMatch(/larger than 256 KB/);
   expect(await attached(new File([new Uint8Array(6 << 20)], 'x.png', { type: 'image/png' }), '/three')).toMatch(/larger than 5 MB/);
   expect(decoded(new Uint8Array([0xff, 0xfe]))).toBeNull();
 });

@@ -25,7 +25,7 @@ export async function attached(file: File, folder: string): Promise<Attachment |
     if (file.size > LARGEST_IMAGE) return `${file.name} is larger than 5 MB.`;
     return { is: 'image', name: file.name, mediaType, data: base64(new Uint8Array(await file.arrayBuffer())) };
   }
-  if (file.size > LARGEST_TEXT) return `${file.name} is larger than 256 kB. Put it into the folder and name it with @.`;
+  if (file.size > LARGEST_TEXT) return `${file.name} is larger than 256 KB. Put it into the folder and name it with @.`;
   const text = decoded(new Uint8Array(await file.arrayBuffer()));
   if (text === null) return `${file.name} is not a text file or an image (PNG, JPEG, GIF, or WebP).`;
   const path = await inFolder(file.name, text, folder);

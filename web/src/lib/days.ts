@@ -1,5 +1,6 @@
 // What was used by day, with the days on which nothing was.
 
+import { localDay } from './format';
 import type { Given } from './wire';
 
 export interface Day {
@@ -18,7 +19,7 @@ export function days(used: Given<'UsageTotals'>['days'], now: number): Day[] {
   return Array.from({ length: SHOWN }, (_, at) => {
     const date = new Date(now);
     date.setDate(date.getDate() - (SHOWN - 1 - at));
-    const day = [date.getFullYear(), date.getMonth() + 1, date.getDate()].map((part) => String(part).padStart(2, '0')).join('-');
+    const day = localDay(date.getTime());
     const found = known.get(day);
     const tokens = (found?.usage.inputTokens ?? 0) + (found?.usage.outputTokens ?? 0);
     return { day, calls: found?.calls ?? 0, tokens, costUsd: found?.usage.costUsd ?? 0 };

@@ -1,4 +1,4 @@
-// Numbers, times, prices, plurals, and lists for people. `crates/vocab/src/format.rs` has the same rules, and both are
+// Numbers, days, times, prices, plurals, and lists for people. `crates/vocab/src/format.rs` has the same rules, and both are
 // tested with `format.json`.
 
 import { visible } from './visible';
@@ -59,23 +59,35 @@ export function choices(items: string[]): string {
   return joined(items, 'or');
 }
 
-/** How long ago, in the shortest words that are still true. */
+/** `3s ago`, `5m ago`, `2h ago`, `4d ago`. */
 export function age(time: string, now: number): string {
-  const passed = Math.max(0, now - Date.parse(time)) / 1000;
-  if (passed < 60) return 'just now';
-  if (passed < 3600) return `${Math.floor(passed / 60)} min ago`;
-  if (passed < 86_400) return `${Math.floor(passed / 3600)} h ago`;
-  if (passed < 7 * 86_400) return `${Math.floor(passed / 86_400)} d ago`;
-  return new Date(time).toLocaleDateString();
-}
-
-/** The same, as the list of changes has it. */
-export function ago(time: string, now: number): string {
   const passed = Math.max(0, Math.floor((now - Date.parse(time)) / 1000));
   if (passed < 60) return `${passed}s ago`;
   if (passed < 3600) return `${Math.floor(passed / 60)}m ago`;
-  if (passed < 86_400) return `${Math.floor(passed / 3600)}h ago`;
+  if (passed < 172_800) return `${Math.floor(passed / 3600)}h ago`;
   return `${Math.floor(passed / 86_400)}d ago`;
+}
+
+const parts = { weekday: 'short', month: 'short', day: 'numeric', timeZone: 'UTC' } as const;
+const thisYear = new Intl.DateTimeFormat('en-US', parts);
+const otherYear = new Intl.DateTimeFormat('en-US', { ...parts, year: 'numeric' });
+
+/** A day such as `2026-11-15` as `Sun, Nov 15`, with the year if it is not the current one: `Sat, Jan 31, 2099`. */
+export function day(date: string, today: string): string {
+  return (date.slice(0, 4) === today.slice(0, 4) ? thisYear : otherYear).format(new Date(`${date}T00:00Z`));
+}
+
+/** The day of a time where the person is, such as `2026-11-15`. */
+export function localDay(ms: number): string {
+  const date = new Date(ms);
+  return [date.getFullYear(), date.getMonth() + 1, date.getDate()].map((part) => String(part).padStart(2, '0')).join('-');
+}
+
+/** `Sun, Nov 15, 14:03`, where the person is. */
+export function moment(time: string, now: number): string {
+  const then = new Date(time);
+  const clock = [then.getHours(), then.getMinutes()].map((part) => String(part).padStart(2, '0')).join(':');
+  return `${day(localDay(then.getTime()), localDay(now))}, ${clock}`;
 }
 
 /** A text of others in a line of its own. */

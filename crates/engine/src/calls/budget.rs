@@ -2,6 +2,7 @@
 
 use trimtab_vocab::checkpoint::Ask;
 use trimtab_vocab::event::{Level, Status};
+use trimtab_vocab::format::ExactDollars;
 use trimtab_vocab::wording::{AnswerLabel, Notice, Objection, QuestionTitle};
 use trimtab_vocab::{Part, Prompt};
 
@@ -85,7 +86,7 @@ pub(crate) fn ask(step: &mut Transition<'_>, bill: &Bill) {
     let title = if is_worker { QuestionTitle::WorkerBudget } else { QuestionTitle::Budget };
     let question = CheckpointDraft {
         ask: Ask::Budget { budget_usd: bill.budget, spent_usd: bill.spent, next_call_usd: bill.next },
-        title: title(bill.budget, bill.spent, bill.next),
+        title: title(ExactDollars(bill.budget), ExactDollars(bill.spent), ExactDollars(bill.next)),
         choices: vec![
             questions::choice(RAISE, AnswerLabel::RaiseBudget),
             questions::choice(STOP, AnswerLabel::StopHere),

@@ -4,6 +4,7 @@
 
 use regex_automata::meta::Regex;
 use serde_json::{Map, Value};
+use trimtab_vocab::format;
 
 /// Schemas within schemas, and references that lead to references.
 const DEEPEST: usize = 64;
@@ -140,7 +141,7 @@ impl SchemaCheck<'_> {
             if !names.iter().any(|name| is_type(value, name.as_str().unwrap_or_default())) {
                 let names: Vec<&str> = names.iter().filter_map(Value::as_str).collect();
                 // Other errors would follow from this one.
-                return self.complain(place, &format!("is {}, not of type {}", quoted(value), names.join(" or ")));
+                return self.complain(place, &format!("is {}, not of type {}", quoted(value), format::choices(&names)));
             }
         }
         if keywords.get("const").is_some_and(|only| !same(only, value)) {

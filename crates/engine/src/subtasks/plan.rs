@@ -349,13 +349,13 @@ pub(super) fn suggested(plan: &SubTaskPlan, settings: &RunSettings) -> (Granular
         let is_small = fine.div_ceil(count.max(1)) <= STEPS_EACH && files.len().div_ceil(count.max(1)) <= FILES_EACH;
         if is_small && risk <= RISK {
             let percent = (risk * 100.0).round();
-            return (granularity, format!("{count} sub-tasks, with a truncation risk of {percent} %"));
+            return (granularity, format!("{count} sub-tasks, with a truncation risk of {percent}%"));
         }
     }
     let (_, risk) = reply_size(settings, fine, fine);
     (
         Granularity::Fine,
-        format!("{fine} sub-tasks; coarser ones are cut off more often than {} %", (risk * 100.0).round()),
+        format!("{fine} sub-tasks; coarser ones are cut off more often than {}%", (risk * 100.0).round()),
     )
 }
 

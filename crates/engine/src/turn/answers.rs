@@ -120,15 +120,15 @@ pub(super) fn ask_what_instead(step: &mut Transition<'_>) {
     ask(step, question, Status::NeedsUser);
 }
 
-/// Asks whether to continue beyond the limit of steps.
+/// Asks whether to continue beyond the limit of model calls.
 pub(super) fn ask_for_more_steps(step: &mut Transition<'_>) {
     let Some(active) = step.session.active() else { return };
     let (limit, more) = (active.step_limit(), active.request.settings.models.max_steps);
     let question = CheckpointDraft {
         ask: Ask::StepLimit,
-        title: QuestionTitle::StepLimit(Plural::new(limit, "step")),
+        title: QuestionTitle::StepLimit(Plural::new(limit, "model call")),
         choices: vec![
-            choice(CONTINUE, AnswerLabel::MoreSteps(Plural::new(more, "more step"))),
+            choice(CONTINUE, AnswerLabel::MoreSteps(Plural::new(more, "more model call"))),
             choice(STOP, AnswerLabel::StopHere),
         ],
     };

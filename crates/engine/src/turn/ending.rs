@@ -1,6 +1,7 @@
 //! When a turn ends, and its result.
 
 use trimtab_vocab::event::{AnswerFact, Level, Stage, Status};
+use trimtab_vocab::format::Plural;
 use trimtab_vocab::wording::{Notice, StageLabel};
 use trimtab_vocab::{Answer, CommandProposal, RequestId, Role, StopReason, Synthesis};
 
@@ -188,9 +189,11 @@ fn cut_off(session: &Session) -> Option<Notice> {
     let active = session.active()?;
     let (facts, wanted) = (model(&active.request).1, active.request.settings.models.max_output_tokens);
     Some(match session.conversation_tokens() {
-        tokens if facts.window > 0 && tokens >= facts.window / 100 * 95 => Notice::CutOffByWindow(facts.window),
-        _ if facts.max_output < wanted => Notice::CutOffByModel(facts.max_output),
-        _ => Notice::CutOff(wanted),
+        tokens if facts.window > 0 && tokens >= facts.window / 100 * 95 => {
+            Notice::CutOffByWindow(Plural::new(facts.window, "token"))
+        }
+        _ if facts.max_output < wanted => Notice::CutOffByModel(Plural::new(facts.max_output, "token")),
+        _ => Notice::CutOff(Plural::new(wanted, "token")),
     })
 }
 

@@ -2,6 +2,7 @@
 //! asked. It is recorded, so that a replay knows it too, and the request continues with it.
 
 use trimtab_vocab::event::{Level, RequestFact, RouteDecision};
+use trimtab_vocab::format::Plural;
 use trimtab_vocab::wording::Notice;
 use trimtab_vocab::{AnswerProtocol, LearnedFacts, Part, Purpose, RequestId, Retry};
 
@@ -26,7 +27,7 @@ pub(super) fn from_refusal(step: &mut Transition<'_>, request: &RequestId, purpo
         Retry::Shorter { window, prompt } => {
             let Some(window) = shorter(step, window, prompt) else { return false };
             learn(step, request, LearnedFacts { window: Some(window), ..LearnedFacts::default() });
-            step.notify(request, Level::Info, Notice::WindowLearned(name, window));
+            step.notify(request, Level::Info, Notice::WindowLearned(name, Plural::new(window, "token")));
             true
         }
         Retry::WithoutImages if !facts.blind => {

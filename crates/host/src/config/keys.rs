@@ -603,7 +603,7 @@ pub const KEYS: &[SettingKey] = &[
         "assistant.audit_raw",
         SettingKind::Choice(&["truncated", "off", "full"]),
         "\"truncated\"",
-        "How much of the model's text the audit trail keeps: the first 4 kB, nothing, or 16 kB.",
+        "How much of the model's text the audit trail keeps: the first 4 KB, nothing, or 16 KB.",
     ),
     key("limits.steps", SettingKind::Int(1, 10_000), "25", "Maximum number of model calls per request."),
     key(

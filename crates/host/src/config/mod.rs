@@ -70,10 +70,7 @@ pub(crate) fn is_built_in_address(provider: &str, base_url: &str) -> bool {
 pub fn key_variables() -> String {
     let variable = |name: &&str| BUILT_IN.iter().find(|(known, ..)| known == name).map(|(.., key)| *key);
     let all: Vec<&str> = KEY_PROVIDERS.iter().filter_map(variable).collect();
-    match all.split_last() {
-        Some((last, rest)) if !rest.is_empty() => format!("{}, or {last}", rest.join(", ")),
-        _ => all.concat(),
-    }
+    trimtab_vocab::format::choices(&all)
 }
 
 /// A setting given as an option of the command.

@@ -448,7 +448,7 @@ pub(crate) fn read_project(context: ProjectContext<'_>) -> ProjectServers {
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
             ProjectServers::default()
         }
-        Err(error) => wrong(format!("Cannot read {PROJECT_FILE}: {error}. Expected a regular file of at most 256 kB.")),
+        Err(error) => wrong(format!("Cannot read {PROJECT_FILE}: {error}. Expected a regular file of at most 256 KB.")),
     }
 }
 

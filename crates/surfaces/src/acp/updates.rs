@@ -329,9 +329,7 @@ fn notice_text(notice: &SessionNotice) -> Option<String> {
         SessionNotice::Refused { reason } | SessionNotice::MoveRefused { reason } => Some(reason.clone()),
         SessionNotice::Intent { phrase } => Some(entry_words::intent(phrase)),
         SessionNotice::Rule(rule) => Some(format!("Added a rule: {rule}")),
-        SessionNotice::Compressed { before, after } => {
-            Some(format!("Summarized the conversation: {before} tokens before, {after} tokens now."))
-        }
+        SessionNotice::Compressed { before, after } => Some(words::compressed(*before, *after)),
         SessionNotice::Chosen => Some("Only a part of the change was allowed.".to_owned()),
         SessionNotice::Moved { undone, files } => {
             let word = if *undone { "Undid" } else { "Redid" };

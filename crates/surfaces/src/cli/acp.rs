@@ -9,7 +9,10 @@ use super::{CliOutcome, place};
 use crate::acp;
 
 const EXAMPLES: &str = "\
-Your editor runs this command. Settings for each editor: docs/guide/editors.md
+Your editor runs this command. In its settings for agents, set the command `trimtab` and the
+argument `acp`. This is the entry for Zed's settings.json.
+
+  {\"agent_servers\": {\"Trimtab\": {\"type\": \"custom\", \"command\": \"trimtab\", \"args\": [\"acp\"]}}}
 
 Examples:
   trimtab acp                      serve one editor until it closes standard input

@@ -22,7 +22,7 @@ const EXAMPLES: &str = "\
 Examples:
   trimtab ask \"What is on this week?\"
   trimtab ask \"Move everything today to tomorrow\"    propose changes
-  trimtab ask --apply 1,3                            apply two of them (`trimtab tasks undo` reverts)";
+  trimtab ask --apply 1,3                            apply the first and the third";
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
@@ -33,7 +33,7 @@ pub(super) struct AskArgs {
     /// Set the mode of the request
     #[arg(long, value_enum, default_value = "auto")]
     mode: AskMode,
-    /// Apply the last proposal, or only these numbers of it
+    /// Apply the last proposal, or only the operations with these numbers
     #[arg(long, value_name = "NUMBERS", num_args = 0..=1, default_missing_value = "all", conflicts_with_all = ["words", "reject"])]
     apply: Option<String>,
     /// Reject the last proposal
@@ -42,7 +42,7 @@ pub(super) struct AskArgs {
     /// Confirm an --apply that touches many tasks
     #[arg(long, requires = "apply")]
     yes: bool,
-    /// Print events as JSON lines and nothing else (the last line is what was applied)
+    /// Print events as JSON lines and nothing else (the last line has the result)
     #[arg(long)]
     json: bool,
     /// Use this model
@@ -344,7 +344,7 @@ async fn told(client: &Client, proposed: &PendingOperations, applied: &Applied, 
     if failed > 0 {
         line += &format!("; {failed} failed, because the tasks have changed since");
     }
-    print(&format!("{line}. `trimtab tasks undo` reverts it.\n"))
+    print(&format!("{line}. `trimtab tasks undo` undoes it.\n"))
 }
 
 /// Waits until the record has it: the program may end right after.

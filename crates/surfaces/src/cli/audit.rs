@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use trimtab_host::{AuditLine, Client};
 use trimtab_vocab::Problem;
 use trimtab_vocab::event::Status;
+use trimtab_vocab::format;
 
 use super::number::whole;
 use super::output::{note, print, print_exact, print_json};
@@ -52,7 +53,7 @@ impl AuditArgs {
             return Ok(CliOutcome::Finished(Status::Failed));
         }
         if !self.json {
-            note(&format!("{} entries, unmodified. The last hash is {}", check.lines, check.head));
+            note(&format!("{}, unmodified. The last hash is {}", format::plural(check.lines, "entry"), check.head));
         }
         Ok(CliOutcome::Done)
     }

@@ -15,7 +15,7 @@ use trimtab_vocab::{FileWrite, Problem, ProblemKind, SessionId, Time};
 pub(super) use rewind::{ForwardArgs, Rewind, named_parts};
 
 use super::diff::{DiffFormat, show};
-use super::output::{age, note, print, print_json, sanitize};
+use super::output::{note, print, print_json, sanitize};
 use super::{CliOutcome, place};
 use crate::diff::LoadedDiff;
 use crate::diff::counted;
@@ -106,9 +106,9 @@ fn stats(set: &Set) -> LineStats {
 /// `Change #3 - 2 files (+45 -12) - $0.02 - 3s ago`
 fn line(set: &Set, number: usize, now: Time) -> String {
     let (files, LineStats { added, removed, .. }) = (set.writes.len(), stats(set));
-    let cost = set.cost.map(|cost| format!(" - ${cost:.2}")).unwrap_or_default();
+    let cost = set.cost.map(|cost| format!(" - {}", format::dollars(cost))).unwrap_or_default();
     let files = format::plural(files, "file");
-    format!("Change #{number} - {files} (+{added} -{removed}){cost} - {}", age(set.time, now))
+    format!("Change #{number} - {files} (+{added} -{removed}){cost} - {}", format::age(set.time, now))
 }
 
 const EXAMPLES: &str = "\

@@ -6,12 +6,13 @@ use clap::Args;
 use trimtab_host::{Answered, Client, Sent};
 use trimtab_vocab::checkpoint::Ask;
 use trimtab_vocab::event::{CheckpointFact, CheckpointKind};
+use trimtab_vocab::format;
 use trimtab_vocab::{CheckpointId, Control, Event, Fact, Problem, ProblemKind, SessionId, Time};
 
 use super::ask::{self, ConfirmBy};
 use super::changes::named_parts;
 use super::follow::{Attendance, OutputForm, choice_line, follow};
-use super::output::{age, print, print_json};
+use super::output::{print, print_json};
 use super::run::ApproveArg;
 use super::{CliOutcome, place};
 use crate::words::{details, shell_hints, subtasks};
@@ -56,7 +57,7 @@ pub(super) fn question_lines(event: &Event, now: Time) -> Option<String> {
     let lines = details(ask).into_iter().chain(shell_hints(checkpoint, ask));
     let more: String = lines.map(|line| format!("  {line}\n")).collect();
     let whose = worker.as_deref().map(|worker| format!("  {}\n", subtasks::asks(worker))).unwrap_or_default();
-    Some(format!("{checkpoint}  {}\n{whose}  {title}\n{more}{choices}", age(event.time, now)))
+    Some(format!("{checkpoint}  {}\n{whose}  {title}\n{more}{choices}", format::age(event.time, now)))
 }
 
 const EXAMPLES: &str = "\
@@ -128,8 +129,10 @@ impl AnswerArgs {
         if let (Some(text), Ask::Budget { spent_usd: spent, .. }) = (&self.text, ask) {
             let wanted = text.trim().trim_start_matches('$').parse::<f64>().ok();
             if wanted.is_none_or(|wanted| !wanted.is_finite() || wanted <= *spent) {
-                return Err(Problem::new(ProblemKind::Usage, format!("Invalid budget `{text}`."))
-                    .hint(format!("Give a number of dollars above the ${spent:.4} already spent.")));
+                return Err(Problem::new(ProblemKind::Usage, format!("Invalid budget `{text}`.")).hint(format!(
+                    "Give a number of dollars above the {} already spent.",
+                    format::ExactDollars(*spent)
+                )));
             }
         }
         let text = match &self.edits {

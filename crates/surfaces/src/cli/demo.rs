@@ -95,7 +95,8 @@ fn after() -> String {
     format!(
         "
 Try it yourself: `trimtab demo --tui` in this terminal, or `trimtab demo --web`
-in a browser. To use your own model, start Ollama, or set {keys}.
+in a browser. To use your own model, start Ollama, or set one of these keys:
+{keys}.
 Then run `trimtab` in your own folder. `trimtab doctor` checks your setup.
 "
     )

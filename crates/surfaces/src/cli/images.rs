@@ -159,13 +159,13 @@ impl ImagesListArgs {
     }
 }
 
-/// `1 [x] img-… A fox (ref:…, image/png, 120 kB)`
+/// `1 [x] img-… A fox (ref:…, image/png, 120 KB)`
 fn line(number: usize, picture: &GeneratedImage) -> String {
     let mark = if picture.selected { 'x' } else { ' ' };
     let prompt = one_line(&picture.original_prompt);
     let what = match &picture.problem {
         Some(problem) => format!("not made: {problem}"),
-        None => format!("{}, {}, {} kB", picture.url, picture.media_type, picture.bytes.div_ceil(1_000)),
+        None => format!("{}, {}, {}", picture.url, picture.media_type, format::size(picture.bytes)),
     };
     format!("{number:>3} [{mark}] {} {prompt} ({what})\n", picture.id)
 }

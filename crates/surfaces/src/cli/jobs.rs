@@ -5,8 +5,9 @@ use serde_json::json;
 use trimtab_host::{JobRow, JobState};
 use trimtab_vocab::Problem;
 use trimtab_vocab::event::Status;
+use trimtab_vocab::format;
 
-use super::output::{age, print, print_json, sanitize};
+use super::output::{print, print_json, sanitize};
 use super::{CliOutcome, place};
 
 const EXAMPLES: &str = "\
@@ -38,7 +39,7 @@ impl JobsArgs {
                     "text": job.text, "state": state, "created": job.created,
                 }))?;
             } else {
-                let line = format!("{}  {state:<11}  {:>8}  {}", job.session, age(job.created, now), job.text);
+                let line = format!("{}  {state:<11}  {:>8}  {}", job.session, format::age(job.created, now), job.text);
                 print(&format!("{}\n", sanitize(&line)))?;
             }
         }

@@ -1,18 +1,19 @@
-//! `trimtab memory`: lists, adds, edits, and deletes the facts that later sessions remember.
+//! `trimtab memory`: lists, adds, edits, and deletes memories.
 
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use trimtab_host::Client;
+use trimtab_vocab::format;
 use trimtab_vocab::{MemoryEntry, MemoryFact, MemoryId, Problem, ProblemKind};
 
-use super::output::{age, print, print_json};
+use super::output::{print, print_json};
 use super::{CliOutcome, place};
 
 const EXAMPLES: &str = "\
 Examples:
-  trimtab memory                                         list all entries
-  trimtab memory add \"We use tabs\" --dir .               add an entry for this folder only
+  trimtab memory                                         list all memories
+  trimtab memory add \"We use tabs\" --dir .               add a memory for this folder only
   trimtab memory delete ID";
 
 #[derive(Debug, Args)]
@@ -24,16 +25,16 @@ pub(super) struct MemoryArgs {
 
 #[derive(Debug, Subcommand)]
 enum MemoryCommand {
-    /// List all entries, oldest first
+    /// List all memories, oldest first
     List {
-        /// List only entries that apply to this folder
+        /// List only memories that apply to this folder
         #[arg(long, value_name = "FOLDER")]
         dir: Option<PathBuf>,
         /// Print one JSON object per line
         #[arg(long)]
         json: bool,
     },
-    /// Search entries
+    /// Search memories
     Search {
         /// Words to search for
         #[arg(required = true)]
@@ -42,9 +43,9 @@ enum MemoryCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Add an entry
+    /// Add a memory
     Add {
-        /// Text of the entry, one sentence
+        /// Text of the memory, one sentence
         text: String,
         /// Limit to this folder [default: everywhere]
         #[arg(long, value_name = "FOLDER")]
@@ -53,25 +54,25 @@ enum MemoryCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Change an entry's text or scope
+    /// Change a memory's text or scope
     Edit {
-        /// ID of the entry, or its beginning
+        /// ID of the memory, or its beginning
         id: String,
         /// New text
         text: Option<String>,
-        /// Limit the entry to this folder
+        /// Limit the memory to this folder
         #[arg(long, value_name = "FOLDER", conflicts_with = "everywhere")]
         dir: Option<PathBuf>,
-        /// Apply the entry everywhere
+        /// Apply the memory everywhere
         #[arg(long)]
         everywhere: bool,
         /// Print JSON
         #[arg(long)]
         json: bool,
     },
-    /// Delete an entry
+    /// Delete a memory
     Delete {
-        /// ID of the entry, or its beginning
+        /// ID of the memory, or its beginning
         id: String,
         /// Print JSON
         #[arg(long)]
@@ -88,7 +89,7 @@ impl MemoryArgs {
                 let entries = client.memory().list(folder(dir)?.as_deref(), "").await?;
                 if entries.is_empty() && !json {
                     print(
-                        "There are no memories yet. Write a lasting fact (\"My name is …\"), or use `trimtab memory add`.\n",
+                        "There are no memories yet. Trimtab adds one when you write something lasting (\"My name is …\"), or use `trimtab memory add`.\n",
                     )?;
                 }
                 entries.iter().try_for_each(|entry| show(entry, json))?;
@@ -96,7 +97,7 @@ impl MemoryArgs {
             MemoryCommand::Search { words, json } => {
                 let entries = client.memory().list(None, &words.join(" ")).await?;
                 if entries.is_empty() && !json {
-                    print("No entry contains these words.\n")?;
+                    print("No memory contains these words.\n")?;
                 }
                 entries.iter().try_for_each(|entry| show(entry, json))?;
             }
@@ -151,8 +152,11 @@ async fn find(client: &Client, name: &str) -> Result<MemoryId, Problem> {
         [entry] if !name.is_empty() => Ok(entry.id.clone()),
         [] => Err(Problem::new(ProblemKind::NotFound, format!("There is no memory {name}."))
             .hint("`trimtab memory list` lists all memories with their IDs.")),
-        _ => Err(Problem::new(ProblemKind::Usage, format!("{} entries begin with {name}.", fits.len()))
-            .hint("Type more of the ID.")),
+        _ => Err(Problem::new(
+            ProblemKind::Usage,
+            format!("{} begin with {name}.", format::plural(fits.len(), "memory")),
+        )
+        .hint("Type more of the ID.")),
     }
 }
 
@@ -165,7 +169,7 @@ fn show(entry: &MemoryEntry, json: bool) -> Result<(), Problem> {
         None => String::new(),
     };
     let place = entry.folder.as_deref().map_or_else(|| "everywhere".into(), |folder| format!("in {folder}"));
-    let when = age(entry.edited.unwrap_or(entry.made), trimtab_host::now());
+    let when = format::age(entry.edited.unwrap_or(entry.made), trimtab_host::now());
     print(&format!("{}  {}\n    applies {place} · added {when}{from}\n", entry.id, entry.text))
 }
 

@@ -140,7 +140,7 @@ enum CliCommand {
     Token(token::TokenArgs),
     /// Manage your tasks: list, add, done, edit, delete, search, undo
     Tasks(tasks::TasksArgs),
-    /// Ask about your tasks or propose changes to them
+    /// Ask about your tasks or request changes to them
     Ask(ask::AskArgs),
     /// Manage what Trimtab remembers: list, search, add, edit, delete
     Memory(memory::MemoryArgs),

@@ -11,8 +11,8 @@ use trimtab_vocab::{Problem, ProblemKind};
 
 use crate::output::{Ink, StdStream};
 pub(super) use crate::palette::no_colour;
+pub(super) use crate::words::sanitize;
 use crate::words::wrap;
-pub(super) use crate::words::{age, sanitize};
 
 const CLOSED: &str = "standard output was closed";
 

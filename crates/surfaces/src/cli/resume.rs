@@ -26,7 +26,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const EXAMPLES: &str = "\
 Examples:
   trimtab resume                   continue an interrupted request
-  trimtab resume --max-steps 50    continue after the step limit was reached";
+  trimtab resume --max-steps 50    continue after the limit of model calls";
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]

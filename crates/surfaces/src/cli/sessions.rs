@@ -10,7 +10,7 @@ use trimtab_vocab::format;
 use trimtab_vocab::{Event, Problem, ProblemKind, SessionId, TaskWrite, TasksFact};
 
 use super::number::whole;
-use super::output::{age, print, print_exact, print_json, sanitize};
+use super::output::{print, print_exact, print_json, sanitize};
 use super::{CliOutcome, place};
 use crate::conversation::{Conversation, Entry, EntryChange, MessageVia, ReplyState, SessionNotice, UserMessage};
 use crate::export::{about, pieces};
@@ -138,7 +138,7 @@ async fn list(client: &Client, folder: Option<&str>, tags: &[String], words: &st
                 (None, _) => String::new(),
             };
             let title = sanitize(&row.title);
-            print(&format!("{}  {:>8}  {title}{from}{}\n", row.id, age(row.updated, now), sanitize(&place)))?;
+            print(&format!("{}  {:>8}  {title}{from}{}\n", row.id, format::age(row.updated, now), sanitize(&place)))?;
         }
     }
     if rows.is_empty() && !json {

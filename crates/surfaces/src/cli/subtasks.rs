@@ -245,7 +245,7 @@ fn show(document: &Value) -> Result<(), Problem> {
     let left: LeftBehind = serde_json::from_value(document["output"]["notMerged"].clone()).unwrap_or_default();
     line("not merged", left.named().map(|files| sanitize(&files.to_string()).into_owned()).unwrap_or_default());
     line("error", text(&document["error"]));
-    line("reserved", document["reservedUsd"].as_f64().map(|usd| format!("${usd:.4}")).unwrap_or_default());
+    line("reserved", document["reservedUsd"].as_f64().map(format::dollars).unwrap_or_default());
     line("copy", copy_line(&document["copy"]));
     line("session", text(&document["worker"]));
     line("instruction", text(&document["input"]["instruction"]).replace('\n', "\n    "));
@@ -257,11 +257,8 @@ fn show(document: &Value) -> Result<(), Problem> {
 fn copy_line(copy: &Value) -> String {
     let Ok(copy) = serde_json::from_value::<CopyStats>(copy.clone()) else { return String::new() };
     let git = if copy.has_git { ", with git" } else { "" };
-    let size = |bytes: u64| match bytes {
-        ..1_000_000 => format!("{} kB", bytes.div_ceil(1_000)),
-        _ => format!("{:.1} MB", bytes as f64 / 1_000_000.0),
-    };
-    let shared = if copy.cloned_bytes > 0 { format!(" ({} cloned)", size(copy.cloned_bytes)) } else { String::new() };
+    let shared =
+        if copy.cloned_bytes > 0 { format!(" ({} cloned)", format::size(copy.cloned_bytes)) } else { String::new() };
     let took = format::duration(Duration::from_millis(copy.millis));
-    format!("{}, {}{shared} in {took}{git}", Plural::new(copy.files, "file"), size(copy.bytes))
+    format!("{}, {}{shared} in {took}{git}", Plural::new(copy.files, "file"), format::size(copy.bytes))
 }

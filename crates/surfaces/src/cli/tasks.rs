@@ -156,7 +156,7 @@ pub(super) fn not_applied(why: NotApplied) -> Problem {
             Problem::new(ProblemKind::Usage, message).hint("Nothing was changed.")
         }
         NotApplied::Unconfirmed(dry_run) => Problem::new(ProblemKind::Usage, dry_run.warnings.join(" "))
-            .hint("Nothing was changed. Repeat it with --yes to confirm. `trimtab tasks undo` reverts it."),
+            .hint("Nothing was changed. Repeat it with --yes to confirm. `trimtab tasks undo` undoes it."),
         NotApplied::KeyReused => {
             Problem::new(ProblemKind::Usage, "This key was used for other operations in the last ten minutes.")
                 .hint("Nothing was changed. Use a new key for new operations.")

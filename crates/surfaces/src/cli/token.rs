@@ -4,8 +4,9 @@ use clap::{Args, Subcommand};
 use serde_json::json;
 use trimtab_host::TokenKind;
 use trimtab_vocab::Problem;
+use trimtab_vocab::format;
 
-use super::output::{age, note, print, print_json, sanitize};
+use super::output::{note, print, print_json, sanitize};
 use super::{CliOutcome, place};
 
 const EXAMPLES: &str = "\
@@ -69,7 +70,7 @@ impl TokenArgs {
                             "name": row.name, "kind": kind, "created": row.created, "expires": row.expires,
                         }))?;
                     } else {
-                        print(&format!("{:<24}  {kind:<8}  {}\n", row.name, age(row.created, now)))?;
+                        print(&format!("{:<24}  {kind:<8}  {}\n", row.name, format::age(row.created, now)))?;
                     }
                 }
                 if rows.is_empty() && !json {

@@ -1,4 +1,4 @@
-//! The facts that later sessions remember.
+//! Memories, which later sessions get.
 
 use axum::Json;
 use axum::extract::State;
@@ -16,18 +16,18 @@ use super::openapi::{Api, RouteOperation};
 
 pub(super) fn routes(api: Api) -> Api {
     let entry = example();
-    let id = |operation: RouteOperation| operation.path::<MemoryId>("id", "The entry.", "r01kabcdefghjkmnq-m1");
+    let id = |operation: RouteOperation| operation.path::<MemoryId>("id", "The memory.", "r01kabcdefghjkmnq-m1");
     let list = RouteOperation::new("get", "listMemory", "memory", "List memories, oldest first")
         .query::<MemoryQuery>()
-        .gives::<MemoryList>(StatusCode::OK, "The entries.", json!({"entries": [entry]}));
+        .gives::<MemoryList>(StatusCode::OK, "The memories.", json!({"entries": [entry]}));
     let add = RouteOperation::new("post", "addMemory", "memory", "Add a memory, replacing one with the same content")
         .takes::<New>(json!({"text": "I prefer tabs"}))
-        .gives::<MemoryEntry>(StatusCode::CREATED, "The entry.", entry.clone());
-    let edit = id(RouteOperation::new("patch", "editMemory", "memory", "Change an entry's text or scope"))
+        .gives::<MemoryEntry>(StatusCode::CREATED, "The memory.", entry.clone());
+    let edit = id(RouteOperation::new("patch", "editMemory", "memory", "Change a memory's text or scope"))
         .takes::<Edited>(json!({"text": "I prefer spaces", "folder": null}))
-        .gives::<MemoryEntry>(StatusCode::OK, "The entry as it is now.", entry);
+        .gives::<MemoryEntry>(StatusCode::OK, "The memory as it is now.", entry);
     let remove =
-        id(RouteOperation::new("delete", "deleteMemory", "memory", "Delete an entry")).gives_nothing("Deleted.");
+        id(RouteOperation::new("delete", "deleteMemory", "memory", "Delete a memory")).gives_nothing("Deleted.");
     api.add("/memory", get(entries).post(remember), vec![list, add]).add(
         "/memory/{id}",
         patch(change).delete(forget),

@@ -105,10 +105,7 @@ pub async fn run(profile: Profile, folder: String, wanted: StartOptions) -> Resu
     let first = match session {
         Some(session) => app.begin(session),
         None => {
-            greet(&mut app, &profile);
-            if passing {
-                app.transcript.note(LineMark::Info, PASSING.to_owned());
-            }
+            greet(&mut app, &profile, passing);
             Vec::<Cmd>::new()
         }
     };
@@ -125,14 +122,16 @@ fn unusable(error: std::io::Error) -> Problem {
         .hint("`trimtab run` works without one.")
 }
 
-const PASSING: &str = "This is a temporary sample project. The input already contains a request. Press Enter to send it. When it \
-                       is done, press alt-c to see the changes and undo them. Then switch to auto mode with shift-tab, and \
-                       send \"/subtasks Add a usage text and a license, and document both\".";
+const GREETING: &str = "Ask Trimtab to do something, or press ? for all keys and commands.";
+// A typed `?` would join the request that the input already contains, so it comes last.
+const PASSING: &str = "This is a demo in a temporary sample project. The input already contains a request. Press Enter to send \
+                       it. When it is done, press alt-c to see the changes and undo them. Then switch to auto mode with \
+                       shift-tab, and send \"/subtasks Add a usage text and a license, and document both\". While the input \
+                       is empty, ? shows all keys and commands.";
 
-fn greet(app: &mut App, profile: &Profile) {
-    let version = env!("CARGO_PKG_VERSION");
-    app.transcript
-        .note(LineMark::Info, format!("Trimtab {version}. Ask Trimtab to do something, or press ? for the keys."));
+fn greet(app: &mut App, profile: &Profile, passing: bool) {
+    let (version, greeting) = (env!("CARGO_PKG_VERSION"), if passing { PASSING } else { GREETING });
+    app.transcript.note(LineMark::Info, format!("Trimtab {version}. {greeting}"));
     match profile.ready_model() {
         Ok(_) => {}
         Err(problem) if problem.kind == ProblemKind::NoKey => {

@@ -528,7 +528,7 @@ fn a_plan_is_shown_and_can_be_edited() {
     ");
     stage.key("2");
     insta::assert_snapshot!(stage.view(), @"
-    The plan
+    Edit the plan
     ›  1. Write it
           files: a.rs
        2. Test it
@@ -628,7 +628,7 @@ fn next_steps_that_the_words_have_listed_are_not_listed_again() {
         "commands": [], "nextSteps": [step("Show me one"), step("Draw it")]}));
     let screen = stage.screen();
     assert_eq!(screen.matches("Show me one").count(), 1, "{screen}");
-    assert!(screen.contains("→ alt-1 alt-2 start one of these next steps"), "{screen}");
+    assert!(screen.contains("→ alt-1 or alt-2 starts one of these next steps"), "{screen}");
     stage.fact(
         json!({"type": "request.finished", "status": "completed", "usage": {"inputTokens": 1, "outputTokens": 1}}),
     );

@@ -107,7 +107,7 @@ impl TraceSpans {
             Fact::Reply(ReplyFact::Saved { call, usage, partial, .. }) => {
                 let tokens = usage.input_tokens + usage.output_tokens;
                 let cut = if *partial { ", cut off" } else { "" };
-                let note = format!("{} tokens{cut}", format::number(tokens));
+                let note = format!("{}{cut}", format::plural(tokens, "token"));
                 self.end(event, &Of::Call(call.clone()), *partial, note);
             }
             Fact::Tool(ToolFact::Started { call, name, input, title }) => {

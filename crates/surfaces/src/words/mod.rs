@@ -16,7 +16,7 @@ use trimtab_vocab::event::{ChangedFile, PromptProgress, ReplyFact};
 use trimtab_vocab::format;
 use trimtab_vocab::visible::visible;
 use trimtab_vocab::wording::{Refusal, permission};
-use trimtab_vocab::{Effort, INTERRUPT_TOOL, ImageFact, Time, Usage, Visible};
+use trimtab_vocab::{Effort, INTERRUPT_TOOL, ImageFact, Usage, Visible};
 
 pub(crate) use asked::{asked, details, reasons, shell_hints, starting_text, text_label, title};
 pub(crate) use wrap::wrap;
@@ -88,8 +88,8 @@ pub(crate) fn tool_line(name: &str, input: &serde_json::Value) -> String {
 pub(crate) fn of_picture(fact: &ImageFact) -> Option<String> {
     match fact {
         ImageFact::Made { image, key, media_type, bytes, cost_usd, original_prompt, .. } => {
-            let (size, prompt) = (bytes.div_ceil(1_000), one_line(original_prompt));
-            Some(format!("  made {image} (ref:{key}, {media_type}, {size} kB, ${cost_usd:.2}): {prompt}"))
+            let (size, prompt) = (format::size(*bytes), one_line(original_prompt));
+            Some(format!("  made {image} (ref:{key}, {media_type}, {size}, {}): {prompt}", format::dollars(*cost_usd)))
         }
         ImageFact::Failed { error, retry_in_ms: Some(wait), .. } => {
             Some(format!("  {} {}.", sentence(&error.message), conversation::trying_again(*wait)))
@@ -215,15 +215,9 @@ pub(crate) fn sanitize_cells(text: &str) -> String {
     if text.contains('\t') { text.replace('\t', "    ") } else { text.into_owned() }
 }
 
-/// How long ago something was, in a word or two.
-pub(crate) fn age(then: Time, now: Time) -> String {
-    let seconds = (now.millis() - then.millis()).max(0) / 1_000;
-    match seconds {
-        0..60 => format!("{seconds}s ago"),
-        60..3_600 => format!("{}m ago", seconds / 60),
-        3_600..172_800 => format!("{}h ago", seconds / 3_600),
-        _ => format!("{}d ago", seconds / 86_400),
-    }
+/// Earlier turns were replaced by a summary.
+pub(crate) fn compressed(before: u64, after: u64) -> String {
+    format!("Compressed earlier turns: {} → {}", format::number(before), format::plural(after, "token"))
 }
 
 /// What a model is doing while its reply comes.
@@ -326,12 +320,5 @@ mod tests {
         ];
         assert_eq!(handoff_summary(text), shown);
         assert_eq!(handoff_summary("other words"), ["Continues an earlier session."]);
-    }
-
-    #[test]
-    fn ages_are_short() {
-        let at = |seconds: i64| age(Time::from_millis(0), Time::from_millis(seconds * 1_000));
-        assert_eq!([at(5), at(90), at(7_200), at(400_000)], ["5s ago", "1m ago", "2h ago", "4d ago"]);
-        assert_eq!(age(Time::from_millis(9_000), Time::from_millis(0)), "0s ago");
     }
 }

@@ -51,7 +51,7 @@ fn took(task: &BoardTask, now: Time) -> Option<String> {
 }
 
 fn cost(task: &BoardTask) -> Option<String> {
-    task.usage.cost_usd.filter(|cost| *cost > 0.0).map(|cost| format!("${cost:.4}"))
+    task.usage.cost_usd.filter(|cost| *cost > 0.0).map(format::dollars)
 }
 
 /// The board: a bar for each sub-task that has started, and what waits for what.
@@ -135,8 +135,11 @@ pub(crate) fn moved(task: &BoardTask) -> Option<String> {
 /// Estimate and truth of a run, in a line.
 pub(crate) fn run_figures(run: &SubtaskRunFigures) -> String {
     let time = |millis| format::duration(Duration::from_millis(millis));
-    let dollars = |cost: Option<f64>| cost.map_or_else(|| "unknown cost".to_owned(), |cost| format!("${cost:.4}"));
-    let range = run.cost_range.map(|(least, most)| format!(" (${least:.4} to ${most:.4})")).unwrap_or_default();
+    let dollars = |cost: Option<f64>| cost.map_or_else(|| "unknown cost".to_owned(), format::dollars);
+    let range = run
+        .cost_range
+        .map(|(least, most)| format!(" ({} to {})", format::dollars(least), format::dollars(most)))
+        .unwrap_or_default();
     let basis = if run.from_records { "" } else { ", from typical usage" };
     let actual = if run.finished { "actual" } else { "so far" };
     format!(
@@ -165,8 +168,9 @@ pub(crate) fn breakdown(options: &[BreakdownOption], suggested: Granularity, rea
         };
         let risk = (option.truncation_risk * 100.0).round();
         lines.push(format!(
-            "{letter}) {name}{hint}: {} sub-tasks, ~{} tokens each, truncation risk {risk} %",
-            option.tasks, option.tokens_each
+            "{letter}) {name}{hint}: {}, ~{} each, truncation risk {risk}%",
+            format::plural(option.tasks, "sub-task"),
+            format::plural(option.tokens_each, "token")
         ));
         lines.push(format!("     {}", option.notes.join(" · ")));
     }
@@ -194,14 +198,14 @@ pub(crate) fn execution(plan: &SubTaskPlan, strategies: &[StrategyOption]) -> Ve
             ExecutionOrder::Sequential => "Sequential",
             ExecutionOrder::Parallel => "Fast & Loose",
         };
-        let cost = option.cost_usd.map_or_else(|| "unknown".to_owned(), |cost| format!("${cost:.2}"));
+        let cost = option.cost_usd.map_or_else(|| "unknown".to_owned(), format::dollars);
         let speed = "⚡".repeat(option.speed as usize);
         lines.push(format!("{letter}) {name}  Speed: {speed}  Cost: {cost}  Risk: {}", option.risk));
         lines.push(format!("     {}", option.note));
     }
     if let Some((least, most)) = plan.cost_range {
         let basis = if plan.from_records { "from your earlier calls" } else { "from typical usage" };
-        let (least, most) = (format!("${least:.2}"), format!("${most:.2}"));
+        let (least, most) = (format::dollars(least), format::dollars(most));
         let range = if least == most { least } else { format!("{least} to {most}") };
         lines.push(format!("Estimated cost: {range} ({basis})."));
     }
@@ -304,19 +308,19 @@ mod tests {
     fn the_board_shows_a_bar_for_each_and_what_waits_for_what() {
         insta::assert_snapshot!(board(0.0, SubtaskStatus::Running).join("\n"), @r"
         🔄 Running 3 sub-tasks in parallel...
-        ▶ 1. Create user model      ░░░░░░░░░░░░░░░░░░░░   0%  12 s · $0.0123
+        ▶ 1. Create user model      ░░░░░░░░░░░░░░░░░░░░   0%  12 s · $0.01
           2. Create login route     ░░░░░░░░░░░░░░░░░░░░   0%
         Waiting: 3. Create auth middleware (depends on 1, 2)
         ");
         insta::assert_snapshot!(board(0.5, SubtaskStatus::Running).join("\n"), @r"
         🔄 Running 3 sub-tasks in parallel...
-        ▶ 1. Create user model      ██████████░░░░░░░░░░  50%  12 s · $0.0123
+        ▶ 1. Create user model      ██████████░░░░░░░░░░  50%  12 s · $0.01
           2. Create login route     ░░░░░░░░░░░░░░░░░░░░   0%
         Waiting: 3. Create auth middleware (depends on 1, 2)
         ");
         insta::assert_snapshot!(board(1.0, SubtaskStatus::Completed).join("\n"), @r"
         🔄 Running 3 sub-tasks in parallel...
-        ✓ 1. Create user model      ████████████████████ 100%  0 ms · $0.0123
+        ✓ 1. Create user model      ████████████████████ 100%  0 ms · $0.01
           2. Create login route     ░░░░░░░░░░░░░░░░░░░░   0%
         Waiting: 3. Create auth middleware (depends on 1, 2)
         ");
@@ -342,15 +346,15 @@ mod tests {
             option(Granularity::Medium, 5, 480, 0.03, &["Good balance", "Moderate truncation risk"]),
             option(Granularity::Coarse, 2, 1_200, 0.08, &["Fewer API calls", "Higher truncation risk"]),
         ];
-        let lines = breakdown(&options, Granularity::Medium, "5 sub-tasks, with a truncation risk of 3 %");
+        let lines = breakdown(&options, Granularity::Medium, "5 sub-tasks, with a truncation risk of 3%");
         insta::assert_snapshot!(lines.join("\n"), @r"
-        A) Fine-grained (Recommended): 12 sub-tasks, ~200 tokens each, truncation risk 1 %
+        A) Fine-grained (Recommended): 12 sub-tasks, ~200 tokens each, truncation risk 1%
              Lowest truncation risk · Best parallelism · More API overhead
-        B) Medium: 5 sub-tasks, ~480 tokens each, truncation risk 3 %
+        B) Medium: 5 sub-tasks, ~480 tokens each, truncation risk 3%
              Good balance · Moderate truncation risk
-        C) Coarse: 2 sub-tasks, ~1200 tokens each, truncation risk 8 %
+        C) Coarse: 2 sub-tasks, ~1,200 tokens each, truncation risk 8%
              Fewer API calls · Higher truncation risk
-        “Let AI decide” would choose B: 5 sub-tasks, with a truncation risk of 3 %.
+        “Let AI decide” would choose B: 5 sub-tasks, with a truncation risk of 3%.
         ");
         let strategy = |execution_order, speed, risk: &str, note: &str| StrategyOption {
             execution_order,

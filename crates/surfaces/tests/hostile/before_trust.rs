@@ -42,7 +42,7 @@ mod reads {
                     trust(&mut program);
                 }
                 let terminal = Terminal::start(&program, &[], 100, 24);
-                terminal.wait_for("press ? for the keys");
+                terminal.wait_for("press ? for all keys");
                 assert!(!terminal.settled().contains("somebody-elses"), "{kind}, trusted: {trusted}");
             }
         }
@@ -54,7 +54,7 @@ mod reads {
         fs::create_dir(program.project().join(".git")).expect("a folder");
         fs::write(program.project().join(".git/HEAD"), "ref: refs/heads/topic\n").expect("a file");
         let terminal = Terminal::start(&program, &[], 140, 24);
-        terminal.wait_for("press ? for the keys");
+        terminal.wait_for("press ? for all keys");
         assert!(!terminal.settled().contains("topic"));
         trust(&mut program);
         Terminal::start(&program, &[], 140, 24).wait_for("topic");
@@ -74,7 +74,7 @@ mod reads {
         let opened = |program: &Program| {
             let _ = fs::remove_file(&log);
             let terminal = Terminal::start(program, &[], 100, 24);
-            terminal.wait_for("press ? for the keys");
+            terminal.wait_for("press ? for all keys");
             terminal.press("look at @no");
             terminal.wait_for("@no");
             let shown = terminal.settled();

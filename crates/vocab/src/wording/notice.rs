@@ -32,12 +32,12 @@ sentences! {
         PlanNotApart =>
             "No sub-tasks: this plan has fewer than 3 steps that can run at the same time, so they run one after the other.",
         // How a reply or a request ended.
-        CutOff(most: u32) =>
-            "The reply was cut off at {most} tokens. Raise limits.max_output_tokens, or ask for the rest.",
-        CutOffByModel(most: u32) =>
-            "The reply was cut off at {most} tokens, the most this model writes at once (max_output in models.toml). Ask for the rest.",
-        CutOffByWindow(window: u64) =>
-            "The reply was cut off because the model's context window of {window} tokens is full. Ask for the rest, or choose a model with a larger window.",
+        CutOff(most: Plural) =>
+            "The reply was cut off at {most}. Raise limits.max_output_tokens, or ask for the rest.",
+        CutOffByModel(most: Plural) =>
+            "The reply was cut off at {most}, the most this model writes at once (max_output in models.toml). Ask for the rest.",
+        CutOffByWindow(window: Plural) =>
+            "The reply was cut off because the model's context window of {window} is full. Ask for the rest, or choose a model with a larger window.",
         Withheld => "The provider withheld part of this reply.",
         StoppedForOther(reason: String) => "The model stopped for another reason: {reason}.",
         EmptyReply => "The model sent an empty reply.",
@@ -84,8 +84,8 @@ sentences! {
         NoImageModel =>
             "This asks for an image, but no image model is set (models.image, for example \"xai/grok-imagine-image-2.0\"), so the model answers in text. For a drawing as a file, ask for an SVG by name, as in \"Draw the logo as logo.svg\".",
         NoTools(model: String) => "{model} cannot use tools. It answers with one JSON object instead.",
-        WindowLearned(model: String, window: u64) =>
-            "The conversation does not fit {model}, which holds about {window} tokens. Shortening it and trying again.",
+        WindowLearned(model: String, window: Plural) =>
+            "The conversation does not fit {model}, which holds about {window}. Shortening it and trying again.",
         PicturesLeftOut(model: String) =>
             "{model} cannot read images, so they are left out. Choose a model that can with --model or models.vision.",
         ProtocolChanged(model: String, protocol: String) =>

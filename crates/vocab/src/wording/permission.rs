@@ -275,7 +275,10 @@ pub fn sign_of_sandbox(sign: &str) -> String {
 /// How a part of a change is allowed from a shell.
 pub fn parts_by_shell(checkpoint: &impl Display, hunks: u32) -> [String; 2] {
     [
-        format!("It has {hunks} hunks; `trimtab diff {checkpoint}` shows them with their numbers."),
+        format!(
+            "It has {}; `trimtab diff {checkpoint}` shows them with their numbers.",
+            crate::format::plural(hunks, "hunk")
+        ),
         format!("Only some of them: trimtab answer {checkpoint} allow --only PATH:HUNK"),
     ]
 }

@@ -2,7 +2,7 @@
 
 use super::permission::{NamedFiles, PermissionLabel, PermissionTitle};
 use super::sentences;
-use crate::format::Plural;
+use crate::format::{ExactDollars, Plural};
 
 sentences! {
     /// What a person is asked.
@@ -33,15 +33,15 @@ sentences! {
         CommandsPaused(done: u32, total: u32, left: usize) => "Paused after command {done}/{total}; {left} left.",
         // How the request continues.
         Instead => "What should be done differently?",
-        StepLimit(steps: Plural) => "The limit of {steps} was reached.",
+        StepLimit(calls: Plural) => "The limit of {calls} was reached.",
         Repeat(times: u32, what: String) =>
             "The model made the same call {times} times with the same result: {what}",
         ModelGone(model: String) => "The provider does not serve {model}. Which model should continue?",
         Paused => "Paused after this step.",
-        Budget(budget: f64, spent: f64, next: f64) =>
-            "The next call could cost ${next:.4} or more and exceed the budget of ${budget:.4}. ${spent:.4} is already spent.",
-        WorkerBudget(share: f64, spent: f64, next: f64) =>
-            "The next call could cost ${next:.4} or more and exceed this sub-task's share of the budget, ${share:.4}. ${spent:.4} of it is already spent.",
+        Budget(budget: ExactDollars, spent: ExactDollars, next: ExactDollars) =>
+            "The next call could cost {next} or more and exceed the budget of {budget}. {spent} is already spent.",
+        WorkerBudget(share: ExactDollars, spent: ExactDollars, next: ExactDollars) =>
+            "The next call could cost {next} or more and exceed this sub-task's share of the budget, {share}. {spent} of it is already spent.",
         Truncated => "Response was truncated!",
         Damaged => "AI response had errors",
         Handoff(fill: ContextFillWords) => "{fill} How do you want to continue?",
@@ -94,9 +94,9 @@ sentences! {
 sentences! {
     /// How full the conversation is.
     pub enum ContextFillWords {
-        Storage(percent: u64) => "The session's document is {percent} % full.",
-        Summarized(percent: u64) => "The conversation fills {percent} % of the context window, even after compression.",
-        Window(percent: u64) => "The conversation fills {percent} % of the context window.",
+        Storage(percent: u64) => "The session's document is {percent}% full.",
+        Summarized(percent: u64) => "The conversation fills {percent}% of the context window, even after compression.",
+        Window(percent: u64) => "The conversation fills {percent}% of the context window.",
     }
 }
 
@@ -134,7 +134,7 @@ sentences! {
         // How the request continues.
         InWords => "Answer in text",
         AnswerInWords => "Answer in text",
-        MoreSteps(steps: Plural) => "Continue for {steps}",
+        MoreSteps(calls: Plural) => "Continue for {calls}",
         AllowAgain => "Allow it again",
         TellInstead => "Tell the model what to do instead",
         RaiseBudget => "Raise budget",

@@ -39,7 +39,7 @@ impl ToolCollector {
                     let limit = LARGEST_LIST / 1024;
                     self.list
                         .notes
-                        .push(format!("Only the first {count} tools are used: all have more than {limit} kB."));
+                        .push(format!("Only the first {count} tools are used: all have more than {limit} KB."));
                     return false;
                 }
                 self.list.tools.push(tool);

@@ -28,6 +28,7 @@ use futures_util::StreamExt;
 use futures_util::stream::BoxStream;
 use serde::{Deserialize, Serialize};
 use trimtab_vocab::event::PromptProgress;
+use trimtab_vocab::format;
 use trimtab_vocab::{Fault, Problem, ProblemKind, Prompt, Retry, StopReason, Usage};
 
 pub use assembly::Assembly;
@@ -220,8 +221,10 @@ fn with_patience(pieces: PieceStream, idle: Duration) -> PieceStream {
 }
 
 fn stalled(idle: Duration) -> Fault {
-    let problem =
-        Problem::new(ProblemKind::Stalled, format!("The provider sent nothing for {} seconds.", idle.as_secs()))
-            .hint("Check the connection, or raise limits.api_timeout_s for a slow model.");
+    let problem = Problem::new(
+        ProblemKind::Stalled,
+        format!("The provider sent nothing for {}.", format::plural(idle.as_secs(), "second")),
+    )
+    .hint("Check the connection, or raise limits.api_timeout_s for a slow model.");
     Fault { problem, retry: Retry::Later { after_ms: None } }
 }

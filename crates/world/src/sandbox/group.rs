@@ -32,7 +32,9 @@ fn said(place: &Path, controllers: &str, divisible: bool) -> String {
         ([], true) => format!("the control group {shown} can be divided, but commands do not get their own"),
         ([], false) => format!("the control group {shown} is not delegated to this user"),
         ([one], _) => format!("the control group {shown} lacks the controller {one}"),
-        (missing, _) => format!("the control group {shown} lacks the controllers {}", missing.join(" and ")),
+        (missing, _) => {
+            format!("the control group {shown} lacks the controllers {}", trimtab_vocab::format::list(missing))
+        }
     }
 }
 

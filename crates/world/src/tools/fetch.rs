@@ -15,10 +15,11 @@ use reqwest::{Client, Response, Url};
 use tokio::time::Instant;
 use trimtab_vocab::ReadResult;
 use trimtab_vocab::event::ToolStatus;
+use trimtab_vocab::format::size;
 
 use self::body::BodyForm;
 use self::guard::{AddressGuard, NameLookup};
-use super::{ReadRefusal, seen, size};
+use super::{ReadRefusal, seen};
 use crate::models::{causes, printable};
 
 /// Redirects that are followed.

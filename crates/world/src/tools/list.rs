@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 
 use trimtab_vocab::ReadResult;
 use trimtab_vocab::event::ToolStatus;
+use trimtab_vocab::format::size;
 
 use super::walk::{Hidden, walk};
-use super::{Going, ReadRefusal, ReadScope, on_one_line, seen, size};
+use super::{Going, ReadRefusal, ReadScope, on_one_line, seen};
 use crate::workspace::WalkEntry;
 
 /// Entries that are shown.

@@ -152,29 +152,6 @@ async fn aside(
     }
 }
 
-/// A size for people: `812 B`, `1.2 kB`, `3.4 MB`.
-pub(crate) fn size(bytes: u64) -> String {
-    let (unit, name) = match bytes {
-        0..1_000 => return format!("{bytes} B"),
-        1_000..1_000_000 => (1e3, "kB"),
-        1_000_000..1_000_000_000 => (1e6, "MB"),
-        _ => (1e9, "GB"),
-    };
-    let amount = bytes as f64 / unit;
-    if amount < 9.95 { format!("{amount:.1} {name}") } else { format!("{amount:.0} {name}") }
-}
-
-/// `1 file`, `2 files`.
-fn count(number: usize, noun: &str) -> String {
-    let plural = match noun.strip_suffix('y') {
-        _ if number == 1 => noun.to_owned(),
-        Some(stem) => format!("{stem}ies"),
-        None if noun.ends_with("ch") => format!("{noun}es"),
-        None => format!("{noun}s"),
-    };
-    format!("{number} {plural}")
-}
-
 /// A path or another foreign word on one line: what would break the line is shown as its escape.
 pub(crate) fn on_one_line(text: &str) -> String {
     if !text.contains(char::is_control) {
@@ -254,14 +231,6 @@ mod tests {
         assert_eq!(list::list(&place, "", 2, &going), stopped);
         assert_eq!(glob::glob(&place, "*.txt", "", &going), stopped);
         assert_eq!(search::search(&place, "", &sought, &going), stopped);
-    }
-
-    #[test]
-    fn sizes_and_counts_read_like_words() {
-        let sizes = [0, 999, 1_000, 9_949, 9_950, 20_480, 5_242_880, 2_100_000_000].map(size);
-        assert_eq!(sizes, ["0 B", "999 B", "1.0 kB", "9.9 kB", "10 kB", "20 kB", "5.2 MB", "2.1 GB"]);
-        let counts = [count(1, "file"), count(2, "file"), count(3, "entry"), count(0, "match")];
-        assert_eq!(counts, ["1 file", "2 files", "3 entries", "0 matches"]);
     }
 
     #[test]

@@ -4,8 +4,9 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use trimtab_vocab::ReadResult;
 use trimtab_vocab::event::ToolStatus;
+use trimtab_vocab::format::size;
 
-use super::{ReadRefusal, on_one_line, seen, size};
+use super::{ReadRefusal, on_one_line, seen};
 
 /// Providers refuse larger images.
 const LARGEST: u64 = 5 * 1024 * 1024;
@@ -64,7 +65,7 @@ pub(super) fn show(path: &str, kind: ImageFormat, bytes: &[u8], length: u64) -> 
         );
         return Err(ReadRefusal(sentence));
     }
-    let text = format!("Image: {path}, {width}x{height}, {} kB", length.div_ceil(1_000));
+    let text = format!("Image: {path}, {width}x{height}, {}", size(length));
     let images = vec![(kind.media_type().to_owned(), STANDARD.encode(bytes))];
     Ok(ReadResult { images, ..seen(ToolStatus::Ok, text) })
 }

@@ -7,6 +7,7 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use rustix::fs::{Mode, OFlags};
+use trimtab_vocab::format;
 use trimtab_vocab::sensitive_paths::has_secret;
 use trimtab_vocab::wording::Refusal;
 
@@ -162,7 +163,7 @@ impl ReadScope {
             [] => "Use `list_files` to see its files.".to_owned(),
             names => {
                 let names: Vec<_> = names.iter().map(|name| format!("`{}`", on_one_line(name))).collect();
-                format!("Did you mean {}?", names.join(" or "))
+                format!("Did you mean {}?", format::choices(&names))
             }
         };
         ReadRefusal(format!("There is no `{}` in the folder. {hint}", on_one_line(shown)))

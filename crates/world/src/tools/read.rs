@@ -5,11 +5,12 @@ use std::io::{self, BufRead, BufReader, Read};
 
 use encoding_rs::{UTF_8, UTF_16BE, UTF_16LE, WINDOWS_1252};
 use trimtab_vocab::event::ToolStatus;
+use trimtab_vocab::format::{plural, size};
 use trimtab_vocab::{FileMark, ReadResult};
 
 use super::place::{FoundPath, unreadable};
 use super::window::{LONGEST_LINE, Window};
-use super::{Going, ReadRefusal, ReadScope, Watched, on_one_line, picture, seen, size};
+use super::{Going, ReadRefusal, ReadScope, Watched, on_one_line, picture, seen};
 
 /// A file of at most this size is read whole, so that its lines can be counted and its hash taken.
 pub(super) const LARGEST_WHOLE: usize = 16 * 1024 * 1024;
@@ -99,7 +100,7 @@ fn whole(found: &FoundPath, bytes: &[u8], mut window: Window) -> Result<(ToolSta
     let (text, note) = decode(bytes);
     let lines = text.matches('\n').count() as u64 + u64::from(!text.ends_with('\n'));
     if window.first() > lines {
-        return Err(beyond(found, window.first(), &format!("has {}", super::count(lines as usize, "line"))));
+        return Err(beyond(found, window.first(), &format!("has {}", plural(lines as usize, "line"))));
     }
     let mut ends_crlf = false;
     let mut rest = text.split_inclusive('\n').skip(usize::try_from(window.first() - 1).unwrap_or(usize::MAX));
@@ -117,7 +118,7 @@ fn whole(found: &FoundPath, bytes: &[u8], mut window: Window) -> Result<(ToolSta
     if ends_crlf {
         window.note("Lines end with CR LF.");
     }
-    Ok(window.finish(&super::count(lines as usize, "line"), more))
+    Ok(window.finish(&plural(lines as usize, "line"), more))
 }
 
 /// Lines of a file that is too large to be read whole. Whether more follow.

@@ -8,13 +8,14 @@ use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContext, SinkFinish, SinkMatch};
 use trimtab_vocab::ReadResult;
 use trimtab_vocab::event::ToolStatus;
+use trimtab_vocab::format::plural;
 use trimtab_vocab::sensitive_paths::has_secret;
 
 use super::glob::Pattern;
 use super::place::unreadable;
 use super::read::LARGEST_WHOLE;
 use super::walk::{Hidden, walk};
-use super::{Going, ReadRefusal, ReadScope, Watched, count, on_one_line, seen};
+use super::{Going, ReadRefusal, ReadScope, Watched, on_one_line, seen};
 
 /// Matches that are shown.
 const MOST_MATCHES: usize = 200;
@@ -82,7 +83,7 @@ pub(super) fn search(
         let left_out = (secrets > 0).then(|| {
             format!(
                 "[{} that may hold keys or passwords left out; each can be searched by its own path.]",
-                super::count(secrets, "file")
+                plural(secrets, "file")
             )
         });
         note = [walked.note(), left_out].into_iter().flatten().reduce(|one, other| format!("{one}\n{other}"));
@@ -216,14 +217,14 @@ impl<'a> SearchPage<'a> {
         lines.extend(notes);
         if self.too_large > 0 {
             let largest = LARGEST_WHOLE >> 20;
-            lines.push(format!("[{} larger than {largest} MB left out.]", count(self.too_large, "file")));
+            lines.push(format!("[{} larger than {largest} MB left out.]", plural(self.too_large, "file")));
         }
         if self.more > 0 {
             let at_least = if self.is_over() { "at least " } else { "" };
             lines.push(format!(
                 "[{at_least}{} in {} not shown. Narrow the pattern, the folder or the names of files.]",
-                count(self.more, "more match"),
-                count(self.more_files, "file")
+                plural(self.more, "more match"),
+                plural(self.more_files, "file")
             ));
         } else if self.is_full {
             lines.push("[Some lines around the matches did not fit.]".to_owned());

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use super::{Going, LONGEST_WALK, ReadRefusal, ReadScope};
 use crate::workspace::{FolderWalk, WalkEntry};
+use trimtab_vocab::format::plural;
 
 /// Which hidden entries are shown. `.git` never is, unless it is named.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,7 +47,7 @@ impl Entries {
     /// A line about what was skipped, if anything.
     pub(super) fn note(&self) -> Option<String> {
         let missed = self.missed + self.walk.unread.len();
-        let unread = (missed > 0).then(|| format!("[{} could not be read.]", super::count(missed, "entry")));
+        let unread = (missed > 0).then(|| format!("[{} could not be read.]", plural(missed, "entry")));
         let cut = self.walk.is_cut.then(|| {
             let longest = LONGEST_WALK.as_secs();
             format!("[Stopped after {longest} s; the rest was not looked at. Name a smaller folder.]")

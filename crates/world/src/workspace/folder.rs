@@ -62,7 +62,7 @@ impl From<Astray> for io::Error {
             Astray::Outside => io::ErrorKind::PermissionDenied,
             Astray::Directory => io::ErrorKind::IsADirectory,
             Astray::ThroughAFile => io::ErrorKind::NotADirectory,
-            Astray::System(errno) => errno.kind(),
+            Astray::System(errno) => return (*errno).into(),
         };
         io::Error::new(kind, astray)
     }

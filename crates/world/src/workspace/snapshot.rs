@@ -72,7 +72,7 @@ impl std::fmt::Display for Uncovered {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let slash = if self.is_folder { "/" } else { "" };
         let mut about = Vec::new();
-        about.extend((self.bytes > 0).then(|| crate::tools::size(self.bytes)));
+        about.extend((self.bytes > 0).then(|| trimtab_vocab::format::size(self.bytes)));
         about.extend(self.is_ignored.then(|| "ignored by git".to_owned()));
         // A size and the rules of git say it already.
         let is_plain = matches!(self.why, WhyUnkept::Large | WhyUnkept::Full);

@@ -134,7 +134,7 @@ async fn a_listing_is_sorted_and_leaves_out_what_git_ignores() {
       Cargo.toml  10 B
       b\nc  0 B
       src/
-        main.rs  1.2 kB
+        main.rs  1.2 KB
         net/
           deep/
           http.rs  0 B

@@ -48,7 +48,7 @@ async fn a_long_file_is_shown_in_parts_and_a_long_line_cut() {
     let seen = scene.read("many", None, None).await;
     assert_eq!(seen.status, Partial);
     assert_eq!(seen.text.lines().count(), 2_001);
-    assert!(seen.text.ends_with("2000\tline 2000\n[Lines 1 to 2000 of 5000 lines. Read on with offset 2001.]"));
+    assert!(seen.text.ends_with("2000\tline 2000\n[Lines 1 to 2000 of 5,000 lines. Read on with offset 2001.]"));
     let seen = scene.read("wide", None, None).await;
     assert_eq!((seen.status, seen.files.len()), (Partial, 1));
     assert!(seen.text.starts_with(&format!("1\t{}… [cut]\n[Lines are cut", "x".repeat(2_000))));
@@ -128,7 +128,7 @@ async fn what_is_no_text_is_named_with_its_size() {
         all.push_str(&format!("{}\n", seen.text));
     }
     insta::assert_snapshot!(all, @"
-    `program` is a program (ELF) of 2.0 kB and cannot be shown as text.
+    `program` is a program (ELF) of 2.0 KB and cannot be shown as text.
     `paper.pdf` is a PDF document of 19 B and cannot be shown as text.
     `blob` is a binary file of 7 B and cannot be shown as text.
     ");
@@ -142,7 +142,7 @@ async fn a_picture_is_shown_as_one() {
     let png = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x20\0\0\0\x10\x08\x06\0\0\0rest";
     scene.write("shots/a.txt", png);
     let seen = scene.read("shots/a.txt", None, None).await;
-    assert_eq!((seen.status, seen.text.as_str()), (Fine, "Image: shots/a.txt, 32x16, 1 kB"));
+    assert_eq!((seen.status, seen.text.as_str()), (Fine, "Image: shots/a.txt, 32x16, 33 B"));
     assert_eq!(seen.images, [("image/png".into(), "iVBORw0KGgoAAAANSUhEUgAAACAAAAAQCAYAAAByZXN0".into())]);
     assert_eq!(seen.files, [FileMark { path: "shots/a.txt".into(), hash: hash(png) }]);
     scene.write("large.png", [png.as_slice(), &vec![0; 6_000_000]].concat());

@@ -1,6 +1,6 @@
 // What models say and cost, and what the conversation was made to fit.
 
-import { count, plural } from '../format';
+import { count, plural, tokens } from '../format';
 import { inWords } from '../structured';
 import { hang } from '../gallery';
 import type { Event, Usage } from '../wire';
@@ -108,12 +108,12 @@ export const modelEvents = {
   'context.loaded'(draft, event) {
     const files = event.files ?? [];
     if (!files.length) return;
-    const text = `📂 Loaded ${files.length} file${files.length === 1 ? '' : 's'}`;
+    const text = `📂 Loaded ${plural(files.length, 'file')}`;
     draft.add(event.request, { is: 'context', text, detail: files.map((file) => file.path).join(', ') });
   },
   'context.compressing': ignored,
   'context.compressed'(draft, event) {
-    const text = `Compressed earlier turns: ${event.before} → ${event.after} tokens`;
+    const text = `Compressed earlier turns: ${count(event.before)} → ${tokens(event.after)}`;
     draft.add(event.request, { is: 'context', text, detail: event.summary });
   },
   'context.edited': ignored,
@@ -128,8 +128,8 @@ export const modelEvents = {
   'memory.recalled'(draft, event) {
     const all = event.entries.length;
     const text = all
-      ? `The model sees ${plural(all, 'fact')} from your memory`
-      : 'The model no longer sees your memory';
+      ? `The model sees ${plural(all, 'memory')}`
+      : 'The model no longer sees any memories';
     const detail = event.entries.map((entry) => entry.text).join('\n');
     draft.add(event.request, { is: 'context', text, ...(detail ? { detail } : {}), link: 'memory' });
   },

@@ -1,5 +1,7 @@
 //! A search for a part of a line.
 
+use trimtab_vocab::format;
+
 use super::lines::{LineEnding, TextLine, TextLines, is_blank, split};
 use super::splice::written;
 use super::{EditRefusal, RefusalKind};
@@ -45,9 +47,9 @@ pub(super) fn replace(
         lines.dedup();
         let more = if lines.len() > MOST_LINES { " and more" } else { "" };
         lines.truncate(MOST_LINES);
-        let (plural, lines) = (if lines.len() > 1 { "s" } else { "" }, lines.join(", "));
+        let (noun, lines) = (format::verb(lines.len(), "line", "lines"), lines.join(", "));
         let reason = format!(
-            "{name} is only a part of a line, and occurs {} times in {path} (line{plural} {lines}{more}). Give whole lines.",
+            "{name} is only a part of a line, and occurs {} times in {path} ({noun} {lines}{more}). Give whole lines.",
             places.len()
         );
         return Some(Err(EditRefusal::new(RefusalKind::Ambiguous, reason)));

@@ -162,7 +162,7 @@ impl ForwardArgs {
 /// Reports how many changes there are, if more were asked for.
 fn note_fewer(asked: u32, there: usize, what: &str) {
     if there > 0 && asked as usize > there {
-        let verb = if there == 1 { "is" } else { "are" };
+        let verb = format::verb(there, "is", "are");
         note(&format!("There {verb} only {} to {what}.", format::plural(there, "change")));
     }
 }
@@ -196,7 +196,7 @@ async fn move_history(
 fn tell(fact: &ChangeFact, change: &Change) -> Result<(), Problem> {
     let word = match fact {
         ChangeFact::Reapplied(_) => "Redid",
-        ChangeFact::Applied(_) => "Undid a part of",
+        ChangeFact::Applied(_) => "Undid a part of the change:",
         _ => "Undid",
     };
     for file in &change.files {

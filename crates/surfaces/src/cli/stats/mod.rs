@@ -129,9 +129,8 @@ impl StatsArgs {
             print_json(&whole)?
         } else {
             print(&counts.words())?;
-            let mb = |bytes: u64| bytes as f64 / f64::from(1 << 20);
             let files = format::plural(contents, "stored file");
-            print(&format!("history    {files}, {:.1} MB, {:.1} MB on disk\n", mb(bytes), mb(packed)))?
+            print(&format!("history    {files}, {}, {} on disk\n", format::size(bytes), format::size(packed)))?
         }
         Ok(CliOutcome::Done)
     }

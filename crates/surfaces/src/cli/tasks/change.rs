@@ -115,7 +115,7 @@ fn told(applied: &Applied, json: bool, words: impl Fn(&Task) -> String) -> Resul
     Ok(())
 }
 
-/// `on Mon 16 Nov at 09:00, daily`.
+/// `on Mon, Nov 16 at 09:00, daily`.
 fn when(task: &Task, tasks: &TaskList) -> String {
     let today = tasks.moment().today;
     let mut parts = Vec::new();
@@ -124,7 +124,7 @@ fn when(task: &Task, tasks: &TaskList) -> String {
         let day = match date.days() - today.days() {
             0 => "today".to_owned(),
             1 => "tomorrow".to_owned(),
-            _ => format!("on {}", draw::short_day(date, today)),
+            _ => format!("on {}", format::day(date, today)),
         };
         parts.push(day + &time);
     }
@@ -239,7 +239,7 @@ impl TaskDoneArgs {
             return print_json(&applied);
         }
         for result in &applied.results {
-            let day = days.next().flatten().map(|day| format!(" ({})", draw::short_day(day, today)));
+            let day = days.next().flatten().map(|day| format!(" ({})", format::day(day, today)));
             if let Some(task) = &result.todo {
                 let line = format!("{word} #{}: {}{}\n", task.id, task.title, day.unwrap_or_default());
                 print(&line)?;
@@ -356,6 +356,33 @@ fn previewed(dry_run: &DryRun) -> String {
     text + "Nothing was changed.\n"
 }
 
+/// A field as `tasks show` names it.
+fn field_name(name: &str) -> &str {
+    match name {
+        "scheduledFor" => "when",
+        "timeOfDay" => "time",
+        "recurrence" => "repeats",
+        "completed" => "done",
+        "completedDates" => "done on",
+        name => name,
+    }
+}
+
+fn field_value(value: &Value) -> String {
+    let text = match value {
+        Value::Null => String::new(),
+        Value::Bool(is_set) => if *is_set { "yes" } else { "no" }.to_owned(),
+        Value::String(text) => match text.parse() {
+            Ok(date) => format::day_with_year(date),
+            Err(_) => text.chars().take(40).collect(),
+        },
+        Value::Array(items) => items.iter().take(5).map(field_value).collect::<Vec<_>>().join(", "),
+        Value::Object(_) => serde_json::from_value(value.clone()).map(|it| draw::rhythm(&it)).unwrap_or_default(),
+        Value::Number(number) => number.to_string(),
+    };
+    if text.is_empty() { "none".to_owned() } else { text }
+}
+
 /// What each operation would change, a line each, with its number.
 pub(in crate::cli) fn listed(results: &[Previewed]) -> String {
     let mut text = String::new();
@@ -395,11 +422,8 @@ pub(super) fn differences(before: &Task, after: &Task) -> String {
     let changed = after.iter().filter(|(name, value)| is_news(name) && before.get(*name) != Some(value));
     let shown: Vec<String> = changed
         .map(|(name, value)| {
-            let short = |value: &Value| match value {
-                Value::String(text) => text.chars().take(40).collect(),
-                other => other.to_string().chars().take(60).collect::<String>(),
-            };
-            format!("{name}: {} → {}", before.get(name).map(short).unwrap_or_default(), short(value))
+            let was = before.get(name).unwrap_or(&Value::Null);
+            format!("{}: {} → {}", field_name(name), field_value(was), field_value(value))
         })
         .collect();
     if shown.is_empty() { String::new() } else { format!("  ({})", shown.join(", ")) }

@@ -1,50 +1,14 @@
 //! Tasks as lines on a screen.
 
 use trimtab_vocab::format;
-use trimtab_vocab::{Category, Date, Item, Priority, Recurrence, Repeat, Task, Weekday};
+use trimtab_vocab::{Category, Date, Item, Priority, Recurrence, Repeat, Task};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use crate::cli::output::sanitize;
 use crate::diff::{DiffLine, DiffRole};
 
-const MONTHS: [&str; 12] = [
-    "January",
-    "February",
-    "March",
-    "April",
-    "May",
-    "June",
-    "July",
-    "August",
-    "September",
-    "October",
-    "November",
-    "December",
-];
-const WEEKDAYS: [&str; 7] = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
-
 /// Titles narrower than this are not cut, whatever the terminal.
 const NARROW: usize = 20;
-
-/// `Sun 15 Nov`, with the year if it is another one.
-pub(super) fn short_day(date: Date, today: Date) -> String {
-    aligned_day(date, today).replace("  ", " ")
-}
-
-/// The same, with days of one digit below those of two.
-fn aligned_day(date: Date, today: Date) -> String {
-    let (year, month, day) = date.ymd();
-    let weekday = &WEEKDAYS[date.weekday() as usize][..3];
-    let month = &MONTHS[(month - 1) as usize][..3];
-    let year = if year == today.ymd().0 { String::new() } else { format!(" {year}") };
-    format!("{weekday} {day:>2} {month}{year}")
-}
-
-/// `Sunday 15 November 2026`.
-pub(super) fn long_day(date: Date) -> String {
-    let (year, month, day) = date.ymd();
-    format!("{} {day} {} {year}", WEEKDAYS[date.weekday() as usize], MONTHS[(month - 1) as usize])
-}
 
 /// `every 2 weeks on Mon, Thu`.
 pub(super) fn rhythm(recurrence: &Recurrence) -> String {
@@ -57,9 +21,10 @@ pub(super) fn rhythm(recurrence: &Recurrence) -> String {
         Repeat::Monthly => "month",
         Repeat::Yearly => "year",
     };
-    let base = if *interval == 1 { kind.name().to_owned() } else { format!("every {interval} {unit}s") };
-    let names: Vec<&str> = weekdays.iter().map(|day: &Weekday| &WEEKDAYS[*day as usize][..3]).collect();
-    if names.is_empty() { base } else { format!("{base} on {}", names.join(", ")) }
+    let base =
+        if *interval == 1 { kind.name().to_owned() } else { format!("every {}", format::plural(*interval, unit)) };
+    let names: Vec<&str> = weekdays.iter().map(|day| format::weekday(*day)).collect();
+    if names.is_empty() { base } else { format!("{base} on {}", format::list(&names)) }
 }
 
 /// Items under headings that say when they are due.
@@ -98,8 +63,8 @@ fn heading(item: &Item, today: Date) -> String {
         None => "Someday".into(),
         Some(_) if item.overdue => "Overdue".into(),
         Some(date) if date < today => "Earlier".into(),
-        Some(date) if date == today => format!("Today, {}", long_day(date)),
-        Some(date) if date == today.plus(1) => format!("Tomorrow, {}", long_day(date)),
+        Some(date) if date == today => format!("Today, {}", format::day(date, today)),
+        Some(date) if date == today.plus(1) => format!("Tomorrow, {}", format::day(date, today)),
         Some(date) if date.monday() == today.monday() => "This week".into(),
         Some(date) if date.monday() == today.monday().plus(7) => "Next week".into(),
         Some(_) => "Later".into(),
@@ -159,7 +124,7 @@ impl Columns {
 /// The day of an item, where the heading does not say it.
 fn day(item: &Item, today: Date) -> String {
     match item.date {
-        Some(date) if date != today && date != today.plus(1) => aligned_day(date, today),
+        Some(date) if date != today && date != today.plus(1) => format::day(date, today),
         _ => String::new(),
     }
 }
@@ -215,13 +180,13 @@ pub(super) fn whole(task: &Task, today: Date) -> Vec<DiffLine> {
     };
     let time = task.time_of_day.map_or_else(String::new, |time| format!(" at {time}"));
     match task.scheduled_for {
-        Some(date) if task.is_repeating() => field("begins", format!("{}{time}", long_day(date))),
-        Some(date) => field("when", format!("{}{time}", long_day(date))),
+        Some(date) if task.is_repeating() => field("begins", format!("{}{time}", format::day_with_year(date))),
+        Some(date) => field("when", format!("{}{time}", format::day_with_year(date))),
         None => field("when", format!("some day{time}")),
     }
     if task.is_repeating() {
         let until = match task.recurrence.until {
-            Some(until) => format!(" until {}", short_day(until, today)),
+            Some(until) => format!(" until {}", format::day(until, today)),
             None => ", without an end".to_owned(),
         };
         field("repeats", rhythm(&task.recurrence) + &until);
@@ -234,7 +199,8 @@ pub(super) fn whole(task: &Task, today: Date) -> Vec<DiffLine> {
     field("done", if task.completed { "yes".into() } else { "no".into() });
     if !task.completed_dates.is_empty() {
         let days = task.completed_dates.len();
-        let last: Vec<String> = task.completed_dates.iter().rev().take(5).map(|date| short_day(*date, today)).collect();
+        let last: Vec<String> =
+            task.completed_dates.iter().rev().take(5).map(|date| format::day(*date, today)).collect();
         let more = if days > last.len() { ", …" } else { "" };
         field("done on", format!("{}: {}{more}", format::plural(days, "day"), last.join(", ")));
     }

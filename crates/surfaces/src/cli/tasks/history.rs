@@ -3,11 +3,12 @@
 use clap::Args;
 use serde_json::json;
 use trimtab_host::{NotMoved, TaskList, TaskMove, TaskSet};
+use trimtab_vocab::format;
 use trimtab_vocab::{ChangeSetId, OnConflict, Problem, ProblemKind, TaskAuthor, TaskWrite};
 
 use super::change::differences;
 use crate::cli::number::whole;
-use crate::cli::output::{age, print, print_json};
+use crate::cli::output::{print, print_json};
 
 /// What is done about tasks that were changed since.
 #[derive(Debug, Args)]
@@ -59,7 +60,7 @@ impl TaskChangesArgs {
                 TaskAuthor::Import => ", from a calendar",
             };
             let state = if taken_back { ", undone" } else { "" };
-            let text = format!("{}  {}{by}{state}\n{}", set.id, age(set.time, now), several(&set.writes));
+            let text = format!("{}  {}{by}{state}\n{}", set.id, format::age(set.time, now), several(&set.writes));
             print(&text)?;
         }
         if sets.is_empty() && !self.json {

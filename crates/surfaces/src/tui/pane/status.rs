@@ -142,7 +142,7 @@ impl StatusLine {
                 let tokens = self.known.usage.input_tokens + self.known.usage.output_tokens;
                 let about = if self.known.usage.estimated { "~" } else { "" };
                 (
-                    format!("{about}{} tokens", format::number(Some(tokens).filter(|tokens| *tokens > 0)?)),
+                    format!("{about}{}", format::plural(Some(tokens).filter(|tokens| *tokens > 0)?, "token")),
                     StyleName::Dim,
                 )
             }

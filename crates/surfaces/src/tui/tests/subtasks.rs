@@ -54,12 +54,12 @@ fn the_board_shows_how_far_each_sub_task_is_until_all_are_over() {
 
     • ▶ 1. Create user model (test/model)
     • ▶ 2. Create login route (test/model)
-    • ✓ 2. Create login route · 12 s · $0.0123
+    • ✓ 2. Create login route · 12 s · $0.01
 
     ⠋ Beginning... 12.0 s  esc stops
     🔄 Running 3 sub-tasks in parallel...  alt-w opens them
-    ▶ 1. Create user model      ██████████░░░░░░░░░░  50%  12 s · $0.0123
-    ✓ 2. Create login route     ████████████████████ 100%  12 s · $0.0123
+    ▶ 1. Create user model      ██████████░░░░░░░░░░  50%  12 s · $0.01
+    ✓ 2. Create login route     ████████████████████ 100%  12 s · $0.01
     Waiting: 3. Create auth middleware (depends on 1, 2)
     ──────────────────────────────────────────────────────────────────────────────────────────
     › Steer the running request…
@@ -96,7 +96,7 @@ fn a_long_board_is_bounded_and_follows_what_is_not_over() {
     moved(&mut stage, "11", "running", 0.5);
     insta::assert_snapshot!(board(&mut stage).join("\n"), @"
     🔄 Running 20 sub-tasks in parallel...  alt-w opens them
-    ▶ 11. Task 11 ██████████░░░░░░░░░░  50%  0 ms · $0.0123
+    ▶ 11. Task 11 ██████████░░░░░░░░░░  50%  0 ms · $0.01
       12. Task 12 ░░░░░░░░░░░░░░░░░░░░   0%
       13. Task 13 ░░░░░░░░░░░░░░░░░░░░   0%
       14. Task 14 ░░░░░░░░░░░░░░░░░░░░   0%
@@ -136,11 +136,11 @@ fn the_ways_to_break_a_request_down_are_listed_with_their_figures() {
     Sub-tasks
     📊 Task Breakdown Options
     Your request can be broken down in different ways:
-    A) Fine-grained (Recommended): 5 sub-tasks, ~800 tokens each, truncation risk 5 %
+    A) Fine-grained (Recommended): 5 sub-tasks, ~800 tokens each, truncation risk 5%
          one note · another
-    B) Medium: 3 sub-tasks, ~800 tokens each, truncation risk 20 %
+    B) Medium: 3 sub-tasks, ~800 tokens each, truncation risk 20%
          one note · another
-    C) Coarse: 2 sub-tasks, ~800 tokens each, truncation risk 45 %
+    C) Coarse: 2 sub-tasks, ~800 tokens each, truncation risk 45%
          one note · another
     “Let AI decide” would choose B: replies stay short.
       1. Use A
@@ -321,8 +321,8 @@ fn a_question_of_a_worker_says_whose_it_is() {
     • ? 2. Create login route waits for your answer
 
     🔄 Running 3 sub-tasks in parallel...  alt-w opens them
-    ▶ 1. Create user model      ██████████░░░░░░░░░░  50%  1.0 s · $0.0123
-    ? 2. Create login route     █████░░░░░░░░░░░░░░░  25%  1.0 s · $0.0123
+    ▶ 1. Create user model      ██████████░░░░░░░░░░  50%  1.0 s · $0.01
+    ? 2. Create login route     █████░░░░░░░░░░░░░░░  25%  1.0 s · $0.01
     Waiting: 3. Create auth middleware (depends on 1, 2)
     ────────────────────────────────────────────────────────────────────────────────
     Question

@@ -194,9 +194,12 @@ fn beside(answer: &Answer, width: usize, theme: &Theme) -> Vec<Line<'static>> {
     let listed = answer.sections.is_empty()
         && offers.iter().all(|next| answer.summary.contains(&next.input_text) && next.label() == next.input_text);
     if listed && !offers.is_empty() {
-        let what = if offers.len() == 1 { "starts this next step" } else { "start one of these next steps" };
-        let mut words: Vec<Span<'static>> = (0..offers.len()).map(key).collect();
-        words.push(Span::styled(what, style(StyleName::Dim)));
+        let what = format::verb(offers.len(), "starts this next step", "starts one of these next steps");
+        let keys: Vec<String> = (1..=offers.len()).map(|number| format!("alt-{number}")).collect();
+        let words = vec![
+            Span::styled(format::choices(&keys), style(StyleName::Key)),
+            Span::styled(format!(" {what}"), style(StyleName::Dim)),
+        ];
         rows.extend(signed("→", StyleName::Accent, words, width, theme));
         return rows;
     }

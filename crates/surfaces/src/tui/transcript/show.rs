@@ -199,11 +199,8 @@ fn noticed(transcript: &mut Transcript, notice: &SessionNotice) {
         }
         SessionNotice::Intent { phrase } => (LineMark::Info, entry_words::intent(phrase)),
         SessionNotice::Compressed { before, after } => {
-            let (before, after) = (format::number(*before), format::number(*after));
-            (
-                LineMark::Quiet,
-                format!("Compressed earlier turns: {before} → {after} tokens. The full text stays in the transcript."),
-            )
+            let line = words::compressed(*before, *after);
+            (LineMark::Quiet, format!("{line}. The full text stays in the transcript."))
         }
         SessionNotice::Moved { undone, files } => {
             let what = if *undone { "Undid" } else { "Redid" };

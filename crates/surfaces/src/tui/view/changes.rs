@@ -18,7 +18,6 @@ use crate::tui::keys::{Chord, KeyAction, KeyMap, TerminalInput};
 use crate::tui::message::Cmd;
 use crate::tui::text::cut;
 use crate::tui::theme::{StyleName, Theme};
-use crate::words::age;
 use crate::words::sanitize_cells;
 use crate::words::wrap;
 
@@ -365,7 +364,7 @@ impl ChangesView {
                 "{mark} #{} {}{gone}  +{added} −{removed}  {}",
                 at + 1,
                 sanitize_cells(&what),
-                age(set.time, self.now)
+                format::age(set.time, self.now)
             );
             let name = match at == self.chosen {
                 true => StyleName::Selected,

@@ -106,7 +106,7 @@ impl PlanEditor {
             Some(_) => "enter save · esc cancel",
             None => "↑ ↓ select · J K move the step · e edit · a add · d remove · enter save the plan · esc cancel",
         };
-        let inner = pager::frame(area, buf, theme, "The plan", hint);
+        let inner = pager::frame(area, buf, theme, "Edit the plan", hint);
         let width = usize::from(inner.width);
         let mut rows = Vec::new();
         let mut place = 0;

@@ -6,6 +6,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use ratatui::text::Line;
 use trimtab_host::{JobRow, JobState, SessionRow};
+use trimtab_vocab::format;
 use trimtab_vocab::{SessionId, Time};
 
 use super::ViewOutcome;
@@ -16,7 +17,6 @@ use crate::tui::message::Cmd;
 use crate::tui::picker::{self, Picker, PickerItem};
 use crate::tui::text::cut;
 use crate::tui::theme::{StyleName, Theme};
-use crate::words::age;
 use crate::words::sanitize_cells;
 
 /// The list.
@@ -61,7 +61,7 @@ impl SessionsView {
                 Some(_) => " · waits",
             };
             let here = if self.current.as_ref() == Some(&row.id) { " · open here" } else { "" };
-            PickerItem::noted(title(row), format!("{}{state}{here}", age(row.updated, now)))
+            PickerItem::noted(title(row), format!("{}{state}{here}", format::age(row.updated, now)))
         };
         self.picker.set_items(Arc::new(rows.iter().map(item).collect()));
         self.rows = rows;

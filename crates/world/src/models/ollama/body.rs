@@ -6,6 +6,7 @@ use std::sync::LazyLock;
 
 use serde::Serialize;
 use serde_json::Value;
+use trimtab_vocab::format;
 use trimtab_vocab::{Effort, Message, Part, Prompt, Role, ToolCall, ToolSpec};
 
 use super::super::effort;
@@ -49,13 +50,13 @@ impl PromptFit {
 
     /// What the user should know before the call.
     pub(super) fn warning(&self, model: &str) -> Option<String> {
-        let (prompt, num_ctx) = (self.prompt, self.num_ctx);
-        (prompt > num_ctx).then(|| match self.window {
+        let (prompt, num_ctx) = (format::plural(self.prompt, "token"), format::number(self.num_ctx));
+        (self.prompt > self.num_ctx).then(|| match self.window.map(format::number) {
             Some(window) => format!(
-                "The conversation has about {prompt} tokens, but the context window of {model} has only {window}. Ollama drops the oldest part. Start a new session, or choose a model with a larger context window."
+                "The conversation has about {prompt}, but the context window of {model} has only {window}. Ollama drops the oldest part. Start a new session, or choose a model with a larger context window."
             ),
             None => format!(
-                "The conversation has about {prompt} tokens. The context window of {model} is not known, so Trimtab set it to {num_ctx}. Ollama drops the oldest part. Start a new session, or choose another model."
+                "The conversation has about {prompt}. The context window of {model} is not known, so Trimtab set it to {num_ctx}. Ollama drops the oldest part. Start a new session, or choose another model."
             ),
         })
     }
@@ -67,8 +68,9 @@ impl PromptFit {
         let cut = may_be_cut && read > 0 && read.saturating_mul(2) < self.prompt;
         cut.then(|| {
             format!(
-                "Ollama read only {read} of about {} tokens and dropped the oldest part of the conversation. Start a new session, or choose a model with a larger context window.",
-                self.prompt
+                "Ollama read only {} of about {} and dropped the oldest part of the conversation. Start a new session, or choose a model with a larger context window.",
+                format::number(read),
+                format::plural(self.prompt, "token")
             )
         })
     }

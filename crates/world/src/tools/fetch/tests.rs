@@ -151,12 +151,12 @@ async fn a_page_that_is_too_large_or_too_slow_is_shown_as_far_as_it_came() {
     assert_eq!((status, text.matches('q').count()), (ToolStatus::Partial, 800));
     assert!(
         text.ends_with(
-            "[800 B of 1.0 kB of text are shown.]\n[The page is incomplete: the page is larger than 1.0 kB.]"
+            "[800 B of 1.0 KB of text are shown.]\n[The page is incomplete: the page is larger than 1.0 KB.]"
         )
     );
     let (status, text) = said("/long").await;
     assert_eq!((status, text.matches('q').count()), (ToolStatus::Partial, 800));
-    assert!(text.ends_with("[800 B of 1.0 kB of text are shown.]"), "{text}");
+    assert!(text.ends_with("[800 B of 1.0 KB of text are shown.]"), "{text}");
     let (status, text) = said("/stalled").await;
     assert_eq!(status, ToolStatus::Partial);
     assert!(text.contains("\n\nbegun\n[The page is incomplete: no data arrived"), "{text}");
