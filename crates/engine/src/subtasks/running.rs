@@ -107,7 +107,7 @@ fn handle_failure(step: &mut Transition<'_>, request: &RequestId, run: &SubtaskR
             requeue(step, request, run, &task.id);
             return true;
         }
-        let is_asked = step.session.checkpoints().any(|(_, open)| {
+        let is_asked = step.session.own_checkpoints().any(|(_, open)| {
             open.request == *request && matches!(&open.ask, Ask::SubtaskFailed { subtask, .. } if *subtask == task.id)
         });
         if !is_asked {
