@@ -538,6 +538,39 @@ fn one_instruction_for_each_file_is_one_change() {
     assert_eq!(changes.events().len(), 1, "one change: {}", changes.stdout);
 }
 
+#[test]
+fn a_cancelled_run_leaves_no_copy_and_no_worker_at_work() {
+    let crew = auth(&["user", "token", "hash"]);
+    let running = crew.program.spawn(&["run", "--trust", "--subtasks", "parallel", "--json", "Create authentication"]);
+    crew.wait_for_calls(&["user", "token", "hash"]);
+    assert_eq!(crew.copies().len(), 3, "each worker has its own");
+    running.signal(Signal::INT);
+    let ended = running.wait();
+    assert_eq!(ended.code, Some(130), "{}\n{}", ended.stderr, ended.stdout);
+    assert_eq!(crew.copies(), Vec::<String>::new(), "no copy is left for the next run");
+    let workers: Vec<String> = of(&ended.events(), "subtask")
+        .iter()
+        .filter_map(|event| event["data"]["worker"].as_str().map(str::to_owned))
+        .collect();
+    for worker in &workers {
+        let shown = crew.run(&["sessions", "show", worker, "--json"]).stdout;
+        assert!(shown.contains("request.finished"), "{worker} has not ended: {shown}");
+    }
+}
+
+#[test]
+fn a_killed_run_keeps_its_copies_until_it_is_cancelled() {
+    let crew = auth(&["user", "token", "hash"]);
+    let running = crew.program.spawn(&["run", "--trust", "--subtasks", "parallel", "--json", "Create authentication"]);
+    crew.wait_for_calls(&["user", "token", "hash"]);
+    running.signal(Signal::KILL);
+    assert_eq!(running.wait().code, None);
+    assert_eq!(crew.copies().len(), 3, "it can continue");
+    let cancelled = crew.run(&["control", "cancel"]);
+    assert_eq!(cancelled.code, Some(0), "{}", cancelled.stderr);
+    assert_eq!(crew.copies(), Vec::<String>::new());
+}
+
 /// Two workers, one of which writes a file where the other needs a folder.
 fn file_and_folder() -> Crew {
     Crew::new(&[task("file", &[], &[]), task("folder", &[], &[])], &[], |name, number| match (name, number) {

@@ -145,6 +145,8 @@ impl SubtasksArgs {
         let is_running = jobs.iter().any(|job| job.session == session && job.state == JobState::Running);
         note(&carry_out(&client, &session, &log, &id, action).await?);
         if !is_running {
+            // No other process removes the copy of a worker that was stopped here.
+            client.requests().end_workers(&session).await?;
             note("Nothing runs in this session. Continue it with `trimtab resume`.");
         }
         Ok(CliOutcome::Done)
