@@ -245,7 +245,7 @@ fn show(document: &Value) -> Result<(), Problem> {
     line("files", names(&document["input"]["contextFiles"]));
     line("changed", names(&document["output"]["fileChanges"]));
     let left: LeftBehind = serde_json::from_value(document["output"]["notMerged"].clone()).unwrap_or_default();
-    line("not merged", left.named().map(|files| sanitize(&files.to_string()).into_owned()).unwrap_or_default());
+    line("not merged", sanitize(&left.to_string()).into_owned());
     line("error", text(&document["error"]));
     line("reserved", document["reservedUsd"].as_f64().map(|usd| format!("${usd:.4}")).unwrap_or_default());
     line("copy", copy_line(&document["copy"]));

@@ -53,7 +53,7 @@ async fn without_a_user_a_question_waits_and_the_answer_continues_the_worker() {
     let open = play.client.requests().checkpoints().await.expect("the list");
     let Fact::Checkpoint(CheckpointFact::Opened { checkpoint, choices, .. }) = &open[0].fact else { panic!("no") };
     let blue = choices.iter().find(|choice| choice.label == "blue").expect("offered").id.clone();
-    assert_eq!(play.copies(), 2, "a worker that waits keeps its copy, with the mark that it is whole");
+    assert_eq!(play.copies(), 3, "a worker that waits keeps its copy, with its mark and its list of files");
     let worker = play.world.store.sessions(None).await.expect("all").into_iter().find(|row| row.id.is_worker());
     assert!(worker.is_some(), "there is one");
     // Others that start meanwhile sweep up after those that have ended, and not after this one.
