@@ -227,6 +227,10 @@ pub(crate) async fn end_all(deps: &ActorContext, parent: &SessionId) -> Result<(
         let _turn = gate.lock().await;
         workspace.drop_copy(&format!("{place}/{name}")).await;
     }
+    // What they cost until they ended is the last that the session hears of them.
+    while !store.inbox(parent).await?.is_empty() && Instant::now() < until {
+        tokio::time::sleep(END_POLL).await;
+    }
     Ok(())
 }
 

@@ -278,6 +278,10 @@ fn a_person_follows_it_in_lines_and_undoes_it_by_file_and_by_hunk() {
         assert!(listed.iter().all(|row| row["id"] == session.as_str()), "workers are not listed: {listed:?}");
     }
 
+    let stats = crew.run(&["stats"]).stdout;
+    let figures = stats.lines().find(|line| line.starts_with("sub-tasks  5 sub-tasks: estimated $")).expect(&stats);
+    assert!(figures.contains(", from typical usage; actual $"), "{figures}");
+
     let undone = crew.run(&["rewind", "--file", "user.rs"]);
     assert_eq!(undone.code, Some(0), "{}", undone.stderr);
     assert_eq!((crew.file("user.rs"), crew.file("token.rs").as_deref()), (None, Some("struct Token;\n")));
@@ -548,12 +552,21 @@ fn a_cancelled_run_leaves_no_copy_and_no_worker_at_work() {
     let ended = running.wait();
     assert_eq!(ended.code, Some(130), "{}\n{}", ended.stderr, ended.stdout);
     assert_eq!(crew.copies(), Vec::<String>::new(), "no copy is left for the next run");
-    let workers: Vec<String> =
-        of(&ended.events(), "subtask").iter().filter_map(|event| event["worker"].as_str().map(str::to_owned)).collect();
-    assert!(!workers.is_empty());
-    for worker in &workers {
-        let shown = crew.run(&["sessions", "export", worker]).stdout;
-        assert!(shown.contains("request.finished"), "{worker} has not ended: {shown}");
+    let session = crew.documents()[0]["parentSessionId"].as_str().expect("an ID").to_owned();
+    let exported: Value = serde_json::from_str(&crew.run(&["sessions", "export", &session]).stdout).expect("JSON");
+    let tokens = |event: &Value| event["usage"]["inputTokens"].as_u64().unwrap_or(0);
+    let log: Vec<Value> = exported["events"].as_array().expect("events").clone();
+    let workers = exported["workers"].as_array().expect("workers");
+    assert_eq!(workers.len(), 3);
+    for worker in workers {
+        let events: Vec<Value> = worker["events"].as_array().expect("events").clone();
+        let end = *of(&events, "request.finished").last().unwrap_or_else(|| panic!("it has not ended: {worker}"));
+        // What its call cost until it was cut off is known to the session that had started it.
+        let of_it = |event: &&&Value| event["worker"] == worker["session"];
+        let last = of(&log, "subtask").iter().rfind(of_it).map_or(0, |event| tokens(event));
+        let late: u64 = of(&log, "usage").iter().filter(of_it).filter_map(|event| event["inputTokens"].as_u64()).sum();
+        assert!(tokens(end) > 0, "{end}");
+        assert_eq!(last + late, tokens(end), "the sum is that of the parts");
     }
 }
 
