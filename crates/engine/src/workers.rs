@@ -92,7 +92,7 @@ pub(crate) fn stop_task(
 /// The question about a failed sub-task is pointless now.
 pub(crate) fn close_failure(step: &mut Transition<'_>, request: &RequestId, id: &str, by: &str) {
     let is_it = |open: &Checkpoint| matches!(&open.ask, Ask::SubtaskFailed { subtask, .. } if subtask == id);
-    let open = step.session.checkpoints().find(|(_, open)| open.request == *request && is_it(open));
+    let open = step.session.own_checkpoints().find(|(_, open)| open.request == *request && is_it(open));
     if let Some(id) = open.map(|(id, _)| id.clone()) {
         dismiss(step, request, id, by);
     }

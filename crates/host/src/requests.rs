@@ -10,6 +10,7 @@ use crate::client::{Answered, check_session, store_problem};
 use crate::effects::written;
 use crate::handles::Requests;
 use crate::hub::POLL_INTERVAL;
+use crate::workers;
 
 /// How long the process that runs a request may take to end it.
 const CANCEL_PATIENCE: Duration = Duration::from_secs(10);
@@ -32,13 +33,23 @@ impl Requests<'_> {
         self.0.deps().roster.run_for(session, request);
     }
 
-    /// Cancels a request and waits until it has ended; whether it has. A request whose owner is gone is ended here.
+    /// Waits a few seconds at most for workers of a session that has ended their request, and removes their copies of
+    /// the folder.
+    pub async fn end_workers(self, session: &SessionId) -> Result<(), Problem> {
+        workers::end_all(self.0.deps(), session).await.map_err(store_problem)
+    }
+
+    /// Cancels a request and waits until it and its workers have ended; whether it has. A request whose owner is gone
+    /// is ended here.
     pub async fn cancel(self, session: &SessionId, request: &RequestId) -> Result<bool, Problem> {
         self.control(session, Some(request.clone()), Control::Cancel).await?;
         let until = Instant::now() + CANCEL_PATIENCE;
         loop {
             match self.get(request).await?.map(|job| job.state) {
-                None | Some(JobState::Finished(_)) => return Ok(true),
+                None | Some(JobState::Finished(_)) => {
+                    self.end_workers(session).await?;
+                    return Ok(true);
+                }
                 Some(_) if Instant::now() > until => return Ok(false),
                 Some(_) => tokio::time::sleep(POLL_INTERVAL).await,
             }

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::{Duration, Instant};
 
 use trimtab_engine::merge::{self, Clash, File, Prefer};
 use trimtab_engine::{Input, MergeOrder, MergePart, Session, WorkerOrder, WorkerReport};
@@ -22,6 +23,10 @@ use crate::workspace::{CopiedFile, Workspace};
 const PAGE: u32 = 1000;
 /// Events of a log that are read at once where its last ones are looked for.
 const RECENT: u32 = 100;
+/// How long workers may take to end where their request has ended.
+const END_PATIENCE: Duration = Duration::from_secs(5);
+/// Between two looks at a worker that is ending.
+const END_POLL: Duration = Duration::from_millis(20);
 
 /// The copies that are being made in this process. A second request for the same copy waits for the first, because a
 /// copy over a finished one would undo what the worker has done in it.
@@ -193,6 +198,40 @@ async fn is_over(store: &dyn Store, worker: &SessionId) -> Result<bool, StoreErr
         }
         Some(JobState::Finished(_)) => Ok(true),
     }
+}
+
+/// Waits until the workers that a session no longer waits for have ended, and removes their copies. A process that has
+/// nothing else to do calls it before it exits. What takes longer than a few seconds is left for the next sweep.
+pub(crate) async fn end_all(deps: &ActorContext, parent: &SessionId) -> Result<(), StoreError> {
+    let (store, place) = (deps.world.store.as_ref(), &deps.machine.workers);
+    if place.is_empty() {
+        return Ok(());
+    }
+    let until = Instant::now() + END_PATIENCE;
+    let workspace = deps.world.workspace(parent);
+    for name in workspace.copies(place).await {
+        let Some(worker) = name.parse::<SessionId>().ok().filter(SessionId::is_worker) else { continue };
+        let row = store.session(&worker).await?;
+        let is_own = row.is_some_and(|row| row.parent.as_ref() == Some(parent));
+        if !is_own || !is_stopped(store, parent, &worker).await? {
+            continue;
+        }
+        // The cancel is in its inbox until its actor has ended the worker.
+        while !(is_over(store, &worker).await? && store.inbox(&worker).await?.is_empty()) {
+            if Instant::now() > until {
+                return Ok(());
+            }
+            tokio::time::sleep(END_POLL).await;
+        }
+        let gate = deps.copying.of(&worker);
+        let _turn = gate.lock().await;
+        workspace.drop_copy(&format!("{place}/{name}")).await;
+    }
+    // What they cost until they ended is the last that the session hears of them.
+    while !store.inbox(parent).await?.is_empty() && Instant::now() < until {
+        tokio::time::sleep(END_POLL).await;
+    }
+    Ok(())
 }
 
 /// What a worker has made of files so far.

@@ -134,7 +134,7 @@ pub trait Workspace: Send + Sync {
         let _ = place;
         Vec::new()
     }
-    /// What was made in a copy of a folder beside these changes.
+    /// What was made or deleted in a copy of a folder beside these changes.
     async fn left_behind(&self, copy: &str, original: &str, known: BTreeSet<String>) -> LeftBehind {
         let _ = (copy, original, known);
         LeftBehind::default()
@@ -314,12 +314,11 @@ impl Workspace for LocalWorkspace {
         let (original, copy) = (PathBuf::from(original), PathBuf::from(copy));
         aside(move || {
             let make = || {
-                let made = copies::copy_folder(&original, &copy, dependencies)?;
+                let mut made = copies::copy_folder(&original, &copy, dependencies)?;
                 for CopiedFile { path, content } in &changes {
-                    copies::put(&copy, path, content.as_ref().map(|(bytes, mode)| (bytes.as_slice(), *mode)))?;
+                    made.seed(&copy, path, content.as_ref().map(|(bytes, mode)| (bytes.as_slice(), *mode)))?;
                 }
-                copies::set_whole(&copy, &made)?;
-                Ok(made.stats)
+                copies::set_whole(&copy, made)
             };
             make().map_err(|error: copies::CopyError| {
                 copies::remove(&copy);

@@ -5,9 +5,11 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use rustix::process::Signal;
+use serde_json::{Value, json};
 use trimtab_testkit::dice::Dice;
 use trimtab_testkit::program::{Ended, Program, Running};
 use trimtab_testkit::provider::{Answer, Reply};
@@ -322,6 +324,90 @@ fn killed_at_system_calls_while_tools_change_files() {
         assert_eq!(files, ["a.txt", "moved.txt"], "{place}: nothing is left behind");
     }
     assert!(kills > rounds() / 4, "only {kills} kills: the test does not meet what it is for");
+}
+
+/// A request of three sub-tasks, the last of which needs what the others have made. The calls of each worker are counted.
+fn crew() -> (Program, Arc<Mutex<BTreeMap<String, u32>>>) {
+    let program = program();
+    let calls: Arc<Mutex<BTreeMap<String, u32>>> = Arc::default();
+    let task = |name: &str, after: &[u32]| {
+        json!({"title": name, "instruction": format!("TASK {name}: do it"), "files": [], "depends_on": after,
+            "kind": "reasoning", "each": false})
+    };
+    let plan = json!({"thought": "", "tasks": [task("one", &[]), task("two", &[]), task("both", &[1, 2])]}).to_string();
+    let counted = Arc::clone(&calls);
+    program.provider.answer_with(move |request| {
+        let body = request.body.to_string();
+        let name = match body.contains("You break a request about") {
+            true => "plan".to_owned(),
+            false => body.split("TASK ").nth(1).and_then(|rest| rest.split(':').next()).unwrap_or("main").to_owned(),
+        };
+        *counted.lock().unwrap_or_else(PoisonError::into_inner).entry(name.clone()).or_default() += 1;
+        Answer::anthropic(match (name.as_str(), body.contains("tool_result")) {
+            ("plan", _) => Reply::new().text([plan.as_str()]),
+            (name, false) => {
+                let input = json!({"path": format!("{name}.txt"), "content": format!("{name}\n")}).to_string();
+                Reply::new().tool(format!("toolu_{name}"), "write_file", [input])
+            }
+            _ => Reply::new().text(["Done."]),
+        })
+    });
+    (program, calls)
+}
+
+/// The sub-tasks that are done, by their names.
+fn done_tasks(program: &Program) -> Vec<String> {
+    let documents = program.run(&["subtasks", "--json"]).events();
+    let is_done = |document: &&Value| document["detail"] == "completed";
+    let done = documents.iter().filter(is_done).filter_map(|document| document["input"]["instruction"].as_str());
+    done.filter_map(|text| Some(text.split_once("TASK ")?.1.split_once(':')?.0.to_owned())).collect()
+}
+
+#[test]
+fn killed_at_system_calls_while_workers_run() {
+    let mut dice = Dice::new(13);
+    let mut kills = 0;
+    const RUN: [&str; 5] = ["run", "--trust", "--subtasks", "parallel", "Write three files"];
+    let places = Places::of(&crew().0, &RUN);
+    for round in 0..rounds() / 4 {
+        let (program, calls) = crew();
+        let mut place = format!("round {round}: killed at");
+        let mut arguments = RUN.to_vec();
+        for _ in 0..4 {
+            let at = places.any(&mut dice);
+            place.push_str(&format!(" {at},"));
+            let done = done_tasks(&program);
+            let before = calls.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            let ended = killed_at(&program, &at, &arguments).wait();
+            let killed = ended.code.is_none_or(|code| code == 137);
+            kills += u64::from(killed);
+            let after = calls.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            for name in done {
+                assert_eq!(after[&name], before[&name], "{place}: {name} was done, and is called again");
+            }
+            if !killed {
+                break;
+            }
+            if look(&program).accepted {
+                arguments = vec!["resume", "--trust"];
+            }
+        }
+        if !look(&program).accepted {
+            continue;
+        }
+        let resumed = program.run(&["resume", "--json", "--trust"]);
+        assert_eq!(resumed.code, Some(0), "{place}: {}", resumed.stderr);
+        let events = resumed.events();
+        let session = events[0]["session"].clone();
+        let own =
+            |kind: &str| events.iter().filter(|event| event["type"] == kind && event["session"] == session).count();
+        assert_eq!((own("answer"), own("change.applied"), own("request.finished")), (1, 1, 1), "{place}");
+        for name in ["one", "two", "both"] {
+            assert_eq!(files(&program).get(&format!("{name}.txt")), Some(&format!("{name}\n")), "{place}");
+        }
+        assert_eq!((files(&program).len(), done_tasks(&program).len()), (3, 3), "{place}");
+    }
+    assert!(kills > rounds() / 8, "only {kills} kills: the test does not meet what it is for");
 }
 
 /// The files of the project, each with its text.

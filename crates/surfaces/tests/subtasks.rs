@@ -278,6 +278,10 @@ fn a_person_follows_it_in_lines_and_undoes_it_by_file_and_by_hunk() {
         assert!(listed.iter().all(|row| row["id"] == session.as_str()), "workers are not listed: {listed:?}");
     }
 
+    let stats = crew.run(&["stats"]).stdout;
+    let figures = stats.lines().find(|line| line.starts_with("sub-tasks  5 sub-tasks: estimated $")).expect(&stats);
+    assert!(figures.contains(", from typical usage; actual $"), "{figures}");
+
     let undone = crew.run(&["rewind", "--file", "user.rs"]);
     assert_eq!(undone.code, Some(0), "{}", undone.stderr);
     assert_eq!((crew.file("user.rs"), crew.file("token.rs").as_deref()), (None, Some("struct Token;\n")));
@@ -538,6 +542,47 @@ fn one_instruction_for_each_file_is_one_change() {
     assert_eq!(changes.events().len(), 1, "one change: {}", changes.stdout);
 }
 
+#[test]
+fn a_cancelled_run_leaves_no_copy_and_no_worker_at_work() {
+    let crew = auth(&["user", "token", "hash"]);
+    let running = crew.program.spawn(&["run", "--trust", "--subtasks", "parallel", "--json", "Create authentication"]);
+    crew.wait_for_calls(&["user", "token", "hash"]);
+    assert_eq!(crew.copies().len(), 3, "each worker has its own");
+    running.signal(Signal::INT);
+    let ended = running.wait();
+    assert_eq!(ended.code, Some(130), "{}\n{}", ended.stderr, ended.stdout);
+    assert_eq!(crew.copies(), Vec::<String>::new(), "no copy is left for the next run");
+    let session = crew.documents()[0]["parentSessionId"].as_str().expect("an ID").to_owned();
+    let exported: Value = serde_json::from_str(&crew.run(&["sessions", "export", &session]).stdout).expect("JSON");
+    let tokens = |event: &Value| event["usage"]["inputTokens"].as_u64().unwrap_or(0);
+    let log: Vec<Value> = exported["events"].as_array().expect("events").clone();
+    let workers = exported["workers"].as_array().expect("workers");
+    assert_eq!(workers.len(), 3);
+    for worker in workers {
+        let events: Vec<Value> = worker["events"].as_array().expect("events").clone();
+        let end = *of(&events, "request.finished").last().unwrap_or_else(|| panic!("it has not ended: {worker}"));
+        // What its call cost until it was cut off is known to the session that had started it.
+        let of_it = |event: &&&Value| event["worker"] == worker["session"];
+        let last = of(&log, "subtask").iter().rfind(of_it).map_or(0, |event| tokens(event));
+        let late: u64 = of(&log, "usage").iter().filter(of_it).filter_map(|event| event["inputTokens"].as_u64()).sum();
+        assert!(tokens(end) > 0, "{end}");
+        assert_eq!(last + late, tokens(end), "the sum is that of the parts");
+    }
+}
+
+#[test]
+fn a_killed_run_keeps_its_copies_until_it_is_cancelled() {
+    let crew = auth(&["user", "token", "hash"]);
+    let running = crew.program.spawn(&["run", "--trust", "--subtasks", "parallel", "--json", "Create authentication"]);
+    crew.wait_for_calls(&["user", "token", "hash"]);
+    running.signal(Signal::KILL);
+    assert_eq!(running.wait().code, None);
+    assert_eq!(crew.copies().len(), 3, "it can continue");
+    let cancelled = crew.run(&["control", "cancel"]);
+    assert_eq!(cancelled.code, Some(0), "{}", cancelled.stderr);
+    assert_eq!(crew.copies(), Vec::<String>::new());
+}
+
 /// Two workers, one of which writes a file where the other needs a folder.
 fn file_and_folder() -> Crew {
     Crew::new(&[task("file", &[], &[]), task("folder", &[], &[])], &[], |name, number| match (name, number) {
@@ -590,24 +635,46 @@ fn a_merge_that_is_to_wait_is_made_later_in_the_terminal() {
 }
 
 #[test]
-fn what_a_worker_writes_and_is_not_merged_is_named_everywhere() {
+fn what_a_worker_does_and_is_not_merged_is_named_everywhere() {
     let plan = [task("build", &[], &[]), task("other", &[], &[])];
-    let mut crew = Crew::new(&plan, &[], |name, number| match (name, number) {
+    let command =
+        "mkdir out && echo 1 > out/x && echo 2 > b.log && echo 3 > new.txt && rm old.txt lib/a lib/b && rmdir lib";
+    let mut crew = Crew::new(&plan, &[], move |name, number| match (name, number) {
         ("build", 1) => writes("a.txt", "a\n"),
-        ("build", 2) => asks(2, "run_command", &json!({"command": "mkdir out && echo 1 > out/x && echo 2 > b.log"})),
+        ("build", 2) => asks(2, "run_command", &json!({"command": command})),
+        ("other", 1) => asks(1, "run_command", &json!({"command": "mkdir out && echo 1 > out/x"})),
         (name, _) => says(&format!("The part {name} is done.")),
     });
     crew.program.set("TRIMTAB_APPLY_COMMANDS", "auto");
+    crew.program.set("TRIMTAB_HISTORY_SNAPSHOT_FILES", "0");
     crew.write(".gitignore", "out\n*.log\n");
-    let ended = crew.run(&["run", "--trust", "--approve", "auto", "--subtasks", "parallel", "Build it"]);
-    assert_eq!(ended.code, Some(0), "{}\n{}", ended.stderr, ended.stdout);
-    assert_eq!((crew.file("a.txt").as_deref(), crew.file("b.log")), (Some("a\n"), None));
-    let notice = "Sub-task 1 also wrote files that are not merged, because git ignores them or Trimtab does not record them: b.log and out/.";
-    assert!(ended.stderr.contains(notice), "{}", ended.stderr);
-    assert!(ended.stdout.contains("Not merged of sub-task 1: b.log and out/."), "{}", ended.stdout);
+    std::fs::create_dir(crew.program.project().join("lib")).expect("made");
+    ["old.txt", "lib/a", "lib/b"].iter().for_each(|path| crew.write(path, "1\n"));
+    let mut ended = crew.run(&["run", "--trust", "--approve", "auto", "--subtasks", "parallel", "Build it"]);
+    let mut told = ended.stderr;
+    // Each of them asks, because undo cannot cover its command.
+    for status in [3, 0] {
+        assert!(told.contains("Undo cannot cover this command"), "{told}");
+        let open = crew.run(&["checkpoints", "--json"]).events();
+        let checkpoint = open[0]["checkpoint"].as_str().expect("an ID").to_owned();
+        ended = crew.run(&["answer", &checkpoint, "allow"]);
+        assert_eq!(ended.code, Some(status), "{}\n{}", ended.stderr, ended.stdout);
+        told.push_str(&ended.stderr);
+    }
+    assert_eq!((crew.file("a.txt").as_deref(), crew.file("b.log"), crew.file("new.txt")), (Some("a\n"), None, None));
+    assert!(crew.file("old.txt").is_some(), "what is not recorded is not deleted either");
+    let left = "wrote new.txt; deleted lib/ and old.txt; 2 ignored paths";
+    let notice = format!("Changes of sub-task 1 that Trimtab did not record are not merged: {left}.");
+    assert!(told.contains(&notice), "{told}");
+    assert!(!told.contains("Changes of sub-task 2"), "output of builds is not worth a notice");
+    assert!(ended.stdout.contains(&format!("Not merged of sub-task 1: {left}.")), "{}", ended.stdout);
+    assert!(ended.stdout.contains("Not merged of sub-task 2: 1 ignored path."), "{}", ended.stdout);
     let shown = crew.run(&["subtasks", "show", "1"]).stdout;
-    assert!(shown.contains("  not merged: b.log and out/\n"), "{shown}");
+    assert!(shown.contains(&format!("  not merged: {left}\n")), "{shown}");
     let documents = crew.documents();
-    assert_eq!(documents[0]["output"]["notMerged"], json!({"files": ["b.log", "out/"], "more": 0}));
-    assert!(documents[1]["output"]["notMerged"].is_null(), "{}", documents[1]);
+    assert_eq!(
+        documents[0]["output"]["notMerged"],
+        json!({"files": ["new.txt"], "more": 0, "deleted": ["lib/", "old.txt"], "ignored": 2})
+    );
+    assert_eq!(documents[1]["output"]["notMerged"], json!({"files": [], "more": 0, "ignored": 1}));
 }

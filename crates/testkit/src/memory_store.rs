@@ -352,7 +352,7 @@ impl State {
         let state = match job.status {
             Some(status) => JobState::Finished(status),
             None if (job.running || job.resting) && owned => JobState::Running,
-            None if job.asked.is_some() && !owned => JobState::Interrupted,
+            None if (job.asked.is_some() || job.running || job.resting) && !owned => JobState::Interrupted,
             None => JobState::Queued,
         };
         JobRow { state, ..job.row.clone() }

@@ -247,6 +247,11 @@ async fn a_request_that_rests_never_takes_a_slot_and_asks_for_one_again() {
         let end = Commit { finished: vec![(request("r2"), Status::Completed)], ..Commit::default() };
         store.commit(&second, end).await.expect("durable");
         assert_eq!(store.admit(&first, &request("r1"), 1).await, Ok(Admission::Granted));
+        // Its owner ends while it rests.
+        store.commit(&first, Commit { resting: vec![request("r1")], ..Commit::default() }).await.expect("durable");
+        store.release(&first).await.expect("released");
+        let state = store.job(&request("r1")).await.expect("read").map(|job| job.state);
+        assert_eq!(state, Some(JobState::Interrupted), "it has begun");
     }
 }
 

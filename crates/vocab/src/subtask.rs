@@ -6,6 +6,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::format::Plural;
 use crate::wording::permission::NamedFiles;
 use crate::{CallId, CheckpointId, ModelFacts, SessionId};
 
@@ -303,39 +304,73 @@ pub struct CopyStats {
     pub has_git: bool,
 }
 
-/// What a worker made in its copy that is not merged, because it is not among the recorded changes: files that git ignores,
-/// secrets, files that are too large to be kept.
+/// What a worker did in its copy that is not merged, because it is not among the recorded changes: secrets, files that are
+/// too large to be kept, files that git ignores.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct LeftBehind {
-    /// The first of them. A folder that git ignores ends with `/` and stands for all that is in it.
+    /// The first of the files that it wrote.
     pub files: Vec<String>,
     /// How many more there are.
     pub more: u64,
+    /// The first of the files that it deleted. A folder that is gone ends with `/` and stands for all that was in it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub deleted: Vec<String>,
+    #[serde(skip_serializing_if = "is_zero")]
+    pub more_deleted: u64,
+    /// Files and folders that it wrote and that git ignores, such as the output of builds. They are only counted.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub ignored: u64,
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 impl LeftBehind {
-    /// Files that are named at most.
+    /// Files that are named at most, of those written and of those deleted.
     pub const MOST: usize = 20;
 
     pub fn is_empty(&self) -> bool {
-        self.files.is_empty()
+        !self.has_names() && self.ignored == 0
     }
 
-    /// Adds one. Those after the first are counted.
-    pub fn add(&mut self, path: String) {
-        match self.files.len() < Self::MOST {
-            true => self.files.push(path),
-            false => self.more += 1,
-        }
+    /// Whether there is anything that nobody would expect of a build.
+    pub fn has_names(&self) -> bool {
+        !self.files.is_empty() || !self.deleted.is_empty()
     }
 
-    /// The first of them by name, the others counted; none if there are none.
-    pub fn named(&self) -> Option<NamedFiles> {
+    /// Adds a file that was written. Those after the first are counted.
+    pub fn add_file(&mut self, path: String) {
+        add(&mut self.files, &mut self.more, path);
+    }
+
+    /// Adds a file that was deleted.
+    pub fn add_deleted(&mut self, path: String) {
+        add(&mut self.deleted, &mut self.more_deleted, path);
+    }
+}
+
+fn add(named: &mut Vec<String>, more: &mut u64, path: String) {
+    match named.len() < LeftBehind::MOST {
+        true => named.push(path),
+        false => *more += 1,
+    }
+}
+
+impl fmt::Display for LeftBehind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const NAMED: usize = 10;
-        let more = usize::try_from(self.more).unwrap_or(usize::MAX);
-        NamedFiles::new(self.files.iter().map(String::as_str).chain(std::iter::repeat_n("", more)), NAMED)
+        let names = |files: &[String], more: u64| {
+            let more = usize::try_from(more).unwrap_or(usize::MAX);
+            NamedFiles::new(files.iter().map(String::as_str).chain(std::iter::repeat_n("", more)), NAMED)
+        };
+        let wrote = names(&self.files, self.more).map(|files| format!("wrote {files}"));
+        let deleted = names(&self.deleted, self.more_deleted).map(|files| format!("deleted {files}"));
+        let ignored = (self.ignored > 0).then(|| Plural::new(self.ignored, "ignored path").to_string());
+        let parts: Vec<String> = [wrote, deleted, ignored].into_iter().flatten().collect();
+        f.write_str(&parts.join("; "))
     }
 }
 

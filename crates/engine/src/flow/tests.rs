@@ -124,7 +124,7 @@ impl Talk {
 
     /// What is asked: its id, its kind and its title.
     fn open(&self) -> Option<(CheckpointId, String, String)> {
-        let id = self.session.checkpoints().next()?.0.clone();
+        let id = self.session.own_checkpoints().next()?.0.clone();
         self.log.iter().rev().find_map(|(_, fact)| match fact {
             Fact::Checkpoint(CheckpointFact::Opened { checkpoint, kind, title, .. }) if *checkpoint == id => {
                 let kind = serde_json::to_value(kind).expect("JSON").as_str().expect("a name").to_owned();
@@ -431,7 +431,7 @@ proptest::proptest! {
             }
             let Some(active) = talk.session.active() else { break };
             if let Some((_, kind, _)) = talk.open() {
-                let (id, open) = talk.session.checkpoints().next().expect("one is open");
+                let (id, open) = talk.session.own_checkpoints().next().expect("one is open");
                 proptest::prop_assert_eq!(&open.request, &active.request.id);
                 let (checkpoint, choices) = (id.clone(), open.choices.clone());
                 let choice = choices[usize::from(one) % choices.len()].id.clone();

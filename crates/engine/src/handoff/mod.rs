@@ -119,7 +119,7 @@ pub(crate) fn ask(step: &mut Transition<'_>, fill: &ContextFill) -> bool {
 pub(crate) fn open_question(session: &Session) -> Option<CheckpointId> {
     let free = |request: &RequestId| session.active().is_none_or(|active| active.request.id == *request);
     let mut open =
-        session.checkpoints().filter(|(_, open)| matches!(open.ask, Ask::Handoff { .. }) && free(&open.request));
+        session.own_checkpoints().filter(|(_, open)| matches!(open.ask, Ask::Handoff { .. }) && free(&open.request));
     open.next().map(|(id, _)| id.clone())
 }
 

@@ -282,7 +282,7 @@ impl Session {
     }
 
     /// The open questions of this session itself. What its workers ask is apart, because it is theirs to act upon.
-    pub fn checkpoints(&self) -> impl Iterator<Item = (&CheckpointId, &Checkpoint)> {
+    pub fn own_checkpoints(&self) -> impl Iterator<Item = (&CheckpointId, &Checkpoint)> {
         self.checkpoints.iter().filter(|(_, open)| open.worker.is_none())
     }
 

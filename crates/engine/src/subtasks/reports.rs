@@ -154,13 +154,14 @@ fn record_end(step: &mut Transition<'_>, of: &WorkerTask, end: WorkerEnd) {
     // Of what was not completed, nothing is merged anyway.
     let is_completed = status == SubtaskStatus::Completed;
     let (writes, left_behind) = if is_completed { (writes, left_behind) } else { Default::default() };
-    let not_merged = left_behind.named();
+    // What builds write is not worth a notice. The answer counts it.
+    let not_merged = left_behind.has_names().then(|| left_behind.clone());
     let summary = Some(summary);
     let usage = of.total(usage);
     let fact = SubtaskFact { usage, progress, summary, writes, error, left_behind, ..of.fact(status) };
     step.emit(Some(&of.request), fact);
-    if let Some(files) = not_merged {
-        step.notify(&of.request, Level::Info, Notice::LeftBehind(of.task.id.clone(), files));
+    if let Some(left) = not_merged {
+        step.notify(&of.request, Level::Info, Notice::LeftBehind(of.task.id.clone(), left));
     }
     // The worker removes its copy itself; this is for one whose process was killed before it could.
     if let Some(folder) = worker::copy_path(step.session, &of.request, &of.worker) {

@@ -6,8 +6,8 @@ use trimtab_vocab::event::{AnswerFact, Stage, Status, SubtaskFact, ToolStatus};
 use trimtab_vocab::wording::permission::NamedFiles;
 use trimtab_vocab::wording::{ProblemText, StageLabel, SubtaskSummary};
 use trimtab_vocab::{
-    Answer, CallId, ExecutionOrder, FileWrite, Problem, ProblemKind, RequestId, RunSettings, StepStatus, SubTask,
-    SubtaskStatus, SubtasksFact,
+    Answer, CallId, ExecutionOrder, FileWrite, LeftBehind, Problem, ProblemKind, RequestId, RunSettings, StepStatus,
+    SubTask, SubtaskStatus, SubtasksFact,
 };
 
 use super::{ask, current, first_line, merging, plan, worker};
@@ -107,7 +107,7 @@ fn handle_failure(step: &mut Transition<'_>, request: &RequestId, run: &SubtaskR
             requeue(step, request, run, &task.id);
             return true;
         }
-        let is_asked = step.session.checkpoints().any(|(_, open)| {
+        let is_asked = step.session.own_checkpoints().any(|(_, open)| {
             open.request == *request && matches!(&open.ask, Ask::SubtaskFailed { subtask, .. } if *subtask == task.id)
         });
         if !is_asked {
@@ -181,8 +181,13 @@ pub(crate) fn tool_result(session: &Session, call: &CallId) -> Option<String> {
         if !not_merged.is_empty() {
             result["notMerged"] = json!(not_merged);
         }
-        if state.left_behind.more > 0 {
-            result["moreNotMerged"] = json!(state.left_behind.more);
+        let LeftBehind { files: _, more, deleted, more_deleted, ignored } = &state.left_behind;
+        if !deleted.is_empty() {
+            result["notDeleted"] = json!(deleted);
+        }
+        let counts = [("moreNotMerged", more), ("moreNotDeleted", more_deleted), ("ignoredNotMerged", ignored)];
+        for (name, count) in counts.into_iter().filter(|(_, count)| **count > 0) {
+            result[name] = json!(count);
         }
         if let Some(error) = &state.error {
             result["error"] = json!(error.message);
@@ -218,8 +223,8 @@ pub(crate) fn finish_request(step: &mut Transition<'_>, outcome: Option<(ToolSta
         summary.push_str(&format!("\n{}", SubtaskSummary::LeftOut(files)));
     }
     for (id, state) in &run.states {
-        if let Some(files) = state.left_behind.named() {
-            summary.push_str(&format!("\n{}", SubtaskSummary::LeftBehind(id.clone(), files)));
+        if !state.left_behind.is_empty() {
+            summary.push_str(&format!("\n{}", SubtaskSummary::LeftBehind(id.clone(), state.left_behind.clone())));
         }
     }
     step.emit(Some(&request), AnswerFact { answer: Answer { summary, ..Answer::default() } });

@@ -214,7 +214,7 @@ pub(crate) fn reports(session: &Session, outputs: &[Output]) -> Vec<Output> {
     let mut outputs: Vec<Output> = all.into_iter().map(tell).collect();
     // A worker that waits for an answer needs its copy when the answer comes.
     if let Some(folder) =
-        session.folder().filter(|_| is_dismissed || (has_ended && session.checkpoints().next().is_none()))
+        session.folder().filter(|_| is_dismissed || (has_ended && session.own_checkpoints().next().is_none()))
     {
         outputs.push(Output::Effect(Effect::DropWorker { worker: worker.clone(), folder: folder.to_owned() }));
     }

@@ -336,7 +336,7 @@ fn object(step: &mut Transition<'_>, checkpoint: &Checkpoint, objection: Objecti
 /// the answer is kept until then.
 fn after_answer(step: &mut Transition<'_>, request: &RequestId, call: Option<&CallId>) {
     let blocks = |open: &Checkpoint| open.ask.call().is_none();
-    let is_blocked = step.session.checkpoints().any(|(_, open)| open.request == *request && blocks(open));
+    let is_blocked = step.session.own_checkpoints().any(|(_, open)| open.request == *request && blocks(open));
     if is_blocked {
         return;
     }
@@ -442,7 +442,7 @@ pub(crate) fn rule_removed(step: &mut Transition<'_>, rule: Rule) {
 fn apply_rules(step: &mut Transition<'_>) {
     let settled: Vec<(CheckpointId, &str)> = step
         .session
-        .checkpoints()
+        .own_checkpoints()
         .filter_map(|(id, open)| {
             let active = step.session.unfinished(&open.request)?;
             let verdict = match &open.ask {
@@ -469,7 +469,7 @@ fn apply_rules(step: &mut Transition<'_>) {
 pub(crate) fn supersede(step: &mut Transition<'_>) {
     let stale: Vec<(CheckpointId, RequestId)> = step
         .session
-        .checkpoints()
+        .own_checkpoints()
         .filter(|(_, open)| open.ask == Ask::Tell)
         .map(|(id, open)| (id.clone(), open.request.clone()))
         .collect();

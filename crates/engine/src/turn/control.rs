@@ -144,7 +144,7 @@ pub(crate) fn leave_all(step: &mut Transition<'_>) {
 fn resume(step: &mut Transition<'_>, running: &RequestId) {
     let resting = step
         .session
-        .checkpoints()
+        .own_checkpoints()
         .find(|(_, open)| open.request == *running && open.ask == Ask::Pause)
         .map(|(id, _)| id.clone());
     match resting {

@@ -80,7 +80,7 @@ pub(super) fn settle(step: &mut Transition<'_>, call: &CallId) {
 
 fn open(session: &Session, call: &CallId) -> Option<CheckpointId> {
     let is_it = |ask: &Ask| matches!(ask, Ask::Overtime { call: overdue, .. } if overdue == call);
-    session.checkpoints().find(|(_, open)| is_it(&open.ask)).map(|(id, _)| id.clone())
+    session.own_checkpoints().find(|(_, open)| is_it(&open.ask)).map(|(id, _)| id.clone())
 }
 
 /// The limit that a command was started with: it follows from what is recorded.

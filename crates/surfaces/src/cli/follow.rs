@@ -153,6 +153,13 @@ async fn watch(
             FollowerEvent::Signal(number) => return Ok(follower.screen.leave(number)),
         };
         if let Some(outcome) = follower.take(&event).await? {
+            // Whoever presses Ctrl-C now does not want to wait. The next run removes what is left.
+            tokio::select! {
+                ended = client.requests().end_workers(&sent.session) => ended?,
+                _ = signals.interrupt.recv() => {}
+                _ = signals.terminate.recv() => {}
+                _ = signals.hang_up.recv(), if !signals.is_detached => {}
+            }
             follower.workers.finish().await?;
             return Ok(outcome);
         }

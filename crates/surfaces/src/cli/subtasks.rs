@@ -145,6 +145,8 @@ impl SubtasksArgs {
         let is_running = jobs.iter().any(|job| job.session == session && job.state == JobState::Running);
         note(&carry_out(&client, &session, &log, &id, action).await?);
         if !is_running {
+            // No other process removes the copy of a worker that was stopped here.
+            client.requests().end_workers(&session).await?;
             note("Nothing runs in this session. Continue it with `trimtab resume`.");
         }
         Ok(CliOutcome::Done)
@@ -243,7 +245,7 @@ fn show(document: &Value) -> Result<(), Problem> {
     line("files", names(&document["input"]["contextFiles"]));
     line("changed", names(&document["output"]["fileChanges"]));
     let left: LeftBehind = serde_json::from_value(document["output"]["notMerged"].clone()).unwrap_or_default();
-    line("not merged", left.named().map(|files| sanitize(&files.to_string()).into_owned()).unwrap_or_default());
+    line("not merged", sanitize(&left.to_string()).into_owned());
     line("error", text(&document["error"]));
     line("reserved", document["reservedUsd"].as_f64().map(format::dollars).unwrap_or_default());
     line("copy", copy_line(&document["copy"]));

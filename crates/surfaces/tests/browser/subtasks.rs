@@ -1,4 +1,5 @@
-//! Sub-tasks in a real browser: the plan is started, a conflict is settled in each way, and the board stays.
+//! Sub-tasks in a real browser: the plan is started, a conflict and a merge that cannot be made are settled in each way,
+//! and the board stays.
 
 use serde_json::json;
 use trimtab_testkit::provider::Request;
@@ -77,4 +78,34 @@ fn sub_tasks_are_started_steered_opened_and_stopped_on_the_page() {
     walks(node("board.mjs", &[&served.login, &release]));
     let written = std::fs::read_to_string(program.project().join("first.txt")).expect("is there");
     assert_eq!(written, "1\n");
+}
+
+#[test]
+fn a_merge_that_cannot_be_made_is_settled_on_the_page() {
+    let program = trusting();
+    program.provider.answer_with(|request: &Request| {
+        let body = request.body.to_string();
+        let of =
+            ["third", "second"].into_iter().find(|of| body.contains(&format!("the {of} notes"))).unwrap_or("first");
+        if body.contains("Write the") {
+            let last = request.body["messages"].as_array().and_then(|messages| messages.last());
+            let task = |name: &str| json!({"title": name, "instruction": format!("TASK {name}: the {of} notes")});
+            return match last.is_some_and(|last| last.to_string().contains("tool_result")) {
+                true => says("The notes are written."),
+                false => asks("delegate", &json!({"tasks": [task("file"), task("folder")]})),
+            };
+        }
+        let (path, content) = match body.contains("TASK file") {
+            true => (of.to_owned(), "a file\n"),
+            false => (format!("{of}/notes.txt"), "in a folder\n"),
+        };
+        match body.contains("tool_result") {
+            true => says("Written."),
+            false => asks("write_file", &json!({"path": path, "content": content})),
+        }
+    });
+    let served = Served::start(&program, "test", &[]);
+    let folder = program.project();
+    walks(node("blocked.mjs", &[&served.login, &folder.to_string_lossy()]));
+    assert!(folder.join("first").is_file() && folder.join("second/notes.txt").is_file());
 }

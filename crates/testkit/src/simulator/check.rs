@@ -215,7 +215,7 @@ fn is_at_rest(session: &Session, story: &Story<'_>) -> Result<(), String> {
     if !session.is_idle() {
         return Err("something is left to do".into());
     }
-    let own = session.checkpoints().map(|(id, _)| id);
+    let own = session.own_checkpoints().map(|(id, _)| id);
     if let Some(id) = own.chain(session.worker_questions().map(|(id, ..)| id)).next() {
         return Err(format!("{id} is still open"));
     }

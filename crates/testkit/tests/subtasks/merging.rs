@@ -1,5 +1,8 @@
 //! The changes of workers, merged into one.
 
+use trimtab_vocab::ChangePart;
+use trimtab_vocab::event::ChangeFact;
+
 use super::play::*;
 
 /// Two tasks that rewrite the same line.
@@ -446,4 +449,44 @@ async fn a_rule_that_is_made_against_one_file_of_a_merge_leaves_the_others() {
     play.answer(&sent, is_blocked, "leave_out", None).await;
     assert_eq!(play.end(&sent).await.0, Status::Completed);
     assert_eq!((play.file("a.txt").as_deref(), play.file("keep.txt").as_deref()), (Some("new\n"), Some("keep\n")));
+}
+
+#[tokio::test]
+async fn a_merged_change_is_undone_by_file_and_by_hunk() {
+    let lines = |first: &str, last: &str| format!("{first}\n2\n3\n4\n5\n6\n7\n8\n9\n{last}\n");
+    let (top, bottom) = (lines("ONE", "10"), lines("1", "TEN"));
+    let tasks = [task("top", &[], &[]), task("bottom", &[], &[]), task("new", &[], &[])];
+    let models = Workers::new(plan(&tasks), move |name, number| match (name, number) {
+        ("top", 1) => vec![write("a.txt", &top)],
+        ("bottom", 1) => vec![write("a.txt", &bottom)],
+        ("new", 1) => vec![write("b.txt", "b\n")],
+        _ => vec![Said::Text("Done.")],
+    });
+    let play = Play::new(models, SubtaskStart::Loose, &[("a.txt", &lines("1", "10"))]);
+    let sent = play.say("Change a.txt and create b.txt").await;
+    let (status, events) = play.end(&sent).await;
+    assert_eq!((status, play.file("a.txt")), (Status::Completed, Some(lines("ONE", "TEN"))), "both are merged");
+    let applied = events.iter().find_map(|event| match &event.fact {
+        Fact::Change(ChangeFact::Applied(change)) => Some(change.change_set.clone()),
+        _ => None,
+    });
+    let change_set = applied.expect("one change");
+    let undo = async |part: ChangePart, sets: usize| {
+        let (parts, on_conflict) = (vec![part], OnConflict::Refuse);
+        let control = Control::UndoPart { change_set: change_set.clone(), parts, on_conflict };
+        play.client.requests().control(&sent.session, None, control).await.expect("wanted");
+        // What is undone is a change set of its own.
+        let known = std::cell::Cell::new(0);
+        let is_last = |event: &Event| {
+            known.set(known.get() + usize::from(event.fact.kind() == "change.applied"));
+            known.get() == sets
+        };
+        play.until(&sent.session, is_last).await;
+    };
+    // What one worker did to the file is undone, and what the other did stays.
+    let hunk = ChangePart { path: "a.txt".into(), hunks: vec![2] };
+    undo(hunk, 2).await;
+    assert_eq!((play.file("a.txt"), play.file("b.txt").as_deref()), (Some(lines("ONE", "10")), Some("b\n")));
+    undo(ChangePart { path: "b.txt".into(), hunks: Vec::new() }, 3).await;
+    assert_eq!((play.file("a.txt"), play.file("b.txt")), (Some(lines("ONE", "10")), None));
 }

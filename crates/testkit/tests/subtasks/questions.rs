@@ -53,7 +53,7 @@ async fn without_a_user_a_question_waits_and_the_answer_continues_the_worker() {
     let open = play.client.requests().checkpoints().await.expect("the list");
     let Fact::Checkpoint(CheckpointFact::Opened { checkpoint, choices, .. }) = &open[0].fact else { panic!("no") };
     let blue = choices.iter().find(|choice| choice.label == "blue").expect("offered").id.clone();
-    assert_eq!(play.copies(), 2, "a worker that waits keeps its copy, with the mark that it is whole");
+    assert_eq!(play.copies(), 3, "a worker that waits keeps its copy, with its mark and its list of files");
     let worker = play.world.store.sessions(None).await.expect("all").into_iter().find(|row| row.id.is_worker());
     assert!(worker.is_some(), "there is one");
     // Others that start meanwhile sweep up after those that have ended, and not after this one.
@@ -275,4 +275,38 @@ async fn words_to_the_request_reach_the_workers_that_run_and_those_that_come_lat
     };
     assert!(heard("first") >= 1, "the worker that ran");
     assert!(heard("second") >= 1, "the worker that came later");
+}
+
+#[tokio::test]
+async fn one_worker_is_paused_after_its_step_and_continues_while_the_others_work() {
+    let models =
+        Workers::new(plan(&[task("one", &[], &[]), task("two", &[], &[])]), |name, number| match (name, number) {
+            ("one", 1) => vec![write("one.txt", "1\n")],
+            ("two", 1) => vec![write("two.txt", "2\n")],
+            _ => vec![Said::Text("Written.")],
+        });
+    let gate = models.gate("one");
+    let play = Play::new(models, SubtaskStart::Parallel, &[]);
+    let sent = play.say("Create one.txt and two.txt").await;
+    let has_begun =
+        |event: &Event| matches!(&event.fact, Fact::Subtask(fact) if fact.subtask == "1" && fact.copy.is_some());
+    let events = play.until(&sent.session, has_begun).await;
+    let worker = events.iter().rev().find_map(|event| match &event.fact {
+        Fact::Subtask(fact) if fact.subtask == "1" => fact.worker.clone(),
+        _ => None,
+    });
+    let worker = worker.expect("a worker");
+    while !play.models.log().contains(&"one begins".to_owned()) {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    let control = |action| Control::Subtask { subtask: "1".into(), action };
+    play.client.requests().control(&sent.session, None, control(SubtaskControl::Pause)).await.expect("wanted");
+    play.until(&worker, |event| event.fact.kind() == "request.pausing").await;
+    gate.notify_one();
+    play.until_status(&sent, "2", SubtaskStatus::Completed).await;
+    play.until_status(&sent, "1", SubtaskStatus::NeedsUser).await;
+    assert_eq!(play.models.prompts_of("one").len(), 1, "the step that was under way was finished, and no other begun");
+    play.client.requests().control(&sent.session, None, control(SubtaskControl::Resume)).await.expect("wanted");
+    assert_eq!(play.end(&sent).await.0, Status::Completed);
+    assert_eq!((play.file("one.txt").as_deref(), play.file("two.txt").as_deref()), (Some("1\n"), Some("2\n")));
 }

@@ -1,5 +1,7 @@
 //! Failures, retries, and kills.
 
+use trimtab_vocab::{TaskKind, WorkerModel};
+
 use super::play::*;
 
 #[tokio::test]
@@ -82,4 +84,30 @@ async fn a_killed_run_goes_on_and_what_was_done_is_not_done_again() {
         assert!(play.file(file).is_some(), "{file}");
     }
     play.until_no_copies().await;
+}
+
+#[tokio::test]
+async fn a_failed_task_is_tried_with_another_model_or_another_instruction() {
+    for (choice, text) in [("retry_model", "m/small"), ("edit", "TASK bad: do less")] {
+        let models =
+            Workers::new(plan(&[task("good", &[], &[]), task("bad", &[], &[])]), |name, number| match (name, number) {
+                ("bad", 1 | 2) => vec![Said::Fail],
+                ("bad", 3) => vec![write("bad.txt", "at last\n")],
+                _ => vec![Said::Text("Done.")],
+            });
+        let mut play = Play::new(models, SubtaskStart::Parallel, &[]);
+        let small = WorkerModel { model: "m/small".into(), facts: play.settings.models.facts };
+        play.settings.subtasks.models.insert(TaskKind::Simple, small);
+        let sent = play.say("Create good.txt and bad.txt").await;
+        play.answer(&sent, |ask| matches!(ask, Ask::SubtaskFailed { .. }), choice, Some(text)).await;
+        let (status, _) = play.end(&sent).await;
+        assert_eq!((status, play.file("bad.txt").as_deref()), (Status::Completed, Some("at last\n")), "{choice}");
+        let prompts = play.models.prompts_of("bad");
+        let third = &prompts[2];
+        let words = third.messages.iter().map(|message| message.text()).collect::<String>();
+        match choice {
+            "edit" => assert!(words.contains(text) && prompts[1].model == third.model, "{words}"),
+            _ => assert_eq!((prompts[1].model.as_str(), third.model.as_str()), ("m/large", text)),
+        }
+    }
 }

@@ -1,7 +1,7 @@
 //! Plans, their order, and what comes of them.
 
-use trimtab_vocab::StepStatus;
 use trimtab_vocab::event::PlanFact;
+use trimtab_vocab::{ExecutionOrder, StepStatus, TaskKind, WorkerModel};
 
 use super::play::*;
 
@@ -78,6 +78,97 @@ async fn an_edited_plan_is_what_runs_and_one_task_can_be_left_out() {
     let (status, _) = play.end(&sent).await;
     assert_eq!((status, play.file("hash.rs").is_some(), play.file("token.rs")), (Status::Completed, true, None));
     assert!(!play.models.log().iter().any(|line| line.starts_with("token")));
+}
+
+#[tokio::test]
+async fn each_start_runs_its_strategy() {
+    for (choice, order) in [
+        ("start_a", ExecutionOrder::DependencyGraph),
+        ("start_b", ExecutionOrder::Sequential),
+        ("start_c", ExecutionOrder::Parallel),
+    ] {
+        let play = Play::new(auth(), SubtaskStart::Ask, &[("main.rs", "fn main() {}\n")]);
+        let sent = play.say("Create authentication for main.rs").await;
+        play.answer(&sent, |ask| matches!(ask, Ask::SubtaskPlan { .. }), choice, None).await;
+        let (status, events) = play.end(&sent).await;
+        assert_eq!(status, Status::Completed, "{choice}");
+        let started: Vec<ExecutionOrder> = events
+            .iter()
+            .filter_map(|event| match &event.fact {
+                Fact::Subtasks(SubtasksFact::Started { execution_order, .. }) => Some(*execution_order),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(started, [order], "{choice}");
+        let log = play.models.log();
+        let begun = |name: &str| log.iter().position(|line| *line == format!("{name} begins")).expect("it began");
+        let ended = |name: &str| log.iter().rposition(|line| *line == format!("{name} ends")).expect("it ended");
+        match order {
+            ExecutionOrder::DependencyGraph => assert!(ended("hash") < begun("middleware"), "{log:?}"),
+            ExecutionOrder::Sequential => {
+                let pairs = [("user", "token"), ("token", "hash"), ("hash", "middleware"), ("middleware", "review")];
+                assert!(pairs.iter().all(|(one, next)| ended(one) < begun(next)), "{log:?}");
+            }
+            // Dependencies do not count where conflicts are settled at the merge.
+            ExecutionOrder::Parallel => assert!(begun("middleware") < ended("hash"), "{log:?}"),
+        }
+    }
+}
+
+#[tokio::test]
+async fn each_worker_is_called_with_its_own_model_and_only_its_instruction() {
+    let of_kind = |name: &str, kind: &str, files: &[&str]| {
+        let mut task = task(name, files, &[]);
+        task["kind"] = json!(kind);
+        task
+    };
+    let tasks = [
+        of_kind("format", "simple", &["a.txt"]),
+        of_kind("think", "reasoning", &["b.txt"]),
+        of_kind("check", "review", &[]),
+    ];
+    let models = Workers::new(plan(&tasks), |_, _| vec![Said::Text("Nothing had to be done.")]);
+    let mut play = Play::new(models, SubtaskStart::Parallel, &[("a.txt", "alpha\n"), ("b.txt", "beta\n")]);
+    for (kind, model) in [(TaskKind::Simple, "m/small"), (TaskKind::Review, "m/strict")] {
+        let of = WorkerModel { model: model.into(), facts: play.settings.models.facts };
+        play.settings.subtasks.models.insert(kind, of);
+    }
+    let sent = play.say("Look at everything in this folder").await;
+    assert_eq!(play.end(&sent).await.0, Status::Completed);
+    for (name, model, own) in
+        [("format", "m/small", "alpha"), ("think", "m/large", "beta"), ("check", "m/strict", "TASK check")]
+    {
+        let prompts = play.models.prompts_of(name);
+        assert_eq!(prompts.len(), 1, "{name}: one call");
+        assert_eq!(prompts[0].model, model, "{name}");
+        let words = prompts[0].messages.iter().map(|message| message.text()).collect::<Vec<_>>().join("\n");
+        assert!(words.contains(own), "{words}");
+        let foreign = ["alpha", "beta", "TASK format", "TASK think", "TASK check", "Look at everything"];
+        let is_own = |part: &str| part == own || part == format!("TASK {name}");
+        assert!(foreign.iter().all(|part| is_own(part) || !words.contains(part)), "{name}: {words}");
+    }
+}
+
+#[tokio::test]
+async fn a_task_waits_for_a_file_that_another_has_except_where_all_run_at_once() {
+    for (start, waits) in [(SubtaskStart::Parallel, true), (SubtaskStart::Loose, false)] {
+        let tasks = [task("one", &["a.txt"], &[]), task("two", &["a.txt"], &[]), task("other", &["b.txt"], &[])];
+        let models = Workers::new(plan(&tasks), |_, _| vec![Said::Text("Nothing had to be done.")]);
+        let gate = models.gate("one");
+        let play = Play::new(models, start, &[("a.txt", "a\n"), ("b.txt", "b\n")]);
+        let sent = play.say("Look at a.txt and b.txt").await;
+        // The one with another file is done while the first is at work.
+        play.until_status(&sent, "3", SubtaskStatus::Completed).await;
+        if !waits {
+            play.until_status(&sent, "2", SubtaskStatus::Completed).await;
+        }
+        assert_eq!(play.models.log().contains(&"two begins".to_owned()), !waits, "{:?}", play.models.log());
+        gate.notify_one();
+        assert_eq!(play.end(&sent).await.0, Status::Completed);
+        let log = play.models.log();
+        let at = |what: &str| log.iter().position(|line| line == what).unwrap_or_else(|| panic!("{what}: {log:?}"));
+        assert_eq!(at("one ends") < at("two begins"), waits, "{log:?}");
+    }
 }
 
 #[tokio::test]

@@ -1,8 +1,8 @@
 //! Notices that stand in the conversation, the labels of stages, and why something that a person wanted is not done.
 
-use super::permission::NamedFiles;
 use super::question::{ContextFillWords, InstructionsState};
 use super::{CommandReason, sentences};
+use crate::LeftBehind;
 use crate::format::Plural;
 
 sentences! {
@@ -20,8 +20,8 @@ sentences! {
             "The provider limits requests. At most {count} sub-task(s) run at the same time until it recovers.",
         MoreWorkers(count: u32) => "Up to {count} sub-tasks run at the same time again.",
         WorkerObjection(id: String, objection: String) => "Sub-task {id}: {objection}",
-        LeftBehind(id: String, files: NamedFiles) =>
-            "Sub-task {id} also wrote files that are not merged, because git ignores them or Trimtab does not record them: {files}.",
+        LeftBehind(id: String, left: LeftBehind) =>
+            "Changes of sub-task {id} that Trimtab did not record are not merged: {left}.",
         NoSuchSubtask(id: String) => "There is no sub-task {id}.",
         MergesAgain(reason: String) => "{reason} The changes of the sub-tasks are merged again.",
         SubtaskStarting(id: String) =>

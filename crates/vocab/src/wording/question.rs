@@ -2,6 +2,7 @@
 
 use super::permission::{NamedFiles, PermissionLabel, PermissionTitle};
 use super::sentences;
+use crate::LeftBehind;
 use crate::format::{ExactDollars, Plural};
 
 sentences! {
@@ -232,6 +233,6 @@ sentences! {
         Completed(done: usize, all: usize) => "{done} of {all} sub-tasks completed.",
         Status(status: String) => "{status}",
         LeftOut(files: NamedFiles) => "Not merged: {files}.",
-        LeftBehind(id: String, files: NamedFiles) => "Not merged of sub-task {id}: {files}.",
+        LeftBehind(id: String, left: LeftBehind) => "Not merged of sub-task {id}: {left}.",
     }
 }

@@ -8,7 +8,7 @@ mod git;
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs::{self, File, Metadata};
-use std::io;
+use std::io::{self, BufRead, BufReader, BufWriter, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Component, Path, PathBuf};
@@ -54,6 +54,13 @@ fn mark(copy: &Path) -> PathBuf {
     PathBuf::from(name)
 }
 
+/// Names the files that a copy had when it was made; it stands beside it. What is missing later was deleted there.
+fn listing(copy: &Path) -> PathBuf {
+    let mut name = copy.as_os_str().to_owned();
+    name.push(".files");
+    PathBuf::from(name)
+}
+
 /// Whether a copy was made to its end.
 pub fn whole(copy: &Path) -> Option<CopyStats> {
     let text = read_small(&mark(copy)).ok().filter(|_| copy.is_dir())?;
@@ -63,10 +70,12 @@ pub fn whole(copy: &Path) -> Option<CopyStats> {
 }
 
 /// A copy was made to its end, and what else belongs into it is there.
-pub fn set_whole(copy: &Path, made: &MadeCopy) -> Result<(), CopyError> {
+pub fn set_whole(copy: &Path, mut made: MadeCopy) -> Result<CopyStats, CopyError> {
+    made.names.flush().map_err(io_error(&listing(copy)))?;
     let mut lines: Vec<String> = made.reads.iter().filter_map(|path| Some(path.to_str()?.to_owned())).collect();
     lines.extend(serde_json::to_string(&made.stats));
-    fs::write(mark(copy), lines.join("\n")).map_err(|error| CopyError::Io(mark(copy), error))
+    fs::write(mark(copy), lines.join("\n")).map_err(io_error(&mark(copy)))?;
+    Ok(made.stats)
 }
 
 /// Paths outside of a copy that programs in it read. None if the folder is not a copy of ours: commands cannot write the
@@ -77,11 +86,35 @@ pub fn reads_outside(folder: &Path) -> Vec<PathBuf> {
 }
 
 /// A copy that is not marked as whole yet.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct MadeCopy {
-    pub stats: CopyStats,
+    stats: CopyStats,
     /// Folders of the original that programs in the copy read: linked dependencies, and the objects of its repository.
     reads: Vec<PathBuf>,
+    /// Goes to the disk name by name, because a folder can have many files and many workers.
+    names: BufWriter<File>,
+}
+
+impl MadeCopy {
+    /// Makes a change in the copy before a worker gets it.
+    pub fn seed(&mut self, copy: &Path, path: &str, content: Option<(&[u8], u32)>) -> Result<(), CopyError> {
+        put(copy, path, content)?;
+        let sign = if content.is_some() { SEEDED } else { GONE };
+        list(&mut self.names, sign, Path::new(path)).map_err(io_error(&listing(copy)))
+    }
+}
+
+/// Before the name of a file of the original.
+const COPIED: u8 = b'+';
+/// Before the name of a file that an earlier worker has written.
+const SEEDED: u8 = b'*';
+/// Before the name of a file that an earlier worker has deleted.
+const GONE: u8 = b'-';
+
+fn list(names: &mut BufWriter<File>, sign: u8, path: &Path) -> io::Result<()> {
+    names.write_all(&[sign])?;
+    names.write_all(path.as_os_str().as_bytes())?;
+    names.write_all(&[0])
 }
 
 fn io_error(path: &Path) -> impl FnOnce(io::Error) -> CopyError + '_ {
@@ -139,6 +172,7 @@ pub fn copy_folder(original: &Path, copy: &Path, dependencies: BuildFolders) -> 
     // Private to the user.
     fs::set_permissions(copy, fs::Permissions::from_mode(0o700)).map_err(io_error(copy))?;
     let mut cloner = Cloner { can_clone: true, stats: CopyStats::default() };
+    let mut names = File::create(listing(copy)).map(BufWriter::new).map_err(io_error(copy))?;
     let is_dependency = move |entry: &WalkEntry| {
         let is_named = DEPENDENCIES.iter().any(|name| entry.file_name() == OsStr::new(name));
         is_named && entry.kind().is_dir() && dependencies != BuildFolders::None
@@ -160,6 +194,9 @@ pub fn copy_folder(original: &Path, copy: &Path, dependencies: BuildFolders) -> 
             continue;
         }
         copy_entry(&entry, &to, &mut cloner)?;
+        if !entry.kind().is_dir() {
+            list(&mut names, COPIED, path).map_err(io_error(copy))?;
+        }
         if cloner.stats.files > MOST_FILES {
             return Err(CopyError::TooManyFiles);
         }
@@ -180,7 +217,7 @@ pub fn copy_folder(original: &Path, copy: &Path, dependencies: BuildFolders) -> 
     cloner.stats.has_git = objects.is_some();
     reads.extend(objects);
     let millis = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
-    Ok(MadeCopy { stats: CopyStats { millis, ..cloner.stats }, reads })
+    Ok(MadeCopy { stats: CopyStats { millis, ..cloner.stats }, reads, names })
 }
 
 fn copy_entry(entry: &WalkEntry, to: &Path, cloner: &mut Cloner) -> Result<(), CopyError> {
@@ -276,8 +313,8 @@ pub fn get(copy: &Path, path: &str) -> Option<(Vec<u8>, u32)> {
     Some((fs::read(from).ok()?, mode))
 }
 
-/// What was made in a copy since it was whole, and is not among the known changes, so that it is removed with the copy. A
-/// folder that git ignores is named once.
+/// What was made or deleted in a copy since it was whole, and is not among the known changes, so that it is lost with the
+/// copy. What git ignores is counted, and a folder that it ignores counts once, because builds write many files there.
 pub fn left_behind(copy: &Path, original: &Path, known: &BTreeSet<String>) -> LeftBehind {
     let mut left = LeftBehind::default();
     // The mark was written last, and no program in the copy can set the time of a change.
@@ -297,18 +334,45 @@ pub fn left_behind(copy: &Path, original: &Path, known: &BTreeSet<String>) -> Le
             let is_dependency = DEPENDENCIES.iter().any(|name| entry.file_name() == OsStr::new(name));
             if entry.is_ignored() && !has_known && (is_new(&found) || is_dependency) {
                 walk.leave(entry.path());
-                if is_new(&found) {
-                    left.add(inside);
-                }
+                left.ignored += u64::from(is_new(&found));
             }
             continue;
         }
         let is_file = entry.kind().is_file() || entry.kind().is_symlink();
         if is_file && is_new(&found) && !known.contains(&path) && !is_same(entry.path(), &original.join(&path)) {
-            left.add(path);
+            match entry.is_ignored() {
+                true => left.ignored += 1,
+                false => left.add_file(path),
+            }
         }
     }
+    missing(copy, original, known).into_iter().for_each(|path| left.add_deleted(path));
     left
+}
+
+/// Files that a copy had when it was made and has no longer, where that is not among the known changes. A folder of which
+/// nothing is there is named once.
+fn missing(copy: &Path, original: &Path, known: &BTreeSet<String>) -> BTreeSet<String> {
+    let is_there = |folder: &Path, path: &str| folder.join(path).symlink_metadata().is_ok();
+    let has_known = |inside: &String| known.range(inside.clone()..).next().is_some_and(|path| path.starts_with(inside));
+    let mut missing = BTreeSet::new();
+    let Ok(names) = File::open(listing(copy)) else { return missing };
+    for name in BufReader::new(names).split(0).map_while(Result::ok) {
+        let Some((sign, Ok(path))) = name.split_first().map(|(sign, path)| (*sign, std::str::from_utf8(path))) else {
+            continue;
+        };
+        if sign == GONE {
+            missing.remove(path);
+        } else if !known.contains(path) && !is_there(copy, path) && (sign == SEEDED || is_there(original, path)) {
+            missing.insert(path.to_owned());
+        }
+    }
+    let folded = |path: String| {
+        let folders = path.match_indices('/').map(|(at, _)| &path[..=at]);
+        let gone = folders.into_iter().find(|folder| !is_there(copy, folder) && !has_known(&(*folder).to_owned()));
+        gone.map(str::to_owned).unwrap_or(path)
+    };
+    missing.into_iter().map(folded).collect()
 }
 
 /// Whether a file was only touched.
@@ -325,6 +389,7 @@ fn is_same(one: &Path, other: &Path) -> bool {
 /// Removes a copy with all that is in it. What links lead to is not touched.
 pub fn remove(copy: &Path) {
     let _ = fs::remove_file(mark(copy));
+    let _ = fs::remove_file(listing(copy));
     let _ = fs::remove_dir_all(copy);
 }
 
@@ -354,7 +419,7 @@ mod tests {
         }
         let made = copy_folder(&original, &copy, BuildFolders::Share).expect("copied");
         assert!(whole(&copy).is_none());
-        set_whole(&copy, &made).expect("marked");
+        set_whole(&copy, made).expect("marked");
         assert!(whole(&copy).is_some());
         assert_eq!(reads_outside(&copy), [original.join("node_modules")]);
         assert_eq!(fs::read_to_string(copy.join("src/main.rs")).expect("there"), "fn main() {}\n");
@@ -404,10 +469,10 @@ mod tests {
         for (path, text) in [("a.txt", "a\n"), (".gitignore", "out\ndist\n*.log\n"), (".env", "KEY=1\n")] {
             put(&original, path, Some((text.as_bytes(), 0o644))).expect("written");
         }
-        let made = copy_folder(&original, &copy, BuildFolders::Clone).expect("copied");
+        let mut made = copy_folder(&original, &copy, BuildFolders::Clone).expect("copied");
         // Changes of workers before it.
-        put(&copy, "dist/earlier.js", Some((b"1", 0o644))).expect("written");
-        set_whole(&copy, &made).expect("marked");
+        made.seed(&copy, "dist/earlier.js", Some((b"1", 0o644))).expect("written");
+        set_whole(&copy, made).expect("marked");
         assert_eq!(left_behind(&copy, &original, &BTreeSet::new()), LeftBehind::default());
         std::thread::sleep(Duration::from_millis(20));
         for (path, text) in [
@@ -422,15 +487,55 @@ mod tests {
         }
         let known = BTreeSet::from(["known.txt".to_owned()]);
         let left = left_behind(&copy, &original, &known);
-        assert_eq!((left.files, left.more), (vec![".env".to_owned(), "b.log".to_owned(), "out/".to_owned()], 0));
+        assert_eq!((left.files, left.more), (vec![".env".to_owned()], 0));
+        assert_eq!((left.ignored, left.deleted), (2, vec![]), "b.log, and the folder out");
         // A recorded file in an ignored folder does not hide the others there.
+        put(&copy, "out/w", Some((b"3", 0o644))).expect("written");
         let known = BTreeSet::from(["known.txt".to_owned(), "out/z".to_owned()]);
-        assert_eq!(left_behind(&copy, &original, &known).files, [".env", "b.log", "out/x/"]);
+        assert_eq!(left_behind(&copy, &original, &known).ignored, 3, "b.log, out/w, and the folder out/x");
         for number in 0..30 {
-            put(&copy, &format!("{number}.log"), Some((b"1", 0o644))).expect("written");
+            put(&copy, &format!("{number}.txt"), Some((b"1", 0o644))).expect("written");
         }
         let left = left_behind(&copy, &original, &known);
-        assert_eq!((left.files.len(), left.more), (LeftBehind::MOST, 13));
+        assert_eq!((left.files.len(), left.more, left.ignored), (LeftBehind::MOST, 11, 3));
+    }
+
+    #[test]
+    fn what_is_deleted_in_a_copy_and_not_recorded_is_named() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (original, copy) = (folder.path().join("a"), folder.path().join("w/s-w1"));
+        let files = ["kept", "gone", "known", "earlier", "both", "old/a", "old/b/c", "part/a", "part/b", "deep/a/b"];
+        for path in files {
+            put(&original, path, Some((b"1", 0o644))).expect("written");
+        }
+        symlink("kept", original.join("link")).expect("a link");
+        let mut made = copy_folder(&original, &copy, BuildFolders::Clone).expect("copied");
+        // An earlier worker deleted one file and made another; both are among its recorded changes.
+        made.seed(&copy, "earlier", None).expect("removed");
+        made.seed(&copy, "new", Some((b"1", 0o644))).expect("written");
+        set_whole(&copy, made).expect("marked");
+        assert_eq!(left_behind(&copy, &original, &BTreeSet::new()), LeftBehind::default());
+        // What the user makes or deletes in the folder meanwhile is not the worker's.
+        put(&original, "later", Some((b"1", 0o644))).expect("written");
+        put(&original, "both", None).expect("removed");
+        for path in ["gone", "known", "both", "link", "new", "part/a"] {
+            fs::remove_file(copy.join(path)).expect("removed");
+        }
+        for path in ["old", "deep/a"] {
+            fs::remove_dir_all(copy.join(path)).expect("removed");
+        }
+        let known = BTreeSet::from(["known".to_owned()]);
+        let left = left_behind(&copy, &original, &known);
+        assert_eq!(left.deleted, ["deep/a/", "gone", "link", "new", "old/", "part/a"]);
+        assert_eq!((left.files.len(), left.ignored, left.more_deleted), (0, 0, 0));
+        // A recorded deletion in a folder does not hide the others there.
+        let known = BTreeSet::from(["known".to_owned(), "old/a".to_owned()]);
+        assert_eq!(
+            left_behind(&copy, &original, &known).deleted,
+            ["deep/a/", "gone", "link", "new", "old/b/", "part/a"]
+        );
+        remove(&copy);
+        assert_eq!(fs::read_dir(folder.path().join("w")).expect("there").count(), 0, "nothing stays beside the copy");
     }
 
     #[test]

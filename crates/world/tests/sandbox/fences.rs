@@ -209,7 +209,7 @@ fn git_and_linked_dependencies_work_in_a_copy_of_a_folder() {
             return println!("  there is no git here");
         }
         let copy = copy_folder(&original, &scene.at("in"), BuildFolders::Share).unwrap();
-        set_whole(&scene.at("in"), &copy).unwrap();
+        set_whole(&scene.at("in"), copy).unwrap();
         fs::write(scene.at("in/new.txt"), "new").unwrap();
         let outcome = scene.run(&["git", "log", "--format=%s"], Workspace);
         if outcome.blocked.is_some() {

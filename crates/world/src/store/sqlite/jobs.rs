@@ -67,7 +67,7 @@ pub(super) fn read_job(row: &Row<'_>, owner: &dyn Liveness) -> rusqlite::Result<
     let state = match status {
         Some(status) => JobState::Finished(serde_json::from_value(status.into()).unwrap_or(Status::Failed)),
         None if running && owned => JobState::Running,
-        None if began && !owned => JobState::Interrupted,
+        None if (began || running) && !owned => JobState::Interrupted,
         None => JobState::Queued,
     };
     Ok(JobRow {
