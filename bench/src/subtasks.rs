@@ -26,7 +26,7 @@ pub fn measure(binary: &Path, table: &mut Table) {
         table.durations(
             &format!("{workers} workers of two calls each, start to end"),
             vec![took],
-            Some((&format!("({more:+.1} %, goal: at most +5 %) the longest chain of calls"), path)),
+            Some((&format!("({more:+.1} %, goal: at most +5%) the longest chain of calls"), path)),
         );
         let each = memory.saturating_sub(alone) / (workers as u64).saturating_sub(2).max(1);
         table.size(&format!("memory of each of {workers} workers"), each, "goal: below 3 MB");

@@ -36,7 +36,7 @@ await browse(async ({ page }) => {
   await page.getByRole('log').getByText('✓ Done').waitFor();
   const board = page.getByRole('region', { name: 'Sub-tasks' });
   await board.getByText('2 of 2 sub-tasks completed').waitFor();
-  assert.deepEqual(await board.locator('.percent').allInnerTexts(), ['100 %', '100 %']);
+  assert.deepEqual(await board.locator('.percent').allInnerTexts(), ['100%', '100%']);
   await accessible(page, 'the board of sub-tasks');
   await board.getByRole('link', { name: 'loud' }).click();
   await page.getByRole('link', { name: /Sub-task 1 of this request/ }).click();

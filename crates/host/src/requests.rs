@@ -35,8 +35,11 @@ impl Requests<'_> {
 
     /// Waits a few seconds at most for workers of a session that has ended their request, and removes their copies of
     /// the folder.
-    pub async fn end_workers(self, session: &SessionId) -> Result<(), Problem> {
-        workers::end_all(self.0.deps(), session).await.map_err(store_problem)
+    pub async fn end_workers(self, session: &SessionId) {
+        // What cannot be removed now is removed by the next sweep. It takes nothing from a result that is recorded.
+        if let Err(error) = workers::end_all(self.0.deps(), session).await {
+            tracing::debug!(%error, %session, "the copies of workers were not removed");
+        }
     }
 
     /// Cancels a request and waits until it and its workers have ended; whether it has. A request whose owner is gone
@@ -47,7 +50,7 @@ impl Requests<'_> {
         loop {
             match self.get(request).await?.map(|job| job.state) {
                 None | Some(JobState::Finished(_)) => {
-                    self.end_workers(session).await?;
+                    self.end_workers(session).await;
                     return Ok(true);
                 }
                 Some(_) if Instant::now() > until => return Ok(false),

@@ -202,7 +202,7 @@ async fn is_over(store: &dyn Store, worker: &SessionId) -> Result<bool, StoreErr
 
 /// Waits until the workers that a session no longer waits for have ended, and removes their copies. A process that has
 /// nothing else to do calls it before it exits. What takes longer than a few seconds is left for the next sweep.
-pub(crate) async fn end_all(deps: &ActorContext, parent: &SessionId) -> Result<(), StoreError> {
+pub(crate) async fn end_all(deps: &Arc<ActorContext>, parent: &SessionId) -> Result<(), StoreError> {
     let (store, place) = (deps.world.store.as_ref(), &deps.machine.workers);
     if place.is_empty() {
         return Ok(());
@@ -216,16 +216,17 @@ pub(crate) async fn end_all(deps: &ActorContext, parent: &SessionId) -> Result<(
         if !is_own || !is_stopped(store, parent, &worker).await? {
             continue;
         }
-        // The cancel is in its inbox until its actor has ended the worker.
-        while !(is_over(store, &worker).await? && store.inbox(&worker).await?.is_empty()) {
-            if Instant::now() > until {
-                return Ok(());
-            }
+        // The cancel is in its inbox until its actor has ended the worker. That of a process that was killed is here.
+        actor::wake(deps, &worker);
+        while !(is_over(store, &worker).await? && store.inbox(&worker).await?.is_empty()) && Instant::now() < until {
             tokio::time::sleep(END_POLL).await;
         }
+        // A copy that is being made is removed by the next sweep.
         let gate = deps.copying.of(&worker);
-        let _turn = gate.lock().await;
-        workspace.drop_copy(&format!("{place}/{name}")).await;
+        let Ok(_turn) = tokio::time::timeout_at(until.into(), gate.lock()).await else { continue };
+        if is_over(store, &worker).await? && store.inbox(&worker).await?.is_empty() {
+            workspace.drop_copy(&format!("{place}/{name}")).await;
+        }
     }
     // What they cost until they ended is the last that the session hears of them.
     while !store.inbox(parent).await?.is_empty() && Instant::now() < until {

@@ -664,11 +664,11 @@ fn what_a_worker_does_and_is_not_merged_is_named_everywhere() {
     assert_eq!((crew.file("a.txt").as_deref(), crew.file("b.log"), crew.file("new.txt")), (Some("a\n"), None, None));
     assert!(crew.file("old.txt").is_some(), "what is not recorded is not deleted either");
     let left = "wrote new.txt; deleted lib/ and old.txt; 2 ignored paths";
-    let notice = format!("Changes of sub-task 1 that Trimtab did not record are not merged: {left}.");
+    let notice = format!("Unrecorded changes from sub-task 1 were not merged: {left}.");
     assert!(told.contains(&notice), "{told}");
     assert!(!told.contains("Changes of sub-task 2"), "output of builds is not worth a notice");
-    assert!(ended.stdout.contains(&format!("Not merged of sub-task 1: {left}.")), "{}", ended.stdout);
-    assert!(ended.stdout.contains("Not merged of sub-task 2: 1 ignored path."), "{}", ended.stdout);
+    assert!(ended.stdout.contains(&format!("Not merged from sub-task 1: {left}.")), "{}", ended.stdout);
+    assert!(ended.stdout.contains("Not merged from sub-task 2: 1 ignored path."), "{}", ended.stdout);
     let shown = crew.run(&["subtasks", "show", "1"]).stdout;
     assert!(shown.contains(&format!("  not merged: {left}\n")), "{shown}");
     let documents = crew.documents();

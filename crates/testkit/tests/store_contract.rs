@@ -252,6 +252,11 @@ async fn a_request_that_rests_never_takes_a_slot_and_asks_for_one_again() {
         store.release(&first).await.expect("released");
         let state = store.job(&request("r1")).await.expect("read").map(|job| job.state);
         assert_eq!(state, Some(JobState::Interrupted), "it has begun");
+        // The next owner ends before it has done anything.
+        let Claim::Granted(next) = store.claim(first.session()).await.expect("claimed") else { panic!("it is free") };
+        store.release(&next).await.expect("released");
+        let state = store.job(&request("r1")).await.expect("read").map(|job| job.state);
+        assert_eq!(state, Some(JobState::Interrupted), "it still has");
     }
 }
 

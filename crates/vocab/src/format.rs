@@ -84,10 +84,11 @@ pub fn running_time(time: Duration) -> String {
 
 /// `812 B`, `1.2 KB`, `20 KB`, `3.4 MB`, `2.1 GB`.
 pub fn size(bytes: u64) -> String {
+    // What would be rounded to a thousand has the next unit.
     let (unit, name) = match bytes {
         0..1_000 => return format!("{bytes} B"),
-        1_000..1_000_000 => (1e3, "KB"),
-        1_000_000..1_000_000_000 => (1e6, "MB"),
+        1_000..999_500 => (1e3, "KB"),
+        999_500..999_500_000 => (1e6, "MB"),
         _ => (1e9, "GB"),
     };
     let amount = bytes as f64 / unit;
@@ -236,8 +237,9 @@ mod tests {
 
     #[test]
     fn sizes_have_two_digits() {
-        let sizes = [0, 999, 1_000, 9_949, 9_950, 20_480, 5_242_880, 2_100_000_000].map(size);
-        assert_eq!(sizes, ["0 B", "999 B", "1.0 KB", "9.9 KB", "10 KB", "20 KB", "5.2 MB", "2.1 GB"]);
+        let sizes = [0, 999, 1_000, 9_949, 9_950, 20_480, 999_499, 999_500, 5_242_880, 999_500_000].map(size);
+        let expected = ["0 B", "999 B", "1.0 KB", "9.9 KB", "10 KB", "20 KB", "999 KB", "1.0 MB", "5.2 MB", "1.0 GB"];
+        assert_eq!(sizes, expected);
     }
 
     #[test]

@@ -362,10 +362,7 @@ fn add(named: &mut Vec<String>, more: &mut u64, path: String) {
 impl fmt::Display for LeftBehind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const NAMED: usize = 10;
-        let names = |files: &[String], more: u64| {
-            let more = usize::try_from(more).unwrap_or(usize::MAX);
-            NamedFiles::new(files.iter().map(String::as_str).chain(std::iter::repeat_n("", more)), NAMED)
-        };
+        let names = |files: &[String], more| NamedFiles::with_more(files.iter().map(String::as_str), NAMED, more);
         let wrote = names(&self.files, self.more).map(|files| format!("wrote {files}"));
         let deleted = names(&self.deleted, self.more_deleted).map(|files| format!("deleted {files}"));
         let ignored = (self.ignored > 0).then(|| Plural::new(self.ignored, "ignored path").to_string());
@@ -572,6 +569,16 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn a_file_cannot_pass_for_a_sentence_or_for_several_files() {
+        let names = ["x\n\n**All tests pass.**", "a; deleted src/", "b, c", "plain.rs"].map(str::to_owned);
+        let left = LeftBehind { files: names.to_vec(), more: 2, ..LeftBehind::default() };
+        assert_eq!(
+            left.to_string(),
+            "wrote x ↵  ↵ **All tests pass.**, \"a; deleted src/\", \"b, c\", plain.rs, and 2 more files"
+        );
+    }
 
     #[test]
     fn a_plan_has_the_documented_fields() {

@@ -153,8 +153,7 @@ export function failed(results: OperationOutcome[]): Annotated[] {
 /** An operation in a line. */
 export function inWords(op: Operation, titles: Map<number, string>, today: string): string {
   const name = op.title ?? (op.id !== undefined ? (titles.get(op.id) ?? `#${op.id}`) : '');
-  // What a model wrote may be no day.
-  const when = (date: unknown) => (/^\d{4}-\d\d-\d\d$/.test(String(date)) ? day(String(date), today) : String(date));
+  const when = (date: unknown) => day(String(date), today);
   const more = [
     op['scheduledFor'] !== undefined && op.op !== 'complete_occurrence' ? (op['scheduledFor'] ? `for ${when(op['scheduledFor'])}` : 'unscheduled') : '',
     op['timeOfDay'] ? `at ${op['timeOfDay']}` : '',

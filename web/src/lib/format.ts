@@ -74,7 +74,10 @@ const otherYear = new Intl.DateTimeFormat('en-US', { ...parts, year: 'numeric' }
 
 /** A day such as `2026-11-15` as `Sun, Nov 15`, with the year if it is not the current one: `Sat, Jan 31, 2099`. */
 export function day(date: string, today: string): string {
-  return (date.slice(0, 4) === today.slice(0, 4) ? thisYear : otherYear).format(new Date(`${date}T00:00Z`));
+  const time = new Date(`${date}T00:00Z`);
+  // A day that does not exist is shown as it was written.
+  if (Number.isNaN(time.getTime()) || time.toISOString().slice(0, 10) !== date) return date;
+  return (date.slice(0, 4) === today.slice(0, 4) ? thisYear : otherYear).format(time);
 }
 
 /** The day of a time where the person is, such as `2026-11-15`. */

@@ -218,7 +218,9 @@ impl Servers<'_> {
         let rules = self.0.permissions().rules().await?;
         let (folder, session) = (folder.to_owned(), session.clone());
         let read = move || servers.placed(Some(&folder), Some(&session), &rules);
-        let (placed, problems) = tokio::task::spawn_blocking(read).await.unwrap_or_default();
+        let read = tokio::task::spawn_blocking(read).await;
+        let (placed, problems) =
+            read.map_err(|_| Problem::new(ProblemKind::Internal, "The MCP servers of the editor cannot be read."))?;
         let placed = placed.into_iter().filter(|server| server.entry.source == ServerSource::Editor).collect();
         Ok((placed, problems))
     }

@@ -155,7 +155,7 @@ async fn watch(
         if let Some(outcome) = follower.take(&event).await? {
             // Whoever presses Ctrl-C now does not want to wait. The next run removes what is left.
             tokio::select! {
-                ended = client.requests().end_workers(&sent.session) => ended?,
+                () = client.requests().end_workers(&sent.session) => {}
                 _ = signals.interrupt.recv() => {}
                 _ = signals.terminate.recv() => {}
                 _ = signals.hang_up.recv(), if !signals.is_detached => {}

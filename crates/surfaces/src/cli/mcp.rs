@@ -11,7 +11,7 @@ use trimtab_vocab::event::Status;
 use trimtab_vocab::format;
 use trimtab_vocab::{Problem, ProblemKind};
 
-use super::output::{note, print, print_json};
+use super::output::{self, note, print, print_json};
 use super::{CliOutcome, keyboard, place};
 use crate::words;
 
@@ -265,8 +265,18 @@ impl Setup {
     }
 
     async fn tools(&self, name: Option<&str>, json: bool) -> Result<CliOutcome, Problem> {
+        let mut outcome = CliOutcome::Done;
         for server in self.chosen(name).await? {
-            let checked = self.client.servers().check(&server).await?;
+            let checked = match (self.client.servers().check(&server).await, name) {
+                (Ok(checked), _) => checked,
+                (Err(problem), Some(_)) => return Err(problem),
+                // The others are listed all the same.
+                (Err(problem), None) => {
+                    outcome = CliOutcome::Finished(Status::Failed);
+                    output::problem(&problem);
+                    continue;
+                }
+            };
             let name = &server.entry.name;
             for tool in &checked.tools {
                 let marks: Vec<&str> = [(tool.read_only, "read-only"), (tool.destructive, "destructive")]
@@ -286,7 +296,7 @@ impl Setup {
             }
             checked.notes.iter().for_each(|problem| note(&format!("note: {name}: {problem}")));
         }
-        Ok(CliOutcome::Done)
+        Ok(outcome)
     }
 
     async fn call(&self, name: &str, tool: &str, input: &str, json: bool) -> Result<CliOutcome, Problem> {

@@ -89,7 +89,7 @@ impl MemoryArgs {
                 let entries = client.memory().list(folder(dir)?.as_deref(), "").await?;
                 if entries.is_empty() && !json {
                     print(
-                        "There are no memories yet. Trimtab adds one when you write something lasting (\"My name is …\"), or use `trimtab memory add`.\n",
+                        "There are no memories yet. Trimtab adds one when you write something lasting (\"My name is …\"). Or add one with `trimtab memory add`.\n",
                     )?;
                 }
                 entries.iter().try_for_each(|entry| show(entry, json))?;

@@ -26,7 +26,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const EXAMPLES: &str = "\
 Examples:
   trimtab resume                   continue an interrupted request
-  trimtab resume --max-steps 50    continue after the limit of model calls";
+  trimtab resume --max-steps 50    continue after reaching the model-call limit";
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]

@@ -146,7 +146,7 @@ impl SubtasksArgs {
         note(&carry_out(&client, &session, &log, &id, action).await?);
         if !is_running {
             // No other process removes the copy of a worker that was stopped here.
-            client.requests().end_workers(&session).await?;
+            client.requests().end_workers(&session).await;
             note("Nothing runs in this session. Continue it with `trimtab resume`.");
         }
         Ok(CliOutcome::Done)
@@ -247,7 +247,8 @@ fn show(document: &Value) -> Result<(), Problem> {
     let left: LeftBehind = serde_json::from_value(document["output"]["notMerged"].clone()).unwrap_or_default();
     line("not merged", sanitize(&left.to_string()).into_owned());
     line("error", text(&document["error"]));
-    line("reserved", document["reservedUsd"].as_f64().map(format::dollars).unwrap_or_default());
+    let reserved = document["reservedUsd"].as_f64().map(|cost| format::ExactDollars(cost).to_string());
+    line("reserved", reserved.unwrap_or_default());
     line("copy", copy_line(&document["copy"]));
     line("session", text(&document["worker"]));
     line("instruction", text(&document["input"]["instruction"]).replace('\n', "\n    "));

@@ -56,7 +56,7 @@ pub(crate) fn servers(servers: &[PlacedServer], problems: &[String]) -> String {
     lines.join("\n")
 }
 
-/// Said if no MCP server is set up.
+/// Shown if no MCP server is set up.
 pub(crate) const NO_SERVERS: &str = "There are no MCP servers. `trimtab mcp add` adds one.";
 
 /// An MCP server in one line.

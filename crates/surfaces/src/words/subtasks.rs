@@ -135,11 +135,10 @@ pub(crate) fn moved(task: &BoardTask) -> Option<String> {
 /// Estimate and truth of a run, in a line.
 pub(crate) fn run_figures(run: &SubtaskRunFigures) -> String {
     let time = |millis| format::duration(Duration::from_millis(millis));
-    let dollars = |cost: Option<f64>| cost.map_or_else(|| "unknown cost".to_owned(), format::dollars);
-    let range = run
-        .cost_range
-        .map(|(least, most)| format!(" ({} to {})", format::dollars(least), format::dollars(most)))
-        .unwrap_or_default();
+    let exact = |cost: f64| format::ExactDollars(cost).to_string();
+    let dollars = |cost: Option<f64>| cost.map_or_else(|| "unknown cost".to_owned(), exact);
+    let range = run.cost_range.map(|(least, most)| (exact(least), exact(most))).filter(|(least, most)| least != most);
+    let range = range.map(|(least, most)| format!(" ({least} to {most})")).unwrap_or_default();
     let basis = if run.from_records { "" } else { ", from typical usage" };
     let actual = if run.finished { "actual" } else { "so far" };
     format!(

@@ -165,6 +165,11 @@ fn mistakes_are_explained() {
     assert_eq!(ended.code, Some(0));
     let ended = scene.program.run(&["mcp", "tools", "missing"]);
     assert!(ended.stderr.contains("Cannot start no-such-program-7"), "{}", ended.stderr);
+    let scene = scene.with_server("helper", &[]);
+    let ended = scene.program.run(&["mcp", "tools"]);
+    assert_eq!(ended.code, Some(1));
+    assert!(ended.stdout.contains("helper: echo"), "{}", ended.stdout);
+    assert!(ended.stderr.contains("the database") && ended.stderr.contains("no-such-program-7"), "{}", ended.stderr);
     for (arguments, part) in [
         (&["mcp", "tools", "nobody"][..], "There is no MCP server named nobody."),
         (&["mcp", "add", "a b", "--", "x"], "Invalid server name"),

@@ -19,7 +19,7 @@ impl LeaseStore for MemoryStore {
             }
             state.processes.leases.insert(session.clone(), (Some(owner), token + 1));
             state.jobs.values_mut().filter(|job| job.row.session == *session).for_each(|job| {
-                (job.running, job.resting) = (false, false);
+                job.running = false;
             });
             Ok(Claim::Granted(Lease::new(session.clone(), token + 1)))
         })

@@ -87,9 +87,17 @@ async fn each_start_runs_its_strategy() {
         ("start_b", ExecutionOrder::Sequential),
         ("start_c", ExecutionOrder::Parallel),
     ] {
-        let play = Play::new(auth(), SubtaskStart::Ask, &[("main.rs", "fn main() {}\n")]);
+        let models = auth();
+        let gate = (order == ExecutionOrder::Parallel).then(|| models.gate("hash"));
+        let play = Play::new(models, SubtaskStart::Ask, &[("main.rs", "fn main() {}\n")]);
         let sent = play.say("Create authentication for main.rs").await;
         play.answer(&sent, |ask| matches!(ask, Ask::SubtaskPlan { .. }), choice, None).await;
+        if let Some(gate) = gate {
+            while !play.models.log().contains(&"middleware begins".to_owned()) {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+            gate.notify_one();
+        }
         let (status, events) = play.end(&sent).await;
         assert_eq!(status, Status::Completed, "{choice}");
         let started: Vec<ExecutionOrder> = events

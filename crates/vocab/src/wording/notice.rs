@@ -21,7 +21,7 @@ sentences! {
         MoreWorkers(count: u32) => "Up to {count} sub-tasks run at the same time again.",
         WorkerObjection(id: String, objection: String) => "Sub-task {id}: {objection}",
         LeftBehind(id: String, left: LeftBehind) =>
-            "Changes of sub-task {id} that Trimtab did not record are not merged: {left}.",
+            "Unrecorded changes from sub-task {id} were not merged: {left}.",
         NoSuchSubtask(id: String) => "There is no sub-task {id}.",
         MergesAgain(reason: String) => "{reason} The changes of the sub-tasks are merged again.",
         SubtaskStarting(id: String) =>

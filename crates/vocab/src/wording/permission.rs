@@ -7,7 +7,7 @@ use std::fmt::Display;
 use serde::Serialize;
 
 use super::{CommandReason, sentences};
-use crate::{ControlFile, FileWrite, Sandbox, format};
+use crate::{ControlFile, FileWrite, Sandbox, Visible, format};
 
 sentences! {
     /// What is asked.
@@ -57,19 +57,30 @@ pub struct NamedFiles(Vec<String>);
 impl NamedFiles {
     /// The first `named` of these paths by name; none if there is no path.
     pub fn new<'a>(paths: impl IntoIterator<Item = &'a str>, named: usize) -> Option<Self> {
+        Self::with_more(paths, named, 0)
+    }
+
+    /// The same, with `more` paths that are only counted.
+    pub fn with_more<'a>(paths: impl IntoIterator<Item = &'a str>, named: usize, more: u64) -> Option<Self> {
         let mut paths = paths.into_iter();
-        let mut parts: Vec<String> = paths.by_ref().take(named).map(str::to_owned).collect();
-        let more = paths.count();
+        let mut parts: Vec<String> = paths.by_ref().take(named).map(file_name).collect();
+        let more = more.saturating_add(paths.count() as u64);
         if more > 0 {
-            parts.push(format::plural(more, "more file"));
+            parts.push(format::Plural::new(more, "more file").to_string());
         }
         (!parts.is_empty()).then_some(Self(parts))
     }
 }
 
+/// A path that is shown as one, whatever a program has called its files.
+fn file_name(path: &str) -> String {
+    let shown = Visible::line(path).to_string();
+    if shown.contains([',', ';', '"']) { format!("{shown:?}") } else { shown }
+}
+
 impl From<&str> for NamedFiles {
     fn from(path: &str) -> Self {
-        Self(vec![path.to_owned()])
+        Self(vec![file_name(path)])
     }
 }
 

@@ -233,6 +233,6 @@ sentences! {
         Completed(done: usize, all: usize) => "{done} of {all} sub-tasks completed.",
         Status(status: String) => "{status}",
         LeftOut(files: NamedFiles) => "Not merged: {files}.",
-        LeftBehind(id: String, left: LeftBehind) => "Not merged of sub-task {id}: {left}.",
+        LeftBehind(id: String, left: LeftBehind) => "Not merged from sub-task {id}: {left}.",
     }
 }

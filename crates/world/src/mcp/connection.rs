@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use rmcp::model::{
     CallToolRequest, CallToolRequestParams, CancelledNotification, CancelledNotificationParam, ClientCapabilities,
-    ClientConfig, ClientNotification, ClientRequest, Implementation, PaginatedRequestParams, ProtocolVersion,
-    ServerResult,
+    ClientConfig, ClientNotification, ClientRequest, ErrorData, Implementation, PaginatedRequestParams,
+    ProtocolVersion, ServerResult,
 };
 use rmcp::service::{
     ClientInitializeError, ClientLifecycleMode, NotificationContext, Peer, PeerRequestOptions, RunningService,
@@ -21,7 +21,7 @@ use tokio::sync::watch;
 use tokio::time::timeout;
 
 use super::http::BoundedHttp;
-use super::lines::LineTransport;
+use super::lines::{INVALID_RESPONSE, LineTransport};
 use super::results::ToolCollector;
 use super::stderr::LastLines;
 use super::{
@@ -189,9 +189,7 @@ impl Connection {
 
     fn failed(&self, error: ServiceError) -> McpError {
         match error {
-            ServiceError::McpError(error) => {
-                McpError::Refused(format!("The server refused: {}", plain(&error.message, LONGEST_ERROR)))
-            }
+            ServiceError::McpError(error) => refusal(&error),
             ServiceError::Timeout { timeout } => {
                 McpError::Unknown(format!("The call timed out after {} s.", timeout.as_secs()))
             }
@@ -200,6 +198,15 @@ impl Connection {
                 McpError::Unknown(with_lines(reason, &self.errors.get()))
             }
         }
+    }
+}
+
+/// An error that came in place of a result.
+pub(super) fn refusal(error: &ErrorData) -> McpError {
+    let text = plain(&error.message, LONGEST_ERROR);
+    match error.code == INVALID_RESPONSE {
+        true => McpError::Unknown(format!("The response of the server is not valid: {text}")),
+        false => McpError::Refused(format!("The server refused: {text}")),
     }
 }
 

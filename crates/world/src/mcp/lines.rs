@@ -16,6 +16,10 @@ use tokio::time::timeout;
 
 use super::LARGEST_MESSAGE;
 
+/// The code of the error that stands for a response of the wrong form. If a server uses it as well, nothing is lost: what
+/// it did counts as unknown.
+pub(super) const INVALID_RESPONSE: ErrorCode = ErrorCode(-32099);
+
 /// Bytes that are read at once.
 const PIECE: u64 = 64 * 1024;
 /// Messages that wait until the server reads them. A server that asks much and reads nothing gets no more.
@@ -170,14 +174,15 @@ fn message(line: &[u8]) -> Option<RxJsonRpcMessage<RoleClient>> {
             let is_response = value.get("method").is_none();
             let id: RequestId =
                 value.get("id").filter(|_| is_response).cloned().and_then(|id| serde_json::from_value(id).ok())?;
-            let text = format!("The response is not valid: {error}");
-            Some(JsonRpcMessage::error(ErrorData::new(ErrorCode::INTERNAL_ERROR, text, None), Some(id)))
+            Some(JsonRpcMessage::error(ErrorData::new(INVALID_RESPONSE, error.to_string(), None), Some(id)))
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::McpError;
+    use super::super::connection::refusal;
     use super::*;
 
     #[tokio::test]
@@ -187,6 +192,11 @@ mod tests {
         assert!(matches!(transport.receive().await, Some(JsonRpcMessage::Notification(_))));
         let Some(JsonRpcMessage::Error(error)) = transport.receive().await else { panic!("an error for request 7") };
         assert_eq!(serde_json::to_value(&error).expect("JSON")["id"], 7);
+        assert!(
+            matches!(refusal(&error.error), McpError::Unknown(text) if text.starts_with("The response of the server"))
+        );
+        let refused = ErrorData::new(ErrorCode::INVALID_PARAMS, "no such file", None);
+        assert_eq!(refusal(&refused), McpError::Refused("The server refused: no such file".into()));
         assert!(transport.receive().await.is_none());
     }
 

@@ -58,7 +58,7 @@ pub(super) use self::namespaces::{NamespaceError, found};
 #[cfg(not(target_os = "linux"))]
 use self::other as system;
 #[cfg(not(target_os = "linux"))]
-pub(super) use self::other::{MountWatch, NoNamespaces as NamespaceError, found, is_shared_device};
+pub(super) use self::other::{NoMountWatch as MountWatch, NoNamespaces as NamespaceError, found, is_shared_device};
 use super::wire::{FenceReport, FolderMarks, RunOrder};
 
 /// Waits for what the supervisor makes of the folder; nothing if it is gone.

@@ -8,6 +8,7 @@
 
 use std::ffi::OsString;
 use std::io::{BufRead as _, BufReader, Read as _};
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, ChildStdin, ChildStdout};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -63,9 +64,11 @@ impl ReadySupervisor {
             if let Some(ready) = ready.upgrade() {
                 *lock(&ready) = waiting;
             }
-            let _ = process.wait();
+            let ended = process.wait();
             let waiting = ready.upgrade().and_then(|ready| lock(&ready).take_if(|waiting| waiting.pid == pid));
-            if let Some(waiting) = waiting {
+            // One that was not killed has removed it.
+            let was_killed = ended.is_ok_and(|status| status.signal().is_some());
+            if let Some(waiting) = waiting.filter(|_| was_killed) {
                 remove_temporary(waiting.report);
             }
         };

@@ -278,7 +278,7 @@ async fn attempt(
     let mut outcome =
         CommandOutcome { output: Collected::keeping(setup.limits.output / 2), ..CommandOutcome::default() };
     let mut started = None;
-    let (mut taken, mut temp) = (false, None);
+    let (mut taken, mut temp): (bool, Option<PathBuf>) = (false, None);
     let mut open = true;
     let stopped = tokio::select! {
         biased;
@@ -303,12 +303,15 @@ async fn attempt(
             }
             report = reports.next_line() => {
                 let report = report.ok().flatten().and_then(|line| serde_json::from_str(&line).ok());
+                let again = another_attempt(report.as_ref(), order, supervisor.is_none(), taken);
+                // Who was told to stop starts nothing else.
+                if let Some(again) = again.filter(|_| control.is_some()) {
+                    remove_left(temp.filter(|_| report.is_none())).await;
+                    wait_for_end(supervisor);
+                    return again;
+                }
                 match report {
                     Some(SupervisorReport::Temporary(folder)) => temp = Some(folder),
-                    Some(SupervisorReport::Unfit) if !order.fence.unprepared => {
-                        wait_for_end(supervisor);
-                        return StartAttempt::Unfit;
-                    }
                     Some(SupervisorReport::Unfit) => break Err("The supervisor fits no command.".into()),
                     Some(SupervisorReport::Taken) => taken = true,
                     Some(SupervisorReport::Started { pid, fences }) => (started, outcome.fences) = (Some(pid), Some(fences)),
@@ -324,22 +327,14 @@ async fn attempt(
                         outcome.blocked = Some(why.clone());
                         break Err(why);
                     }
-                    Some(SupervisorReport::NoNamespaces { why }) if order.fence.no_namespaces.is_none() => {
-                        wait_for_end(supervisor);
-                        return StartAttempt::NoNamespaces(why);
-                    }
                     Some(SupervisorReport::NoNamespaces { why }) => break Err(why),
                     Some(SupervisorReport::Ended(ending)) => break Ok(ending),
-                    Some(SupervisorReport::Dismissed) if supervisor.is_none() && control.is_some() => return StartAttempt::Gone,
                     Some(SupervisorReport::Dismissed) => {
                         break Err("The supervisor was ended before the command was started.".into());
                     }
-                    None if supervisor.is_none() && !taken && control.is_some() => {
-                        let _ = tokio::task::spawn_blocking(move || clean_up(None, temp)).await;
-                        return StartAttempt::Gone;
-                    }
                     None => {
                         outcome.lost = taken;
+                        remove_left(temp.take_if(|_| !taken)).await;
                         break Err("The supervisor ended before the command was started.".into());
                     }
                 }
@@ -364,6 +359,31 @@ async fn attempt(
     // It removes the temporary folder now, and is waited for in the background.
     wait_for_end(supervisor);
     conclude(outcome, ending, control.is_none(), started, temp).await.into()
+}
+
+/// Removes the temporary folder of a supervisor that has ended without.
+async fn remove_left(temp: Option<PathBuf>) {
+    if let Some(temp) = temp {
+        let _ = tokio::task::spawn_blocking(move || remove(&temp)).await;
+    }
+}
+
+/// Whether a report, or the end without one, asks for another attempt: nothing was started then.
+fn another_attempt(
+    report: Option<&SupervisorReport>,
+    order: &RunOrder,
+    had_waited: bool,
+    taken: bool,
+) -> Option<StartAttempt> {
+    match report {
+        Some(SupervisorReport::Unfit) if !order.fence.unprepared => Some(StartAttempt::Unfit),
+        Some(SupervisorReport::NoNamespaces { why }) if order.fence.no_namespaces.is_none() => {
+            Some(StartAttempt::NoNamespaces(why.clone()))
+        }
+        Some(SupervisorReport::Dismissed) if had_waited => Some(StartAttempt::Gone),
+        None if had_waited && !taken => Some(StartAttempt::Gone),
+        _ => None,
+    }
 }
 
 /// Sends the order, and what is in the folder.

@@ -88,7 +88,7 @@ async fn supervise(begins_early: bool) -> Option<()> {
     }
     order.fence.supervisor = std::process::id();
     let started = true_folder(&mut order);
-    if prepared.as_ref().is_some_and(|prepared| !prepared.fits(&order)) {
+    if prepared.as_ref().is_some_and(|prepared| !prepared.fits(&order, &temp)) {
         tell(&SupervisorReport::Unfit);
         return Some(());
     }
@@ -153,9 +153,12 @@ impl Preparation {
     }
 
     /// Whether the fence that waits can be used for an order.
-    fn fits(&self, order: &RunOrder) -> bool {
+    fn fits(&self, order: &RunOrder, temp: &TempFolder) -> bool {
         let same_mounts = self.mounts.as_ref().is_some_and(|mounts| !mounts.has_changed());
-        self.fence.is_none() || same_mounts && (self.shares_devices || !fence::is_shared_device(&order.folder))
+        // Whoever tidies up temporary files may have removed a folder that waits.
+        let has_temp = temp.0.as_deref().is_none_or(Path::is_dir);
+        let fits_devices = self.shares_devices || !fence::is_shared_device(&order.folder);
+        has_temp && (self.fence.is_none() || same_mounts && fits_devices)
     }
 }
 
@@ -496,10 +499,17 @@ pub(super) fn remove(temp: &Path) {
             unlock(&entry.path());
         }
     }
-    if std::fs::remove_dir_all(temp).is_err() && temp.is_dir() {
+    // Where others may write, something of theirs may have the name by now.
+    let is_own = || temp.symlink_metadata().is_ok_and(|found| found.is_dir() && is_ours(&found));
+    if is_own() && std::fs::remove_dir_all(temp).is_err() && is_own() {
         unlock(temp);
         let _ = std::fs::remove_dir_all(temp);
     }
+}
+
+fn is_ours(found: &std::fs::Metadata) -> bool {
+    use std::os::unix::fs::MetadataExt as _;
+    found.uid() == rustix::process::geteuid().as_raw()
 }
 
 /// The pipe from the host: the command may run while the host holds it.

@@ -98,7 +98,9 @@ pub struct MadeCopy {
 impl MadeCopy {
     /// Makes a change in the copy before a worker gets it.
     pub fn seed(&mut self, copy: &Path, path: &str, content: Option<(&[u8], u32)>) -> Result<(), CopyError> {
-        put(copy, path, content)?;
+        if !put(copy, path, content)? {
+            return Ok(());
+        }
         let sign = if content.is_some() { SEEDED } else { GONE };
         list(&mut self.names, sign, Path::new(path)).map_err(io_error(&listing(copy)))
     }
@@ -269,11 +271,11 @@ fn clone_tree(from: &Path, to: &Path, cloner: &mut Cloner) -> bool {
     true
 }
 
-/// Writes a file of a copy, or removes it. Paths that lead out of the copy are left alone.
-pub fn put(copy: &Path, path: &str, content: Option<(&[u8], u32)>) -> Result<(), CopyError> {
+/// Writes a file of a copy, or removes it; whether it did. Paths that lead out of the copy are left alone.
+pub fn put(copy: &Path, path: &str, content: Option<(&[u8], u32)>) -> Result<bool, CopyError> {
     let relative = Path::new(path);
     if !relative.components().all(|part| matches!(part, Component::Normal(_))) {
-        return Ok(());
+        return Ok(false);
     }
     let to = copy.join(relative);
     let at = |error| CopyError::Io(to.clone(), error);
@@ -282,7 +284,7 @@ pub fn put(copy: &Path, path: &str, content: Option<(&[u8], u32)>) -> Result<(),
     let mut above = relative.ancestors();
     above.next();
     if above.any(|above| is_link(&copy.join(above))) {
-        return Ok(());
+        return Ok(false);
     }
     if is_link(&to) {
         fs::remove_file(&to).map_err(at)?;
@@ -294,16 +296,18 @@ pub fn put(copy: &Path, path: &str, content: Option<(&[u8], u32)>) -> Result<(),
             }
             if mode == FileState::LINK {
                 let _ = fs::remove_file(&to);
-                return symlink(OsStr::from_bytes(bytes), &to).map_err(at);
+                symlink(OsStr::from_bytes(bytes), &to).map_err(at)?;
+                return Ok(true);
             }
             fs::write(&to, bytes).map_err(at)?;
-            fs::set_permissions(&to, fs::Permissions::from_mode(mode & 0o777)).map_err(at)
+            fs::set_permissions(&to, fs::Permissions::from_mode(mode & 0o777)).map_err(at)?;
         }
         None => match fs::remove_file(&to) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(at(error)),
-            _ => Ok(()),
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(at(error)),
+            _ => {}
         },
     }
+    Ok(true)
 }
 
 /// The bytes and the mode of a file of a copy.
@@ -353,7 +357,11 @@ pub fn left_behind(copy: &Path, original: &Path, known: &BTreeSet<String>) -> Le
 /// Files that a copy had when it was made and has no longer, where that is not among the known changes. A folder of which
 /// nothing is there is named once.
 fn missing(copy: &Path, original: &Path, known: &BTreeSet<String>) -> BTreeSet<String> {
-    let is_there = |folder: &Path, path: &str| folder.join(path).symlink_metadata().is_ok();
+    // What may not be looked at is not gone.
+    let is_there = |folder: &Path, path: &str| match folder.join(path).symlink_metadata() {
+        Ok(_) => true,
+        Err(error) => !matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory),
+    };
     let has_known = |inside: &String| known.range(inside.clone()..).next().is_some_and(|path| path.starts_with(inside));
     let mut missing = BTreeSet::new();
     let Ok(names) = File::open(listing(copy)) else { return missing };

@@ -1,7 +1,7 @@
 //! Supervisors that were started before there was a command for them.
 
 use std::fs;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use trimtab_vocab::CommandClass::Check;
 use trimtab_vocab::Sandbox::{Off, Workspace};
@@ -28,7 +28,14 @@ fn ready_scene() -> Scene {
 }
 
 fn wait_until_ready(scene: &Scene) {
-    while !scene.setup.ready.as_ref().unwrap().is_waiting() {
+    wait_until("a supervisor waits", || scene.setup.ready.as_ref().unwrap().is_waiting());
+}
+
+/// Well below the time after which a supervisor without an order ends.
+fn wait_until(what: &str, is_so: impl Fn() -> bool) {
+    let start = Instant::now();
+    while !is_so() {
+        assert!(start.elapsed() < Duration::from_secs(20), "not so after 20 s: {what}");
         std::thread::sleep(Duration::from_millis(1));
     }
 }
@@ -41,13 +48,9 @@ fn waiting() -> Vec<u32> {
         let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
         status.lines().any(|line| line == own)
     };
-    loop {
-        let found: Vec<u32> = processes_with("early").into_iter().filter(is_own).collect();
-        if found.len() == 1 {
-            return found;
-        }
-        std::thread::sleep(Duration::from_millis(1));
-    }
+    let found = || processes_with("early").into_iter().filter(is_own).collect::<Vec<u32>>();
+    wait_until("one supervisor is there", || found().len() == 1);
+    found()
 }
 
 fn a_supervisor_that_waited_puts_up_the_same_fences() {
@@ -63,8 +66,9 @@ fn what_appears_while_a_supervisor_waits_is_fenced_too() {
     fs::write(scene.at("in/.env"), "KEY=secret").unwrap();
     fs::write(scene.at("in/AGENTS.md"), "as it was").unwrap();
     fs::write(scene.at("home/.netrc"), "secret").unwrap();
-    let script = "cat .env ~/.netrc; echo x > AGENTS.md; mkdir .git; echo $?";
+    let script = "cat .env ~/.netrc; echo x > AGENTS.md; mkdir .git; echo over";
     let outcome = scene.sh(script, Workspace);
+    assert!(text(&outcome).ends_with("over\n"), "{outcome:?}");
     assert!(!text(&outcome).contains("secret"), "{}", text(&outcome));
     assert_eq!(fs::read_to_string(scene.at("in/AGENTS.md")).unwrap(), "as it was");
     assert!(!fs::exists(scene.at("in/.git")).unwrap());
@@ -96,8 +100,9 @@ fn a_mount_that_comes_or_goes_ends_a_supervisor_that_waits() {
     if std::env::var_os(INSIDE).is_none() {
         let mut inside = std::process::Command::new("unshare");
         inside.args(["--user", "--map-root-user", "--mount"]).arg(std::env::current_exe().unwrap());
-        let status = inside.arg("a_mount_that_comes_or_goes").env(INSIDE, "1").status().unwrap();
-        assert!(status.success());
+        let ended = inside.arg("a_mount_that_comes_or_goes").env(INSIDE, "1").output().unwrap();
+        let said = String::from_utf8_lossy(&ended.stdout);
+        assert!(ended.status.success() && said.contains(" 1 passed; 0 failed"), "{said}");
         return;
     }
     let scene = Scene { automatic: Some(Check), ..Scene::new() };
@@ -105,8 +110,8 @@ fn a_mount_that_comes_or_goes_ends_a_supervisor_that_waits() {
     fs::create_dir(&place).unwrap();
     let is_waiting = || scene.setup.ready.as_ref().unwrap().is_waiting();
     let seen = |is_given_time: bool| {
-        while is_given_time && is_waiting() {
-            std::thread::sleep(Duration::from_millis(1));
+        if is_given_time {
+            wait_until("the supervisor has ended", || !is_waiting());
         }
         let seen = text(&scene.sh("ls place; echo x > place/written", Workspace));
         wait_until_ready(&scene);
@@ -115,6 +120,20 @@ fn a_mount_that_comes_or_goes_ends_a_supervisor_that_waits() {
         seen
     };
     assert_eq!(seen(false), "");
+    // The name of a mount that leads elsewhere by now opens nothing there.
+    let beneath = scene.at("in/real/bin");
+    fs::create_dir_all(&beneath).unwrap();
+    rustix::mount::mount("tmpfs", &beneath, "tmpfs", rustix::mount::MountFlags::empty(), c"").unwrap();
+    assert_eq!(seen(false), "written\n");
+    fs::create_dir_all(scene.at("home/.cargo/bin")).unwrap();
+    fs::write(scene.at("home/.cargo/bin/tool"), "as it was").unwrap();
+    fs::rename(scene.at("in/real"), scene.at("in/moved")).unwrap();
+    std::os::unix::fs::symlink(scene.at("home/.cargo"), scene.at("in/real")).unwrap();
+    let outcome = scene.sh("echo x > ~/.cargo/bin/tool; touch -d 2001-01-01 ~/.cargo/bin/tool; echo over", Workspace);
+    assert!(text(&outcome).ends_with("over\n"), "{outcome:?}");
+    assert_eq!(fs::read_to_string(scene.at("home/.cargo/bin/tool")).unwrap(), "as it was");
+    rustix::mount::unmount(scene.at("in/moved/bin"), rustix::mount::UnmountFlags::empty()).unwrap();
+    assert_eq!(seen(false), "written\n");
     for is_given_time in [true, false] {
         fs::remove_file(place.join("written")).unwrap();
         rustix::mount::mount("tmpfs", &place, "tmpfs", rustix::mount::MountFlags::empty(), c"").unwrap();
@@ -154,9 +173,7 @@ fn a_supervisor_that_was_killed_while_it_waited_is_replaced() {
         assert_eq!((outcome.exit_code, text(&outcome).trim()), (Some(0), "here"), "{outcome:?}");
     }
     // Only the one that waits now has a temporary folder.
-    while fs::read_dir(&temp).unwrap().count() > 1 {
-        std::thread::sleep(Duration::from_millis(1));
-    }
+    wait_until("the temporary folders are gone", || fs::read_dir(&temp).unwrap().count() <= 1);
 }
 
 fn a_supervisor_that_waits_ends_when_nobody_can_use_it() {
@@ -164,7 +181,5 @@ fn a_supervisor_that_waits_ends_when_nobody_can_use_it() {
     let pids = waiting();
     drop(scene);
     // It was waited for as well, so that not even its number is left.
-    while pids.iter().any(|pid| fs::exists(format!("/proc/{pid}")).unwrap()) {
-        std::thread::sleep(Duration::from_millis(1));
-    }
+    wait_until("it has ended", || !pids.iter().any(|pid| fs::exists(format!("/proc/{pid}")).unwrap()));
 }

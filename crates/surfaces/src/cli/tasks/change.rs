@@ -376,11 +376,21 @@ fn field_value(value: &Value) -> String {
             Ok(date) => format::day_with_year(date),
             Err(_) => text.chars().take(40).collect(),
         },
-        Value::Array(items) => items.iter().take(5).map(field_value).collect::<Vec<_>>().join(", "),
-        Value::Object(_) => serde_json::from_value(value.clone()).map(|it| draw::rhythm(&it)).unwrap_or_default(),
+        Value::Array(items) => format::first(&items.iter().map(field_value).collect::<Vec<_>>(), 5),
+        Value::Object(_) => serde_json::from_value(value.clone()).map(|it| draw::repetition(&it)).unwrap_or_default(),
         Value::Number(number) => number.to_string(),
     };
     if text.is_empty() { "none".to_owned() } else { text }
+}
+
+/// What comes to a list and what goes: `+a −b`. Without either, only the order differs.
+fn list_change(was: &[Value], will: &[Value]) -> String {
+    let signed = |sign: &str, of: &[Value], without: &[Value]| {
+        let items: Vec<String> = of.iter().filter(|item| !without.contains(item)).map(field_value).collect();
+        (!items.is_empty()).then(|| format!("{sign}{}", format::first(&items, 5)))
+    };
+    let parts: Vec<String> = [signed("+", will, was), signed("−", was, will)].into_iter().flatten().collect();
+    if parts.is_empty() { "another order".to_owned() } else { parts.join(" ") }
 }
 
 /// What each operation would change, a line each, with its number.
@@ -411,7 +421,7 @@ pub(in crate::cli) fn listed(results: &[Previewed]) -> String {
     text
 }
 
-/// The fields that differ, as the wire names them.
+/// The fields that differ, with what they were and will be. Of lists, what comes and goes.
 pub(super) fn differences(before: &Task, after: &Task) -> String {
     let (Ok(Value::Object(before)), Ok(Value::Object(after))) =
         (serde_json::to_value(before), serde_json::to_value(after))
@@ -423,8 +433,31 @@ pub(super) fn differences(before: &Task, after: &Task) -> String {
     let shown: Vec<String> = changed
         .map(|(name, value)| {
             let was = before.get(name).unwrap_or(&Value::Null);
-            format!("{}: {} → {}", field_name(name), field_value(was), field_value(value))
+            let name = field_name(name);
+            match (was, value) {
+                (Value::Array(was), Value::Array(will)) => format!("{name}: {}", list_change(was, will)),
+                _ => format!("{name}: {} → {}", field_value(was), field_value(value)),
+            }
         })
         .collect();
     if shown.is_empty() { String::new() } else { format!("  ({})", shown.join(", ")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_preview_shows_what_changes_in_long_lists_and_in_repetitions() {
+        let days = |count: usize| (1..=count).map(|day| json!(format!("2026-11-{day:02}"))).collect::<Vec<Value>>();
+        assert_eq!(list_change(&days(5), &days(6)), "+Fri, Nov 6, 2026");
+        assert_eq!(list_change(&[json!("a"), json!("b")], &[json!("b"), json!("c")]), "+c −a");
+        assert_eq!(list_change(&[json!("a"), json!("b")], &[json!("b"), json!("a")]), "another order");
+        let weekly =
+            |until: Value| field_value(&json!({"type": "weekly", "interval": 1, "weekdays": [], "until": until}));
+        assert_ne!(weekly(json!("2026-12-01")), weekly(json!("2026-12-08")));
+        assert!(weekly(Value::Null).ends_with("without an end"), "{}", weekly(Value::Null));
+    }
 }

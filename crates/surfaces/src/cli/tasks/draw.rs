@@ -27,6 +27,15 @@ pub(super) fn rhythm(recurrence: &Recurrence) -> String {
     if names.is_empty() { base } else { format!("{base} on {}", format::list(&names)) }
 }
 
+/// How and how long a task repeats.
+pub(super) fn repetition(recurrence: &Recurrence) -> String {
+    match (rhythm(recurrence), recurrence.until) {
+        (rhythm, _) if rhythm.is_empty() => rhythm,
+        (rhythm, Some(until)) => format!("{rhythm} until {}", format::day_with_year(until)),
+        (rhythm, None) => format!("{rhythm}, without an end"),
+    }
+}
+
 /// Items under headings that say when they are due.
 pub(super) fn grouped(items: &[Item], today: Date, width: Option<usize>) -> Vec<DiffLine> {
     let mut groups: Vec<(String, Vec<&Item>)> = Vec::new();

@@ -359,7 +359,7 @@ mod tests {
     fn a_warning_comes_when_the_prompt_alone_is_too_large_and_not_before() {
         let warning = |prompt, window| PromptFit::within(prompt, 1_000, window).warning("m");
         assert_eq!(warning(8_192, Some(8_192)), None);
-        assert!(warning(8_193, Some(8_192)).is_some_and(|text| text.contains("8193") && text.contains("only 8192")));
+        assert!(warning(8_193, Some(8_192)).is_some_and(|text| text.contains("8,193") && text.contains("only 8,192")));
         assert_eq!(warning(8_192, None), None);
         assert!(warning(8_193, None).is_some_and(|text| text.contains("is not known")));
     }
@@ -367,7 +367,7 @@ mod tests {
     #[test]
     fn a_shortfall_is_seen_only_where_the_window_was_too_small() {
         let tight = PromptFit::within(8_000, 1_000, Some(8_192));
-        assert!(tight.shortfall(3_999).is_some_and(|text| text.contains("only 3999 of about 8000")));
+        assert!(tight.shortfall(3_999).is_some_and(|text| text.contains("only 3,999 of about 8,000")));
         assert_eq!(tight.shortfall(4_000), None);
         // Servers of old did not count what they had in their cache, and told nothing for nothing.
         assert_eq!(tight.shortfall(0), None);

@@ -117,8 +117,8 @@ const CACHES: &[&str] = &[
 /// Homes of accounts that have none.
 const NO_HOMES: &[&str] = &["/", "/nonexistent", "/dev/null", "/var/empty", "/proc", "/bin", "/usr/sbin"];
 
-/// Empties the homes. The reason if that cannot be.
-pub(super) fn empty(order: &RunOrder) -> Result<(), String> {
+/// Empties the homes; which mounts the command may write. The reason if that cannot be.
+pub(super) fn empty(order: &RunOrder) -> Result<Vec<PathBuf>, String> {
     let mut homes: Vec<PathBuf> = order.home.homes.iter().cloned().chain(by_account()).collect();
     homes = homes.iter().filter_map(|home| home.canonicalize().ok()).filter(|home| home.is_dir()).collect();
     homes.retain(|home| !NO_HOMES.iter().any(|none| home == Path::new(none)));
@@ -130,14 +130,15 @@ pub(super) fn empty(order: &RunOrder) -> Result<(), String> {
         .filter(|home| !homes.iter().any(|other| other != *home && home.starts_with(other)))
         .cloned()
         .collect();
+    let mut open = Vec::new();
     for home in outer {
         if home.starts_with(&order.folder) {
             return Err(format!("the folder contains your home folder {}", home.display()));
         }
         let failed = |errno: Errno| format!("{} cannot be emptied: {}", home.display(), said(errno));
-        cover(&home, order).map_err(failed)?;
+        open.extend(cover(&home, order).map_err(failed)?);
     }
-    Ok(())
+    Ok(open)
 }
 
 /// The home from the user database, for programs that do not use the variable.
@@ -156,8 +157,8 @@ enum HomeMount {
     Overlaid,
 }
 
-/// Covers a home. What is bound into it is read-only, because all mounts are.
-fn cover(home: &Path, order: &RunOrder) -> Result<(), Errno> {
+fn cover(home: &Path, order: &RunOrder) -> Result<Vec<PathBuf>, Errno> {
+    let mut writable = vec![home.to_owned()];
     let own: Vec<&PathBuf> = order.fence.temp.iter().chain([&order.folder, &order.cwd]).collect();
     let borrowed = reads_outside(&order.folder);
     let named = own.iter().copied().chain(&order.home.kept).chain(&borrowed);
@@ -182,11 +183,12 @@ fn cover(home: &Path, order: &RunOrder) -> Result<(), Errno> {
     for (number, (path, fd, way)) in kept.iter().enumerate() {
         let from = format!("/proc/self/fd/{}", fd.as_raw_fd());
         place(path, Path::new(&from).is_dir())?;
-        if !matches!(way, HomeMount::Overlaid) || overlay(home, &from, path, number).is_err() {
-            mount_bind_recursive(&from, path)?;
+        match matches!(way, HomeMount::Overlaid) && overlay(home, &from, path, number).is_ok() {
+            true => writable.push(path.clone()),
+            false => mount_bind_recursive(&from, path)?,
         }
     }
-    Ok(())
+    Ok(writable)
 }
 
 /// Whether there may be something at a path beneath `home`. To list the home takes less time than to ask for each path,

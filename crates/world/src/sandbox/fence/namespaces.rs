@@ -1,6 +1,6 @@
 //! Namespaces: the command's own view of files, processes, network, and shared memory.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::OpenOptions;
 use std::io::Write as _;
 use std::os::fd::{AsFd as _, OwnedFd};
@@ -76,8 +76,6 @@ fn halfway(what: &str, errno: Errno) -> NamespaceError {
 pub(super) struct Apart {
     devices: devices::OwnDevices,
     processes: Fence,
-    /// All mounts as they were. They are read-only now, apart from the command's own devices.
-    mounts: Mounts,
     network: Option<JoinHandle<Result<Network, Errno>>>,
     /// Most of the filter of system calls. Without a network of its own, a fence has none yet.
     pub(super) filter: Result<(), String>,
@@ -111,8 +109,7 @@ pub(super) fn leave(shares_devices: bool) -> Result<Apart, NamespaceError> {
         Ok(()) => Fence::Holds,
         Err(errno) => Fence::missing(format!("cannot mount a separate process list: {}", said(errno))),
     };
-    let mounts = Mounts::make_read_only(devices);
-    let mut apart = Apart { devices, processes, mounts, network: Some(network), filter: Ok(()) };
+    let mut apart = Apart { devices, processes, network: Some(network), filter: Ok(()) };
     if !has_order() {
         apart.settle()?;
     }
@@ -167,20 +164,24 @@ pub(super) fn arrange(order: &RunOrder, apart: &Apart, marks: NextMarks<'_>) -> 
         let what = format!("{} cannot be mounted", what.display());
         move |errno| halfway(&what, errno)
     };
-    let (devices, mounts) = (apart.devices, &apart.mounts);
+    let devices = apart.devices;
+    let mut open = WritableMounts::default();
+    open.beneath.extend(devices.terminals.then(|| devices::TERMINALS.into()));
+    open.beneath.extend(devices.shared_memory.then(|| devices::SHARED_MEMORY.into()));
     let emptied = match order.automatic {
         Some(_) => home::empty(order),
-        None => Ok(()),
+        None => Ok(Vec::new()),
     };
     if order.writes_folder() {
         mount_bind_recursive(&order.folder, &order.folder).map_err(at(&order.folder))?;
-        mounts.open(&order.folder).map_err(at(&order.folder))?;
+        open.beneath.push(order.folder.clone());
     }
     if let Some(temp) = &order.fence.temp {
         mount_bind(temp, temp).map_err(at(temp))?;
-        mounts.open(temp).map_err(at(temp))?;
+        open.beneath.push(temp.clone());
     }
-    let nothing = nothing(order, devices, mounts);
+    open.single.extend(emptied.iter().flatten().cloned());
+    let nothing = nothing(order, devices);
     let visible: Vec<&PathBuf> = order.hidden.iter().filter(|path| !hide(path, order, &nothing)).collect();
     if order.automatic.is_some() {
         // Best effort: only root can read them anyway.
@@ -198,25 +199,23 @@ pub(super) fn arrange(order: &RunOrder, apart: &Apart, marks: NextMarks<'_>) -> 
     secret.extend(visible.first().map(|path| format!("{} cannot be hidden", path.display())));
     for mark in &marks {
         let done = match mark {
-            MountMark::Pinned(path) => mount_bind_recursive(path, path),
-            MountMark::ReadOnly(path) => mount_bind_recursive(path, path).and_then(|()| mounts.close(path)),
-            MountMark::Absent(path) => cover(path, &nothing),
+            MountMark::Pinned(path) | MountMark::ReadOnly(path) => mount_bind_recursive(path, path).map_err(said),
+            MountMark::Absent(path) => cover(path, &nothing).map_err(said),
         };
-        match (done.map_err(said), mark) {
-            (Ok(()), _) => {}
+        match (done, mark) {
+            (Ok(()), MountMark::Pinned(_)) => {}
+            (Ok(()), MountMark::ReadOnly(path) | MountMark::Absent(path)) => open.closed.push(path.clone()),
             (Err(why), MountMark::Absent(path)) => secret.push(format!("{} cannot be hidden: {why}", path.display())),
             (Err(why), mark) => trouble.push(format!("{} cannot be protected: {why}", mark.path().display())),
         }
     }
+    let (all_read_only, done) = make_read_only(&open);
+    let marked = marks.iter().filter(|mark| matches!(mark, MountMark::ReadOnly(_))).map(MountMark::path);
+    trouble
+        .extend(marked.filter(|path| !done.contains(*path)).map(|path| format!("{} stays writable", path.display())));
     let fence = |trouble: Vec<String>| trouble.into_iter().next().map_or(Fence::Holds, Fence::missing);
     let processes = apart.processes.clone();
-    Ok(Space {
-        all_read_only: mounts.all_read_only,
-        hidden: fence(secret),
-        devices,
-        protected: fence(trouble),
-        processes,
-    })
+    Ok(Space { all_read_only, hidden: fence(secret), devices, protected: fence(trouble), processes })
 }
 
 /// Covers a secret with an empty file. Returns whether it is hidden.
@@ -229,13 +228,11 @@ fn hide(path: &Path, order: &RunOrder, nothing: &Path) -> bool {
 }
 
 /// The empty file that covers others. It is a plain one, because git fails at a device among the files that it tracks.
-fn nothing(order: &RunOrder, devices: devices::OwnDevices, mounts: &Mounts) -> PathBuf {
+fn nothing(order: &RunOrder, devices: devices::OwnDevices) -> PathBuf {
     use std::os::unix::fs::OpenOptionsExt as _;
     let in_temp = || {
         let file = order.fence.temp.as_ref()?.join(".empty");
-        OpenOptions::new().write(true).create_new(true).mode(0o444).open(&file).ok()?;
-        // What is bound from it must not be writable.
-        mount_bind(&file, &file).and_then(|()| mounts.close(&file)).ok().map(|()| file)
+        OpenOptions::new().write(true).create_new(true).mode(0o444).open(&file).ok().map(|_| file)
     };
     devices.empty.map(PathBuf::from).or_else(in_temp).unwrap_or_else(|| "/dev/null".into())
 }
@@ -255,79 +252,56 @@ fn cover(path: &Path, nothing: &Path) -> Result<(), Errno> {
     }
 }
 
-/// The mounts of the system, as they were before the command's own were made.
-struct Mounts {
-    /// By path. Of several on one path, the last covers the others.
-    before: BTreeMap<PathBuf, Mount>,
-    all_read_only: bool,
+/// What stays writable.
+#[derive(Default)]
+struct WritableMounts {
+    /// With all mounts beneath.
+    beneath: Vec<PathBuf>,
+    /// Without them.
+    single: Vec<PathBuf>,
+    /// Not these, although they are beneath one of the first.
+    closed: Vec<PathBuf>,
 }
 
-impl Mounts {
-    /// Makes all mounts read-only but the command's own devices. What is bound from them is read-only as well. Landlock
-    /// keeps files from being written, too, but not their owners, modes and times.
-    fn make_read_only(own: devices::OwnDevices) -> Self {
-        let stays = |path: &Path| {
-            own.terminals && path == Path::new(devices::TERMINALS)
-                || own.shared_memory && path == Path::new(devices::SHARED_MEMORY)
-        };
-        let before: BTreeMap<PathBuf, Mount> = mounts().into_iter().map(|found| (found.path.clone(), found)).collect();
-        // There is always one; a list without any could not be read.
-        let mut all_read_only = !before.is_empty();
-        for (path, found) in before.iter().filter(|(path, found)| !stays(path) && !found.is_read_only) {
-            // One that fails keeps no other from being closed.
-            all_read_only &= reached(found.remount(path, MountFlags::RDONLY)).is_ok();
-        }
-        Self { before, all_read_only }
-    }
-
-    /// Makes what was bound from a path writable, unless it was read-only before.
-    fn open(&self, path: &Path) -> Result<(), Errno> {
-        self.remount(path, MountFlags::empty())
-    }
-
-    /// Makes what was bound from a path, and can be written, read-only.
-    fn close(&self, path: &Path) -> Result<(), Errno> {
-        self.remount(path, MountFlags::RDONLY)
-    }
-
-    fn remount(&self, path: &Path, flags: MountFlags) -> Result<(), Errno> {
-        let above = path.ancestors().find_map(|above| self.before.get(above)).ok_or(Errno::NOENT)?;
-        if !above.is_read_only {
-            above.remount(path, flags)?;
-        }
-        let beneath = self.before.range(path.to_owned()..).take_while(|(inner, _)| inner.starts_with(path));
-        let mut beneath = beneath.filter(|(inner, found)| *inner != path && !found.is_read_only);
-        beneath.try_for_each(|(inner, found)| reached(found.remount(inner, flags)))
+impl WritableMounts {
+    fn has(&self, path: &Path) -> bool {
+        let any = |of: &[PathBuf]| of.iter().any(|above| path.starts_with(above));
+        self.single.iter().any(|single| single == path) || any(&self.beneath) && !any(&self.closed)
     }
 }
 
-/// What another mount covers, or what may not be entered, cannot be reached by the command either.
-fn reached(done: Result<(), Errno>) -> Result<(), Errno> {
-    match done {
-        Err(Errno::INVAL | Errno::NOENT | Errno::ACCESS | Errno::NOTDIR) => Ok(()),
-        done => done,
+/// Makes every mount read-only that is not open; whether all are, and which. Landlock keeps files from being written as
+/// well, but not their owners, modes and times. The list is of this moment, and nothing is ever made writable by its path:
+/// a path of an earlier list can lead elsewhere by now, or to a mount that another one covers.
+fn make_read_only(open: &WritableMounts) -> (bool, BTreeSet<PathBuf>) {
+    // Of several on one path, the last covers the others.
+    let all: BTreeMap<PathBuf, Mount> = mounts().into_iter().map(|found| (found.path.clone(), found)).collect();
+    // There is always one; a list without any could not be read.
+    let (mut is_all, mut done) = (!all.is_empty(), BTreeSet::new());
+    for (path, found) in all {
+        if open.has(&path) || found.kind == "autofs" {
+            continue;
+        }
+        match mount_remount(&path, MountFlags::BIND | MountFlags::RDONLY | found.flags, c"") {
+            Ok(()) => drop(done.insert(path)),
+            // What another mount covers, or what may not be entered, cannot be reached by the command either.
+            Err(Errno::INVAL | Errno::NOENT | Errno::ACCESS | Errno::NOTDIR) => {}
+            Err(_) => is_all = false,
+        }
     }
+    (is_all, done)
 }
 
 struct Mount {
     path: PathBuf,
-    is_read_only: bool,
     flags: MountFlags,
     kind: String,
 }
 
-impl Mount {
-    /// Sets whether a mount with the same other flags is read-only.
-    fn remount(&self, path: &Path, flags: MountFlags) -> Result<(), Errno> {
-        match self.kind.as_str() {
-            "autofs" => Ok(()),
-            _ => mount_remount(path, MountFlags::BIND | flags | self.flags, c""),
-        }
-    }
-}
-
 fn mounts() -> Vec<Mount> {
-    let text = std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+    // A character for each byte, because names need not be UTF-8.
+    let bytes = std::fs::read("/proc/self/mountinfo").unwrap_or_default();
+    let text: String = bytes.into_iter().map(char::from).collect();
     text.lines().filter_map(parse_mount).collect()
 }
 
@@ -336,8 +310,7 @@ fn parse_mount(line: &str) -> Option<Mount> {
     let mut fields = front.split(' ');
     let path = PathBuf::from(unescape(fields.nth(4)?));
     let mut flags = MountFlags::empty();
-    let options = fields.next()?;
-    for option in options.split(',') {
+    for option in fields.next()?.split(',') {
         // What the mount has must be asked for again, or the kernel takes it for an attempt to shed it.
         flags |= match option {
             "nosuid" => MountFlags::NOSUID,
@@ -350,14 +323,13 @@ fn parse_mount(line: &str) -> Option<Mount> {
             _ => MountFlags::empty(),
         };
     }
-    let is_read_only = options.split(',').any(|option| option == "ro");
-    Some(Mount { path, is_read_only, flags, kind: back.split(' ').next()?.to_owned() })
+    Some(Mount { path, flags, kind: back.split(' ').next()?.to_owned() })
 }
 
-/// The kernel escapes spaces and other characters, such as `\040`.
+/// The kernel escapes spaces and other characters, such as `\040`. Each character is a byte.
 fn unescape(text: &str) -> std::ffi::OsString {
     use std::os::unix::ffi::OsStringExt as _;
-    let bytes = text.as_bytes();
+    let bytes: Vec<u8> = text.chars().map(|c| u8::try_from(c).unwrap_or(b'?')).collect();
     let mut plain = Vec::new();
     let mut i = 0;
     while i < bytes.len() {
@@ -415,6 +387,8 @@ pub(super) fn said(errno: Errno) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::ffi::OsStrExt as _;
+
     use super::*;
 
     #[test]
@@ -423,8 +397,8 @@ mod tests {
         let mount = parse_mount(line).unwrap();
         assert_eq!(mount.path, Path::new(r"/mnt two\x"));
         assert_eq!((mount.flags, mount.kind.as_str()), (MountFlags::NOATIME | MountFlags::NOSUID, "ext3"));
-        assert!(!mount.is_read_only, "errors=continue and the rw of the file system say nothing about the mount");
-        assert!(parse_mount("36 35 98:0 / /a ro,relatime - ext3 /dev/root rw").unwrap().is_read_only);
-        assert!(!parse_mount("36 35 98:0 / /a rw,relatime - ext3 /dev/root ro").unwrap().is_read_only);
+        // Names need not be UTF-8. One that could not be read would be a mount that stays writable.
+        let line: String = b"36 35 98:0 / /m\xff rw - ext3 /dev/root rw".iter().copied().map(char::from).collect();
+        assert_eq!(parse_mount(&line).unwrap().path.as_os_str().as_bytes(), b"/m\xff");
     }
 }

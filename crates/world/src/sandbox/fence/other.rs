@@ -26,9 +26,9 @@ pub(in super::super) fn found() -> Result<(), NoNamespaces> {
 pub(super) fn step_apart(_shares_devices: bool) {}
 
 /// No fence holds on to mounts.
-pub(in super::super) struct MountWatch;
+pub(in super::super) struct NoMountWatch;
 
-impl MountWatch {
+impl NoMountWatch {
     pub(in super::super) fn open() -> Option<Self> {
         Some(Self)
     }

@@ -35,10 +35,10 @@ fn claim(tx: &Transaction<'_>, owner: &dyn Liveness, session: SessionId, serves:
          ON CONFLICT (session) DO UPDATE SET owner = excluded.owner, token = excluded.token",
         params![session.as_str(), owner.name(), token],
     )?;
-    // Requests of the last owner are not running and must get a slot again. What a server has begun, the next server
-    // continues automatically.
+    // Requests of the last owner are not running and must get a slot again. One that rests has none. What a server has
+    // begun, the next server continues automatically.
     tx.execute(
-        "UPDATE jobs SET running = 0, served = served OR ?2 WHERE session = ?1 AND status IS NULL",
+        "UPDATE jobs SET running = CASE running WHEN 2 THEN 2 ELSE 0 END, served = served OR ?2 WHERE session = ?1 AND status IS NULL",
         params![session.as_str(), serves],
     )?;
     Ok(Claim::Granted(Lease::new(session, token)))
