@@ -135,7 +135,7 @@ fn work(binary: &PathBuf, keep: impl Fn(&str, &Terminal)) {
     terminal.press("q");
     terminal.wait_for("? help");
     terminal.press("\x1bs");
-    terminal.wait_for("Earlier sessions");
+    terminal.wait_for("Sessions in this folder");
     keep("sessions", &terminal);
 }
 

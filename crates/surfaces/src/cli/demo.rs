@@ -38,10 +38,10 @@ const LOOK_AGAIN: Duration = Duration::from_millis(20);
 const LOOKS: u32 = 1_500;
 
 const BEFORE: &str = "\
-This is the real program; only the model is a recording. No key, no network,
-and a temporary sample project.
+This is the real program; only the model is a recording. It needs no key and
+no network, and works in a temporary sample project.
 ";
-const TYPED: &str = "Every line with a $ is a command that you can type.\n";
+const TYPED: &str = "Every line that starts with $ is a command that you can run.\n";
 
 const EXAMPLES: &str = "\
 Examples:
@@ -94,10 +94,10 @@ fn after() -> String {
     let keys = config::key_variables();
     format!(
         "
-Try it yourself: `trimtab demo --tui` in this terminal, or `trimtab demo --web`
-in a browser. To use your own model, start Ollama, or set one of these keys:
+To try it yourself, run `trimtab demo --tui` (terminal) or `trimtab demo --web`
+(browser). To use your own model, start Ollama, or set one of these keys:
 {keys}.
-Then run `trimtab` in your own folder. `trimtab doctor` checks your setup.
+Then run `trimtab` in your project folder. `trimtab doctor` checks your setup.
 "
     )
 }

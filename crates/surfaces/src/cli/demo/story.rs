@@ -29,7 +29,7 @@ pub(super) const TASKS: [&str; 2] = ["Write the release notes", "Fix the failing
 
 pub(super) const STORY: &[DemoScene] = &[
     DemoScene {
-        says: "Send a request. In plan mode, nothing changes until you approve the plan.\nTrimtab reads a folder only after you trust it, so it asks for that first.",
+        says: "You send a request. In plan mode, nothing changes until you approve the plan.\nTrimtab reads a folder only after you trust it, so it asks you first.",
         acts: &[Act::Run(&["run", "--mode", "plan", REQUEST])],
     },
     DemoScene {
@@ -37,7 +37,7 @@ pub(super) const STORY: &[DemoScene] = &[
         acts: &[Act::Run(&["answer", "trust"])],
     },
     DemoScene {
-        says: "You answer. The model proposes a plan, which waits until you decide,\neven if you restart.",
+        says: "You answer. The model proposes a plan. It waits for your decision,\neven after a restart.",
         acts: &[Act::Run(&["answer", "o1"])],
     },
     DemoScene {
@@ -45,7 +45,7 @@ pub(super) const STORY: &[DemoScene] = &[
         acts: &[Act::Run(&["answer", "approve"])],
     },
     DemoScene {
-        says: "You run both. The model checks each result.\nCommands known to be safe run automatically in a sandbox. Others ask.",
+        says: "You choose to run both. Commands that are known to be safe run automatically\nin a sandbox. For the others, Trimtab asks you.",
         acts: &[Act::Run(&["answer", "run"])],
     },
     DemoScene {
@@ -57,23 +57,23 @@ pub(super) const STORY: &[DemoScene] = &[
         acts: &[Act::Run(&["answer", "allow"])],
     },
     DemoScene {
-        says: "You can undo and redo every change, without git.",
+        says: "You can undo and redo every change, without git.\n`rewind 2` undoes the latest two changes, and `forward 2` redoes them.",
         acts: &[Act::Run(&["changes"]), Act::Run(&["rewind", "2"]), Act::Run(&["forward", "2"])],
     },
     DemoScene {
-        says: "Break a larger request down. Each worker has its own copy of the folder,\nand their changes are merged into one.",
+        says: "You split a larger request into sub-tasks. Each one works in its own copy\nof the folder, and Trimtab merges the results into one change.",
         acts: &[Act::Run(&["run", "--subtasks", "parallel", SUBTASKS]), Act::Run(&["subtasks"]), Act::Run(&["rewind"])],
     },
     DemoScene {
-        says: "Nothing is lost. This request is killed (kill -9) while the model answers,\nthen resumed.",
+        says: "A crash loses nothing. Here, Trimtab is killed (kill -9) while the model\nanswers. Then it resumes the request.",
         acts: &[Act::Killed(&["run", "--mode", "chat", QUESTION]), Act::Run(&["resume"])],
     },
     DemoScene {
-        says: "The same works for your tasks: the assistant proposes changes,\nand nothing changes before you approve it.",
+        says: "Tasks work the same way: the assistant proposes changes,\nand nothing changes until you approve.",
         acts: &[Act::Run(&["tasks", "list"]), Act::Run(&["ask", TASK_UPDATE])],
     },
     DemoScene {
-        says: "You apply the first two of its three changes. You can undo them as well.",
+        says: "You apply the first two of its three changes. You can undo these, too.",
         acts: &[Act::Run(&["ask", "--apply", "1,2"]), Act::Run(&["tasks", "list"]), Act::Run(&["tasks", "undo"])],
     },
 ];

@@ -69,10 +69,10 @@ fn sessions_are_searched_where_they_are_kept_and_the_last_word_counts() {
     assert!(stage.key("alt-s").contains(&Cmd::LoadSessions { query: String::new() }));
     sessions(&mut stage, "", &[("s1", "Paint the hull"), ("s2", "Fix the failing test")]);
     insta::assert_snapshot!(stage.view(), @"
-    Earlier sessions in this folder
+    Sessions in this folder
     Sessions:                                                                    2/2
-    › Paint the hull        1s ago · open here
-      Fix the failing test  1s ago · runs
+    › Paint the hull        1s ago · current
+      Fix the failing test  1s ago · running
 
 
 

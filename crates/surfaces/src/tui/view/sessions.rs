@@ -57,10 +57,10 @@ impl SessionsView {
             let job = jobs.iter().find(|job| job.session == row.id);
             let state = match job.map(|job| &job.state) {
                 Some(JobState::Finished(_)) | None => "",
-                Some(JobState::Running) => " · runs",
-                Some(_) => " · waits",
+                Some(JobState::Running) => " · running",
+                Some(_) => " · waiting",
             };
-            let here = if self.current.as_ref() == Some(&row.id) { " · open here" } else { "" };
+            let here = if self.current.as_ref() == Some(&row.id) { " · current" } else { "" };
             PickerItem::noted(title(row), format!("{}{state}{here}", format::age(row.updated, now)))
         };
         self.picker.set_items(Arc::new(rows.iter().map(item).collect()));
@@ -164,12 +164,12 @@ impl SessionsView {
             Some(Doing::Forget { .. }) => "y confirm · esc cancel",
         };
         let hint = self.told.as_deref().map_or(hint.to_owned(), sanitize_cells);
-        let inner = pager::frame(area, buf, theme, "Earlier sessions in this folder", &hint);
+        let inner = pager::frame(area, buf, theme, "Sessions in this folder", &hint);
         let width = usize::from(inner.width);
         match &mut self.doing {
             None => self.picker.draw_whole(inner, buf, theme),
             Some(Doing::Rename { name, .. }) => {
-                pager::put(inner, buf, &[Line::styled(cut("Its name:", width), theme.style(StyleName::Title))]);
+                pager::put(inner, buf, &[Line::styled(cut("New name:", width), theme.style(StyleName::Title))]);
                 let below = Rect { y: inner.y + 1, height: inner.height.saturating_sub(1).min(3), ..inner };
                 name.draw(below, buf, theme)
             }
