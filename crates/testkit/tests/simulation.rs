@@ -26,27 +26,28 @@ const KEPT: &[u64] = &[
 
 /// Seeds of histories with sub-tasks that once failed.
 const KEPT_WITH_SUBTASKS: &[u64] = &[
-    2,      // A reopened request heard from its worker before it had its slot, and ended for good.
-    3,      // The copy of a worker was left behind, because the actor that was to remove it ended first.
-    9,      // What workers told was lost while their request waited for its turn.
-    10,     // A worker delegated, though it was not offered to.
-    15,     // Answers about a failed sub-task counted as refusals.
-    17,     // Stop all left sub-tasks pending that had not started.
-    20,     // The copy of a worker was made twice at once.
-    25,     // Failed calls for a plan were counted against the next call.
-    37,     // A model could not merge two changes, and the answer to the next question led nowhere.
-    45,     // What a stopped worker spent was counted twice.
-    495,    // Trust was refused while workers ran, and they outlived the call that had started them.
-    841,    // A request ended by another way than its delegating call, and a sub-task stayed pending for good.
-    1_041,  // A sub-task was stopped before the plan was started.
-    1_089,  // A new message ended a request, because one of its workers asked what to do instead.
-    1_112,  // A rule answered a worker's question for the parent, and a copy was removed while its worker asked.
-    3_554,  // The copy of a worker was made again after the worker had ended.
-    3_710,  // A worker was stopped while its copy was made, and the copy was left behind.
-    9_339,  // A sub-task was retried after the call that delegated it was over.
-    9_381,  // What a worker spent after the end of its request was counted each time it was reported.
-    11_527, // A worker was stopped while its copy was made, and still got its request.
-    15_126, // A worker read the results of an earlier run of sub-tasks.
+    2,         // A reopened request heard from its worker before it had its slot, and ended for good.
+    3,         // The copy of a worker was left behind, because the actor that was to remove it ended first.
+    9,         // What workers told was lost while their request waited for its turn.
+    10,        // A worker delegated, though it was not offered to.
+    15,        // Answers about a failed sub-task counted as refusals.
+    17,        // Stop all left sub-tasks pending that had not started.
+    20,        // The copy of a worker was made twice at once.
+    25,        // Failed calls for a plan were counted against the next call.
+    37,        // A model could not merge two changes, and the answer to the next question led nowhere.
+    45,        // What a stopped worker spent was counted twice.
+    495,       // Trust was refused while workers ran, and they outlived the call that had started them.
+    841,       // A request ended by another way than its delegating call, and a sub-task stayed pending for good.
+    1_041,     // A sub-task was stopped before the plan was started.
+    1_089,     // A new message ended a request, because one of its workers asked what to do instead.
+    1_112,     // A rule answered a worker's question for the parent, and a copy was removed while its worker asked.
+    3_554,     // The copy of a worker was made again after the worker had ended.
+    3_710,     // A worker was stopped while its copy was made, and the copy was left behind.
+    9_339,     // A sub-task was retried after the call that delegated it was over.
+    9_381,     // What a worker spent after the end of its request was counted each time it was reported.
+    11_527,    // A worker was stopped while its copy was made, and still got its request.
+    15_126,    // A worker read the results of an earlier run of sub-tasks.
+    3_109_343, // A killed worker looked for what its command had changed in a copy that was gone.
 ];
 
 /// How many histories, and from which seed on: `TRIMTAB_SIM_HISTORIES` and `TRIMTAB_SIM_FROM`

@@ -235,6 +235,10 @@ impl Workspace for SimulatedWorkspace {
         self.pass("survey").await;
         // Histories that move do not record what commands do, because their oracle knows only the tools' changes.
         let nothing = request.watch.files == 0;
+        // A copy that was removed cannot be opened, as on a real disk.
+        if is_copy(&request.folder) && !self.disk.state().copies.contains_key(&request.folder) {
+            return None;
+        }
         let files = if nothing { BTreeMap::new() } else { files_of(&self.disk.state(), &request.folder).into_owned() };
         let mut states = Vec::new();
         for (path, bytes) in files {
