@@ -312,7 +312,7 @@ async fn attempt(
                 }
                 match report {
                     Some(SupervisorReport::Temporary(folder)) => temp = Some(folder),
-                    Some(SupervisorReport::Unfit) => break Err("The supervisor fits no command.".into()),
+                    Some(SupervisorReport::Unfit) => break Err("The sandbox could not be prepared for this command.".into()),
                     Some(SupervisorReport::Taken) => taken = true,
                     Some(SupervisorReport::Started { pid, fences }) => (started, outcome.fences) = (Some(pid), Some(fences)),
                     Some(SupervisorReport::Overdue) => tell(CommandReport::Overdue),
